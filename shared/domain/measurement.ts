@@ -1,0 +1,44 @@
+/** What a methodology returns: the numbers on a receipt, with what they were made from. */
+export type QuantityName = 'energy' | 'gwp' | 'water' | 'adpe' | 'adpf';
+
+export interface Quantity {
+  name: QuantityName;
+  /** energy kWh · gwp kgCO2e · water L · adpe kgSbe · adpf MJ. */
+  unit: 'kWh' | 'kgCO2e' | 'L' | 'kgSbe' | 'MJ';
+  /** The median, and a 5-95 % interval. */
+  value: number;
+  lower: number;
+  upper: number;
+}
+
+/** An input record that the computation used, pinned by the digest of its canonical JSON. */
+export interface MeasurementInput {
+  kind: 'usage' | 'model' | 'grid' | 'site' | 'hardware';
+  /** E.g. `llama-3.1-8b`, `FRA`, `eu-west`, `H100_SXM`. */
+  id: string;
+  /** base64url SHA-256 of the record's canonical JSON (RFC 8785). */
+  digest: string;
+}
+
+/** T1 measured by the upstream · T2 open weights, known hardware · T3 open weights · T4 guessed architecture · T5 class default. */
+export type DataQuality = 'T1' | 'T2' | 'T3' | 'T4' | 'T5';
+
+export interface Measurement {
+  methodology: { id: string; version: string; digest: string };
+  inputs: readonly MeasurementInput[];
+  results: readonly Quantity[];
+  dataQuality: DataQuality;
+}
+
+/** The methodology could not give an estimate. The receipt is degraded and says so. */
+export class MethodologyFailure extends Error {
+  readonly stage: 'model' | 'factors' | 'computation' | 'input' | 'timeout';
+  /** Stable, e.g. `model_size_unknown`. */
+  readonly code: string;
+  constructor(stage: MethodologyFailure['stage'], code: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'MethodologyFailure';
+    this.stage = stage;
+    this.code = code;
+  }
+}
