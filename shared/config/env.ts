@@ -1,0 +1,267 @@
+import { networkInterfaces } from 'node:os';
+import {
+  code,
+  counts,
+  emailAddress,
+  flag,
+  integer,
+  list,
+  oneOf,
+  type Parser,
+  plainText,
+  publicAddress,
+  url,
+} from './parsers.ts';
+
+/** The environment as a process gets it. An empty variable counts as one that is not set. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** This process's own environment. Nothing else in the repository reads `process.env`. */
+export function readEnvironment(): Environment {
+  return { ...process.env };
+}
+
+/** The text of a default: fixed, or made from another setting's text. */
+type DefaultText = string | ((textOf: (name: string) => string) => string);
+
+export interface Setting<T> {
+  /** The variable's name. */
+  readonly name: string;
+  readonly parse: Parser<T>;
+  /** Absent when the setting may stay unset, or must be set. */
+  readonly fallback?: DefaultText;
+  /** Masked wherever settings are shown. */
+  readonly secret: boolean;
+  /** One sentence for the operator. */
+  readonly description: string;
+}
+
+function setting<T>(
+  name: string,
+  parse: Parser<T>,
+  fallback: DefaultText,
+  description: string,
+): Setting<T> {
+  return { name, parse, fallback, secret: false, description };
+}
+
+function optional<T>(name: string, parse: Parser<T>, description: string): Setting<T | undefined> {
+  return { name, parse, secret: false, description };
+}
+
+function secret(
+  name: string,
+  parse: Parser<string>,
+  description: string,
+): Setting<string | undefined> {
+  return { name, parse, secret: true, description };
+}
+
+/** The processes of the Procfile, in the order in which they start. */
+export const ROLES = [
+  'receipts',
+  'ledger',
+  'recalculation',
+  'exports',
+  'purge',
+  'housekeeping',
+  'inference',
+  'api',
+] as const;
+export type Role = (typeof ROLES)[number];
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+const path = plainText(1_024);
+/** One hour: nothing that a caller or an orchestrator waits for takes longer. */
+const HOUR_MS = 3_600_000;
+
+/** Every address of both families; machines without IPv6 have no `::` to listen on. */
+function allAddresses(): string {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  return addresses.some(({ family }) => family === 'IPv6') ? '::' : '0.0.0.0';
+}
+
+/**
+ * One row per setting; the key is the field of `Config`. Adding a row is all it takes: it is
+ * parsed, refused, defaulted, frozen and shown by `docket doctor` like the others.
+ */
+export const SETTINGS = {
+  port: setting('PORT', integer(0, 65_535), '8080', 'Port of the API; 0 takes a free one.'),
+  host: setting('HOST', plainText(255), allAddresses, 'Address the API listens on.'),
+  metricsPort: setting(
+    'METRICS_PORT',
+    integer(0, 65_535),
+    '9464',
+    'Port of /healthz, /readyz and /metrics; 0 takes a free one.',
+  ),
+  metricsHost: setting(
+    'METRICS_HOST',
+    plainText(255),
+    (textOf) => textOf('HOST'),
+    'Address that port listens on.',
+  ),
+  publicUrl: setting(
+    'PUBLIC_URL',
+    publicAddress,
+    (textOf) => `http://localhost:${textOf('PORT')}`,
+    'Address under which callers and verifiers reach the service; receipts carry it.',
+  ),
+  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), 'info', 'Least severity that is logged.'),
+  cataloguePath: optional(
+    'CATALOGUE',
+    path,
+    'File with the models, regions and endpoints; the shipped one when unset.',
+  ),
+  regions: setting(
+    'REGIONS',
+    list(code, 64),
+    '',
+    'Regions whose lanes an inference worker takes; all of the catalogue when unset.',
+  ),
+  shards: setting(
+    'SHARDS',
+    integer(1, 1_024),
+    '1',
+    'Over how many hash tags the lanes are spread.',
+  ),
+  supportEmail: setting(
+    'SUPPORT_EMAIL',
+    emailAddress,
+    'support@localhost',
+    'Address callers are sent to by policy errors.',
+  ),
+  bodyBytesMax: setting(
+    'BODY_BYTES_MAX',
+    integer(1_024, 268_435_456),
+    String(20 * 1_024 * 1_024),
+    'Largest request body; 20 MiB lets images through.',
+  ),
+  receiptWaitMs: setting(
+    'RECEIPT_WAIT_MS',
+    integer(1, 60_000),
+    '2000',
+    'How long an answer waits for its signed receipt before it goes out with a degraded one.',
+  ),
+  upstreamTimeoutMs: setting(
+    'UPSTREAM_TIMEOUT_MS',
+    integer(100, HOUR_MS),
+    '120000',
+    'Silence of an upstream that ends the attempt, where the catalogue names no other.',
+  ),
+  shutdownMs: setting(
+    'SHUTDOWN_MS',
+    integer(0, HOUR_MS),
+    '25000',
+    'Time to finish open work after SIGTERM; below the 30 s after which orchestrators kill.',
+  ),
+  signingKeysDir: setting(
+    'SIGNING_KEYS_DIR',
+    path,
+    (textOf) => `${textOf('DOCKET_DATA_DIR')}/signing-keys`,
+    'Directory of the Ed25519 signing keys (PEM, mode 0600).',
+  ),
+  exportStore: setting(
+    'EXPORT_STORE',
+    path,
+    (textOf) => `${textOf('DOCKET_DATA_DIR')}/exports`,
+    'Where evidence packs are kept: a directory or s3://bucket/prefix.',
+  ),
+  s3Endpoint: optional('S3_ENDPOINT', url('https', 'http'), 'S3 service other than AWS.'),
+  awsRegion: setting('AWS_REGION', plainText(64), 'us-east-1', 'Region of the S3 bucket.'),
+  dataDir: setting('DOCKET_DATA_DIR', path, '.docket', 'Data of the embedded mode.'),
+  replicas: setting(
+    'REPLICAS',
+    counts(ROLES, 64),
+    '',
+    'Embedded mode: how many of a role to start, as in api=2,inference=2.',
+  ),
+  allowVolatileRedis: setting(
+    'ALLOW_VOLATILE_REDIS',
+    flag,
+    '0',
+    'Accept a Redis without append-only file or with an evicting policy.',
+  ),
+  databasePoolMax: setting(
+    'DATABASE_POOL_MAX',
+    integer(1, 1_000),
+    '10',
+    'PostgreSQL connections of one process.',
+  ),
+  statementTimeoutMs: setting(
+    'STATEMENT_TIMEOUT_MS',
+    integer(100, HOUR_MS),
+    '30000',
+    'After this a PostgreSQL statement is cancelled.',
+  ),
+  inferenceConcurrency: setting(
+    'INFERENCE_CONCURRENCY',
+    integer(1, 10_000),
+    '512',
+    'Upstream calls one inference worker has open at once.',
+  ),
+  receiptsBatchMax: setting(
+    'RECEIPTS_BATCH_MAX',
+    integer(1, 2_000),
+    '256',
+    'Receipts committed to PostgreSQL in one statement.',
+  ),
+  ledgerBatchMax: setting(
+    'LEDGER_BATCH_MAX',
+    integer(1, 10_000),
+    '1024',
+    'Pending receipts integrated in one transaction.',
+  ),
+  recalculationConcurrency: setting(
+    'RECALCULATION_CONCURRENCY',
+    integer(1, 256),
+    '4',
+    'Recalculations one worker runs at once.',
+  ),
+  exportsConcurrency: setting(
+    'EXPORTS_CONCURRENCY',
+    integer(1, 64),
+    '1',
+    'Evidence packs one worker builds at once.',
+  ),
+  trustedProxies: setting(
+    'TRUSTED_PROXIES',
+    list(plainText(64), 64),
+    '',
+    'Addresses or CIDR ranges whose x-forwarded-for is believed.',
+  ),
+  mailFrom: setting('MAIL_FROM', emailAddress, 'docket@localhost', 'Sender of mails.'),
+  tsaUrl: optional(
+    'TSA_URL',
+    url('https', 'http'),
+    'RFC 3161 time-stamping service of the anchor.',
+  ),
+  witnesses: setting(
+    'WITNESSES',
+    list(plainText(512), 16),
+    '',
+    'Witnesses that cosign the anchor log.',
+  ),
+  otlpEndpoint: optional(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    url('https', 'http'),
+    'Where traces are sent; off when unset.',
+  ),
+} as const satisfies Record<string, Setting<unknown>>;
+
+/** Settings that hold credentials; they live in `Config.secrets` and print as a mask. */
+export const SECRET_SETTINGS = {
+  databaseUrl: secret('DATABASE_URL', url('postgres', 'postgresql'), 'PostgreSQL.'),
+  redisUrl: secret(
+    'REDIS_URL',
+    url('redis', 'rediss'),
+    'Redis or Valkey (append-only, noeviction).',
+  ),
+  smtpUrl: secret('SMTP_URL', url('smtp', 'smtps'), 'Mail server; mails are off when unset.'),
+  awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', plainText(256), 'Credential of the S3 bucket.'),
+  awsSecretAccessKey: secret(
+    'AWS_SECRET_ACCESS_KEY',
+    plainText(256),
+    'Credential of the S3 bucket.',
+  ),
+} as const satisfies Record<string, Setting<string | undefined>>;

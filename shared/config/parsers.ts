@@ -1,0 +1,108 @@
+/**
+ * What an environment variable's text may say. Each parser takes the text as it was set (empty only
+ * where the default is an empty list) and returns the value, or throws an `Error` whose message completes "NAME …".
+ */
+export type Parser<T> = (text: string) => T;
+
+/** A whole number from `min` to `max`, in plain decimal digits. */
+export function integer(min: number, max: number): Parser<number> {
+  return (text) => {
+    const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new Error(`must be a whole number from ${min} to ${max}`);
+    }
+    return value;
+  };
+}
+
+/** `1` and `true`, `0` and `false`; anything else is a mistake, not a "no". */
+export const flag: Parser<boolean> = (text) => {
+  if (text === '1' || text === 'true') return true;
+  if (text === '0' || text === 'false') return false;
+  throw new Error('must be 1 or 0 (or true or false)');
+};
+
+/** One word of a closed list. */
+export function oneOf<const T extends string>(words: readonly T[]): Parser<T> {
+  return (text) => {
+    const found = words.find((word) => word === text);
+    if (found === undefined) throw new Error(`must be one of ${words.join(', ')}`);
+    return found;
+  };
+}
+
+/** Any text of at most `lengthMax` characters. */
+export function plainText(lengthMax: number): Parser<string> {
+  return (text) => {
+    if (text.length > lengthMax) throw new Error(`must have at most ${lengthMax} characters`);
+    return text;
+  };
+}
+
+/**
+ * A URL with one of the given schemes, returned without a trailing slash. The text itself is never
+ * repeated in the message: it may hold a password.
+ */
+export function url(...schemes: string[]): Parser<string> {
+  return (text) => {
+    const scheme = URL.canParse(text) ? new URL(text).protocol.slice(0, -1) : '';
+    if (!schemes.includes(scheme)) {
+      throw new Error(
+        `must be a URL that begins with ${schemes.map((s) => `${s}://`).join(' or ')}`,
+      );
+    }
+    return text.replace(/\/+$/, '');
+  };
+}
+
+/** A web address that identifiers are built on: nothing in it but scheme, host, port and path. */
+export const publicAddress: Parser<string> = (text) => {
+  const address = url('https', 'http')(text);
+  const { username, password, search, hash } = new URL(address);
+  if (username + password + search + hash !== '') {
+    throw new Error('must have no user, password, query or fragment');
+  }
+  return address;
+};
+
+/** Comma-separated items, each given to `item`; blanks around them are dropped. */
+export function list<T>(item: Parser<T>, itemsMax: number): Parser<readonly T[]> {
+  return (text) => {
+    if (text === '') return Object.freeze([]);
+    const parts = text.split(',').map((part) => part.trim());
+    if (parts.includes('')) throw new Error('must be a comma-separated list without empty items');
+    if (parts.length > itemsMax) throw new Error(`must have at most ${itemsMax} items`);
+    return Object.freeze(parts.map((part) => item(part)));
+  };
+}
+
+/** A short name as regions and roles have it: lower-case letters, digits, hyphens. */
+export const code: Parser<string> = (text) => {
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(text)) {
+    throw new Error('must be made of lower-case letters, digits and hyphens');
+  }
+  return text;
+};
+
+/** `role=count` pairs such as `api=2,inference=4`. */
+export function counts<const R extends string>(
+  names: readonly R[],
+  max: number,
+): Parser<Readonly<Partial<Record<R, number>>>> {
+  const count = integer(1, max);
+  return (text) => {
+    const found: Partial<Record<R, number>> = {};
+    for (const pair of list(plainText(64), names.length)(text)) {
+      const [name = '', number = ''] = pair.split('=');
+      found[oneOf(names)(name)] = count(number);
+    }
+    return Object.freeze(found);
+  };
+}
+
+/** An e-mail address, checked only as far as a message header needs. */
+export const emailAddress: Parser<string> = (text) => {
+  if (!/^[^\s@<>,;]{1,64}@[^\s@<>,;]{1,255}$/.test(text))
+    throw new Error('must be an e-mail address');
+  return text;
+};

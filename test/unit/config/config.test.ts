@@ -1,0 +1,136 @@
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  ConfigError,
+  describeSettings,
+  loadConfig,
+  loadToolConfig,
+} from '../../../shared/config/config.ts';
+
+const STORES = {
+  DATABASE_URL: 'postgres://docket:hunter2@db.internal/docket',
+  REDIS_URL: 'redis://:hunter2@redis.internal:6379',
+};
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('loadConfig', () => {
+  it('needs nothing but the two stores', () => {
+    const config = loadConfig(STORES);
+    expect(config.secrets.databaseUrl).toBe(STORES.DATABASE_URL);
+    expect(config).toMatchObject({ port: 8_080, receiptWaitMs: 2_000, shards: 1, regions: [] });
+    expect(config.publicUrl).toBe('http://localhost:8080');
+  });
+
+  it('names all problems at once, one per line', () => {
+    const env = { DATABASE_URL: 'mysql://x', PORT: '80a', SHARDS: '0', LOG_LEVEL: 'loud' };
+    const problems = problemsOf(env);
+    expect(problems.map((line) => line.split(' ')[0])).toEqual([
+      'REDIS_URL',
+      'PORT',
+      'LOG_LEVEL',
+      'SHARDS',
+      'DATABASE_URL',
+    ]);
+    expect(new ConfigError(problems).message.split('\n')).toHaveLength(problems.length + 1);
+  });
+
+  it('treats an empty variable as one that is not set', () => {
+    expect(loadConfig({ ...STORES, PORT: '', CATALOGUE: ' ' })).toMatchObject({
+      port: 8_080,
+      cataloguePath: undefined,
+    });
+    expect(problemsOf({ ...STORES, REDIS_URL: '' })).toEqual(['REDIS_URL is not set']);
+  });
+
+  it('takes port 0 for both listeners, and refuses one port for both', () => {
+    expect(loadConfig({ ...STORES, PORT: '0', METRICS_PORT: '0' }).metricsPort).toBe(0);
+    expect(problemsOf({ ...STORES, PORT: '9000', METRICS_PORT: '9000' })).toHaveLength(1);
+  });
+
+  it('refuses an S3 store without its credential', () => {
+    expect(problemsOf({ ...STORES, EXPORT_STORE: 's3://packs/docket' })).toHaveLength(1);
+    expect(problemsOf({ ...STORES, AWS_ACCESS_KEY_ID: 'a' })).toHaveLength(1);
+  });
+
+  it('parses lists and replica counts', () => {
+    const config = loadConfig({ ...STORES, REGIONS: 'eu-west, eu-north', REPLICAS: 'api=2' });
+    expect(config.regions).toEqual(['eu-west', 'eu-north']);
+    expect(config.replicas).toEqual({ api: 2 });
+    expect(problemsOf({ ...STORES, REPLICAS: 'apis=2' })).toHaveLength(1);
+    expect(problemsOf({ ...STORES, REGIONS: 'eu-west,,eu-north' })).toHaveLength(1);
+  });
+
+  it('makes defaults from the settings they depend on', () => {
+    const config = loadConfig({ ...STORES, DOCKET_DATA_DIR: '/srv/docket', HOST: '127.0.0.1' });
+    expect(config.signingKeysDir).toBe('/srv/docket/signing-keys');
+    expect(config.metricsHost).toBe('127.0.0.1');
+  });
+
+  it('is frozen', () => {
+    const config = loadConfig(STORES);
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.secrets)).toBe(true);
+  });
+
+  it('bounds every number: out of range or not a number is refused, never clipped', () => {
+    const anything = fc.oneof(fc.string(), fc.double().map(String), fc.bigInt().map(String));
+    fc.assert(
+      fc.property(anything, (text) => {
+        const problems = problemsOf({ ...STORES, SHARDS: text });
+        if (problems.length > 0) return;
+        const { shards } = loadConfig({ ...STORES, SHARDS: text });
+        expect(Number.isInteger(shards) && shards >= 1 && shards <= 1_024).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('credentials', () => {
+  const env = { ...STORES, OPENAI_API_KEY: 'sk-hunter2', AWS_ACCESS_KEY_ID: 'hunter2' };
+
+  it('never appear when the configuration is printed, serialised, spread or refused', () => {
+    const config = loadToolConfig({ ...STORES, OPENAI_API_KEY: 'sk-hunter2' });
+    const shown = [
+      inspect(config, { depth: 9 }),
+      JSON.stringify({ ...config }),
+      JSON.stringify({ ...config.secrets }),
+      problemsOf({ ...STORES, DATABASE_URL: 'http://docket:hunter2@db' }).join(),
+    ];
+    for (const text of shown) expect(text).not.toContain('hunter2');
+  });
+
+  it('are masked in the report of the doctor, which still tells the host', () => {
+    const reports = describeSettings(env);
+    expect(JSON.stringify(reports)).not.toContain('hunter2');
+    const database = reports.find(({ name }) => name === 'DATABASE_URL');
+    expect(database).toMatchObject({ source: 'environment', problem: null });
+    expect(database?.value).toContain('db.internal');
+  });
+
+  it('of an upstream are read under the name that the catalogue gives', () => {
+    const config = loadToolConfig({ OPENAI_API_KEY: 'sk-x', EMPTY: '' });
+    expect(config.upstreamCredential('OPENAI_API_KEY')).toBe('sk-x');
+    expect(config.upstreamCredential('EMPTY')).toBeUndefined();
+  });
+});
+
+describe('describeSettings', () => {
+  it('tells where each value came from and what is wrong with it, without throwing', () => {
+    const reports = describeSettings({ PORT: '70000', SMTP_URL: '' });
+    const byName = new Map(reports.map((report) => [report.name, report]));
+    expect(byName.get('PORT')).toMatchObject({ source: 'environment', value: '70000' });
+    expect(byName.get('PORT')?.problem).toMatch(/65535/);
+    expect(byName.get('SHARDS')).toMatchObject({ source: 'default', value: '1', problem: null });
+    expect(byName.get('SMTP_URL')).toMatchObject({ source: 'unset', value: '' });
+  });
+});
