@@ -1,0 +1,78 @@
+import { mkdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Claims a store's directory for this process, so that two launchers never run two servers on the
+ * same files. The claim of a process that is gone does not count.
+ * @throws Error that names the process which holds the directory.
+ */
+export async function claimDirectory(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  const file = join(dir, 'owner');
+  const owner = await readFile(file, 'utf8').catch(() => '');
+  const pid = Number.parseInt(owner, 10);
+  if (pid > 0 && pid !== process.pid && owner === (await identityOf(pid))) {
+    throw new Error(`${dir} is in use by process ${pid}; stop it or choose another directory`);
+  }
+  await writeFile(file, (await identityOf(process.pid)) ?? '');
+}
+
+/** Gives the directory back. */
+export async function releaseDirectory(dir: string): Promise<void> {
+  await rm(join(dir, 'owner'), { force: true });
+}
+
+/**
+ * Stops a server that outlived its launcher (which was killed), so that a new one can have its
+ * files. Does nothing when the process of that number is not a server working in `dir`.
+ */
+export async function stopOrphan(
+  pid: number,
+  dir: string,
+  signal: NodeJS.Signals,
+  stopMs: number,
+): Promise<void> {
+  if (!(pid > 0) || !(await worksIn(pid, dir))) return;
+  process.kill(pid, signal);
+  const deadline = Date.now() + stopMs;
+  while (await worksIn(pid, dir)) {
+    if (Date.now() > deadline) process.kill(pid, 'SIGKILL');
+    await delay(20);
+  }
+}
+
+/** Both stores change into their data directory, which tells them from a stranger with the same number. */
+async function worksIn(pid: number, dir: string): Promise<boolean> {
+  if (!isAlive(pid)) return false;
+  if (process.platform !== 'linux') return true;
+  const [cwd, own] = await Promise.all([
+    readlink(`/proc/${pid}/cwd`).catch(() => ''),
+    realpath(dir).catch(() => dir),
+  ]);
+  return cwd === own;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/**
+ * A process number with its start time, where the system tells it: numbers come again, above all in
+ * a restarted container. Undefined when there is no such process.
+ */
+async function identityOf(pid: number): Promise<string | undefined> {
+  if (!isAlive(pid)) return undefined;
+  if (process.platform !== 'linux') return String(pid);
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // Fields are counted after the command, which may hold blanks itself; the start time is the 22nd.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, started] = [fields[0], fields[19]];
+  // A zombie has ended; only its parent has not looked yet.
+  return started === undefined || state === 'Z' ? undefined : `${pid} ${started}`;
+}

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { chown, readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+export interface SystemUser {
+  name: string;
+  uid: number;
+  gid: number;
+}
+
+/** Whom a server runs as when we are root and it refuses to: its own account if there is one. */
+const CANDIDATES = ['postgres', 'nobody'];
+
+/** The user to drop to, or undefined when this process is not root. */
+export async function unprivilegedUser(): Promise<SystemUser | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const accounts = (await readFile('/etc/passwd', 'utf8')).split('\n').map((row) => row.split(':'));
+  for (const name of CANDIDATES) {
+    const account = accounts.find(([login]) => login === name);
+    if (account !== undefined) return { name, uid: Number(account[2]), gid: Number(account[3]) };
+  }
+  throw new Error(
+    `PostgreSQL refuses to run as root, and there is no user ${CANDIDATES.join(' or ')}`,
+  );
+}
+
+/** Gives a directory and everything in it to the user. */
+export async function giveTo(user: SystemUser, dir: string): Promise<void> {
+  await chown(dir, user.uid, user.gid);
+  for (const entry of await readdir(dir, { recursive: true })) {
+    await chown(join(dir, entry), user.uid, user.gid);
+  }
+}
+
+export interface Invocation {
+  command: string;
+  args: readonly string[];
+  user?: { uid: number; gid: number };
+}
+
+/**
+ * How to run `command` as the user. A root's home directory is closed to everyone else; where the
+ * paths lie in such a place the command keeps one capability, to pass through directories and
+ * read, and nothing more of root's rights.
+ */
+export async function runAs(
+  user: SystemUser | undefined,
+  command: string,
+  args: readonly string[],
+  paths: readonly string[],
+): Promise<Invocation> {
+  if (user === undefined) return { command, args };
+  const open = await Promise.all([command, ...paths].map((path) => canReach(user, path)));
+  if (open.every(Boolean)) return { command, args, user: { uid: user.uid, gid: user.gid } };
+  const setpriv = ['--reuid', String(user.uid), '--regid', String(user.gid), '--clear-groups'];
+  const capability = ['--inh-caps', '+dac_read_search', '--ambient-caps', '+dac_read_search'];
+  const prefix = [...setpriv, ...capability, '--'];
+  await promisify(execFile)('setpriv', [...prefix, 'true']).catch((cause: unknown) => {
+    const message = `${command} must not run as root, and the user ${user.name} cannot reach ${resolve('.')}: move it out of root's home`;
+    throw new Error(message, { cause });
+  });
+  return { command: 'setpriv', args: [...prefix, command, ...args] };
+}
+
+async function canReach(user: SystemUser, path: string): Promise<boolean> {
+  for (let dir = dirname(resolve(path)); ; dir = dirname(dir)) {
+    const { mode, uid, gid } = await stat(dir);
+    const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
+    if ((mode & bit) === 0) return false;
+    if (dir === dirname(dir)) return true;
+  }
+}
