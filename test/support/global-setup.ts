@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../dev/stores/postgres.ts';
+import { ensureRedisBinary } from '../../dev/stores/redis-binary.ts';
+import { migrateToLatest } from '../../migrations/migrate.ts';
+import { findLeftovers, removeDeadRuns, RUN_PREFIX } from './leftovers.ts';
+import { queryOnce, withDatabase } from './sql.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** URL of the run's PostgreSQL, as superuser; tests take `createTestDatabase` instead. */
+    postgresUrl: string;
+  }
+}
+
+/** Name of the migrated database that the tests' own are cloned from. */
+export const TEMPLATE = 'docket_template';
+
+interface Run {
+  directory: string;
+  id: string;
+  postgres: EmbeddedPostgres;
+}
+
+/** Several projects of one run share one server: the first to need it starts it, the last stops it. */
+const shared = globalThis as { docketTestRun?: { users: number; run: Promise<Run> } };
+
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  shared.docketTestRun ??= { users: 0, run: startRun() };
+  const current = shared.docketTestRun;
+  current.users += 1;
+  const run = await current.run;
+  project.provide('postgresUrl', run.postgres.url);
+  return async () => {
+    current.users -= 1;
+    if (current.users === 0) await finishRun(run);
+  };
+}
+
+/** Everything of the run goes into one temporary directory, named after the process. */
+async function startRun(): Promise<Run> {
+  await removeDeadRuns();
+  await ensureRedisBinary((line) => process.stderr.write(`${line}\n`));
+  const directory = await mkdtemp(join(tmpdir(), `${RUN_PREFIX}${process.pid}-`));
+  // PostgreSQL may run as another user, who has to get to its files.
+  await chmod(directory, 0o711);
+  const id = randomBytes(8).toString('hex');
+  process.env['TMPDIR'] = directory;
+  process.env['DOCKET_TEST_RUN'] = id;
+  const postgres = await startEmbeddedPostgres({
+    dataDir: join(directory, 'postgres'),
+    durable: false,
+    maxConnections: 500,
+  });
+  const run = { directory, id, postgres };
+  try {
+    await queryOnce(postgres.url, `create database ${TEMPLATE}`);
+    await migrateToLatest(withDatabase(postgres.url, TEMPLATE));
+    return run;
+  } catch (error) {
+    await finishRun(run);
+    throw error;
+  }
+}
+
+/** A run that leaves a process behind has failed, whatever its tests said. */
+async function finishRun({ directory, id, postgres }: Run): Promise<void> {
+  await postgres.stop();
+  const leftovers = await findLeftovers(directory, id);
+  for (const { pid } of leftovers) process.kill(pid, 'SIGKILL');
+  await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  if (leftovers.length === 0) return;
+  const lines = leftovers.map(({ pid, command }) => `  ${pid} ${command}`);
+  process.stderr.write(`\nThe tests left processes running:\n${lines.join('\n')}\n`);
+  process.exitCode = 1;
+}

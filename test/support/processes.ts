@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { type Environment, readEnvironment, type Role } from '../../shared/config/env.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+/** Starting takes under a second; a machine that runs much else at the same time needs longer. */
+const READY_MS = 20_000;
+/** Above the default of SHUTDOWN_MS, so that a process which drains to its bound is not cut short. */
+const STOP_MS = 30_000;
+
+export interface StartedProcess {
+  pid: number;
+  /** Of its API; 0 when it has none. */
+  port: number;
+  metricsPort: number;
+  /** Everything it has written so far. */
+  output(): string;
+  /** Every JSON line it has written so far. */
+  logs(): Record<string, unknown>[];
+  /** Settles when the process has ended, with its exit code (null after a signal). */
+  exited: Promise<number | null>;
+  kill(signal?: NodeJS.Signals): void;
+  /** SIGTERM, then waits; returns the exit code. */
+  stop(): Promise<number | null>;
+}
+
+export interface ProcessOptions {
+  role: Role;
+  env: Environment;
+  /** The file to run when it is not the role's own `main.ts`, relative to the repository. */
+  entry?: string;
+}
+
+/**
+ * Starts a process of the Procfile as production does and returns when it has logged
+ * `{"event":"ready"}`. It gets free ports, a small environment of its own and what `env` adds;
+ * whatever still runs after the file's last test is killed.
+ * @throws Error with its output when it ends, or is silent, before that.
+ */
+export async function startProcess(options: ProcessOptions): Promise<StartedProcess> {
+  const child = launch(options);
+  const lines: string[] = [];
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const kill = (signal: NodeJS.Signals = 'SIGTERM'): void => {
+    child.kill(signal);
+  };
+  const killAtExit = (): void => kill('SIGKILL');
+  process.once('exit', killAtExit);
+  afterAll(async () => {
+    process.off('exit', killAtExit);
+    killAtExit();
+    await exited;
+  });
+  const ready = new Promise<Record<string, unknown>>((resolve) => {
+    for (const stream of [child.stdout!, child.stderr!]) {
+      createInterface({ input: stream }).on('line', (line) => {
+        lines.push(line);
+        const entry = parseLine(line);
+        if (entry?.['event'] === 'ready') resolve(entry);
+      });
+    }
+  });
+  const timer = AbortSignal.timeout(READY_MS);
+  const late = new Promise<'silence'>((resolve) => {
+    timer.addEventListener('abort', () => resolve('silence'), { once: true });
+  });
+  const first = await Promise.race([ready, late, exited.then((code) => `exit ${code}` as const)]);
+  if (typeof first === 'string') {
+    killAtExit();
+    throw new Error(`${options.role} did not get ready (${first}):\n${lines.join('\n')}`);
+  }
+  return {
+    pid: child.pid!,
+    port: Number(first['port'] ?? 0),
+    metricsPort: Number(first['metrics_port'] ?? 0),
+    output: () => lines.join('\n'),
+    logs: () => lines.map(parseLine).filter((entry) => entry !== undefined),
+    exited,
+    kill,
+    stop: async () => {
+      kill();
+      const deadline = setTimeout(killAtExit, STOP_MS);
+      const code = await exited;
+      clearTimeout(deadline);
+      return code;
+    },
+  };
+}
+
+function launch({ role, env, entry }: ProcessOptions): ChildProcess {
+  const file = entry ?? (role === 'api' ? 'api/main.ts' : `workers/${role}/main.ts`);
+  const own = readEnvironment();
+  const inherited = ['PATH', 'HOME', 'TMPDIR', 'DOCKET_TEST_RUN'].map((name) => [name, own[name]]);
+  const addresses = { HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0' };
+  return spawn(process.execPath, [join(ROOT, file)], {
+    cwd: ROOT,
+    env: { ...Object.fromEntries(inherited), ...addresses, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+function parseLine(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}

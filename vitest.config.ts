@@ -1,0 +1,50 @@
+import { defineConfig } from 'vitest/config';
+
+/** What needs real PostgreSQL and Redis; they are started only when such a file is to run. */
+const stores = {
+  globalSetup: ['test/support/global-setup.ts'],
+  // A process of its own per file: what a test leaves open is found, and cannot reach another file.
+  pool: 'forks' as const,
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+};
+
+export default defineConfig({
+  test: {
+    // A test that fails now and then tells of a race; repeating it would hide that.
+    retry: 0,
+    allowOnly: false,
+    projects: [
+      { test: { name: 'unit', include: ['test/{unit,architecture}/**/*.test.ts'] } },
+      {
+        test: {
+          ...stores,
+          name: 'stores',
+          include: ['test/{stores,workers,api,cli,dev,pipeline}/**/*.test.ts'],
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...stores,
+          name: 'faults',
+          include: ['test/faults/**/*.test.ts'],
+          // They measure how fast something heals, so nothing else may run beside them.
+          fileParallelism: false,
+          testTimeout: 120_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...stores,
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          globalSetup: [...stores.globalSetup, 'test/support/chromium.ts'],
+          testTimeout: 60_000,
+          sequence: { groupOrder: 3 },
+        },
+      },
+    ],
+  },
+});
