@@ -1,0 +1,79 @@
+/** The JSON Schema keywords that the request schemas use. */
+export interface Schema {
+  type?: string;
+  const?: unknown;
+  enum?: readonly unknown[];
+  anyOf?: readonly Schema[];
+  properties?: Readonly<Record<string, Schema>>;
+  patternProperties?: Readonly<Record<string, Schema>>;
+  required?: readonly string[];
+  items?: Schema;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  /** Words for people, where those made from the keywords would not be plain enough. */
+  'x-expected'?: string;
+}
+
+/** What a schema wants, in words that follow "must be": "a number from 0 to 2". */
+export function expectation(schema: Schema): string {
+  const words = schema['x-expected'];
+  if (words !== undefined) return words;
+  if (schema.anyOf !== undefined) return ofUnion(schema.anyOf);
+  if (schema.const !== undefined) return quoted(schema.const);
+  if (schema.enum !== undefined) {
+    return schema.enum.length === 1
+      ? quoted(schema.enum[0])
+      : `one of ${schema.enum.map(quoted).join(', ')}`;
+  }
+  switch (schema.type) {
+    case 'number':
+      return `a number${range(schema)}`;
+    case 'integer':
+      return `an integer${range(schema)}`;
+    case 'string':
+      return ofString(schema);
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return ofArray(schema);
+    case 'object':
+      return 'an object';
+    case 'null':
+      return 'null';
+    default:
+      return 'present';
+  }
+}
+
+/** Null is not mentioned: it is the same as leaving the member out. */
+function ofUnion(alternatives: readonly Schema[]): string {
+  const words = alternatives.filter((one) => one.type !== 'null').map(expectation);
+  return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
+function range({ minimum, maximum, exclusiveMinimum }: Schema): string {
+  if (exclusiveMinimum !== undefined) {
+    return ` above ${exclusiveMinimum}${maximum === undefined ? '' : ` and at most ${maximum}`}`;
+  }
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
+  return minimum === undefined ? '' : ` of ${minimum} or more`;
+}
+
+function ofString({ minLength, maxLength }: Schema): string {
+  const kind = minLength === undefined ? 'a string' : 'a non-empty string';
+  return maxLength === undefined ? kind : `${kind} of at most ${maxLength} characters`;
+}
+
+function ofArray({ minItems, maxItems }: Schema): string {
+  const kind = minItems === undefined ? 'an array' : 'a non-empty array';
+  return maxItems === undefined ? kind : `${kind} of at most ${maxItems} items`;
+}
+
+function quoted(value: unknown): string {
+  return `\`${String(value)}\``;
+}

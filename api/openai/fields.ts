@@ -1,0 +1,83 @@
+import Type from 'typebox';
+import type { TSchema } from 'typebox';
+import { PLANS } from '../../shared/domain/plan.ts';
+
+/**
+ * The schema is the single source: it validates, types, documents (OpenAPI 3.1) and words the refusals.
+ * `x-expected` overrides the words that `diagnose` would make from the keywords.
+ */
+
+/** A member that may be left out. Clients send null for "not set", so null means the same as leaving it out. */
+export const maybe = <S extends TSchema>(schema: S) =>
+  Type.Optional(Type.Union([schema, Type.Null()]));
+
+/** Long enough for every catalogue id; bounds what reaches logs and metrics. */
+const MODEL_ID_CHARS_MAX = 256;
+/** The contract's bound for `user`. */
+const USER_CHARS_MAX = 512;
+/** OpenAI documents at most four stop sequences. */
+const STOPS_MAX = 4;
+/** The interface's bound of bias for one token. */
+const LOGIT_BIAS_MAX = 100;
+/** A factor above 10 leaves only noise; every known upstream stops at 5 or below. */
+const REPETITION_PENALTY_MAX = 10;
+
+/** Removed from the body before an upstream sees it. */
+export const OWN_FIELDS = ['region', 'tier', 'receipt'] as const;
+
+/** Our own fields. Any string passes for `region` and `tier` here: routing knows which exist, and refuses the others. */
+export const ownFields = {
+  region: maybe(Type.String({ description: 'Pins the request to this region of the catalogue.' })),
+  tier: maybe(
+    Type.String({
+      description: `What the receipt gives: ${PLANS.join(', ')}. At most the account's plan, which is the default.`,
+    }),
+  ),
+  receipt: maybe(
+    Type.Enum(['required', 'best_effort'], {
+      description:
+        'With `required` a methodology failure is an error; with `best_effort` (default) the receipt is degraded.',
+    }),
+  ),
+};
+
+export const modelField = Type.String({
+  minLength: 1,
+  maxLength: MODEL_ID_CHARS_MAX,
+  'x-expected': 'the id of a model, as listed by GET /models',
+});
+
+export const userField = maybe(Type.String({ maxLength: USER_CHARS_MAX }));
+
+/** What chat and legacy completions share. */
+export const samplerFields = {
+  temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
+  n: maybe(Type.Integer({ minimum: 1, maximum: 8 })),
+  max_tokens: maybe(Type.Integer({ minimum: 1 })),
+  presence_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
+  frequency_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
+  seed: maybe(Type.Integer()),
+  stop: maybe(
+    Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: STOPS_MAX })], {
+      'x-expected': `a string or an array of at most ${STOPS_MAX} strings`,
+    }),
+  ),
+  logit_bias: maybe(
+    Type.Record(Type.String(), Type.Number({ minimum: -LOGIT_BIAS_MAX, maximum: LOGIT_BIAS_MAX }), {
+      'x-expected': `an object of token ids with numbers from -${LOGIT_BIAS_MAX} to ${LOGIT_BIAS_MAX}`,
+    }),
+  ),
+  stream: maybe(Type.Boolean()),
+  stream_options: maybe(
+    Type.Object(
+      { include_usage: maybe(Type.Boolean()) },
+      { description: 'Only together with `stream: true`.' },
+    ),
+  ),
+  user: userField,
+  // Common extras of open-source servers. -1 and 0 switch top_k off there.
+  top_k: maybe(Type.Integer({ minimum: -1 })),
+  min_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
+  repetition_penalty: maybe(Type.Number({ exclusiveMinimum: 0, maximum: REPETITION_PENALTY_MAX })),
+};

@@ -1,0 +1,76 @@
+import { isUtf8 } from 'node:buffer';
+import { Fault } from '../../shared/domain/errors.ts';
+import { firstSyntaxError, repeatedMember, scanStructure } from './json-syntax.ts';
+
+/**
+ * Deeper than any tool schema in practice, shallow enough that recursive readers of the value
+ * (screening, JSON.stringify) stay far from the end of the stack.
+ */
+export const JSON_DEPTH_MAX = 128;
+
+export interface JsonBody {
+  /** The decoded body, for editing as text. A byte-order mark is left out, as RFC 8259 allows. */
+  text: string;
+  value: unknown;
+}
+
+/**
+ * Parses a request body. Throws a Fault `invalid_json` that says where the error is and never quotes the body.
+ *
+ * Repeated member names are refused: parsers disagree on which one counts, so an upstream could be made to read
+ * a prompt that screening has not seen. A member named `__proto__` is an ordinary member of the parsed object.
+ */
+export function parseJsonBody(raw: Buffer): JsonBody {
+  if (!isUtf8(raw)) throw invalidJson('The body is not valid UTF-8.');
+  const decoded = raw.toString('utf8');
+  const text = decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded;
+  const structure = scanStructure(text, JSON_DEPTH_MAX);
+  if (structure.tooDeep) {
+    throw invalidJson(`The body is nested more than ${JSON_DEPTH_MAX} levels deep.`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalidJson(`The body is not valid JSON: ${place(text, firstSyntaxError(text))}.`);
+  }
+  // The parser keeps one member per name, so it has fewer than the text when a name repeats.
+  if (structure.members !== countMembers(value)) {
+    throw invalidJson(`The body has a repeated member name: ${place(text, repeatedMember(text))}.`);
+  }
+  return { text, value };
+}
+
+/** How many members all objects in the value have. Its depth is bounded already. */
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) {
+      const element: unknown = value[index];
+      if (typeof element === 'object') count += countMembers(element);
+    }
+    return count;
+  }
+  const keys = Object.keys(value);
+  for (const key of keys) {
+    const member = (value as Record<string, unknown>)[key];
+    if (typeof member === 'object') count += countMembers(member);
+  }
+  return count + keys.length;
+}
+
+function place(text: string, at: number): string {
+  if (at === text.length) return 'it ends too early';
+  let line = 1;
+  let lineStart = 0;
+  for (let end = text.indexOf('\n'); end !== -1 && end < at; end = text.indexOf('\n', end + 1)) {
+    line += 1;
+    lineStart = end + 1;
+  }
+  return `see line ${line}, column ${at - lineStart + 1}`;
+}
+
+function invalidJson(message: string): Fault {
+  return new Fault('invalid_json', message);
+}

@@ -1,0 +1,107 @@
+import Type from 'typebox';
+import { maybe, modelField, ownFields, samplerFields, userField } from './fields.ts';
+import { Messages } from './messages.ts';
+import { toolFields } from './tools.ts';
+
+/** OpenAI takes at most 2,048 inputs in one embeddings request. */
+const EMBEDDING_INPUTS_MAX = 2048;
+/** Each prompt of a batch is a generation of its own; OpenAI's batches stop far below this. */
+const PROMPTS_MAX = 128;
+/** One array of token ids: as long as the longest context window on offer (1 M). */
+const TOKENS_MAX = 1_048_576;
+/** Token ids are 32-bit in every tokenizer. */
+const TOKEN_ID_MAX = 2_147_483_647;
+/** Far above any model; bounds what a client can make the gateway expect back. */
+const DIMENSIONS_MAX = 65_536;
+
+const TokenId = Type.Integer({
+  minimum: 0,
+  maximum: TOKEN_ID_MAX,
+  'x-expected': 'a token id (an integer of 0 or more)',
+});
+const Tokens = Type.Array(TokenId, {
+  minItems: 1,
+  maxItems: TOKENS_MAX,
+  'x-expected': 'a non-empty array of token ids',
+});
+
+const Prompt = Type.Union(
+  [
+    Type.String(),
+    Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: PROMPTS_MAX,
+      'x-expected': `an array of 1 to ${PROMPTS_MAX} strings`,
+    }),
+    Tokens,
+    Type.Array(Tokens, {
+      minItems: 1,
+      maxItems: PROMPTS_MAX,
+      'x-expected': `an array of 1 to ${PROMPTS_MAX} token arrays`,
+    }),
+  ],
+  {
+    'x-expected':
+      'a string, an array of strings, an array of token ids or an array of token arrays',
+  },
+);
+
+const InputText = Type.String({ minLength: 1, 'x-expected': 'a non-empty string' });
+const Input = Type.Union(
+  [
+    InputText,
+    Type.Array(InputText, {
+      minItems: 1,
+      maxItems: EMBEDDING_INPUTS_MAX,
+      'x-expected': `an array of 1 to ${EMBEDDING_INPUTS_MAX} non-empty strings`,
+    }),
+    Tokens,
+    Type.Array(Tokens, {
+      minItems: 1,
+      maxItems: EMBEDDING_INPUTS_MAX,
+      'x-expected': `an array of 1 to ${EMBEDDING_INPUTS_MAX} token arrays`,
+    }),
+  ],
+  {
+    'x-expected':
+      'a non-empty string, an array of strings, an array of token ids or an array of token arrays',
+  },
+);
+
+/** POST /chat/completions. Fields that are not named pass through untouched. */
+export const ChatBody = Type.Object({
+  model: modelField,
+  messages: Messages,
+  ...samplerFields,
+  max_completion_tokens: maybe(Type.Integer({ minimum: 1 })),
+  logprobs: maybe(Type.Boolean()),
+  top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
+  ...toolFields,
+  ...ownFields,
+});
+
+/** POST /completions. `logprobs` is a number here, as the legacy interface has it. */
+export const CompletionBody = Type.Object({
+  model: modelField,
+  prompt: Prompt,
+  ...samplerFields,
+  best_of: maybe(Type.Integer({ minimum: 1, maximum: 20 })),
+  logprobs: maybe(Type.Integer({ minimum: 0, maximum: 5 })),
+  echo: maybe(Type.Boolean()),
+  suffix: maybe(Type.String()),
+  ...ownFields,
+});
+
+/** POST /embeddings. */
+export const EmbeddingBody = Type.Object({
+  model: modelField,
+  input: Input,
+  encoding_format: maybe(Type.Enum(['float', 'base64'])),
+  dimensions: maybe(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX })),
+  user: userField,
+  ...ownFields,
+});
+
+export type ChatRequest = Type.Static<typeof ChatBody>;
+export type CompletionRequest = Type.Static<typeof CompletionBody>;
+export type EmbeddingRequest = Type.Static<typeof EmbeddingBody>;
