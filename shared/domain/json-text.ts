@@ -138,7 +138,7 @@ export function stringEnd(text: string, quote: number): number {
   return text.length;
 }
 
-/** Letters, digits, `_` and `-` have no other escape in JSON than `\\u`. */
+/** Letters, digits, `_` and `-` have no other escape in JSON than `\u`. */
 const PLAIN_KEY = /^[\w-]*$/;
 
 /** False only when it is certain that none of the keys is in the text, however they are spelt. */
