@@ -1,0 +1,107 @@
+import type {
+  FastifyInstance,
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  RouteOptions,
+} from 'fastify';
+import { SCOPES, type Credential, type Scope } from '../../shared/domain/credential.ts';
+import { authorize, invalidApiKey } from '../../shared/domain/keys/authorize.ts';
+import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+
+/**
+ * What a route demands: a scope; `any` valid key; `session`, where the dashboard signs people in by
+ * itself; or `public`, for what the whole world may read.
+ */
+export type RouteScope = Scope | 'any' | 'session' | 'public';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    scope?: RouteScope;
+  }
+  interface FastifyRequest {
+    /** Who asks. Set on every route whose scope is not `public` or `session`. */
+    credential: Credential;
+  }
+}
+
+export interface AuthenticateOptions {
+  credentials: { lookup(token: string): Credential | null | Promise<Credential | null> };
+  keyUse: { used(keyId: string, now: number): void };
+  /** Epoch milliseconds. */
+  now?: () => number;
+}
+
+const ROUTE_SCOPES: ReadonlySet<string> = new Set([...SCOPES, 'any', 'session', 'public']);
+const BEARER = new RegExp(`^Bearer ([0-9A-Za-z_]{${KEY_LENGTH}})$`, 'i');
+
+/**
+ * Demands a key with the route's scope before anything else of a request is looked at. Register it
+ * before any route: a route that does not declare `config.scope` stops the start.
+ */
+export const authenticate: FastifyPluginCallback<AuthenticateOptions> = (app, options, done) => {
+  app.decorateRequest('credential', null as unknown as Credential);
+  app.addHook('onRoute', requireScope);
+  addAuthentication(app, options);
+  done();
+};
+// The hooks are meant for the routes beside this plugin, not only for those within it.
+Object.defineProperty(authenticate, Symbol.for('skip-override'), { value: true });
+
+function requireScope(route: RouteOptions): void {
+  const scope = route.config?.scope;
+  if (scope === undefined || !ROUTE_SCOPES.has(scope)) {
+    throw new Error(`The route ${String(route.method)} ${route.url} does not declare its scope.`);
+  }
+}
+
+function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): void {
+  const { credentials, keyUse } = options;
+  const now = options.now ?? (() => Date.now());
+
+  const admit = (
+    request: FastifyRequest,
+    credential: Credential | null,
+    demand: Scope | 'any',
+  ): void => {
+    if (credential === null) throw invalidApiKey();
+    const at = now();
+    authorize(credential, demand, at);
+    keyUse.used(credential.keyId, at);
+    request.credential = credential;
+  };
+
+  // Callback style: a key in memory is checked without a promise.
+  app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, next) => {
+    const scope = request.routeOptions.config.scope;
+    // A path that is no route has nothing to protect, and `is404` routes have no scope.
+    if (request.is404 || scope === 'public' || scope === 'session') return next();
+    try {
+      if (scope === undefined) throw new Error('a route without a scope was reached');
+      const found = credentials.lookup(parseBearer(request.headers.authorization));
+      if (!(found instanceof Promise)) {
+        admit(request, found, scope);
+        return next();
+      }
+      found
+        .then((credential) => admit(request, credential, scope))
+        .then(
+          () => next(),
+          (error: unknown) => next(asError(error)),
+        );
+    } catch (error) {
+      next(asError(error));
+    }
+  });
+}
+
+/** The token of `Authorization: Bearer <token>`. Anything else, one space too many included, is refused. */
+export function parseBearer(header: string | undefined): string {
+  const token = header === undefined ? undefined : BEARER.exec(header)?.[1];
+  if (token === undefined) throw invalidApiKey();
+  return token;
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error('authentication failed', { cause: error });
+}

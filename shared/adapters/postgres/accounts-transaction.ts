@@ -1,0 +1,27 @@
+import type { Pool, PoolClient } from 'pg';
+
+/** What a statement can be run on: the pool, or the client that holds a transaction. */
+export type Queryable = Pick<Pool, 'query'>;
+
+/** Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('begin');
+    const result = await work(client);
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    // A connection that cannot even roll back is thrown away, not returned to the pool.
+    await client.query('rollback').catch((cause: unknown) => {
+      broken = cause instanceof Error ? cause : new Error('rollback failed');
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}

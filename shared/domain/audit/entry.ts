@@ -1,0 +1,70 @@
+/** Who did something: a dashboard user, an API key, an operator, a support request, or the service itself. */
+export interface Actor {
+  kind: 'user' | 'key' | 'operator' | 'support' | 'system';
+  /** A user's id, a key's id, an operator's name, a ticket number, or the name of a job. */
+  id: string;
+  /** The source address, where there is one. */
+  address?: string;
+}
+
+export const ACTOR_KINDS = ['user', 'key', 'operator', 'support', 'system'] as const;
+
+/** One act, as the code that performs it describes it. Place in the chain, id and hashes are added by the log. */
+export interface AuditEvent {
+  /** Whose log it belongs to: an organisation's id, or `SERVICE_CHAIN`. */
+  organisationId: string;
+  /** Noun and past participle: `key.revoked`, `account.suspended`. */
+  action: string;
+  actor: Actor;
+  /** What was acted upon: a key's id, an export's id; absent when it is the account itself. */
+  subject?: string;
+  reason?: string;
+  details?: AuditDetails;
+}
+
+/** Small facts of an act. Never a secret, never the hash of a key. */
+export type AuditDetails = Readonly<
+  Record<string, string | number | boolean | null | readonly string[]>
+>;
+
+/** The chain of acts that concern the whole service (a sanctions list imported, a region set) and no one organisation. */
+export const SERVICE_CHAIN = 'service';
+
+/** An entry as the log keeps it. */
+export interface AuditEntry {
+  id: string;
+  organisationId: string;
+  /** Position in the organisation's chain, from 0, without gaps. */
+  sequence: number;
+  /** Epoch milliseconds. */
+  at: number;
+  action: string;
+  actorKind: Actor['kind'];
+  actorId: string;
+  address: string | null;
+  subject: string | null;
+  reason: string | null;
+  /** JSON text exactly as it was hashed. */
+  details: string;
+  /** Hex SHA-256 of the entry before, 64 zeros for the first. */
+  previousHash: string;
+  /** Hex SHA-256 of this entry, `previousHash` included. */
+  hash: string;
+}
+
+/** Longest actor, reason and detail texts that are kept; longer ones are refused at the boundary. */
+export const REASON_LENGTH_MAX = 500;
+export const ACTOR_LENGTH_MAX = 200;
+
+/**
+ * Reads `kind:id` as operators type it (`support:4711`, `operator:ada`); a bare name is an operator.
+ * Returns null when it names no one or an unknown kind.
+ */
+export function parseActor(text: string): Actor | null {
+  const colon = text.indexOf(':');
+  const kind = colon < 0 ? 'operator' : text.slice(0, colon);
+  const id = text.slice(colon + 1).trim();
+  if (id === '' || id.length > ACTOR_LENGTH_MAX) return null;
+  if (kind !== 'operator' && kind !== 'support' && kind !== 'user') return null;
+  return { kind, id };
+}

@@ -1,0 +1,66 @@
+import { hash } from 'node:crypto';
+import { crc32 } from './crc32.ts';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const PREFIX = 'dkt_';
+/** 62^32 is about 2^190: nobody guesses a key, and no two are ever drawn alike. */
+const SECRET_LENGTH = 32;
+/** 62^6 exceeds 2^32, so six characters always hold the CRC. */
+const CHECKSUM_LENGTH = 6;
+const BODY_LENGTH = PREFIX.length + SECRET_LENGTH;
+
+/** Every key has exactly this many characters. */
+export const KEY_LENGTH = BODY_LENGTH + CHECKSUM_LENGTH;
+
+/** How the service can speak of a key without holding it: the first 8 and the last 4 characters. */
+export interface KeyDisplay {
+  head: string;
+  tail: string;
+}
+
+/**
+ * A fresh API key. `randomBytes(size)` must be a cryptographic source.
+ * Bytes of 248 and above are discarded: 248 = 4 × 62, so every character is equally likely.
+ */
+export function generateKey(randomBytes: (size: number) => Uint8Array): string {
+  let body = PREFIX;
+  while (body.length < BODY_LENGTH) {
+    for (const byte of randomBytes(SECRET_LENGTH)) {
+      if (byte < 248 && body.length < BODY_LENGTH) body += ALPHABET.charAt(byte % 62);
+    }
+  }
+  return body + checksum(body);
+}
+
+/** True when `text` has the shape of a key and its checksum is right. Says nothing about whether the key exists. */
+export function isWellFormedKey(text: string): boolean {
+  if (text.length !== KEY_LENGTH || !text.startsWith(PREFIX)) return false;
+  for (let i = PREFIX.length; i < KEY_LENGTH; i += 1) {
+    if (!isBase62(text.charCodeAt(i))) return false;
+  }
+  return checksum(text.slice(0, BODY_LENGTH)) === text.slice(BODY_LENGTH);
+}
+
+/** The only form in which a key is stored or compared: SHA-256 of its text, as 64 hex digits. */
+export function hashKey(key: string): string {
+  return hash('sha256', key);
+}
+
+/** The characters that may be shown of a key after its issue. */
+export function displayOf(key: string): KeyDisplay {
+  return { head: key.slice(0, 8), tail: key.slice(-4) };
+}
+
+function checksum(body: string): string {
+  let rest = crc32(body);
+  let text = '';
+  for (let i = 0; i < CHECKSUM_LENGTH; i += 1) {
+    text = ALPHABET.charAt(rest % 62) + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
+}
+
+function isBase62(code: number): boolean {
+  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+}
