@@ -1,0 +1,186 @@
+import type { AnswerIdentity } from './chat.ts';
+import { type ChoiceEnd, type ChoicePart, fixedText, writeChoice } from './choice.ts';
+import { Rounds } from './deltas.ts';
+import { EventStream } from './event-stream.ts';
+import { BadRequest, type Input } from './input.ts';
+import type { TextModel } from './ngram.ts';
+import { hashOf, seededRandom } from './random.ts';
+import type { Reply } from './reply.ts';
+import { sampleText, type TokenStep } from './sampling.ts';
+import { isTokenArray, readTextRequest, type TextRequest } from './text-request.ts';
+import { countTokens, textOf } from './tokens.ts';
+import { usageOf } from './usage.ts';
+
+interface Prompt {
+  text: string;
+  tokens: number;
+}
+
+interface CompletionRequest extends TextRequest {
+  prompts: readonly Prompt[];
+  echo: boolean;
+  logprobs: number | undefined;
+}
+
+/** More prompts than any client sends in one request; each is an answer of its own. */
+const PROMPTS_MAX = 128;
+
+function readPrompt(value: unknown): Prompt {
+  if (typeof value === 'string') return { text: value, tokens: countTokens(value) };
+  if (isTokenArray(value)) return { text: value.map(textOf).join(''), tokens: value.length };
+  throw new BadRequest('prompt must be a text, token ids, or an array of either.', 'prompt');
+}
+
+function readPrompts(value: unknown): Prompt[] {
+  if (!Array.isArray(value) || isTokenArray(value)) return [readPrompt(value ?? '')];
+  if (value.length === 0 || value.length > PROMPTS_MAX) {
+    throw new BadRequest(`prompt must have 1 to ${PROMPTS_MAX} entries.`, 'prompt');
+  }
+  return value.map(readPrompt);
+}
+
+export function readCompletionRequest(input: Input): CompletionRequest {
+  const prompts = readPrompts(input.body['prompt']);
+  const logprobs = input.number('logprobs', { low: 0, high: 20, whole: true });
+  return {
+    ...readTextRequest(input, prompts.at(-1)?.text ?? '', logprobs),
+    prompts,
+    echo: input.flag('echo'),
+    logprobs,
+  };
+}
+
+function promptOf(request: CompletionRequest, index: number): Prompt {
+  return request.prompts[Math.floor(index / request.choices)] as Prompt;
+}
+
+function* completionParts(
+  request: CompletionRequest,
+  index: number,
+  model: TextModel,
+  say: string | undefined,
+): Generator<ChoicePart, ChoiceEnd> {
+  if (request.echo) yield { text: promptOf(request, index).text, steps: [] };
+  const random = seededRandom(hashOf(`${request.seed}/${index}`));
+  const source = say === undefined ? sampleText(model, request.settings, random) : fixedText(say);
+  return yield* writeChoice(source, request);
+}
+
+/** The parallel arrays of the legacy protocol. `offset` is where the first step begins in the answer. */
+function logprobsOf(steps: readonly TokenStep[], offset: number): object {
+  let position = offset;
+  return {
+    tokens: steps.map((step) => step.text),
+    token_logprobs: steps.map((step) => step.logprob),
+    top_logprobs: steps.map((step) =>
+      Object.fromEntries(step.top.map(({ text, logprob }) => [text, logprob])),
+    ),
+    text_offset: steps.map((step) => {
+      const start = position;
+      position += step.text.length;
+      return start;
+    }),
+  };
+}
+
+function usageTotals(request: CompletionRequest, ends: readonly ChoiceEnd[]): [number, number] {
+  return [
+    request.prompts.reduce((sum, prompt) => sum + prompt.tokens, 0),
+    ends.reduce((sum, end) => sum + end.tokens, 0),
+  ];
+}
+
+function indexesOf(request: CompletionRequest, fault: Reply['fault']): number[] {
+  const count = fault['single-choice'] === true ? 1 : request.choices * request.prompts.length;
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+/** Streams a legacy completion. */
+export async function streamCompletion(
+  request: CompletionRequest,
+  model: TextModel,
+  identity: AnswerIdentity,
+  reply: Reply,
+): Promise<void> {
+  const { fault } = reply;
+  const stream = new EventStream(reply);
+  const head =
+    `{"id":"${identity.id}","object":"text_completion","created":${identity.created},` +
+    `"model":${JSON.stringify(request.model)},"system_fingerprint":"${identity.fingerprint}","choices":[`;
+  const tail = request.includeUsage && fault.usage !== 'none' ? '}],"usage":null}' : '}]}';
+  const indexes = indexesOf(request, fault);
+  const offsets = indexes.map(() => 0);
+  const chunk = (
+    index: number,
+    part: ChoicePart,
+    finish: string | null,
+  ): Promise<void> | undefined => {
+    const offset = offsets[index] ?? 0;
+    offsets[index] = offset + part.text.length;
+    const detail = request.logprobs === undefined ? null : logprobsOf(part.steps, offset);
+    return stream.frame(
+      `${head}{"text":${JSON.stringify(part.text)},"index":${index},` +
+        `"logprobs":${JSON.stringify(detail)},"finish_reason":${JSON.stringify(finish)}${tail}`,
+    );
+  };
+  const rounds = new Rounds(
+    indexes.map((index) => completionParts(request, index, model, fault.say)),
+  );
+  for (let round = rounds.next(); round.length > 0 && !stream.over; round = rounds.next()) {
+    const turn = reply.pacer.turn();
+    if (turn !== undefined) await turn;
+    for (const { index, step } of round) {
+      const wait = chunk(index, step, null);
+      if (wait !== undefined) await wait;
+    }
+  }
+  if (stream.over) return;
+  if (fault['no-finish'] !== true) {
+    for (const index of indexes) {
+      await chunk(index, { text: '', steps: [] }, rounds.ends[index]?.finish ?? null);
+    }
+  }
+  const usage = usageOf(fault, ...usageTotals(request, rounds.ends));
+  if (request.includeUsage && usage !== undefined) {
+    await stream.frame(`${head}],"usage":${JSON.stringify(usage)}}`);
+  }
+  await stream.done();
+}
+
+/** A whole legacy completion. */
+export function wholeCompletion(
+  request: CompletionRequest,
+  model: TextModel,
+  identity: AnswerIdentity,
+  fault: Reply['fault'],
+): object {
+  const ends: ChoiceEnd[] = [];
+  const choices = indexesOf(request, fault).map((index) => {
+    const parts = completionParts(request, index, model, fault.say);
+    let text = '';
+    const steps: TokenStep[] = [];
+    let next = parts.next();
+    for (; next.done !== true; next = parts.next()) {
+      text += next.value.text;
+      steps.push(...next.value.steps);
+    }
+    ends.push(next.value);
+    const offset = request.echo ? promptOf(request, index).text.length : 0;
+    return {
+      text,
+      index,
+      logprobs: request.logprobs === undefined ? null : logprobsOf(steps, offset),
+      finish_reason: fault['no-finish'] === true ? null : next.value.finish,
+    };
+  });
+  const usage = usageOf(fault, ...usageTotals(request, ends));
+  return {
+    id: identity.id,
+    object: 'text_completion',
+    created: identity.created,
+    model: request.model,
+    choices,
+    ...(usage === undefined ? {} : { usage }),
+    system_fingerprint: identity.fingerprint,
+  };
+}
