@@ -1,3 +1,5 @@
+import type { Plan } from './plan.ts';
+
 /** The catalogue: which regions, endpoints and models there are. Read from YAML at the edge, plain values here. */
 export interface Catalogue {
   version: 1;
@@ -19,6 +21,10 @@ export interface Region {
   /** Requests waiting or running before `region_saturated`. */
   capacity: number;
   status: RegionStatus;
+  /** Plans that may use it; all when absent. */
+  plans?: readonly Plan[];
+  /** Organisations that may use it; all when absent. */
+  organisations?: readonly string[];
 }
 
 export interface Endpoint {
@@ -48,9 +54,11 @@ export interface Model {
   /** Epoch seconds. */
   created: number;
   /** Plans that may use it; all when absent. */
-  plans?: readonly string[];
+  plans?: readonly Plan[];
   /** Organisations that may use it; all when absent. */
   organisations?: readonly string[];
+  /** Tiers that its route offers; all when absent. */
+  tiers?: readonly Plan[];
   endpoints: readonly { name: string; model: string }[];
   footprint: Footprint;
 }
