@@ -1,0 +1,100 @@
+/**
+ * What one receipt costs on one core, step by step: `node bench/receipt-signing.ts [rounds]`.
+ * Prints microseconds per step and receipts per second and core.
+ */
+import { generateKeyPairSync, hash, sign } from 'node:crypto';
+import { createReceiptSigner } from '../shared/adapters/signing/signer.ts';
+import type { InferenceRecord } from '../shared/domain/inference.ts';
+import type { Measurement } from '../shared/domain/measurement.ts';
+import { encodeBase58 } from '../shared/domain/receipt/base58.ts';
+import { buildReceipt } from '../shared/domain/receipt/build.ts';
+import { orderedJson } from '../shared/domain/receipt/canonical.ts';
+import { receiptIssuer } from '../shared/domain/receipt/issuer.ts';
+
+const ROUNDS = Number(process.argv[2] ?? 50_000);
+/** The receipts worker signs a batch with one time. */
+const BATCH = 64;
+
+const digest = (text: string): string => hash('sha256', text, 'base64url');
+const record: InferenceRecord = {
+  requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  organisationId: 'org_01JD4Z7Q3RZ6X0T8WB5N2K9MVD',
+  keyId: 'key_01JD4Z7Q3RZ6X0T8WB5N2K9MVE',
+  route: 'chat.completions',
+  model: 'llama-3.1-8b',
+  region: 'eu-west',
+  tier: 'audit_plus',
+  startedAt: 1_795_167_484_123,
+  endedAt: 1_795_167_485_931,
+  usage: { inputTokens: 1_204, cachedInputTokens: 1_024, outputTokens: 356, source: 'upstream' },
+  attempts: 1,
+  salt: Buffer.alloc(16, 7).toString('base64url'),
+  requestDigest: digest('request'),
+  responseDigest: digest('response'),
+  outcome: 'complete',
+};
+const quantity = (name: 'energy', unit: 'kWh', value: number) => ({
+  name,
+  unit,
+  value,
+  lower: value / 2.1,
+  upper: value * 2.1,
+});
+const measurement = {
+  methodology: { id: 'docket-1', version: '1.0.0', digest: digest('methodology') },
+  inputs: (['usage', 'model', 'grid', 'site', 'hardware'] as const).map((kind) => ({
+    kind,
+    id: kind,
+    digest: digest(kind),
+  })),
+  results: [
+    quantity('energy', 'kWh', 0.000308123456789),
+    { ...quantity('energy', 'kWh', 0.0000173921), name: 'gwp', unit: 'kgCO2e' },
+    { ...quantity('energy', 'kWh', 0.00114), name: 'water', unit: 'L' },
+    { ...quantity('energy', 'kWh', 2.27301e-11), name: 'adpe', unit: 'kgSbe' },
+    { ...quantity('energy', 'kWh', 0.00329104), name: 'adpf', unit: 'MJ' },
+  ],
+  dataQuality: 'T2',
+} as Measurement;
+
+const { privateKey } = generateKeyPairSync('ed25519');
+const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+const issuer = receiptIssuer('https://gateway.example');
+const signer = createReceiptSigner({ privateKeyPem, did: issuer.did });
+
+let round = 0;
+const build = () =>
+  buildReceipt({
+    issuer,
+    record,
+    estimate: { measurement },
+    signedAt: 1_795_167_486_000 + Math.floor((round += 1) / BATCH),
+    gridZone: 'FRA',
+    modelVersion: 'meta-llama/Llama-3.1-8B-Instruct',
+  });
+const document = build();
+const text = orderedJson(document);
+const signature = sign(null, new Uint8Array(64), privateKey);
+const signed = signer.sign(document);
+
+const STEPS: Record<string, () => unknown> = {
+  'build the document': build,
+  'write canonical JSON': () => orderedJson(document),
+  'hash it': () => hash('sha256', text, 'buffer'),
+  'Ed25519 alone': () => sign(null, signature, privateKey),
+  'base58 of the signature': () => encodeBase58(signature),
+  'sign (all but building)': () => signer.sign(document),
+  'build and sign': () => signer.sign(build()),
+};
+
+console.log(`receipt: ${signed.bytes.length} bytes`);
+for (const [name, step] of Object.entries(STEPS)) {
+  for (let i = 0; i < ROUNDS / 10; i += 1) step();
+  const start = process.hrtime.bigint();
+  for (let i = 0; i < ROUNDS; i += 1) step();
+  const microseconds = Number(process.hrtime.bigint() - start) / ROUNDS / 1_000;
+  const perSecond = Math.round(1_000_000 / microseconds).toLocaleString('en');
+  console.log(
+    `${name.padEnd(26)} ${microseconds.toFixed(2).padStart(8)} µs  ${perSecond.padStart(10)}/s`,
+  );
+}
