@@ -4,6 +4,7 @@ import { RESTORE_WINDOW_MS } from '../../domain/keys/lifecycle.ts';
 import type { Surroundings } from '../../ports/surroundings.ts';
 import { inTransaction } from './accounts-transaction.ts';
 import { appendAudit } from './audit-append.ts';
+import { queueKeyMail } from './mail-events.ts';
 
 interface DueKey {
   id: string;
@@ -73,12 +74,18 @@ async function recordDue(
 ): Promise<boolean> {
   const key = due.rows[0];
   if (key === undefined) return false;
+  const named = { name: key.name, display: `${key.head}…${key.tail}` };
   await appendAudit(client, surroundings, {
     organisationId: key.organisation_id,
     action: due.action,
     actor: due.actor,
     subject: key.id,
-    details: { name: key.name, display: `${key.head}…${key.tail}` },
+    details: named,
+  });
+  await queueKeyMail(client, surroundings, {
+    key: { organisationId: key.organisation_id, ...named },
+    action: due.action,
+    actor: due.actor,
   });
   return true;
 }

@@ -19,6 +19,7 @@ import type { Surroundings } from '../../ports/surroundings.ts';
 import { inTransaction, type Queryable } from './accounts-transaction.ts';
 import { appendAudit } from './audit-append.ts';
 import { expireDueKeys, purgeDueKeys } from './keys-deadlines.ts';
+import { queueKeyMail } from './mail-events.ts';
 import { findKeyByHash, findKey, keyOf, KEY_COLUMNS, listKeys } from './keys-read.ts';
 import { negotiatedLimitsOf, type AccountRow, type KeyRow } from './schema-accounts.ts';
 
@@ -218,9 +219,10 @@ async function record(
   event: KeyEvent,
 ): Promise<void> {
   const { key } = event;
+  const display = `${key.display.head}…${key.display.tail}`;
   const details: AuditDetails = {
     name: key.name,
-    display: `${key.display.head}…${key.display.tail}`,
+    display,
     scopes: key.scopes,
     lineage_id: key.lineageId,
     ...(key.predecessorId === null ? {} : { predecessor_id: key.predecessorId }),
@@ -233,5 +235,10 @@ async function record(
     subject: key.id,
     details,
     ...(event.reason === undefined ? {} : { reason: event.reason }),
+  });
+  await queueKeyMail(client, surroundings, {
+    key: { organisationId: key.organisationId, name: key.name, display },
+    action: event.action,
+    actor: event.actor,
   });
 }

@@ -1,0 +1,154 @@
+import { hash } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import { createAccountRegistry } from '../shared/adapters/postgres/accounts.ts';
+import { createKeyRegistry } from '../shared/adapters/postgres/keys.ts';
+import { systemSurroundings } from '../shared/adapters/system/surroundings.ts';
+import type { Account } from '../shared/domain/accounts/account.ts';
+import { LIMITS_MAX } from '../shared/domain/accounts/checks.ts';
+import { DECLARATION_VERSION, STATEMENTS } from '../shared/domain/accounts/declaration.ts';
+import type { Actor } from '../shared/domain/audit/entry.ts';
+import { SCOPES, type Scope } from '../shared/domain/credential.ts';
+import { hashKey } from '../shared/domain/keys/format.ts';
+import { scopesOnPlan } from '../shared/domain/keys/rules.ts';
+import { PLANS, type Plan } from '../shared/domain/plan.ts';
+import type { AccountRegistry } from '../shared/ports/accounts.ts';
+import type { KeyRegistry } from '../shared/ports/keys.ts';
+
+/** What the launcher shows: one organisation and one key per plan. */
+export interface DemoAccounts {
+  organisations: Record<Plan, string>;
+  keys: Record<Plan, string>;
+}
+
+const FILE = 'demo-keys.json';
+const OPERATOR: Actor = { kind: 'operator', id: 'embedded-mode' };
+const CONTACT = { name: 'Demo Contact', email: 'demo@docket.example' };
+const NAMES: Readonly<Record<Plan, string>> = {
+  audit: 'Demo Audit',
+  audit_plus: 'Demo Audit Plus',
+  enterprise: 'Demo Enterprise',
+};
+
+/**
+ * Makes sure that one active organisation and one working key exist for each plan. The keys'
+ * plaintext lives in `<dataDir>/demo-keys.json` (mode 0600) and nowhere else; a key that is no longer
+ * there, or no longer active, is issued anew. Everything goes the way of a real customer, so the audit
+ * log of a demo organisation is a true one.
+ */
+export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<DemoAccounts> {
+  const accounts = createAccountRegistry(pool, systemSurroundings);
+  const keys = createKeyRegistry(pool, systemSurroundings);
+  const stored = await readStored(dataDir);
+  const organisations: Partial<Record<Plan, string>> = {};
+  const plaintexts: Partial<Record<Plan, string>> = {};
+  for (const plan of PLANS) {
+    const account = await ensureAccount(pool, accounts, plan);
+    organisations[plan] = account.id;
+    plaintexts[plan] = await ensureKey(keys, account, stored[plan]);
+  }
+  const demo = { organisations, keys: plaintexts } as DemoAccounts;
+  await writeStored(dataDir, demo.keys);
+  return demo;
+}
+
+async function ensureAccount(pool: Pool, accounts: AccountRegistry, plan: Plan): Promise<Account> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from account where name = $1 and technical_email = $2
+       and state not in ('closed', 'rejected') order by id limit 1`,
+    [NAMES[plan], CONTACT.email],
+  );
+  let account =
+    rows[0] === undefined
+      ? await accounts.create(
+          { name: NAMES[plan], plan, billing: CONTACT, technical: CONTACT },
+          OPERATOR,
+        )
+      : await accounts.get(rows[0].id);
+  // Each step begins where an interrupted start has left off.
+  for (let next = await step(accounts, account); next !== null;) {
+    account = next;
+    next = await step(accounts, account);
+  }
+  if (plan === 'enterprise' && account.negotiatedLimits === null) {
+    account = await accounts.setLimits(account.id, LIMITS_MAX, OPERATOR);
+  }
+  return account;
+}
+
+/** The next act on an account's way to active, or null when there is none left to take. */
+async function step(accounts: AccountRegistry, account: Account): Promise<Account | null> {
+  switch (account.state) {
+    case 'onboarding':
+      return accounts.declare(account.id, declaration(), OPERATOR);
+    case 'declared':
+      // Nobody has imported a list on a fresh machine; the record says so.
+      return accounts.recordScreening(account.id, {
+        cause: 'onboarding',
+        outcome: 'clear',
+        lists: [],
+        reasons: [],
+        durationMs: 0,
+      });
+    case 'approved':
+      return accounts.sign(account.id, contract(), OPERATOR);
+    case 'contracted':
+      return accounts.activate(account.id, OPERATOR);
+    default:
+      return null;
+  }
+}
+
+function declaration(): Parameters<AccountRegistry['declare']>[1] {
+  const statements = STATEMENTS[DECLARATION_VERSION]!;
+  return {
+    version: DECLARATION_VERSION,
+    statements: Object.fromEntries(statements.map(({ id, expected }) => [id, expected])),
+    country: 'FR',
+    industry: 'software',
+    tradingNames: [],
+    declaredBy: CONTACT.name,
+  };
+}
+
+function contract(): Parameters<AccountRegistry['sign']>[1] {
+  return {
+    kind: 'pilot',
+    documentSha256: hash('sha256', 'A trial on one machine. There is no contract.'),
+    signatory: CONTACT.name,
+    signedAt: systemSurroundings.now(),
+  };
+}
+
+async function ensureKey(
+  keys: KeyRegistry,
+  account: Account,
+  stored: string | undefined,
+): Promise<string> {
+  if (stored !== undefined) {
+    const known = await keys.findByHash(hashKey(stored));
+    if (known?.organisationId === account.id && known.state === 'active') return stored;
+  }
+  const scopes: readonly Scope[] = scopesOnPlan(SCOPES, account.plan);
+  const { plaintext } = await keys.issue(account.id, { name: 'Demo key', scopes }, OPERATOR);
+  return plaintext;
+}
+
+async function readStored(dataDir: string): Promise<Partial<Record<Plan, string>>> {
+  try {
+    const parsed: unknown = JSON.parse(await readFile(join(dataDir, FILE), 'utf8'));
+    return typeof parsed === 'object' && parsed !== null ? parsed : {};
+  } catch {
+    // No file yet, or one that was cut short: the keys are issued anew.
+    return {};
+  }
+}
+
+/** Written beside and renamed, so that a cut never leaves half a file. */
+async function writeStored(dataDir: string, keys: Record<Plan, string>): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  const path = join(dataDir, FILE);
+  await writeFile(`${path}.new`, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}

@@ -1,0 +1,76 @@
+/** A statement of the use-of-service self-declaration, with the answer that raises no question. */
+export interface Statement {
+  id: string;
+  text: string;
+  expected: boolean;
+}
+
+/** Version → statements. A version never changes: what somebody declared must stay readable. */
+export const STATEMENTS: Readonly<Record<string, readonly Statement[]>> = {
+  '2026-01': [
+    {
+      id: 'no_weapons',
+      text: 'The service will not be used to develop, produce or deploy weapons, nuclear, chemical and biological ones included.',
+      expected: true,
+    },
+    {
+      id: 'no_sanctioned_party',
+      text: 'Neither the organisation nor anyone who owns or controls it is subject to sanctions.',
+      expected: true,
+    },
+    {
+      id: 'no_sanctioned_end_use',
+      text: 'The service will not be made available to sanctioned persons or in embargoed territories.',
+      expected: true,
+    },
+    {
+      id: 'no_unlawful_surveillance',
+      text: 'The service will not be used for unlawful surveillance or repression.',
+      expected: true,
+    },
+    {
+      id: 'dual_use',
+      text: 'The organisation makes or trades goods, software or technology listed as dual-use.',
+      expected: false,
+    },
+    {
+      id: 'military_end_user',
+      text: 'The organisation is part of, or works for, armed forces, police or intelligence services.',
+      expected: false,
+    },
+  ],
+};
+
+export const DECLARATION_VERSION = '2026-01';
+
+/** Industries an applicant can name; `high` ones are looked at by a person (specification: high-risk industry flags). */
+export const INDUSTRIES: Readonly<Record<string, 'normal' | 'high'>> = {
+  agriculture: 'normal',
+  aerospace: 'high',
+  biotechnology: 'high',
+  chemicals: 'high',
+  construction: 'normal',
+  cryptography: 'high',
+  defence: 'high',
+  education: 'normal',
+  energy: 'normal',
+  financial_services: 'normal',
+  government: 'normal',
+  health: 'normal',
+  hospitality: 'normal',
+  legal: 'normal',
+  logistics: 'normal',
+  manufacturing: 'normal',
+  marine: 'high',
+  media: 'normal',
+  non_profit: 'normal',
+  nuclear: 'high',
+  professional_services: 'normal',
+  research: 'normal',
+  retail: 'normal',
+  semiconductors: 'high',
+  software: 'normal',
+  surveillance: 'high',
+  telecommunications: 'normal',
+  other: 'normal',
+};

@@ -1,0 +1,95 @@
+import type { Account } from './account.ts';
+
+/** Subject and text of a letter; who gets it is decided elsewhere. */
+export interface Draft {
+  subject: string;
+  body: string;
+}
+
+const SIGNATURE = '\n\nYou get this letter because you are a contact of this organisation.';
+
+/** What the contacts are told of a step of their account; null where nothing needs saying. */
+export function draftOfAccountAct(
+  account: Pick<Account, 'name' | 'plan'>,
+  action: string,
+): Draft | null {
+  const { name } = account;
+  switch (action) {
+    case 'account.referred':
+      return draft(`${name}: your application is being reviewed`, [
+        'The automated screening of your application has raised a question that a person will answer.',
+        'This typically takes the same day, sometimes longer. You need not do anything.',
+      ]);
+    case 'account.approved':
+      return draft(`${name}: your application is approved`, [
+        'The screening of your application is complete. The next step is the signing of the contract.',
+      ]);
+    case 'account.rejected':
+      return draft(`${name}: your application is not approved`, [
+        'After review we cannot offer you the service. Please write to us if you believe this is wrong.',
+      ]);
+    case 'account.activated':
+      return draft(`${name}: your account is active`, [
+        'API keys can now be issued. A key is shown once, when it is issued: store it in your own secrets store at once.',
+      ]);
+    case 'account.suspended':
+      return draft(`${name}: your account is suspended`, [
+        'Your account is suspended pending review. Requests with your keys are refused with customer_suspended until the review is over.',
+        'Please write to us if you believe this is wrong.',
+      ]);
+    case 'account.reinstated':
+      return draft(`${name}: your account is active again`, [
+        'The review is over. Your keys work as before.',
+      ]);
+    case 'account.closed':
+      return draft(`${name}: your account is closed`, [
+        'Your account is closed and its keys are revoked. Receipts that were issued to you stay verifiable.',
+      ]);
+    default:
+      return null;
+  }
+}
+
+const KEY_ACTS: Readonly<Record<string, string>> = {
+  'key.issued': 'was issued',
+  'key.rotated': 'was issued as the successor of another key',
+  'key.revoked': 'was revoked; it can be restored for 90 days',
+  'key.restored': 'was restored',
+  'key.expired': 'has expired',
+};
+
+/** What the technical contact is told of a key; null where nothing needs saying. Never more than its shown characters. */
+export function draftOfKeyAct(
+  key: { name: string; display: string },
+  action: string,
+  actor: string,
+): Draft | null {
+  const event = KEY_ACTS[action];
+  if (event === undefined) return null;
+  return draft(`API key "${key.name}" ${event.split(/[;,]/)[0]}`, [
+    `The API key "${key.name}" (${key.display}) ${event}.`,
+    `By: ${actor}. If you did not expect this, write to us at once.`,
+  ]);
+}
+
+/** A warning that a key is about to expire. */
+export function draftOfExpiry(key: { name: string; display: string }, expiresAt: number): Draft {
+  return draft(`API key "${key.name}" expires soon`, [
+    `The API key "${key.name}" (${key.display}) expires at ${new Date(expiresAt).toISOString()}.`,
+    'Rotate it before then: issue a successor, deploy it, see traffic on it, revoke the old one.',
+  ]);
+}
+
+/** An invitation to the dashboard. */
+export function draftOfInvitation(organisation: string, link: string, validDays: number): Draft {
+  return draft(`You are invited to ${organisation}`, [
+    `You are invited to the dashboard of ${organisation}. Follow this link to set a password:`,
+    link,
+    `It works once, for ${validDays} days.`,
+  ]);
+}
+
+function draft(subject: string, paragraphs: readonly string[]): Draft {
+  // Names come from people: a line break in one must not become a header line.
+  return { subject: subject.replaceAll(/\s+/g, ' '), body: paragraphs.join('\n\n') + SIGNATURE };
+}

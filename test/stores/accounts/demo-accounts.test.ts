@@ -1,0 +1,62 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ensureDemoAccounts } from '../../../dev/demo-accounts.ts';
+import { createAuditLog } from '../../../shared/adapters/postgres/audit.ts';
+import { createCredentialSource } from '../../../shared/adapters/postgres/credentials.ts';
+import { systemSurroundings } from '../../../shared/adapters/system/surroundings.ts';
+import { authorize } from '../../../shared/domain/keys/authorize.ts';
+import { SCOPES } from '../../../shared/domain/credential.ts';
+import { hashKey } from '../../../shared/domain/keys/format.ts';
+import { createTestDatabase } from '../../support/database.ts';
+
+const database = await createTestDatabase();
+const dataDir = await mkdtemp(join(tmpdir(), 'demo-'));
+afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+describe('demo accounts', () => {
+  it('work, survive a second start, and are issued anew when their file is gone', async () => {
+    const first = await ensureDemoAccounts(database.pool, dataDir);
+    const credentials = createCredentialSource(database.poolAs('docket_api'));
+    const hash = hashKey(first.keys.enterprise);
+    const credential = (await credentials.findByHashes([hash])).get(hash)!;
+    for (const scope of SCOPES) authorize(credential, scope, Date.now());
+    expect(credential.limits).toEqual({
+      requestsPerSecond: 1_000_000,
+      burst: 1_000_000,
+      requestsPerDay: 1_000_000_000_000,
+      concurrentStreams: 100_000,
+    });
+    const file = join(dataDir, 'demo-keys.json');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(first.keys);
+
+    expect(await ensureDemoAccounts(database.pool, dataDir)).toEqual(first);
+
+    await rm(file);
+    const again = await ensureDemoAccounts(database.pool, dataDir);
+    expect(again.organisations).toEqual(first.organisations);
+    expect(again.keys.enterprise).not.toBe(first.keys.enterprise);
+  });
+
+  it('have taken every step of the onboarding, in order, in a sound audit log', async () => {
+    const { organisations } = await ensureDemoAccounts(database.pool, dataDir);
+    const audit = createAuditLog(database.pool, systemSurroundings);
+    const page = await audit.list({
+      organisationId: organisations.audit,
+      limit: 7,
+      order: 'asc',
+    });
+    expect(page.items.map((entry) => entry.action)).toEqual([
+      'account.created',
+      'account.declared',
+      'account.screened',
+      'account.approved',
+      'account.contracted',
+      'account.activated',
+      'key.issued',
+    ]);
+    for await (const verdict of audit.verify()) expect(verdict.fault).toBeNull();
+  });
+});
