@@ -55,9 +55,9 @@ export async function startEmbeddedPostgres(
   await stopOrphan(await pidOf(cluster), cluster, 'SIGINT', STOP_MS);
   await rm(join(cluster, 'postmaster.pid'), { force: true });
   const password = (await readFile(join(home, 'password'), 'utf8')).trim();
-  const { server, port } = await withPort(options.port, PORT_TAKEN, async (port) => ({
-    server: await launch(binaries.postgres, cluster, user, port, options),
-    port,
+  const { server, port } = await withPort(options.port, PORT_TAKEN, async (free) => ({
+    server: await launch(binaries.postgres, cluster, user, free, options),
+    port: free,
   }));
   const address = `postgres://${USER}:${password}@127.0.0.1:${port}`;
   await createMainDatabase(`${address}/postgres`).catch(async (error: unknown) => {

@@ -36,9 +36,9 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
     await claimDirectory(dir);
     await stopOrphan(await pidOf(dir), dir, 'SIGTERM', STOP_MS);
   }
-  const { server, port } = await withPort(options.port, PORT_TAKEN, async (port) => ({
-    server: await launch(binary, dir, port, durable, options),
-    port,
+  const { server, port } = await withPort(options.port, PORT_TAKEN, async (free) => ({
+    server: await launch(binary, dir, free, durable, options),
+    port: free,
   }));
   const cleanUp = (): Promise<void> =>
     dataDir === undefined ? rm(dir, { recursive: true, force: true }) : releaseDirectory(dir);

@@ -7,9 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface RunningServer {
   readonly pid: number;
   /** Asks it to finish and waits until it has; kills it when it takes longer than its bound. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
   /** SIGKILL, as a power failure would: nothing is flushed. */
-  kill(): void;
+  readonly kill: () => void;
 }
 
 export interface ServerCommand {

@@ -78,7 +78,7 @@ const HOUR_MS = 3_600_000;
 
 /** Every address of both families; machines without IPv6 have no `::` to listen on. */
 function allAddresses(): string {
-  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const addresses = Object.values(networkInterfaces()).flatMap((ofOne) => ofOne ?? []);
   return addresses.some(({ family }) => family === 'IPv6') ? '::' : '0.0.0.0';
 }
 

@@ -1,3 +1,5 @@
-/** All tables, put together from the interfaces that stand beside each area's queries. */
-// oxlint-disable-next-line typescript/no-empty-object-type -- areas are added as they come
+/**
+ * All tables of the database, put together from the interfaces that stand beside each area's
+ * queries.
+ */
 export interface Database {}

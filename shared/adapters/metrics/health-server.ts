@@ -1,0 +1,129 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Registry } from 'prom-client';
+
+/** Resolves when the named thing can be used, rejects or stays silent when it cannot. */
+export type ReadinessCheck = () => Promise<unknown>;
+
+export interface HealthOptions {
+  port: number;
+  host: string;
+  /** What the process needs before it may get work, by name. */
+  readiness: Readonly<Record<string, ReadinessCheck>>;
+  registry: Registry;
+}
+
+export interface HealthServer {
+  /** The port it got; differs from the one asked for when that was 0. */
+  readonly port: number;
+  /** From now on not ready: no new work, please. */
+  setDraining: () => void;
+  close: () => Promise<void>;
+}
+
+/** A probe that takes longer makes an orchestrator kill a process that is merely busy. */
+const CHECK_MS = 500;
+/** Probes and scrapes are tiny and local; nobody needs longer to send one. */
+const REQUEST_MS = 5_000;
+
+/**
+ * Serves `/healthz` (the event loop turns; touches nothing else), `/readyz` (every check passes
+ * within 500 ms; 503 names those that do not) and `/metrics` on a port of their own.
+ * @throws the listen error (`EADDRINUSE`) when the port cannot be had.
+ */
+export async function serveHealth(options: HealthOptions): Promise<HealthServer> {
+  const { host, registry } = options;
+  const checks = Object.entries(options.readiness).map(
+    ([name, check]) => [name, oneAtATime(check)] as const,
+  );
+  let draining = false;
+  const routes: Record<string, (reply: ServerResponse) => Promise<void> | void> = {
+    '/healthz': (reply) => sendJson(reply, 200, { status: 'ok' }),
+    '/readyz': async (reply) => {
+      if (draining) return sendJson(reply, 503, { status: 'draining', failing: [] });
+      const failing = await failingOf(checks);
+      const ready = failing.length === 0;
+      return sendJson(reply, ready ? 200 : 503, { status: ready ? 'ok' : 'unavailable', failing });
+    },
+    '/metrics': async (reply) => {
+      const text = await registry.metrics();
+      reply.writeHead(200, { 'content-type': registry.contentType }).end(text);
+    },
+  };
+  const server = createServer({ requestTimeout: REQUEST_MS }, (request, reply) => {
+    answer(routes, request, reply).catch(() => reply.destroy());
+  });
+  await listen(server, options.port, host);
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : options.port,
+    setDraining: () => {
+      draining = true;
+    },
+    close: () => close(server),
+  };
+}
+
+async function answer(
+  routes: Record<string, (reply: ServerResponse) => Promise<void> | void>,
+  request: IncomingMessage,
+  reply: ServerResponse,
+): Promise<void> {
+  const path = (request.url ?? '').split('?', 1)[0] ?? '';
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  if (route === undefined) return sendJson(reply, 404, { status: 'not found' });
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return sendJson(reply, 405, { status: 'method not allowed' });
+  }
+  await route(reply);
+}
+
+/** Names of the checks that fail or do not come back in time; all run at once. */
+async function failingOf(
+  checks: readonly (readonly [string, ReadinessCheck])[],
+): Promise<string[]> {
+  const passed = await Promise.all(checks.map(([, check]) => passesInTime(check)));
+  return checks.filter((_, index) => passed[index] !== true).map(([name]) => name);
+}
+
+function passesInTime(check: ReadinessCheck): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, CHECK_MS, false);
+    check()
+      .then(
+        () => resolve(true),
+        () => resolve(false),
+      )
+      .finally(() => clearTimeout(timer));
+  });
+}
+
+/** Probes that come while a check hangs wait for that one: they must not pile up on a sick store. */
+function oneAtATime(check: ReadinessCheck): ReadinessCheck {
+  let current: Promise<unknown> | undefined;
+  return () => {
+    current ??= (async () => check())().finally(() => {
+      current = undefined;
+    });
+    return current;
+  };
+}
+
+function sendJson(reply: ServerResponse, status: number, body: object): void {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+  reply.writeHead(status, headers).end(JSON.stringify(body));
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+}
+
+/** Scrapers keep their connections open; waiting for them would hold the process. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
