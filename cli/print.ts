@@ -1,0 +1,46 @@
+/** One line of output: column title → value. */
+export type Row = Readonly<Record<string, string | number | boolean | null>>;
+
+/** Prints rows as a table for people. Columns are those of the first row; numbers stand to the right. */
+export function printTable(rows: readonly Row[], empty: string): void {
+  const first = rows[0];
+  if (first === undefined) {
+    process.stdout.write(`${empty}\n`);
+    return;
+  }
+  const columns = Object.keys(first);
+  const widths = columns.map((column) =>
+    Math.max(column.length, ...rows.map((row) => text(row[column]).length)),
+  );
+  const line = (cells: readonly string[]): string => `${cells.join('  ').trimEnd()}\n`;
+  process.stdout.write(line(columns.map((column, i) => column.padEnd(widths[i]!))));
+  for (const row of rows) {
+    process.stdout.write(line(columns.map((column, i) => cell(row[column], widths[i]!))));
+  }
+}
+
+/** Prints one thing as `name  value` lines. */
+export function printFields(fields: Row): void {
+  const width = Math.max(...Object.keys(fields).map((name) => name.length));
+  for (const [name, value] of Object.entries(fields)) {
+    process.stdout.write(`${name.padEnd(width)}  ${text(value)}\n`);
+  }
+}
+
+/** Prints a value for programs: one JSON document. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** A time for people: UTC, to the second. */
+export function time(epochMs: number | null): string | null {
+  return epochMs === null ? null : new Date(epochMs).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+function cell(value: Row[string] | undefined, width: number): string {
+  return typeof value === 'number' ? text(value).padStart(width) : text(value).padEnd(width);
+}
+
+function text(value: Row[string] | undefined): string {
+  return value === null || value === undefined ? '-' : String(value);
+}

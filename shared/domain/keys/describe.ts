@@ -1,0 +1,56 @@
+import { RESTORE_WINDOW_MS, stateAt } from './lifecycle.ts';
+import type { KeyDisplay } from './format.ts';
+import type { KeyRecord } from './record.ts';
+
+/** `dkt_AbCd…wxyz` */
+export function displayText(display: KeyDisplay): string {
+  return `${display.head}…${display.tail}`;
+}
+
+/** A key as the API and the command line show it: snake_case, times in RFC 3339, its state as it is at `now`. */
+export interface KeyDescription {
+  object: 'api_key';
+  id: string;
+  name: string;
+  display: string;
+  state: KeyRecord['state'];
+  scopes: readonly string[];
+  rate_limit: { requests_per_second: number; burst: number } | null;
+  lineage_id: string;
+  predecessor_id: string | null;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  /** Until when the revocation can be undone. */
+  restorable_until: string | null;
+  last_used_at: string | null;
+}
+
+export function describeKey(key: KeyRecord, now: number): KeyDescription {
+  const { limit, revokedAt } = key;
+  return {
+    object: 'api_key',
+    id: key.id,
+    name: key.name,
+    display: displayText(key.display),
+    state: stateAt(key, now),
+    scopes: key.scopes,
+    rate_limit:
+      limit === null ? null : { requests_per_second: limit.requestsPerSecond, burst: limit.burst },
+    lineage_id: key.lineageId,
+    predecessor_id: key.predecessorId,
+    created_at: timestamp(key.createdAt),
+    expires_at: optionalTimestamp(key.expiresAt),
+    revoked_at: optionalTimestamp(revokedAt),
+    restorable_until: optionalTimestamp(revokedAt === null ? null : revokedAt + RESTORE_WINDOW_MS),
+    last_used_at: optionalTimestamp(key.lastUsedAt),
+  };
+}
+
+function timestamp(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+function optionalTimestamp(epochMs: number | null): string | null {
+  return epochMs === null ? null : timestamp(epochMs);
+}
