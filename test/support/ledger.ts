@@ -1,0 +1,94 @@
+import { generateKeyPairSync, hash, sign } from 'node:crypto';
+import type { Pool } from 'pg';
+import { newId } from '../../shared/adapters/system/ids.ts';
+import type {
+  CheckpointMemory,
+  CheckpointSigner,
+  LedgerKind,
+  PublishedHead,
+} from '../../shared/ports/ledger.ts';
+
+/** A receipt as the ledger sees it: an id, an organisation and some bytes. */
+export interface SubmittedReceipt {
+  id: string;
+  orgId: string;
+  kind?: LedgerKind;
+  supersedes?: string;
+  body: Buffer;
+  model?: string;
+  region?: string;
+  tier?: string;
+  /** What is promised; the hash of the body unless a test lies about it. */
+  leafHash?: Buffer;
+}
+
+let made = 0;
+
+/** A receipt with bytes that no other has. */
+export function makeReceipt(orgId: string, more: Partial<SubmittedReceipt> = {}): SubmittedReceipt {
+  made += 1;
+  const id = more.id ?? newId('rcpt');
+  return { id, orgId, body: Buffer.from(`{"id":"${id}","number":${made}}`), ...more };
+}
+
+export function makeReceipts(orgId: string, count: number): SubmittedReceipt[] {
+  return Array.from({ length: count }, () => makeReceipt(orgId));
+}
+
+/** RFC 6962, for what tests promise. */
+export function leafOf(body: Uint8Array): Buffer {
+  return hash('sha256', Buffer.concat([Uint8Array.of(0), body]), 'buffer');
+}
+
+/** Writes bodies and promises as the receipts worker does. */
+export async function submitReceipts(
+  pool: Pool,
+  receipts: readonly SubmittedReceipt[],
+): Promise<void> {
+  const column = <T>(of: (receipt: SubmittedReceipt) => T): T[] => receipts.map(of);
+  await pool.query(
+    `with body as (
+       insert into ledger_body (entry_id, org_id, kind, supersedes, model, region, tier, issued_at, leaf_hash, body)
+       select entry_id, org_id, kind, supersedes, model, region, tier, now(), leaf_hash, body
+       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::bytea[])
+         as t (entry_id, org_id, kind, supersedes, model, region, tier, leaf_hash, body)
+       on conflict (entry_id) do nothing
+       returning entry_id, org_id, kind, supersedes, leaf_hash)
+     insert into receipt_pending (entry_id, org_id, kind, supersedes, leaf_hash) select * from body`,
+    [
+      column((receipt) => receipt.id),
+      column((receipt) => receipt.orgId),
+      column((receipt) => receipt.kind ?? 'inference'),
+      column((receipt) => receipt.supersedes ?? null),
+      column((receipt) => receipt.model ?? null),
+      column((receipt) => receipt.region ?? null),
+      column((receipt) => receipt.tier ?? null),
+      column((receipt) => receipt.leafHash ?? leafOf(receipt.body)),
+      column((receipt) => receipt.body),
+    ],
+  );
+}
+
+/** A key of the test's own. */
+export function makeCheckpointSigner(): CheckpointSigner {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
+  return { publicKey: raw, sign: (bytes) => sign(null, bytes, privateKey) };
+}
+
+/** Remembers in this process: what survives when a test puts an older database back. */
+export function makeCheckpointMemory(): CheckpointMemory & { heads: Map<string, PublishedHead> } {
+  const heads = new Map<string, PublishedHead>();
+  return {
+    heads,
+    recall: async (orgIds) => new Map([...heads].filter(([orgId]) => orgIds.includes(orgId))),
+    remember: async (published) => {
+      for (const [orgId, head] of published) {
+        if (head.size >= (heads.get(orgId)?.size ?? 0)) heads.set(orgId, head);
+      }
+    },
+  };
+}
+
+/** The name of a log in tests. */
+export const originOf = (orgId: string): string => `gateway.example/log/${orgId}`;
