@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { type AnswerIdentity, readChatRequest, streamChat, wholeChat } from './chat.ts';
 import { readCompletionRequest, streamCompletion, wholeCompletion } from './completions.ts';
 import { embeddingsAnswer, readEmbeddingRequest } from './embeddings.ts';
@@ -22,7 +22,7 @@ export function errorBody(
 
 function identify(prefix: string): AnswerIdentity {
   return {
-    id: `${prefix}-${randomBytes(12).toString('hex')}`,
+    id: `${prefix}-${randomUUID().replaceAll('-', '')}`,
     created: Math.floor(Date.now() / 1000),
     fingerprint: 'fp_almanac_1',
   };

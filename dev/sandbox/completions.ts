@@ -27,7 +27,7 @@ const PROMPTS_MAX = 128;
 
 function readPrompt(value: unknown): Prompt {
   if (typeof value === 'string') return { text: value, tokens: countTokens(value) };
-  if (isTokenArray(value)) return { text: value.map(textOf).join(''), tokens: value.length };
+  if (isTokenArray(value)) return { text: textOf(value), tokens: value.length };
   throw new BadRequest('prompt must be a text, token ids, or an array of either.', 'prompt');
 }
 

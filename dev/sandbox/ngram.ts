@@ -37,7 +37,8 @@ function freeze(row: ReadonlyMap<number, number>): Candidates {
 export class TextModel {
   readonly #afterTwo = new Map<number, Candidates>();
   readonly #afterOne = new Map<number, Candidates>();
-  readonly #anywhere: Candidates;
+  /** Every token of the text: what is left when no context helps. */
+  readonly anywhere: Candidates;
   /** Words so frequent that finding one in a prompt says nothing about its topic. */
   readonly common: ReadonlySet<number>;
 
@@ -58,8 +59,8 @@ export class TextModel {
     }
     for (const [context, row] of afterTwo) this.#afterTwo.set(context, freeze(row));
     for (const [context, row] of afterOne) this.#afterOne.set(context, freeze(row));
-    this.#anywhere = freeze(anywhere);
-    this.common = new Set(this.#anywhere.tokens.slice(0, 50));
+    this.anywhere = freeze(anywhere);
+    this.common = new Set(this.anywhere.tokens.slice(0, 50));
   }
 
   /**
@@ -69,7 +70,7 @@ export class TextModel {
   after(before: number, last: number): Candidates {
     const two = this.#afterTwo.get(before * ID_SPAN + last);
     if (two !== undefined && two.tokens.length > 1) return two;
-    return this.#afterOne.get(last) ?? two ?? this.#anywhere;
+    return this.#afterOne.get(last) ?? two ?? this.anywhere;
   }
 }
 

@@ -39,6 +39,9 @@ const TOPIC_WEIGHT = 6;
 const REPEAT_POWER = 3;
 const PARAGRAPH_BREAK = '\n\n';
 
+/** A bias of -100 leaves less than this of any count: then nothing of a context is allowed, and it backs off. */
+const FORBIDDEN_BELOW = 1e-30;
+
 /** What an answer has said so far, by how often. */
 interface Said {
   words: Map<number, number>;
@@ -159,8 +162,13 @@ function alternatives(
   }));
 }
 
+const words = new Map<number, string>();
+
+/** The text of a token of the model; kept, because the same few thousand come all the time. */
 function wordOf(token: number): string {
-  return token === END ? '' : textOf(token);
+  let word = words.get(token);
+  if (word === undefined) words.set(token, (word = token === END ? '' : textOf([token])));
+  return word;
 }
 
 /**
@@ -175,13 +183,17 @@ export function* sampleText(
   const said: Said = { words: new Map(), pairs: new Map() };
   let [before, last] = [START, START];
   for (;;) {
-    const candidates = model.after(before, last);
-    const weights = weigh(candidates, last, model, settings, said);
+    let candidates = model.after(before, last);
+    let weights = weigh(candidates, last, model, settings, said);
+    if (settings.logitBias.size > 0 && weights.every((weight) => weight < FORBIDDEN_BELOW)) {
+      candidates = model.anywhere;
+      weights = weigh(candidates, last, model, settings, said);
+    }
     const index = pick(weights, settings, random);
     const token = candidates.tokens[index] as number;
     if (token === END && !settings.ignoreEnd) return;
     const step: TokenStep = {
-      text: token === END ? PARAGRAPH_BREAK : textOf(token),
+      text: token === END ? PARAGRAPH_BREAK : wordOf(token),
       tokens: 1,
       logprob: 0,
       top: [],

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { BadRequest, type Input } from './input.ts';
 import type { SamplerSettings } from './sampling.ts';
 import { topicTokens } from './tokens.ts';
@@ -56,7 +55,7 @@ export function readTextRequest(
     stops: input.stops(),
     seed:
       input.number('seed', { low: -SEED_LIMIT, high: SEED_LIMIT, whole: true }) ??
-      randomInt(2 ** 32),
+      Math.floor(Math.random() * 2 ** 32),
     settings: {
       temperature: input.number('temperature', { low: 0, high: 2 }, 1),
       topP: input.number('top_p', { low: 0, high: 1 }, 1),

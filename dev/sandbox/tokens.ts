@@ -1,8 +1,5 @@
-import {
-  countTokens as countOnce,
-  decode,
-  encode as encodeOnce,
-} from 'gpt-tokenizer/encoding/o200k_base';
+import ranks from 'gpt-tokenizer/bpeRanks/o200k_base';
+import { countTokens as countOnce, encode as encodeOnce } from 'gpt-tokenizer/encoding/o200k_base';
 
 /** Text that merely looks like a control token is ordinary text here, never an error. */
 const PLAIN = { disallowedSpecial: new Set<string>() };
@@ -47,11 +44,18 @@ export function encode(text: string): number[] {
   return encodeOnce(text, PLAIN);
 }
 
-const pieces = new Map<number, string>();
+/**
+ * The bytes of one token. From the table and not by the library's `decode`, whose decoder is shared:
+ * half a character left in it appears at the front of the next text, whoever decodes it.
+ */
+function bytesOf(token: number): Buffer {
+  const entry = ranks[token] ?? '';
+  return typeof entry === 'string' ? Buffer.from(entry) : Buffer.from(entry);
+}
 
-/** The text of one token. */
-export function textOf(token: number): string {
-  return pieces.get(token) ?? remember(pieces, token, decode([token]));
+/** The text of token ids. */
+export function textOf(tokens: readonly number[]): string {
+  return Buffer.concat(tokens.map(bytesOf)).toString('utf8');
 }
 
 /**
@@ -59,16 +63,15 @@ export function textOf(token: number): string {
  * tokens which are only part of a character wait for the rest of it.
  */
 export function* piecesOf(text: string): Generator<{ text: string; tokens: number }> {
-  let waiting: number[] = [];
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let tokens = 0;
   for (const token of encode(text)) {
-    waiting.push(token);
-    const piece = decode(waiting);
-    // An unfinished character decodes to U+FFFD; four bytes is the longest that one can be.
-    if (piece.endsWith('\ufffd') && waiting.length < 4) continue;
-    yield { text: piece, tokens: waiting.length };
-    waiting = [];
+    tokens += 1;
+    const piece = decoder.decode(bytesOf(token), { stream: true });
+    if (piece === '') continue;
+    yield { text: piece, tokens };
+    tokens = 0;
   }
-  if (waiting.length > 0) yield { text: decode(waiting), tokens: waiting.length };
 }
 
 const topics = new Map<string, ReadonlySet<number>>();
