@@ -36,7 +36,7 @@ export interface ReceiptInput {
   signedAt: number;
   /** Grid zone of the region, e.g. `FRA`. */
   gridZone?: string;
-  /** The model as its upstream names it. */
+  /** The model as its upstream names it; not trusted to be short or well formed. */
   modelVersion?: string;
   /** With `receiptId`, the new receipt's own id. */
   revision?: Revision & { newReceiptId: string };
@@ -149,7 +149,7 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   subject.id = issuer.requests + record.requestId;
   if (!refused) subject.inputTokens = count(usage.inputTokens, 'inputTokens');
   subject.model = record.model;
-  if (input.modelVersion !== undefined) subject.modelVersion = input.modelVersion;
+  if (input.modelVersion) subject.modelVersion = bounded(input.modelVersion);
   subject.organisation = issuer.organisations + record.organisationId;
   subject.outcome = record.outcome;
   if (!refused) subject.outputTokens = count(usage.outputTokens, 'outputTokens');
@@ -181,6 +181,16 @@ function promise(
     log: issuer.logs + organisationId,
     maximumMergeDelay: `PT${MAXIMUM_MERGE_DELAY_SECONDS}S`,
   };
+}
+
+/** Longer than any model's name. A receipt is read back with the same bound. */
+const FOREIGN_TEXT_MAX = 1_024;
+
+/** Words that are not ours (an upstream's) are cut to fit: they may not cost the caller its receipt. */
+function bounded(text: string): string {
+  return text.length <= FOREIGN_TEXT_MAX && text.isWellFormed()
+    ? text
+    : text.slice(0, FOREIGN_TEXT_MAX).toWellFormed();
 }
 
 function ulidOf(id: string): string {

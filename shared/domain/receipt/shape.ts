@@ -24,7 +24,7 @@ export const dateTime = text(
 export const decimal = text(/^(?:0|[1-9]\d*)(?:\.\d+)?$/, 'a plain decimal');
 /** Multibase base64url of a 34-byte SHA-256 multihash. */
 export const multihash = text(
-  /^uEi[A-Za-z0-9_-]{43}$/,
+  /^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$/,
   'a SHA-256 multihash in base64url multibase',
 );
 export const saltText = text(/^u[A-Za-z0-9_-]{21}[AQgw]$/, '16 bytes in base64url multibase');

@@ -1,0 +1,326 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import fc from 'fast-check';
+import { canonicalize as otherCanonicalize } from 'json-canonicalize';
+import { describe, expect, it } from 'vitest';
+import { buildReceipt, buildUnsignedDegraded } from '../../../shared/domain/receipt/build.ts';
+import { canonicalJson, orderedJson } from '../../../shared/domain/receipt/canonical.ts';
+import { requestDigest, startSaltedDigest } from '../../../shared/domain/receipt/digest.ts';
+import { parseReceipt } from '../../../shared/domain/receipt/parse.ts';
+import { receiptIssuer } from '../../../shared/domain/receipt/issuer.ts';
+import {
+  anyInput,
+  digestOf,
+  INPUTS,
+  issuer,
+  measurement,
+  newIssuer,
+  record,
+  revision,
+  SIGNED_AT,
+} from './samples.ts';
+
+const full = INPUTS['full']!;
+
+describe('a receipt is written in canonical form by construction', () => {
+  it('JSON.stringify of any built document equals two independent JCS libraries', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const document = buildReceipt(input);
+        const text = orderedJson(document);
+        expect(text).toBe(canonicalize(document));
+        expect(text).toBe(otherCanonicalize(document));
+        expect(text).toBe(canonicalJson(JSON.parse(text)));
+      }),
+    );
+  });
+
+  it('so are the signed bytes, which read back as a receipt', () => {
+    const { signer } = newIssuer();
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const { text, bytes, leafHash } = signer.sign(buildReceipt(input));
+        expect(text).toBe(canonicalize(JSON.parse(text)));
+        expect(text).toBe(otherCanonicalize(JSON.parse(text)));
+        expect(Buffer.from(bytes).toString()).toBe(text);
+        const leaf = createHash('sha256').update(Uint8Array.of(0)).update(bytes).digest();
+        expect(Buffer.from(leafHash).equals(leaf)).toBe(true);
+        expect(parseReceipt(bytes).canonical).toBe(text);
+      }),
+    );
+  });
+
+  it.each(['model', 'region'] as const)(
+    'half a surrogate pair in %s is refused, not escaped',
+    (field) => {
+      const { signer } = newIssuer();
+      const document = buildReceipt({ ...full, record: { ...record, [field]: 'a\ud800b' } });
+      expect(() => signer.sign(document)).toThrow(
+        expect.objectContaining({ code: 'lone_surrogate' }),
+      );
+    },
+  );
+
+  it('a backslash before ud is no surrogate', () => {
+    const { signer } = newIssuer();
+    const document = buildReceipt({ ...full, record: { ...record, model: 'a\\ud800' } });
+    expect(JSON.parse(signer.sign(document).text).credentialSubject.model).toBe('a\\ud800');
+  });
+
+  it('a full receipt stays within 3.5 kB', () => {
+    expect(newIssuer().signer.sign(buildReceipt(full)).bytes.length).toBeLessThanOrEqual(3_584);
+  });
+
+  it('more than 65,535 bytes are refused', () => {
+    const document = buildReceipt({ ...full, record: { ...record, model: 'm'.repeat(65_000) } });
+    expect(() => newIssuer().signer.sign(document)).toThrow(
+      expect.objectContaining({ code: 'too_large' }),
+    );
+  });
+});
+
+describe('what stands on each kind of receipt', () => {
+  it('full: the inference, the measurement and the promise of inclusion', () => {
+    const document = buildReceipt(full);
+    expect(document).toMatchObject({
+      id: 'https://gateway.example/receipts/rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+      type: ['VerifiableCredential', 'InferenceReceipt'],
+      issuer: 'did:web:gateway.example',
+      validFrom: '2026-11-20T09:38:06.007Z',
+      tier: 'audit_plus',
+      inclusionPromise: {
+        log: `gateway.example/log/${record.organisationId}`,
+        maximumMergeDelay: 'PT10S',
+      },
+      credentialSubject: {
+        type: ['Activity', 'Inference'],
+        organisation: `https://gateway.example/organisations/${record.organisationId}`,
+        model: 'llama-3.1-8b',
+        modelVersion: 'meta-llama/Llama-3.1-8B-Instruct',
+        route: 'chat.completions',
+        region: 'eu-west',
+        gridZone: 'FRA',
+        startedAt: '2026-11-20T09:38:04.107Z',
+        endedAt: '2026-11-20T09:38:05.995Z',
+        inputTokens: 1_204,
+        cachedInputTokens: 1_024,
+        outputTokens: 356,
+        usageSource: 'upstream',
+        attempts: 1,
+        outcome: 'complete',
+      },
+      measurement: {
+        type: ['Activity', 'Measurement'],
+        dataQuality: 'T2',
+        hadPlan: {
+          id: 'https://gateway.example/methodologies/docket-1/1.0.0',
+          name: 'docket-1',
+          version: '1.0.0',
+          type: 'Plan',
+        },
+      },
+    });
+    expect(document.measurement?.used.map(({ type, name }) => [type, name])).toEqual([
+      ['UsageRecord', record.requestId],
+      ['ModelRecord', 'llama-3.1-8b'],
+      ['GridFactor', 'FRA'],
+      ['SiteFactor', 'example'],
+      ['HardwareRecord', 'H100_SXM'],
+    ]);
+    expect(document.measurement?.result[0]).toEqual({
+      quantityKind: 'energy',
+      type: 'QuantityValue',
+      unit: 'kWh',
+      lower: '0.000146725455614',
+      value: '0.000308123456789',
+      upper: '0.000647059259257',
+    });
+  });
+
+  it('audit: no promise of inclusion', () => {
+    expect(buildReceipt(INPUTS['audit']!).inclusionPromise).toBeUndefined();
+  });
+
+  it('degraded: no measurement, the stage and code, a sentence for a person', () => {
+    const document = buildReceipt(INPUTS['degraded']!);
+    expect(document).toMatchObject({
+      tier: 'degraded',
+      degradation: { stage: 'model', code: 'model_size_unknown' },
+    });
+    expect(document.explanation).toMatch(/will be recalculated/);
+    expect(document.measurement).toBeUndefined();
+    expect(document.credentialSubject.outputTokens).toBe(356);
+  });
+
+  it('refused: no tokens and no measurement, the policy instead', () => {
+    const document = buildReceipt(INPUTS['refused']!);
+    expect(document.tier).toBe('audit_plus');
+    expect(document.credentialSubject.policy).toEqual({
+      rule: 'dual-use/nuclear',
+      version: '2026-11-01',
+    });
+    for (const absent of [
+      'inputTokens',
+      'outputTokens',
+      'cachedInputTokens',
+      'usageSource',
+      'attempts',
+      'responseDigest',
+    ]) {
+      expect(document.credentialSubject).not.toHaveProperty(absent);
+    }
+    expect(document.measurement).toBeUndefined();
+    expect(document.degradation).toBeUndefined();
+  });
+
+  it.each(['partial', 'truncated'])('%s: a measurement of what was spent', (outcome) => {
+    const document = buildReceipt(INPUTS[outcome]!);
+    expect(document.credentialSubject.outcome).toBe(outcome);
+    expect(document.measurement).toBeDefined();
+  });
+
+  it('revised: its own id, and the exact receipt it revises', () => {
+    expect(buildReceipt(INPUTS['revised']!)).toMatchObject({
+      id: `https://gateway.example/receipts/${revision.newReceiptId}`,
+      type: ['VerifiableCredential', 'InferenceReceipt', 'RecalculatedReceipt'],
+      revisionNumber: 1,
+      revisionReason: revision.reason,
+      wasRevisionOf: {
+        id: `https://gateway.example/receipts/${revision.receiptId}`,
+        leafIndex: 41,
+      },
+    });
+  });
+
+  it('unsigned: the id of the signed one, no proof, and it says so', () => {
+    const late = buildUnsignedDegraded({ ...record, issuer, now: SIGNED_AT });
+    expect(late.id).toBe(buildReceipt(full).id);
+    expect(late).toMatchObject({
+      tier: 'degraded',
+      degradation: { stage: 'issuance', code: 'receipt_late' },
+    });
+    expect(late.explanation).toMatch(/not signed.*same id/);
+    expect(orderedJson(late)).toBe(canonicalize(late));
+    expect(parseReceipt(orderedJson(late)).document.proof).toBeUndefined();
+  });
+
+  it('zero tokens are zero, not absent', () => {
+    const usage = { ...record.usage, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 };
+    const { credentialSubject } = buildReceipt({ ...full, record: { ...record, usage } });
+    expect(credentialSubject).toMatchObject({
+      inputTokens: 0,
+      cachedInputTokens: 0,
+      outputTokens: 0,
+    });
+  });
+
+  it('a model name that an upstream made up does not cost the receipt', () => {
+    const { signer } = newIssuer();
+    const { credentialSubject } = buildReceipt({
+      ...full,
+      modelVersion: `\udc00${'x'.repeat(100_000)}`,
+    });
+    expect(credentialSubject.modelVersion).toHaveLength(1_024);
+    expect(signer.sign(buildReceipt({ ...full, modelVersion: '\ud800' })).text).toContain('\ufffd');
+  });
+});
+
+describe('what cannot stand on a receipt is refused where it is built', () => {
+  const withUsage = (usage: object) => ({
+    ...full,
+    record: { ...record, usage: { ...record.usage, ...usage } },
+  });
+  const withEnergy = (energy: object) => ({
+    ...full,
+    estimate: {
+      measurement: { ...measurement, results: [{ ...measurement.results[0]!, ...energy }] },
+    },
+  });
+  it.each([
+    ['a fraction of a token', withUsage({ inputTokens: 1.5 }), 'not_an_integer'],
+    ['fewer than no tokens', withUsage({ outputTokens: -1 }), 'not_an_integer'],
+    ['tokens beyond 2^53', withUsage({ outputTokens: 2 ** 53 }), 'not_an_integer'],
+    ['a time that is none', { ...full, signedAt: Number.NaN }, 'wrong_value'],
+    ['a year of five digits', { ...full, signedAt: 253_402_300_800_000 }, 'wrong_value'],
+    [
+      'a digest of another length',
+      { ...full, record: { ...record, requestDigest: 'AAAA' } },
+      'wrong_value',
+    ],
+    [
+      'a digest of other characters',
+      { ...full, record: { ...record, requestDigest: '!'.repeat(43) } },
+      'wrong_value',
+    ],
+    ['a salt of another length', { ...full, record: { ...record, salt: 'AAAA' } }, 'wrong_value'],
+    ['an infinite footprint', withEnergy({ upper: Infinity }), 'wrong_value'],
+    ['a negative footprint', withEnergy({ lower: -1 }), 'wrong_value'],
+    ['a footprint that is no number', withEnergy({ value: Number.NaN }), 'contradiction'],
+    ['a value outside its bounds', withEnergy({ value: 1 }), 'contradiction'],
+    ['an energy in litres', withEnergy({ unit: 'L' }), 'wrong_value'],
+    [
+      'an estimate of a refusal',
+      { ...full, record: { ...record, outcome: 'refused' } },
+      'contradiction',
+    ],
+    ['no estimate of an answer', { issuer, record, signedAt: SIGNED_AT }, 'contradiction'],
+    [
+      'a refusal without its policy',
+      { issuer, record: { ...record, outcome: 'refused' }, signedAt: SIGNED_AT },
+      'missing_field',
+    ],
+  ])('%s', (_, input, code) => {
+    expect(() => buildReceipt(input as typeof full)).toThrow(
+      expect.objectContaining({ name: 'ReceiptRefusal', code }),
+    );
+  });
+});
+
+describe('digests', () => {
+  it('are SHA-256 over the salt and the bytes, as a multihash', () => {
+    const body = Buffer.from('{"model":"llama-3.1-8b"}');
+    const expected = createHash('sha256').update(Buffer.alloc(16, 7)).update(body).digest();
+    expect(requestDigest(record.salt, body)).toBe(expected.toString('base64url'));
+    const { credentialSubject } = buildReceipt({
+      ...full,
+      record: { ...record, requestDigest: requestDigest(record.salt, body) },
+    });
+    const multihash = Buffer.from(credentialSubject.requestDigest!.slice(1), 'base64url');
+    expect(multihash).toEqual(Buffer.concat([Buffer.from([0x12, 0x20]), expected]));
+    expect(credentialSubject.salt).toBe(`u${record.salt}`);
+  });
+
+  it('of a stream do not depend on where it was cut', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.array(fc.nat(200)), (bytes, cuts) => {
+        const digest = startSaltedDigest(record.salt);
+        const places = [
+          0,
+          ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b),
+          bytes.length,
+        ];
+        for (let i = 1; i < places.length; i += 1)
+          digest.update(bytes.subarray(places[i - 1], places[i]));
+        expect(digest.end()).toBe(requestDigest(record.salt, bytes));
+      }),
+    );
+  });
+
+  it('of equal bytes differ when the salt does', () => {
+    const other = Buffer.alloc(16, 8).toString('base64url');
+    expect(requestDigest(other, Buffer.from('x'))).not.toBe(
+      requestDigest(record.salt, Buffer.from('x')),
+    );
+    expect(digestOf('x')).not.toBe(requestDigest(record.salt, Buffer.from('x')));
+  });
+});
+
+describe('the issuer of an address', () => {
+  it.each([
+    ['https://gateway.example', 'did:web:gateway.example', 'gateway.example/log/'],
+    ['http://localhost:8080/', 'did:web:localhost%3A8080', 'localhost:8080/log/'],
+    ['https://example.com/docket', 'did:web:example.com:docket', 'example.com/docket/log/'],
+  ])('%s', (publicUrl, did, logs) => {
+    expect(receiptIssuer(publicUrl)).toMatchObject({ did, logs });
+  });
+});
