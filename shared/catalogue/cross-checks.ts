@@ -1,0 +1,155 @@
+import type { CatalogueFile, FileEndpoint, FileModel } from './file-shape.ts';
+import type { Path } from './problem.ts';
+
+/** What the catalogue may refer to outside itself. A set that is not given is not checked. */
+export interface KnownReferences {
+  /** Grid zones of the factor set. */
+  zones?: ReadonlySet<string>;
+  /** Ids of the factor set's model records. */
+  models?: ReadonlySet<string>;
+  /** Providers that the `ai-sdk` adapter can load. */
+  providers?: ReadonlySet<string>;
+}
+
+/** Collects what is wrong at a path. */
+export type Report = (path: Path, message: string) => void;
+
+/** What a schema cannot say: references that lead nowhere, names used twice, fields that contradict each other. */
+export function crossCheck(file: CatalogueFile, known: KnownReferences, report: Report): void {
+  const regions = uniqueNames(
+    file.regions.map((region) => region.code),
+    ['regions'],
+    'code',
+    report,
+  );
+  const endpoints = uniqueNames(
+    file.endpoints.map((endpoint) => endpoint.name),
+    ['endpoints'],
+    'name',
+    report,
+  );
+  uniqueNames(
+    file.models.map((model) => model.id),
+    ['models'],
+    'id',
+    report,
+  );
+  for (const [index, region] of file.regions.entries()) {
+    if (known.zones?.has(region.zone) === false) {
+      report(['regions', index, 'zone'], `the factor set has no grid zone ${region.zone}`);
+    }
+  }
+  for (const [index, endpoint] of file.endpoints.entries()) {
+    checkEndpoint(endpoint, ['endpoints', index], regions, known, report);
+  }
+  for (const [index, model] of file.models.entries()) {
+    checkModel(model, ['models', index], endpoints, known, report);
+  }
+}
+
+/** What will work and is probably not meant. `variable` tells which credentials are there. */
+export function findOddities(
+  file: CatalogueFile,
+  variable: (name: string) => string | undefined,
+  report: Report,
+): void {
+  const inUse = new Set(file.models.flatMap((model) => model.endpoints.map(({ name }) => name)));
+  const alive = new Set(
+    file.regions.filter(({ status }) => status !== 'decommissioned').map(({ code }) => code),
+  );
+  for (const [index, endpoint] of file.endpoints.entries()) {
+    if (!inUse.has(endpoint.name))
+      report(['endpoints', index], `no model uses the endpoint ${endpoint.name}`);
+    const credential = endpoint.api_key_env;
+    if (credential !== undefined && variable(credential) === undefined) {
+      report(
+        ['endpoints', index, 'api_key_env'],
+        `the environment variable ${credential} is not set`,
+      );
+    }
+  }
+  const regionsOf = new Map(file.endpoints.map((endpoint) => [endpoint.name, endpoint.regions]));
+  for (const [index, model] of file.models.entries()) {
+    const offered = model.endpoints.flatMap(({ name }) => regionsOf.get(name) ?? []);
+    if (!offered.some((code) => alive.has(code))) {
+      report(['models', index], `every region of the model ${model.id} is decommissioned`);
+    }
+  }
+}
+
+function uniqueNames(
+  names: readonly string[],
+  path: Path,
+  field: string,
+  report: Report,
+): ReadonlySet<string> {
+  const seen = new Set<string>();
+  for (const [index, name] of names.entries()) {
+    if (seen.has(name)) report([...path, index, field], `${name} is used twice`);
+    seen.add(name);
+  }
+  return seen;
+}
+
+function checkEndpoint(
+  endpoint: FileEndpoint,
+  path: Path,
+  regions: ReadonlySet<string>,
+  known: KnownReferences,
+  report: Report,
+): void {
+  for (const [index, code] of endpoint.regions.entries()) {
+    if (!regions.has(code)) report([...path, 'regions', index], `there is no region ${code}`);
+  }
+  const { adapter, provider } = endpoint;
+  if (adapter === 'ai-sdk' && provider === undefined)
+    report(path, 'the adapter ai-sdk needs a `provider`');
+  if (adapter !== 'ai-sdk' && provider !== undefined) {
+    report([...path, 'provider'], `the adapter ${adapter} has no providers`);
+  }
+  if (provider !== undefined && known.providers?.has(provider) === false) {
+    report(
+      [...path, 'provider'],
+      `there is no provider ${provider}; there are ${[...known.providers].join(', ')}`,
+    );
+  }
+  const wrong = wrongUrl(endpoint.base_url);
+  if (wrong !== undefined) report([...path, 'base_url'], wrong);
+}
+
+/** The url is not repeated: it may hold what should not be in a log. */
+function wrongUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    return 'must be an http or https url';
+  if (url.username !== '' || url.password !== '')
+    return 'must not hold a credential; name it in `api_key_env`';
+  return url.hash === '' ? undefined : 'must not have a fragment';
+}
+
+function checkModel(
+  model: FileModel,
+  path: Path,
+  endpoints: ReadonlySet<string>,
+  known: KnownReferences,
+  report: Report,
+): void {
+  const seen = new Set<string>();
+  for (const [index, { name }] of model.endpoints.entries()) {
+    if (!endpoints.has(name))
+      report([...path, 'endpoints', index, 'name'], `there is no endpoint ${name}`);
+    if (seen.has(name))
+      report([...path, 'endpoints', index, 'name'], `${name} is named twice for this model`);
+    seen.add(name);
+  }
+  const { ref, active_b: active, total_b: total } = model.footprint;
+  const at = [...path, 'footprint'];
+  if (ref !== undefined && known.models?.has(ref) === false) {
+    report([...at, 'ref'], `the factor set has no model ${ref}`);
+  }
+  if (ref !== undefined && active !== undefined)
+    report(at, 'has both `ref` and a declared size; keep one');
+  if (active !== undefined && total !== undefined && active > total) {
+    report([...at, 'active_b'], 'must not be more than `total_b`');
+  }
+}
