@@ -1,0 +1,63 @@
+/**
+ * `npm run check`: everything that can be said of the code without PostgreSQL and Redis, all steps
+ * at once. `node dev/check.ts static` leaves out the unit tests, which `npm test` runs with the others.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const FOLDERS = ['api', 'workers', 'shared', 'migrations', 'cli', 'dev', 'bench', 'test'];
+
+/** Longest first: the others finish beside it. */
+const STEPS: Readonly<Record<string, readonly string[]>> = {
+  tests: ['vitest', 'run', '--project', 'unit', '--reporter', 'dot'],
+  types: ['tsc', '--pretty'],
+  lint: ['oxlint'],
+  imports: ['depcruise', ...FOLDERS.filter((name) => existsSync(join(ROOT, name)))],
+  'dead code': ['knip', '--no-progress'],
+  format: ['oxfmt', '--check'],
+};
+
+interface Outcome {
+  passed: boolean;
+  output: string;
+  seconds: string;
+}
+
+function run([program = '', ...args]: readonly string[]): Promise<Outcome> {
+  const started = performance.now();
+  const child = spawn(join(ROOT, 'node_modules/.bin', program), args, {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  return new Promise((resolve) => {
+    const end = (passed: boolean): void => {
+      resolve({ passed, output, seconds: ((performance.now() - started) / 1_000).toFixed(1) });
+    };
+    child.once('error', (error) => {
+      output += error.message;
+      end(false);
+    });
+    child.once('close', (code) => end(code === 0));
+  });
+}
+
+const wanted = Object.entries(STEPS).filter(
+  ([name]) => !(process.argv[2] === 'static' && name === 'tests'),
+);
+await Promise.all(
+  wanted.map(async ([name, command]) => {
+    const { passed, output, seconds } = await run(command);
+    process.stdout.write(`${passed ? '✓' : '✗'} ${name} (${seconds} s)\n`);
+    if (passed) return;
+    process.stdout.write(`${output.trim().replaceAll(/^/gm, '    ')}\n`);
+    process.exitCode = 1;
+  }),
+);
