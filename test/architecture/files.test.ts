@@ -1,0 +1,89 @@
+import { constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROLES } from '../../shared/config/env.ts';
+import { ROOT, type SourceFile, sourceFiles } from './source-files.ts';
+
+const files = sourceFiles();
+const production = files.filter(({ path }) => !/^(test|bench)\//.test(path));
+
+function pathsWhere(among: readonly SourceFile[], test: (file: SourceFile) => boolean): string[] {
+  return among.filter(test).map(({ path }) => path);
+}
+
+const lineCount = ({ text }: SourceFile): number => text.split('\n').length - 1;
+
+describe('every file', () => {
+  it('is under 300 lines', () => {
+    expect(pathsWhere(files, (file) => lineCount(file) >= 300)).toEqual([]);
+  });
+
+  it('has a name that says what is in it', () => {
+    const vague = /(^|\/)(utils?|helpers?|common|services?|misc|stuff)(\/|\.ts$)/;
+    expect(pathsWhere(files, ({ path }) => vague.test(path))).toEqual([]);
+  });
+
+  it('keeps its work done: no notes to self', () => {
+    const note = /\b(TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b/;
+    expect(pathsWhere(files, ({ text }) => note.test(text))).toEqual([]);
+  });
+});
+
+describe('entry points', () => {
+  const mains = files.filter(({ path }) => path.endsWith('/main.ts'));
+
+  it('are under 30 lines', () => {
+    expect(pathsWhere(mains, (file) => lineCount(file) >= 30)).toEqual([]);
+  });
+
+  it('are what the Procfile starts, one for each role', () => {
+    const procfile = readFileSync(join(ROOT, 'Procfile'), 'utf8').trim().split('\n');
+    const started = procfile.map((line) => /^([a-z]+): node (\S+)$/.exec(line) ?? []);
+    expect(started.map(([, name]) => name).toSorted()).toEqual([...ROLES, 'release'].toSorted());
+    expect(started.filter(([, , file]) => !existsSync(join(ROOT, file ?? '-')))).toEqual([]);
+  });
+
+  it('include a command line that npx can run', () => {
+    const path = join(ROOT, 'cli/docket.ts');
+    expect(readFileSync(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(statSync(path).mode & constants.S_IXUSR).not.toBe(0);
+  });
+});
+
+describe('the environment', () => {
+  it('is read in one file', () => {
+    const readers = pathsWhere(production, ({ text }) => /\bprocess\.env\b/.test(text));
+    expect(readers.filter((path) => path !== 'shared/config/env.ts')).toEqual([]);
+  });
+});
+
+describe('the domain', () => {
+  it('knows neither clock nor chance nor the world', () => {
+    const impure =
+      /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.|\bprocess\.|\bfetch\(/;
+    const domain = production.filter(({ path }) => path.startsWith('shared/domain/'));
+    const code = ({ text }: SourceFile): string => text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
+    expect(pathsWhere(domain, (file) => impure.test(code(file)))).toEqual([]);
+  });
+});
+
+describe('tests', () => {
+  const tests = files.filter(({ path }) => path.startsWith('test/'));
+
+  it('all run: none is focused, skipped or promised', () => {
+    const parked = /\b(it|test|describe|suite)(\.\w+)*\.(only|skip|todo|skipIf|runIf|fails)\b/;
+    expect(pathsWhere(tests, ({ text }) => parked.test(text))).toEqual([]);
+  });
+
+  it('do not sleep', () => {
+    const sleeping = /await (delay|sleep)\(|setTimeout\(\s*(resolve|r|done)\b|timers\/promises/;
+    expect(pathsWhere(tests, ({ text }) => sleeping.test(text))).toEqual([]);
+  });
+
+  it('are all where a project of the test runner finds them', () => {
+    const found =
+      /^test\/(unit|architecture|stores|workers|api|cli|dev|pipeline|faults|browser)\/.+\.test\.ts$/;
+    const lost = (path: string): boolean => path.endsWith('.test.ts') && !found.test(path);
+    expect(pathsWhere(files, ({ path }) => lost(path))).toEqual([]);
+  });
+});

@@ -1,0 +1,32 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { cruise, type ICruiseResult, type IConfiguration } from 'dependency-cruiser';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './source-files.ts';
+
+const configuration = createRequire(import.meta.url)(
+  join(ROOT, '.dependency-cruiser.cjs'),
+) as IConfiguration;
+
+describe('the import rules', () => {
+  it('each have a name and a reason', () => {
+    for (const rule of configuration.forbidden ?? []) {
+      expect(rule.name).toMatch(/^[a-z-]+$/);
+      expect(rule.comment?.length).toBeGreaterThan(30);
+      expect(rule.severity).toBe('error');
+    }
+  });
+
+  it('hold in every folder', async () => {
+    const { forbidden, options } = configuration;
+    const folders = ['api', 'workers', 'shared', 'migrations', 'cli', 'dev', 'bench', 'test'];
+    const result = await cruise(folders, {
+      ...options,
+      baseDir: ROOT,
+      validate: true,
+      ruleSet: { forbidden: forbidden ?? [] },
+    });
+    const { violations } = (result.output as ICruiseResult).summary;
+    expect(violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`)).toEqual([]);
+  });
+});
