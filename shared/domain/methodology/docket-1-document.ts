@@ -1,0 +1,83 @@
+import { digestOf, type JsonObject } from './canonical-json.ts';
+import { type MethodologyDocument, methodologyDocumentOf } from './document.ts';
+import { DOCKET_UNCERTAINTY } from './docket-1-bounds.ts';
+import {
+  BATCH_ASSUMED,
+  BYTES_PER_WEIGHT,
+  DOCKET_CONSTANTS,
+  DOCKET_FORMULAS,
+  PRECISION_ASSUMED,
+} from './docket-1-formulas.ts';
+import type { FactorSet } from './factor-set.ts';
+
+const DATA_QUALITY = {
+  T1: 'GPU energy measured by the upstream',
+  T2: 'size published or declared in full, and the number of GPUs stated',
+  T3: 'size published or declared in full',
+  T4: 'size guessed, or declared by one count alone and taken to be dense',
+  T5: 'only the class of the model is known',
+};
+
+const ARITHMETIC = [
+  'IEEE 754 binary64, in the order of the formulas. exp, ln and powers are computed from + - * / alone, so that every engine gives the same bits.',
+  'Results are rounded to 12 significant digits, ties away from zero, and written in plain decimal notation without exponent and without trailing zeros.',
+  'Figures of a record that is not in the factor set are written as the shortest decimal that reads back as the same binary64 number.',
+];
+
+const BOUNDS = {
+  interval: '5-95 %',
+  method:
+    'Each cause of uncertainty is a 90 % factor. The causes that bear on a share are taken as independent and combined in log space: f = exp(sqrt(sum of ln(factor)^2)). A share reaches from value / f to value * f. Greenhouse gas, abiotic depletion and fossil resources have two shares, use and embodied; their bounds are added bound by bound, because batch and size move both the same way.',
+  shares: {
+    energy:
+      'measured, if the upstream measured; otherwise model_form, batch (if assumed and there are output tokens) and size (if guessed; the factor of its class for a class default). Always host_idle and pue_known or pue_unknown',
+    gwp: 'as energy, and grid_hour unless an hourly signal was used',
+    water: 'as energy, and grid_hour and water',
+    adpe: 'as energy, and grid_hour and depletion',
+    adpf: 'as energy, and grid_hour and depletion',
+    embodied: 'embodied, batch (if assumed) and size (if guessed)',
+  },
+};
+
+const LIMITS = [
+  'The decode model was fitted on H100 GPUs with a short context (258 configurations of 21 models, 3 to 405 billion active parameters, batches of 8 to 2000). Other hardware is estimated as if it were H100.',
+  'The batch, the precision and the number of GPUs are assumed where the catalogue does not state them, and the result says so.',
+  'Failed attempts are counted as if each had used as much as the one that answered.',
+  'Training, networks, end-user devices, buildings and water in manufacture are outside the boundary.',
+  'Fossil resources of manufacture are published as primary energy only, which is an upper estimate.',
+  'Depletion factors of electricity are from an inventory of 2011.',
+  'Greenhouse gas is location-based and annual unless an hourly signal is configured; market-based and marginal figures never replace it.',
+  'Where the time on the hardware was not measured, the modelled time is longer than measured ones by a median factor of 2.6, and the embodied share with it.',
+];
+
+/** The document of `docket-1` over a factor set. */
+export function docket1Document(factorSet: FactorSet): MethodologyDocument {
+  const content = factorSet as unknown as JsonObject;
+  return methodologyDocumentOf({
+    id: 'docket-1',
+    version: '1.0.0',
+    title: 'Footprint of one AI inference request',
+    summary:
+      'Energy, greenhouse gas, water, abiotic depletion and fossil resources of one request, from the measured energy of the upstream or from a model of decode and prefill fitted to measured configurations, with a 5-95 % interval and a data-quality tier.',
+    arithmetic: ARITHMETIC,
+    constants: DOCKET_CONSTANTS,
+    formulas: Object.values(DOCKET_FORMULAS),
+    limits: LIMITS,
+    sources: factorSet.sources,
+    changelog: [{ version: '1.0.0', date: '2026-11-20', change: 'First version.' }],
+    further: {
+      assumptions: {
+        batch: BATCH_ASSUMED,
+        precision: PRECISION_ASSUMED,
+        bytes_per_weight: { ...BYTES_PER_WEIGHT },
+        hardware: 'H100_SXM',
+      },
+      bounds: {
+        ...BOUNDS,
+        factors: Object.values(DOCKET_UNCERTAINTY).map((factor) => ({ ...factor })),
+      },
+      data_quality: DATA_QUALITY,
+      factor_set: { version: factorSet.version, digest: digestOf(content), content },
+    },
+  });
+}

@@ -1,0 +1,288 @@
+import type { Constant, Formula } from './formula.ts';
+import type { Precision } from './factor-set.ts';
+
+/** Constants of the method itself; what describes grids, sites, models and hardware is in the factor set. */
+export const DOCKET_CONSTANTS = {
+  d_gpu: {
+    value: 0.68625,
+    unit: 'J',
+    meaning: 'decode energy per step and GPU, shared by the batch',
+    sources: ['S23', 'S7'],
+  },
+  d_mem: {
+    value: 0.19361,
+    unit: 'J/GB',
+    meaning: 'decode energy per gigabyte of weights read in a step, shared by the batch',
+    sources: ['S23', 'S7'],
+  },
+  d_act: {
+    value: 0.003814,
+    unit: 'J per 10^9 parameters',
+    meaning: 'decode energy per output token and active parameter',
+    sources: ['S23', 'S7'],
+  },
+  d_fix: {
+    value: 0.03883,
+    unit: 'J',
+    meaning: 'decode energy per output token and GPU',
+    sources: ['S23', 'S7'],
+  },
+  p: {
+    value: 0.0034,
+    unit: 'J per 10^9 parameters',
+    meaning: 'prefill energy per input token and active parameter; 0.0023 to 0.0046',
+    sources: ['S21', 'S23', 'S34'],
+  },
+  p_fp8: {
+    value: 0.5,
+    unit: '1',
+    meaning: 'prefill energy in FP8 over that in 16 bits; an assumption',
+    sources: ['S34'],
+  },
+  q: {
+    value: 150e-12,
+    unit: 'J/byte',
+    meaning: 'energy of reading one byte of the key/value cache',
+    sources: ['S23'],
+  },
+  context_min: {
+    value: 2048,
+    unit: 'tokens',
+    meaning:
+      'context above which reading the key/value cache is counted; shorter ones are inside the decode fit',
+    sources: ['S23', 'S25'],
+  },
+  host: {
+    value: 0.35,
+    unit: '1',
+    meaning: 'host processor and memory over GPU energy; 0.25 to 0.45',
+    sources: ['S13'],
+  },
+  idle: {
+    value: 0.12,
+    unit: '1',
+    meaning: 'provisioned but idle machines over energy in use; 0 to 0.25',
+    sources: ['S13'],
+  },
+  overhead: { value: 1.2, unit: '1', meaning: 'memory over weights', sources: ['S1'] },
+  a: {
+    value: 6.785088094353663e-4,
+    unit: 's per 10^9 parameters',
+    meaning: 'time per output token and active parameter',
+    sources: ['S1'],
+  },
+  b: {
+    value: 3.119310311688259e-4,
+    unit: 's',
+    meaning: 'time per output token and concurrent request',
+    sources: ['S1'],
+  },
+  c: {
+    value: 1.9473717579473387e-2,
+    unit: 's',
+    meaning: 'time per output token, fixed share',
+    sources: ['S1'],
+  },
+} as const satisfies Record<string, Constant>;
+
+/** Concurrent requests per replica where the catalogue does not say; 16 to 256. */
+export const BATCH_ASSUMED = 64;
+
+/** Bytes of one weight; 4-bit formats carry scales, hence 0.53. */
+export const BYTES_PER_WEIGHT: Readonly<Record<Precision, number>> = {
+  bf16: 2,
+  fp16: 2,
+  fp8: 1,
+  int8: 1,
+  fp4: 0.53,
+  int4: 0.53,
+};
+
+/** What the weights are taken to be served in where neither the catalogue nor the record says. */
+export const PRECISION_ASSUMED: Precision = 'bf16';
+
+const geometric = (symbol: string, name: string, unit: string): Formula => ({
+  symbol,
+  name,
+  unit,
+  formula: `sqrt(${symbol}_min * ${symbol}_max)`,
+  when: 'a range is known',
+});
+
+/** Every step, in the order in which it is taken. */
+export const DOCKET_FORMULAS = {
+  active: geometric('P_a', 'active parameters, middle of the range', '10^9'),
+  total: geometric('P_t', 'total parameters, middle of the range', '10^9'),
+  pue: geometric('PUE', 'power usage effectiveness, middle of the range', '1'),
+  wue: {
+    symbol: 'WUE',
+    name: 'water usage effectiveness on site, middle of the range',
+    unit: 'L/kWh',
+    formula: '(WUE_min + WUE_max) / 2',
+    when: 'a range is known',
+  },
+  gpusFitting: {
+    symbol: 'n',
+    name: 'GPUs that serve the model',
+    unit: '1',
+    formula: 'min(slots, power_of_two_from(ceil(overhead * P_t * w / memory)))',
+    when: 'the catalogue does not say, and the weights fit into one server (P_t * w <= slots * memory)',
+  },
+  gpusBeyond: {
+    symbol: 'n',
+    name: 'GPUs that serve the model',
+    unit: '1',
+    formula: 'power_of_two_from(ceil(overhead * P_t * w / memory))',
+    when: 'the catalogue does not say, and the weights do not fit into one server',
+  },
+  weights: {
+    symbol: 'W',
+    name: 'weights read in one decode step',
+    unit: 'GB',
+    formula: 'w * P_t * (1 - (1 - P_a / P_t) ^ B)',
+  },
+  decodePerToken: {
+    symbol: 'e_dec',
+    name: 'decode energy per output token, all GPUs',
+    unit: 'J',
+    formula: 'd_gpu * n / B + d_mem * W / B + d_act * P_a + d_fix * n',
+  },
+  prefillPerToken: {
+    symbol: 'e_pre',
+    name: 'prefill energy per input token, all GPUs',
+    unit: 'J',
+    formula: 'p * P_a',
+    when: 'not served in FP8',
+  },
+  prefillPerTokenFp8: {
+    symbol: 'e_pre',
+    name: 'prefill energy per input token, all GPUs',
+    unit: 'J',
+    formula: 'p * P_a * p_fp8',
+    when: 'served in FP8',
+  },
+  decode: { symbol: 'E_dec', name: 'decode energy', unit: 'J', formula: 'N * e_dec' },
+  prefill: {
+    symbol: 'E_pre',
+    name: 'prefill energy; what came from the prefix cache costs none',
+    unit: 'J',
+    formula: 'e_pre * (I - I_c)',
+  },
+  cache: {
+    symbol: 'E_kv',
+    name: 'energy of reading the key/value cache',
+    unit: 'J',
+    formula: 'q * b_kv * (N * I + N * N / 2)',
+    when: 'the layout is known and I + N > context_min; otherwise E_kv is 0',
+  },
+  gpuModelled: {
+    symbol: 'E_gpu',
+    name: 'GPU energy of all attempts',
+    unit: 'J',
+    formula: 'k * (E_dec + E_pre + E_kv)',
+    when: 'the upstream reports no energy',
+  },
+  gpuMeasured: {
+    symbol: 'E_gpu',
+    name: 'GPU energy of all attempts',
+    unit: 'J',
+    formula: 'k * J',
+    when: 'the upstream reports J',
+  },
+  it: {
+    symbol: 'E_it',
+    name: 'IT energy, with host and idle machines',
+    unit: 'kWh',
+    formula: 'E_gpu / 3600000 * (1 + host) * (1 + idle)',
+  },
+  energy: { symbol: 'E', name: 'energy', unit: 'kWh', formula: 'PUE * E_it' },
+  usageGwp: {
+    symbol: 'U_gwp',
+    name: 'greenhouse gas of use',
+    unit: 'kgCO2e',
+    formula: 'E * F_gwp',
+  },
+  usageAdpe: {
+    symbol: 'U_adpe',
+    name: 'abiotic depletion of use',
+    unit: 'kgSbe',
+    formula: 'E * F_adpe',
+  },
+  usageAdpf: {
+    symbol: 'U_adpf',
+    name: 'fossil resources of use',
+    unit: 'MJ',
+    formula: 'E * F_adpf',
+  },
+  water: {
+    symbol: 'water',
+    name: 'water consumed, on site and for the electricity',
+    unit: 'L',
+    formula: 'E_it * (WUE + PUE * F_water)',
+  },
+  secondsPerToken: {
+    symbol: 'l_tok',
+    name: 'modelled time per output token',
+    unit: 's',
+    formula: 'a * P_a + b * B + c',
+    when: 'the time was not measured',
+  },
+  seconds: {
+    symbol: 'T',
+    name: 'time on the hardware',
+    unit: 's',
+    formula: 'k * N * l_tok',
+    when: 'the time was not measured',
+  },
+  shareGwp: share('gwp', 'kgCO2e', 'gwp'),
+  shareAdpe: share('adpe', 'kgSbe', 'adpe'),
+  shareAdpf: share('adpf', 'MJ', 'pe'),
+  embodiedGwp: embodied('gwp', 'kgCO2e'),
+  embodiedAdpe: embodied('adpe', 'kgSbe'),
+  embodiedAdpf: embodied('adpf', 'MJ'),
+  gwp: total('gwp', 'greenhouse gas', 'kgCO2e'),
+  adpe: total('adpe', 'abiotic depletion', 'kgSbe'),
+  adpf: total('adpf', 'fossil resources', 'MJ'),
+  energyLower: { symbol: 'energy_lower', name: '5 %', unit: 'kWh', formula: 'E / f_energy' },
+  energyUpper: { symbol: 'energy_upper', name: '95 %', unit: 'kWh', formula: 'E * f_energy' },
+  waterLower: { symbol: 'water_lower', name: '5 %', unit: 'L', formula: 'water / f_water' },
+  waterUpper: { symbol: 'water_upper', name: '95 %', unit: 'L', formula: 'water * f_water' },
+  gwpLower: bound('gwp', 'lower', 'kgCO2e'),
+  gwpUpper: bound('gwp', 'upper', 'kgCO2e'),
+  adpeLower: bound('adpe', 'lower', 'kgSbe'),
+  adpeUpper: bound('adpe', 'upper', 'kgSbe'),
+  adpfLower: bound('adpf', 'lower', 'MJ'),
+  adpfUpper: bound('adpf', 'upper', 'MJ'),
+} as const satisfies Record<string, Formula>;
+
+function share(impact: string, unit: string, column: string): Formula {
+  return {
+    symbol: `S_${impact}`,
+    name: 'making the share of the servers in use',
+    unit,
+    formula: `n / slots * server_${column} + n * gpu_${column}`,
+  };
+}
+
+function embodied(impact: string, unit: string): Formula {
+  return {
+    symbol: `X_${impact}`,
+    name: 'embodied share of the request',
+    unit,
+    formula: `T * S_${impact} / (lifetime * B)`,
+  };
+}
+
+function total(impact: string, name: string, unit: string): Formula {
+  return { symbol: impact, name, unit, formula: `U_${impact} + X_${impact}` };
+}
+
+function bound(impact: string, end: 'lower' | 'upper', unit: string): Formula {
+  const by = end === 'lower' ? '/' : '*';
+  return {
+    symbol: `${impact}_${end}`,
+    name: end === 'lower' ? '5 %' : '95 %',
+    unit,
+    formula: `U_${impact} ${by} f_${impact} + X_${impact} ${by} f_embodied`,
+  };
+}
