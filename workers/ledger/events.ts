@@ -1,0 +1,104 @@
+import type { Logger } from 'pino';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { LedgerBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
+import type { PublicationResult } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
+import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-integration.ts';
+
+/** The contract's maximum merge delay. */
+export const MERGE_DELAY_MAX_MS = 10_000;
+
+/** What happens in this role, each as one function that writes the log line and the metric together. */
+export interface LedgerEvents {
+  integrated(result: IntegrationResult): void;
+  published(result: PublicationResult): void;
+  backlogRead(backlog: LedgerBacklog): void;
+  failed(step: 'integrate' | 'publish' | 'backlog', error: unknown): void;
+}
+
+export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
+  const metrics = ledgerMetrics(registry);
+  const haltLog = (orgId: string, reason: string): void => {
+    metrics.halts.inc();
+    log.error({ event: 'log_halted', orgId, reason, remedy: `docket ledger fsck --org ${orgId}` });
+  };
+  return {
+    integrated({ integrated, quarantined, halted }) {
+      metrics.integrated.inc(integrated);
+      for (const { receiptId, orgId, reason, detail } of quarantined) {
+        metrics.quarantines.inc({ reason });
+        log.error({ event: 'receipt_quarantined', receiptId, orgId, reason, detail });
+      }
+      for (const { orgId, reason } of halted) haltLog(orgId, reason);
+      if (integrated > 0) log.debug({ event: 'receipts_integrated', integrated });
+    },
+    published({ signed, halted }) {
+      metrics.checkpoints.inc(signed.length);
+      for (const { orgId, reason } of halted) haltLog(orgId, reason);
+    },
+    backlogRead({ pending, oldestMs, quarantined, haltedLogs }) {
+      metrics.pending.set(pending);
+      metrics.oldest.set(oldestMs / 1_000);
+      metrics.quarantined.set(quarantined);
+      metrics.halted.set(haltedLogs);
+      if (oldestMs > MERGE_DELAY_MAX_MS)
+        log.error({ event: 'merge_delay_exceeded', pending, oldestMs });
+    },
+    failed(step, error) {
+      metrics.failures.inc({ step });
+      log.warn({ event: 'ledger_step_failed', step, err: error });
+    },
+  };
+}
+
+function ledgerMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    integrated: new Counter({
+      name: 'docket_ledger_integrated_total',
+      help: 'Receipts that became ledger entries',
+      registers,
+    }),
+    checkpoints: new Counter({
+      name: 'docket_ledger_checkpoints_total',
+      help: 'Checkpoints signed',
+      registers,
+    }),
+    quarantines: new Counter({
+      name: 'docket_ledger_quarantines_total',
+      help: 'Receipts put into quarantine, by reason',
+      labelNames: ['reason'],
+      registers,
+    }),
+    halts: new Counter({
+      name: 'docket_ledger_halts_total',
+      help: 'Logs halted because they contradict what was stored or published',
+      registers,
+    }),
+    failures: new Counter({
+      name: 'docket_ledger_failures_total',
+      help: 'Steps that failed and will be tried again',
+      labelNames: ['step'],
+      registers,
+    }),
+    pending: new Gauge({
+      name: 'docket_ledger_pending',
+      help: 'Receipts that wait for integration (100,000 at most are counted)',
+      registers,
+    }),
+    oldest: new Gauge({
+      name: 'docket_ledger_oldest_pending_seconds',
+      help: 'Age of the oldest of them; the maximum merge delay is 10 s',
+      registers,
+    }),
+    quarantined: new Gauge({
+      name: 'docket_ledger_quarantined',
+      help: 'Receipts in quarantine now',
+      registers,
+    }),
+    halted: new Gauge({
+      name: 'docket_ledger_halted_logs',
+      help: 'Logs that are halted now',
+      registers,
+    }),
+  };
+}

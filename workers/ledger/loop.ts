@@ -1,0 +1,81 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { LedgerBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
+import type { PublicationResult } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
+import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-integration.ts';
+import type { LedgerEvents } from './events.ts';
+
+/** What the loop turns; the composition root says with what. */
+export interface LedgerSteps {
+  integrate: () => Promise<IntegrationResult>;
+  publish: () => Promise<PublicationResult>;
+  backlog: () => Promise<LedgerBacklog>;
+}
+
+export interface LedgerLoopOptions {
+  steps: LedgerSteps;
+  events: LedgerEvents;
+  /** Promises per batch: a full one means that more are waiting. */
+  batchMax: number;
+  /** Monotonic milliseconds. */
+  now: () => number;
+}
+
+/** A receipt waits half of this on average; forty times within the maximum merge delay. */
+const IDLE_MS = 250;
+/** A store that is away is asked at this pace. */
+const RETRY_MS = 1_000;
+/** Between looks at what grew: each log is signed at most once a second, and this divides the second evenly. */
+const PUBLISH_MS = 250;
+/** Between looks at the backlog: half the maximum merge delay, so that exceeding it is noticed. */
+const BACKLOG_MS = 5_000;
+
+/**
+ * Integrates and signs until `signal` aborts; a batch in hand is finished. Integration and signing fail
+ * apart: receipts go on being integrated while nothing can be signed.
+ */
+export async function runLedger(options: LedgerLoopOptions, signal: AbortSignal): Promise<void> {
+  const publish = every(PUBLISH_MS, options, 'publish', async () => {
+    options.events.published(await options.steps.publish());
+  });
+  const backlog = every(BACKLOG_MS, options, 'backlog', async () => {
+    options.events.backlogRead(await options.steps.backlog());
+  });
+  while (!signal.aborted) {
+    const pauseMs = await integrateOnce(options);
+    await publish();
+    await backlog();
+    if (pauseMs > 0) await wait(pauseMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** One batch. Returns how long to wait for the next. */
+async function integrateOnce({ steps, events, batchMax }: LedgerLoopOptions): Promise<number> {
+  try {
+    const result = await steps.integrate();
+    events.integrated(result);
+    return result.claimed < batchMax ? IDLE_MS : 0;
+  } catch (error) {
+    events.failed('integrate', error);
+    return RETRY_MS;
+  }
+}
+
+/** A step that is due at most every `periodMs`; its failure is told and it is tried again when it is next due. */
+function every(
+  periodMs: number,
+  { events, now }: LedgerLoopOptions,
+  name: 'publish' | 'backlog',
+  step: () => Promise<void>,
+): () => Promise<void> {
+  let dueAt = -Infinity;
+  return async () => {
+    if (now() < dueAt) return;
+    dueAt = now() + periodMs;
+    try {
+      await step();
+    } catch (error) {
+      dueAt = now() + Math.max(periodMs, RETRY_MS);
+      events.failed(name, error);
+    }
+  };
+}
