@@ -1,0 +1,67 @@
+/** An Aho-Corasick automaton with every transition resolved: one table look-up per symbol, whatever the text. */
+export interface Automaton {
+  /** `next[state * width + symbol]` is the state that follows. State 0 has read nothing of use. */
+  readonly next: Uint16Array;
+  readonly width: number;
+  /** Patterns that end at a state: `outputs[outputsAt[state] … outputsAt[state + 1]]`, indexes of the pattern list. */
+  readonly outputsAt: Uint32Array;
+  readonly outputs: Uint16Array;
+}
+
+/** States are 16-bit numbers: the default pack has about a sixth of that. */
+const STATES_MAX = 65_535;
+
+/**
+ * Compiles patterns (strings of symbols below `width`) into one automaton.
+ * Time and memory are proportional to the patterns' total length times `width`. Throws `RangeError` beyond 65,535 states.
+ */
+export function buildAutomaton(patterns: readonly Uint8Array[], width: number): Automaton {
+  const { next, endings } = buildTrie(patterns, width);
+  const fallback = new Uint16Array(endings.length);
+  const queue: number[] = [0];
+  // Breadth first: a state's fallback is shallower, so its row and its outputs are complete when they are copied.
+  for (let head = 0; head < queue.length; head += 1) {
+    const state = queue[head]!;
+    const row = state * width;
+    const back = fallback[state]! * width;
+    for (let symbol = 0; symbol < width; symbol += 1) {
+      const child = next[row + symbol]!;
+      const elsewhere = state === 0 ? 0 : next[back + symbol]!;
+      if (child === 0) next[row + symbol] = elsewhere;
+      else {
+        fallback[child] = elsewhere;
+        if (endings[elsewhere]!.length > 0)
+          endings[child] = [...endings[child]!, ...endings[elsewhere]!];
+        queue.push(child);
+      }
+    }
+  }
+  const outputsAt = new Uint32Array(endings.length + 1);
+  endings.forEach((list, state) => (outputsAt[state + 1] = outputsAt[state]! + list.length));
+  return { next, width, outputsAt, outputs: Uint16Array.from(endings.flat()) };
+}
+
+/** The patterns as a tree: child states in rows of `width` (0 where there is none), and what ends at each state. */
+function buildTrie(
+  patterns: readonly Uint8Array[],
+  width: number,
+): { next: Uint16Array; endings: (readonly number[])[] } {
+  const symbols = patterns.reduce((sum, pattern) => sum + pattern.length, 0);
+  const rows = new Uint16Array((Math.min(symbols, STATES_MAX) + 1) * width);
+  const endings: (readonly number[])[] = [[]];
+  patterns.forEach((pattern, index) => {
+    let state = 0;
+    for (const symbol of pattern) {
+      let child = rows[state * width + symbol]!;
+      if (child === 0) {
+        child = endings.length;
+        if (child > STATES_MAX) throw new RangeError('the pack has too many terms');
+        endings.push([]);
+        rows[state * width + symbol] = child;
+      }
+      state = child;
+    }
+    endings[state] = [...endings[state]!, index];
+  });
+  return { next: rows.slice(0, endings.length * width), endings };
+}

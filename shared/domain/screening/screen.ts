@@ -1,0 +1,86 @@
+import { compileTables } from './compile.ts';
+import { type Explanation, explainText } from './explain.ts';
+import type { Pack, ScreenCode } from './pack.ts';
+import { Run } from './run.ts';
+
+/** A request is refused by this rule. */
+export interface Verdict {
+  rule: string;
+  code: ScreenCode;
+  policyVersion: string;
+}
+
+export interface Screen {
+  readonly policyVersion: string;
+  /** The pack's content digest. */
+  readonly digest: string;
+  /** The first rule that the texts break, or null. They are read as one, in order: a sentence cut in two is still one. */
+  check(texts: Iterable<string>): Verdict | null;
+  /** The same in turns of at most 64 Ki characters, so that a large body does not hold up other requests. */
+  checkInTurns(texts: Iterable<string>): Generator<void, Verdict | null>;
+  /** Every term and rule found in one text, with their places. Slower than `check`: for people and tests. */
+  explain(text: string): Explanation;
+  /** Steps that the last `check` took: grows with the length of the texts, whatever they say. */
+  readonly lastSteps: number;
+}
+
+/** Units read between two looks at the verdict, and in one turn of `checkInTurns`: below a millisecond of work. */
+export const TURN_UNITS = 65_536;
+/** Words are numbered from check to check; a fresh run starts again long before the numbers pass 2^31. */
+const WORDS_MAX = 2 ** 30;
+
+/** Compiles a validated pack: some tens of milliseconds, once per process. Throws `RangeError` when it is too large. */
+export function compilePack(pack: Pack): Screen {
+  const compiled = compileTables(pack);
+  let run = new Run(compiled);
+  let lastSteps = 0;
+
+  function verdictOf(finished: Run): Verdict | null {
+    if (finished.rule === null) return null;
+    const rule = pack.rules[finished.rule]!;
+    return { rule: rule.id, code: rule.code, policyVersion: pack.version };
+  }
+
+  return {
+    policyVersion: pack.version,
+    digest: pack.digest,
+    check(texts) {
+      if (run.word > WORDS_MAX) run = new Run(compiled);
+      run.begin();
+      for (const text of texts) {
+        for (let at = 0; at < text.length && run.rule === null;) {
+          at = run.read(text, at, Math.min(text.length, at + TURN_UNITS));
+        }
+        run.endText(text);
+        if (run.rule !== null) break;
+      }
+      run.finish();
+      lastSteps = run.steps;
+      return verdictOf(run);
+    },
+    *checkInTurns(texts) {
+      // A run of its own, because other checks happen between the turns.
+      const own = new Run(compiled);
+      own.begin();
+      let left = TURN_UNITS;
+      for (const text of texts) {
+        for (let at = 0; at < text.length && own.rule === null;) {
+          const reached = own.read(text, at, Math.min(text.length, at + left));
+          left -= reached - at;
+          at = reached;
+          if (left > 0) continue;
+          yield;
+          left = TURN_UNITS;
+        }
+        own.endText(text);
+        if (own.rule !== null) break;
+      }
+      own.finish();
+      return verdictOf(own);
+    },
+    explain: (text) => explainText(compiled, text),
+    get lastSteps() {
+      return lastSteps;
+    },
+  };
+}
