@@ -27,6 +27,8 @@ export interface InferenceRecord {
   route: Route;
   /** The model's id in the catalogue. */
   model: string;
+  /** The model as its upstream names it, once one has answered. */
+  upstreamModel?: string;
   region: string;
   tier: Plan;
   /** Epoch milliseconds. */

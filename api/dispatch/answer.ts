@@ -1,0 +1,34 @@
+import type { FastifyReply } from 'fastify';
+import { Fault } from '../../shared/domain/errors.ts';
+import { appendMember } from '../../shared/domain/json-text.ts';
+import type { ExchangeSink } from './exchange.ts';
+
+/** Joins an answer and its receipt, both as they are. */
+export function withReceipt(answer: string, receipt: string): string {
+  return appendMember(answer, 'receipt', receipt);
+}
+
+/** Waits for one whole answer. `promise` gives its text with the receipt, or null when it is stored for replay. */
+export function answerSink(degraded: () => string): {
+  sink: ExchangeSink;
+  promise: Promise<string | null>;
+} {
+  const { promise, resolve, reject } = Promise.withResolvers<string | null>();
+  const sink: ExchangeSink = {
+    frames: () => {},
+    done: (answer, receipt) => resolve(withReceipt(answer, receipt ?? degraded())),
+    failed: reject,
+    settled: () => resolve(null),
+  };
+  return { sink, promise };
+}
+
+/** Sends JSON text as it is. */
+export function sendJson(reply: FastifyReply, text: string): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(text);
+}
+
+export const STORED_ANSWER_GONE = new Fault(
+  'internal_error',
+  'The stored answer to this request is no longer there. Try again with a new Idempotency-Key.',
+);

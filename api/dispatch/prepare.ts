@@ -1,0 +1,125 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { randomBytesFromPool } from '../../shared/adapters/system/ids.ts';
+import type { Credential } from '../../shared/domain/credential.ts';
+import { Fault } from '../../shared/domain/errors.ts';
+import type { Route } from '../../shared/domain/inference.ts';
+import { dropMembers } from '../../shared/domain/json-text.ts';
+import { requestDigest } from '../../shared/domain/receipt/digest.ts';
+import { type Resolution, resolveRoute } from '../../shared/domain/routing/resolve.ts';
+import type { RegionHealth } from '../../shared/domain/routing/region-state.ts';
+import { KIND_OF_ROUTE, type RoutingIndex } from '../../shared/domain/routing/route-index.ts';
+import type { InferenceEntry } from '../../shared/lanes/messages.ts';
+import { parseJsonBody } from '../openai/parse-json.ts';
+import { validateChat, validateCompletion, validateEmbedding } from '../openai/validate.ts';
+import { claimOf } from './idempotency.ts';
+
+/** Our own request fields: the upstream never sees them. */
+const OWN_FIELDS = ['region', 'tier', 'receipt'];
+/** Ten minutes, as the SDKs wait: nobody listens for longer. */
+const DEADLINE_MS = 600_000;
+
+const VALIDATORS = {
+  'chat.completions': validateChat,
+  completions: validateCompletion,
+  embeddings: validateEmbedding,
+} as const;
+
+export interface PrepareDeps {
+  index: () => RoutingIndex;
+  health: () => RegionHealth;
+  /** Refuses what the policy forbids. */
+  screen: (route: Route, body: unknown) => ScreeningHit | null;
+  /** Refuses a prompt that cannot fit the model's context window. */
+  checkLength: (route: Route, body: unknown, rawBytes: number, resolution: Resolution) => void;
+  processId: string;
+  shardOf: (organisationId: string) => number;
+}
+
+export interface ScreeningHit {
+  rule: string;
+  code: 'dual_use_screen_block' | 'acceptable_use_violation';
+  policyVersion: string;
+}
+
+export interface Prepared {
+  /** All but the region, which is chosen at admission. */
+  entry: InferenceEntry;
+  /** The body for the upstream. */
+  body: string;
+  resolution: Resolution;
+  fingerprint?: string;
+  /** Set when screening refuses the request. */
+  hit: ScreeningHit | null;
+}
+
+/**
+ * From bytes to a request that may be admitted: parsed, validated, screened, routed. Order matters: what is wrong with
+ * the request is said before anything is looked up.
+ * @throws Fault
+ */
+export function prepare(
+  deps: PrepareDeps,
+  route: Route,
+  request: { id: string; rawBody: Buffer; headers: IncomingHttpHeaders; credential: Credential; now: number },
+): Prepared {
+  const { credential, headers, rawBody } = request;
+  const { text, value } = parseJsonBody(rawBody);
+  const body = VALIDATORS[route](value);
+  const shard = deps.shardOf(credential.organisationId);
+  const claim = claimOf(headers['idempotency-key'], rawBody, {
+    shard,
+    organisationId: credential.organisationId,
+    route,
+  });
+  const resolution = resolveRoute(
+    deps.index(),
+    {
+      model: body.model,
+      kind: KIND_OF_ROUTE[route],
+      region: body.region,
+      regionHeader: regionHeader(headers['x-region']),
+      tier: body.tier,
+      n: 'n' in body ? (body.n as number | null) : null,
+    },
+    credential,
+    deps.health(),
+  );
+  const hit = deps.screen(route, body);
+  if (hit === null) deps.checkLength(route, body, rawBody.length, resolution);
+  const stream = 'stream' in body && body.stream === true;
+  const options = 'stream_options' in body ? (body.stream_options as { include_usage?: boolean } | null) : null;
+  const salt = Buffer.from(randomBytesFromPool(16)).toString('base64url');
+  const entry: InferenceEntry = {
+    id: request.id,
+    organisationId: credential.organisationId,
+    keyId: credential.keyId,
+    shard,
+    route,
+    model: resolution.model.id,
+    region: resolution.candidates[0]!.region.code,
+    tier: resolution.tier,
+    stream,
+    includeUsage: stream && options?.include_usage === true,
+    inbox: deps.processId,
+    startedAt: request.now,
+    deadlineAt: request.now + DEADLINE_MS,
+    salt,
+    requestDigest: requestDigest(salt, rawBody),
+    receipt: body.receipt === 'required' ? 'required' : 'best_effort',
+  };
+  if (claim !== undefined) entry.claim = claim.claim;
+  const traceparent = headers['traceparent'];
+  if (typeof traceparent === 'string' && traceparent.length <= 64) entry.traceparent = traceparent;
+  return {
+    entry,
+    body: dropMembers(text, OWN_FIELDS),
+    resolution,
+    hit,
+    ...(claim === undefined ? {} : { fingerprint: claim.fingerprint }),
+  };
+}
+
+function regionHeader(value: string | string[] | undefined): string | undefined {
+  if (Array.isArray(value)) throw new Fault('invalid_region', 'Name one region only.', { param: 'x-region' });
+  return value;
+}

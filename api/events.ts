@@ -1,0 +1,79 @@
+import type { FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Fault } from '../shared/domain/errors.ts';
+import type { InferenceEntry } from '../shared/lanes/messages.ts';
+
+/** What happens at the edge, each as one function that writes the log line and the metric together. */
+export interface ApiEvents {
+  answered(entry: InferenceEntry, startedAt: number): void;
+  refused(fault: Fault, request: FastifyRequest): void;
+  failedInside(error: unknown, request: FastifyRequest): void;
+  receiptLate(entry: InferenceEntry): void;
+  clientGone(entry: InferenceEntry): void;
+  storeFailed(error: unknown): void;
+}
+
+const DURATION_BUCKETS_S = [0.002, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+
+export function apiEvents(log: Logger, registry: Registry): ApiEvents {
+  const registers = [registry];
+  const answers = new Histogram({
+    name: 'docket_request_duration_seconds',
+    help: 'From the request to its whole answer',
+    labelNames: ['route'],
+    buckets: DURATION_BUCKETS_S,
+    registers,
+  });
+  const refusals = new Counter({
+    name: 'docket_refusals_total',
+    help: 'Answers with an error envelope, by code',
+    labelNames: ['code', 'type'],
+    registers,
+  });
+  const late = new Counter({
+    name: 'docket_receipts_late_total',
+    help: 'Answers that went out before their signed receipt',
+    registers,
+  });
+  const gone = new Counter({
+    name: 'docket_clients_gone_total',
+    help: 'Requests whose client left before the end',
+    registers,
+  });
+  const stores = new Counter({
+    name: 'docket_redis_errors_total',
+    help: 'Errors of this process with Redis',
+    registers,
+  });
+  return {
+    answered(entry, startedAt) {
+      const ms = Date.now() - startedAt;
+      answers.observe({ route: entry.route }, ms / 1_000);
+      if (!log.isLevelEnabled('debug')) return;
+      const { id, organisationId, model, region, stream } = entry;
+      log.debug({ event: 'answered', requestId: id, organisationId, model, region, stream, ms });
+    },
+    refused(fault, request) {
+      refusals.inc({ code: fault.code, type: fault.type });
+      if (!log.isLevelEnabled('debug')) return;
+      const { method, id, routeOptions } = request;
+      log.debug({ event: 'refused', requestId: id, method, route: routeOptions?.url, code: fault.code });
+    },
+    failedInside(error, request) {
+      log.error({ event: 'internal_error', requestId: request.id, route: request.routeOptions?.url, err: error });
+    },
+    receiptLate(entry) {
+      late.inc();
+      log.warn({ event: 'receipt_late', requestId: entry.id });
+    },
+    clientGone(entry) {
+      gone.inc();
+      log.debug({ event: 'client_gone', requestId: entry.id });
+    },
+    storeFailed(error) {
+      stores.inc();
+      log.warn({ event: 'redis_error', message: error instanceof Error ? error.message : String(error) });
+    },
+  };
+}

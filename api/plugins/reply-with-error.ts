@@ -1,0 +1,90 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Fault, invalidParam } from '../../shared/domain/errors.ts';
+import { envelopeOf, errorHeaders } from './error-envelope.ts';
+
+export interface ReplyWithErrorOptions {
+  /** Told of every error that is ours, with its cause. */
+  onInternalError: (error: unknown, request: FastifyRequest) => void;
+  onRefusal: (fault: Fault, request: FastifyRequest) => void;
+}
+
+/** Gives every failing path the same envelope: unknown routes, framework errors, our own refusals, surprises. */
+export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOptions): void {
+  const methodsOf = routeTable(app);
+  app.setErrorHandler((error: FastifyError | Fault, request, reply) => {
+    const fault = faultOf(error);
+    if (fault.type === 'internal_error') options.onInternalError(fault.cause ?? error, request);
+    options.onRefusal(fault, request);
+    return sendFault(reply, fault);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = methodsOf(request.url);
+    const fault =
+      allowed.length > 0
+        ? new Fault('method_not_allowed', `${request.method} is not allowed here.`, {
+            headers: { allow: allowed.join(', ') },
+          })
+        : new Fault('route_not_found', 'There is nothing at this address.');
+    options.onRefusal(fault, request);
+    return sendFault(reply, fault);
+  });
+}
+
+/** Sends a refusal with its headers. */
+export function sendFault(reply: FastifyReply, fault: Fault): FastifyReply {
+  return reply
+    .code(fault.status)
+    .headers(errorHeaders(fault))
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(envelopeOf(fault)));
+}
+
+/** Remembers every route as a pattern, so that a wrong method can be told from a wrong address. */
+function routeTable(app: FastifyInstance): (url: string) => string[] {
+  const routes: { pattern: RegExp; methods: string[] }[] = [];
+  app.addHook('onRoute', ({ url, method }) => {
+    const source = url.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll(/:[^/]+/g, '[^/]+').replaceAll('*', '.*');
+    routes.push({ pattern: new RegExp(`^${source}/?$`), methods: [method].flat() });
+  });
+  return (url) => {
+    const path = url.split('?', 1)[0]!;
+    const matching = routes.filter(({ pattern }) => pattern.test(path));
+    return [...new Set(matching.flatMap(({ methods }) => methods))];
+  };
+}
+
+/** The one place where a thrown thing becomes what the caller sees. What is not known is a bare `internal_error`. */
+export function faultOf(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  const { code, validation, statusCode } = error as Partial<FastifyError>;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Fault('request_too_large', 'The request body is larger than this service accepts.');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Fault('invalid_content_type', 'The content type must be application/json.', {
+        param: 'Content-Type',
+      });
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new Fault('invalid_json', 'The body is not valid JSON.');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Fault('invalid_content_length', 'The body is not as long as Content-Length says.', {
+        param: 'Content-Length',
+      });
+    case undefined:
+    default:
+  }
+  if (validation !== undefined) return faultOfValidation(validation);
+  if (statusCode === 400) return new Fault('invalid_request', 'The request cannot be read.', { cause: error });
+  return new Fault('internal_error', 'Something went wrong in the gateway. Try again shortly.', { cause: error });
+}
+
+/** A schema of ours refused a query, a path or a body: names the first parameter at fault. */
+function faultOfValidation(validation: NonNullable<FastifyError['validation']>): Fault {
+  const first = validation[0];
+  const missing = first?.params?.['missingProperty'] ?? first?.params?.['additionalProperty'];
+  const path = (first?.instancePath ?? '').split('/').filter((part) => part !== '');
+  if (typeof missing === 'string') path.push(missing);
+  const param = path[0] ?? 'request';
+  return invalidParam(param, `\`${path.join('.') || 'request'}\` ${first?.message ?? 'is not valid'}.`, path.join('.') || param);
+}

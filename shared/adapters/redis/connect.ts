@@ -1,0 +1,82 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+
+/** One node or a cluster: the lanes use only what both offer. */
+export type RedisClient = Redis | Cluster;
+
+/** The part of the client's options that one node and a cluster share. */
+type ConnectionOptions = Pick<
+  RedisOptions,
+  | 'connectionName'
+  | 'connectTimeout'
+  | 'noDelay'
+  | 'maxRetriesPerRequest'
+  | 'autoResendUnfulfilledCommands'
+  | 'commandTimeout'
+  | 'socketTimeout'
+>;
+
+export interface RedisConnectOptions {
+  /** `redis://host:port[/db]`, `rediss://…`, or several nodes of a cluster separated by commas. */
+  url: string;
+  /** Shown by CLIENT LIST. */
+  name: string;
+  /**
+   * `interactive`: a caller waits, so a command fails within `INTERACTIVE_TIMEOUT_MS` and is never queued while the
+   * server is away. `patient`: background work, which waits for the server to come back. `blocking`: a reader that parks
+   * in XREAD; it must not share its connection.
+   */
+  use: 'interactive' | 'patient' | 'blocking';
+}
+
+/** A request must fail within a second when Redis is gone (also when packets vanish without a reset). */
+const INTERACTIVE_TIMEOUT_MS = 800;
+/** A parked read returns at least every `BLOCK_MS`; when it does not, the connection is dead. */
+export const BLOCK_MS = 2_000;
+const BLOCKING_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 2_000;
+const RECONNECT_MAX_MS = 500;
+
+/** Opens a connection. Errors are reported to `onError`, never thrown: the client reconnects by itself for ever. */
+export function connectRedis(
+  options: RedisConnectOptions,
+  onError: (error: Error) => void = () => {},
+): RedisClient {
+  const nodes = options.url.split(',');
+  const common = optionsFor(options);
+  const enableOfflineQueue = options.use !== 'interactive';
+  const enableAutoPipelining = options.use !== 'blocking';
+  const retryStrategy = (times: number): number => Math.min(times * 50, RECONNECT_MAX_MS);
+  const client =
+    nodes.length > 1
+      ? new Cluster(nodes, {
+          redisOptions: common,
+          enableOfflineQueue,
+          enableAutoPipelining,
+          clusterRetryStrategy: retryStrategy,
+        })
+      : new Redis(options.url, {
+          ...common,
+          enableOfflineQueue,
+          enableAutoPipelining,
+          retryStrategy,
+        });
+  client.on('error', onError);
+  return client;
+}
+
+function optionsFor({ name, use }: RedisConnectOptions): ConnectionOptions {
+  const base: ConnectionOptions = {
+    connectionName: name,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    noDelay: true,
+  };
+  if (use === 'interactive') {
+    return {
+      ...base,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      commandTimeout: INTERACTIVE_TIMEOUT_MS,
+    };
+  }
+  return { ...base, maxRetriesPerRequest: null, socketTimeout: BLOCKING_TIMEOUT_MS };
+}

@@ -1,0 +1,45 @@
+/**
+ * A circuit breaker as a value. Closed: calls go through. Open: none do, for a while that doubles each time.
+ * Half-open: one trial call decides.
+ */
+export interface Breaker {
+  state: 'closed' | 'open' | 'half_open';
+  /** Failures in a row. */
+  failures: number;
+  /** Epoch milliseconds until which an open breaker lets nothing through. */
+  openUntil: number;
+  /** How long it was opened last, in milliseconds. */
+  openMs: number;
+}
+
+/** Five failures in a row are no accident; one or two are. */
+const FAILURES_MAX = 5;
+const OPEN_MS = 2_000;
+const OPEN_MS_MAX = 60_000;
+
+export const CLOSED: Breaker = { state: 'closed', failures: 0, openUntil: 0, openMs: 0 };
+
+/** Whether a call may be made now, and the state after asking (an open breaker whose time is over lets one trial through). */
+export function askBreaker(breaker: Breaker, now: number): { allowed: boolean; next: Breaker } {
+  if (breaker.state === 'closed') return { allowed: true, next: breaker };
+  if (breaker.state === 'half_open' && now < breaker.openUntil) return { allowed: false, next: breaker };
+  if (breaker.state === 'open' && now < breaker.openUntil) return { allowed: false, next: breaker };
+  // The trial itself may get lost (a killed call reports nothing): after `openMs` another one is let through.
+  return { allowed: true, next: { ...breaker, state: 'half_open', openUntil: now + breaker.openMs } };
+}
+
+/** True when a call could be made at `now`; asks without taking the trial. */
+export function isClosed(breaker: Breaker, now: number): boolean {
+  return breaker.state === 'closed' || now >= breaker.openUntil;
+}
+
+export function afterSuccess(): Breaker {
+  return CLOSED;
+}
+
+export function afterFailure(breaker: Breaker, now: number): Breaker {
+  const failures = breaker.failures + 1;
+  if (breaker.state === 'closed' && failures < FAILURES_MAX) return { ...breaker, failures };
+  const openMs = Math.min(breaker.openMs === 0 ? OPEN_MS : breaker.openMs * 2, OPEN_MS_MAX);
+  return { state: 'open', failures, openUntil: now + openMs, openMs };
+}

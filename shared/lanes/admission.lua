@@ -1,0 +1,104 @@
+-- Admits one request, or refuses it, atomically: every check comes before the first write, so a refusal costs nothing.
+--
+-- KEYS  1 limits of the organisation   2 limits of the key   3 stream leases   4 inference lane   5 receipts lane
+--       6 claim-checked body           7 idempotency claim   8 its waiters
+-- ARGV  1 request id                   2 lane entry
+--       3 microseconds per request     4 burst               5 requests per day
+--       6 the same for the key (0: no sub-limit)             7 its burst
+--       8 concurrent streams allowed (0: not a stream)       9 lease, ms
+--      10 capacity of the region      11 bound of the receipts lane
+--      12 fingerprint of the body ('': no Idempotency-Key)  13 life of a running claim, s
+--      14 who to tell when the running request settles      15 body too large for the lane ('': none)   16 its life, s
+--      17 clock in microseconds ('': this server's, which all api processes share)
+--
+-- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id}
+
+local now
+if ARGV[17] == '' then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+else
+  now = tonumber(ARGV[17])
+end
+local day = string.format('%.0f', math.floor(now / 86400000000))
+
+-- Generic cell rate: the bucket holds `burst`, one leaves each `interval`. Returns the next arrival time and when it is allowed.
+local function arrival(stored, interval, burst)
+  local tat = math.max(tonumber(stored) or 0, now) + interval
+  return tat, tat - burst * interval
+end
+
+local interval, burst, per_day = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local stored = redis.call('HMGET', KEYS[1], 'tat', 'day', 'count')
+local count = (stored[2] == day) and tonumber(stored[3]) or 0
+local tat, allowed_at = arrival(stored[1], interval, burst)
+local current_tat = math.max(tonumber(stored[1]) or 0, now)
+
+local function answer(verdict, retry, next_tat, left_today, id)
+  local left = math.max(0, math.floor((now + burst * interval - next_tat) / interval))
+  return { verdict, retry, left, next_tat - now, math.max(0, left_today), id or '' }
+end
+local function refuse(verdict, retry)
+  return answer(verdict, retry, current_tat, per_day - count)
+end
+
+local fingerprint = ARGV[12]
+local claim = nil
+if fingerprint ~= '' then
+  local found = redis.call('HMGET', KEYS[7], 'fp', 'state', 'rid')
+  if found[1] then
+    claim = found
+    if claim[1] ~= fingerprint then return refuse('reused', 0) end
+  end
+end
+
+if now < allowed_at then return refuse('rate', allowed_at - now) end
+local key_interval = tonumber(ARGV[6])
+local key_tat = nil
+if key_interval > 0 then
+  local key_allowed_at
+  key_tat, key_allowed_at = arrival(redis.call('HGET', KEYS[2], 'tat'), key_interval, tonumber(ARGV[7]))
+  if now < key_allowed_at then return refuse('rate', key_allowed_at - now) end
+end
+
+local function take_arrival()
+  redis.call('HSET', KEYS[1], 'tat', string.format('%.0f', tat))
+  if key_tat then
+    redis.call('HSET', KEYS[2], 'tat', string.format('%.0f', key_tat))
+    redis.call('EXPIRE', KEYS[2], 86400)
+  end
+end
+
+-- A replay costs an arrival, so that it cannot be used to flood, but no daily budget.
+if claim then
+  take_arrival()
+  if claim[2] == 'done' then return answer('replay', 0, tat, per_day - count, claim[3]) end
+  redis.call('RPUSH', KEYS[8], ARGV[14])
+  redis.call('EXPIRE', KEYS[8], tonumber(ARGV[13]))
+  return answer('wait', 0, tat, per_day - count, claim[3])
+end
+
+if count >= per_day then return refuse('day', 86400000000 - now % 86400000000) end
+
+local streams = tonumber(ARGV[8])
+if streams > 0 then
+  local now_ms = math.floor(now / 1000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now_ms)
+  if redis.call('ZCARD', KEYS[3]) >= streams then return refuse('streams', 1000000) end
+end
+if redis.call('XLEN', KEYS[4]) >= tonumber(ARGV[10]) then return refuse('saturated', 1000000) end
+if redis.call('XLEN', KEYS[5]) >= tonumber(ARGV[11]) then return refuse('backlog', 1000000) end
+
+take_arrival()
+redis.call('HSET', KEYS[1], 'day', day, 'count', count + 1)
+if stored[2] ~= day then redis.call('EXPIRE', KEYS[1], 172800) end
+if streams > 0 then
+  redis.call('ZADD', KEYS[3], math.floor(now / 1000) + tonumber(ARGV[9]), ARGV[1])
+  redis.call('PEXPIRE', KEYS[3], tonumber(ARGV[9]) * 2)
+end
+if fingerprint ~= '' then
+  redis.call('HSET', KEYS[7], 'fp', fingerprint, 'state', 'running', 'rid', ARGV[1])
+  redis.call('EXPIRE', KEYS[7], tonumber(ARGV[13]))
+end
+if ARGV[15] ~= '' then redis.call('SET', KEYS[6], ARGV[15], 'EX', tonumber(ARGV[16])) end
+return answer('admitted', 0, tat, per_day - count - 1, redis.call('XADD', KEYS[4], '*', 'e', ARGV[2]))

@@ -1,0 +1,64 @@
+/**
+ * Names of everything the lanes keep in Redis. Keys that one script or MULTI touches together carry the
+ * hash tag of their shard, `{s<k>}`, so the same code runs on one node and on a cluster.
+ */
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/** The shard of an organisation: FNV-1a of its id, modulo the number of shards. All processes must agree on `shards`. */
+export function shardOf(organisationId: string, shards: number): number {
+  let hash = FNV_OFFSET;
+  for (let i = 0; i < organisationId.length; i += 1) {
+    hash = Math.imul(hash ^ organisationId.charCodeAt(i), FNV_PRIME);
+  }
+  return (hash >>> 0) % shards;
+}
+
+const tag = (shard: number): string => `{s${shard}}`;
+
+/** The stream that inference workers of one region read. */
+export const inferenceLane = (shard: number, region: string): string =>
+  `${tag(shard)}:lane:inference:${region}`;
+
+/** The stream that receipts workers read. */
+export const receiptsLane = (shard: number): string => `${tag(shard)}:lane:receipts`;
+
+/** The shard in a lane's name. */
+export const shardOfLane = (lane: string): number => Number(lane.slice(2, lane.indexOf('}')));
+
+/** Hash with the arrival time (`tat`), UTC day and count of an organisation or a key. */
+export const limitsKey = (shard: number, ownerId: string): string => `${tag(shard)}:limits:${ownerId}`;
+
+/** Sorted set of open streams, scored by when each lease ends. */
+export const leasesKey = (shard: number, organisationId: string): string =>
+  `${tag(shard)}:leases:${organisationId}`;
+
+/** Hash of one idempotency claim; `digest` covers route and Idempotency-Key. */
+export const idempotencyKey = (shard: number, organisationId: string, digest: string): string =>
+  `${tag(shard)}:idem:${organisationId}:${digest}`;
+
+/** List of requests that wait for a running one with the same Idempotency-Key. */
+export const waitersKey = (claimKey: string): string => `${claimKey}:waiters`;
+
+/** The stored answer of an idempotent request. */
+export const answerKey = (claimKey: string): string => `${claimKey}:answer`;
+
+/** A request body too large to travel in its lane entry. */
+export const bodyKey = (shard: number, requestId: string): string => `${tag(shard)}:body:${requestId}`;
+
+/** Says that a stream has begun, and how many chunks were relayed: a second run must not start over. */
+export const begunKey = (shard: number, requestId: string): string => `${tag(shard)}:begun:${requestId}`;
+
+/** The stream of replies (or cancellations) for one process. It may live on any node. */
+export const inboxKey = (processId: string): string => `inbox:${processId}`;
+
+/** An answer too large to travel in its inbox message. */
+export const claimedReplyKey = (requestId: string, attempt: number): string =>
+  `reply:${requestId}:${attempt}`;
+
+/** Present while a process lives; refreshed every second. */
+export const aliveKey = (processId: string): string => `alive:${processId}`;
+
+/** Every lane has one consumer group. */
+export const CONSUMER_GROUP = 'workers';

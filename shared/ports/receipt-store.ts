@@ -1,0 +1,47 @@
+/** One signed receipt as it goes into the store: the bytes, and what lists and totals need of them. */
+export interface ReceiptRow {
+  receiptId: string;
+  organisationId: string;
+  kind: 'inference' | 'degraded' | 'refused';
+  keyId: string;
+  model: string;
+  region: string;
+  tier: string;
+  route: string;
+  outcome: string;
+  /** Epoch milliseconds. */
+  issuedAt: number;
+  /** Null on a refused request: absence is not a zero. */
+  inputTokens: number | null;
+  cachedInputTokens: number | null;
+  outputTokens: number | null;
+  /** kWh, kgCO2e, L, kgSbe, MJ; null on a degraded or refused receipt. */
+  energy: number | null;
+  gwp: number | null;
+  water: number | null;
+  adpe: number | null;
+  adpf: number | null;
+  leafHash: Uint8Array;
+  bytes: Uint8Array;
+}
+
+/** The store will never take these rows, however often they are offered. Nothing of the batch was written. */
+export class UnstorableReceipt extends Error {
+  constructor(cause: unknown) {
+    super('the store refuses a receipt', { cause });
+    this.name = 'UnstorableReceipt';
+  }
+}
+
+/** Where receipts become durable, before any caller sees them. */
+export interface ReceiptStore {
+  /**
+   * Commits receipts and the promise to integrate them, all or none, in one statement. A receipt that exists already is
+   * left as it is.
+   * @returns the ids that existed before
+   * @throws UnstorableReceipt when trying again cannot help; any other error when it can
+   */
+  commit(rows: readonly ReceiptRow[]): Promise<string[]>;
+  /** The stored bytes of receipts, as text, by id. */
+  read(receiptIds: readonly string[]): Promise<Map<string, string>>;
+}

@@ -1,0 +1,30 @@
+import type { Logger } from 'pino';
+import { type CatalogueHolder, createCatalogueHolder } from '../catalogue/holder.ts';
+import { DEFAULT_CATALOGUE } from '../catalogue/load.ts';
+import type { Config } from '../config/config.ts';
+
+export interface OpenCatalogue {
+  current: CatalogueHolder['current'];
+  /** Reads the file again; a bad one is reported and the old one stays. */
+  reload(): void;
+}
+
+/** Loads the catalogue of this process, says what is odd about it, and reloads it on demand. */
+export function openCatalogue(config: Config, log: Logger): OpenCatalogue {
+  const holder = createCatalogueHolder(config.cataloguePath ?? DEFAULT_CATALOGUE, {
+    variable: config.upstreamCredential,
+  });
+  for (const warning of holder.current().warnings) log.warn({ event: 'catalogue_warning', ...warning });
+  return {
+    current: holder.current,
+    reload() {
+      const result = holder.reload();
+      if (result.outcome === 'kept') {
+        log.error({ event: 'catalogue_kept', problems: result.error.problems });
+      } else {
+        const { digest } = result.inUse.catalogue;
+        log.info({ event: 'catalogue_loaded', outcome: result.outcome, digest });
+      }
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import { createLogger } from '../adapters/logging/logger.ts';
+import { type HealthServer, type ReadinessCheck, serveHealth } from '../adapters/metrics/health-server.ts';
+import { createRegistry } from '../adapters/metrics/registry.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import type { Role } from '../config/env.ts';
+
+/** What every process is given. */
+export interface ProcessContext {
+  config: Config;
+  log: Logger;
+  registry: Registry;
+  /** Unique for each start: names the process in lanes, inboxes and logs. */
+  processId: string;
+}
+
+/** What a process consists of. Building it connects to nothing. */
+export interface ProcessParts {
+  /** What it needs before it can work, by name. */
+  readiness: Readonly<Record<string, ReadinessCheck>>;
+  /** Called once every check has passed. Returns the port of its API, if it has one. */
+  start(): Promise<{ port?: number } | void>;
+  /** Takes no new work and finishes what is open; the caller bounds how long. */
+  drain(): Promise<void>;
+  /** Closes connections. Called after `drain`, or when its time is over. */
+  close(): Promise<void>;
+  /** On SIGHUP. */
+  reload?(): void;
+}
+
+/** How often a process that waits for its stores looks again. */
+const STORE_RETRY_MS = 250;
+const CLOSE_MS = 3_000;
+
+/**
+ * The life of every process: read the configuration, serve health, wait for the stores (not ready, but alive), start,
+ * say `ready`, and on SIGTERM or SIGINT drain within SHUTDOWN_MS and exit 0. Exit codes: 78 for a configuration that
+ * cannot be used, 1 for a fault.
+ */
+export async function runProcess(role: Role, build: (context: ProcessContext) => Promise<ProcessParts>): Promise<void> {
+  const config = readConfig();
+  const log = createLogger({ role, level: config.logLevel });
+  process.once('uncaughtException', (error) => die(log, 'uncaught_exception', error));
+  process.once('unhandledRejection', (error) => die(log, 'unhandled_rejection', error));
+  const registry = createRegistry(role);
+  const processId = `${role}-${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  let parts: ProcessParts;
+  let health: HealthServer;
+  let started = false;
+  try {
+    parts = await build({ config, log, registry, processId });
+    health = await serveHealth({
+      port: config.metricsPort,
+      host: config.metricsHost,
+      registry,
+      readiness: {
+        ...parts.readiness,
+        started: () => (started ? Promise.resolve() : Promise.reject(new Error('starting'))),
+      },
+    });
+  } catch (error) {
+    return die(log, 'start_failed', error);
+  }
+  const stopping = stopSignal();
+  if (parts.reload !== undefined) process.on('SIGHUP', parts.reload);
+  if (await untilReachable(parts.readiness, log, stopping)) {
+    try {
+      const { port } = (await parts.start()) ?? {};
+      started = true;
+      log.info({ event: 'ready', port: port ?? 0, metrics_port: health.port });
+    } catch (error) {
+      return die(log, 'start_failed', error);
+    }
+    await stopping;
+  }
+  await shutDown(parts, health, config.shutdownMs, log);
+}
+
+function readConfig(): Config {
+  try {
+    return loadConfig();
+  } catch (error) {
+    process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`);
+    process.exit(78);
+  }
+}
+
+/** Resolves with the first request to stop: a signal, or the parent's end of the pipe closing. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve('SIGTERM'));
+    process.once('SIGINT', () => resolve('SIGINT'));
+    // The launcher holds an IPC channel open for as long as it lives; without it nobody would stop this process.
+    if (process.channel !== undefined && process.channel !== null) {
+      process.once('disconnect', () => resolve('disconnect'));
+      process.channel.unref();
+    }
+  });
+}
+
+/** Waits for the stores. Returns false when the process is told to stop first. */
+async function untilReachable(
+  readiness: Readonly<Record<string, ReadinessCheck>>,
+  log: Logger,
+  stopping: Promise<string>,
+): Promise<boolean> {
+  let stopped = false;
+  void stopping.then(() => (stopped = true));
+  let said = false;
+  while (!stopped) {
+    const results = await Promise.allSettled(Object.values(readiness).map((check) => check()));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed === undefined) return true;
+    if (!said) log.warn({ event: 'waiting_for_stores', err: failed.reason as unknown });
+    said = true;
+    await new Promise((resolve) => setTimeout(resolve, STORE_RETRY_MS));
+  }
+  return false;
+}
+
+async function shutDown(parts: ProcessParts, health: HealthServer, shutdownMs: number, log: Logger): Promise<void> {
+  health.setDraining();
+  log.info({ event: 'stopping' });
+  const drained = await within(parts.drain(), shutdownMs, log);
+  if (!drained) log.warn({ event: 'drain_incomplete' });
+  await within(parts.close(), CLOSE_MS, log);
+  await within(health.close(), CLOSE_MS, log);
+  log.info({ event: 'stopped' });
+  process.exit(0);
+}
+
+async function within(work: Promise<void>, ms: number, log: Logger): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = setTimeout(() => late.resolve(false), ms);
+  const done = work.then(
+    () => true as const,
+    (error: unknown) => {
+      log.error({ event: 'stop_failed', err: error });
+      return true as const;
+    },
+  );
+  try {
+    return await Promise.race([done, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function die(log: Logger, event: string, error: unknown): never {
+  log.fatal({ event, err: error });
+  process.exit(1);
+}

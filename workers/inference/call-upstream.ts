@@ -1,0 +1,96 @@
+import pRetry, { AbortError } from 'p-retry';
+import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
+import type { UpstreamCall } from '../../shared/ports/provider.ts';
+import { type Attempt, UpstreamError } from './attempt.ts';
+import type { Breakers, Target } from './endpoints.ts';
+
+/** Calls for one request, over all endpoints: the first and three more. */
+const CALLS_MAX = 4;
+const BACKOFF_MS = 50;
+const BACKOFF_MS_MAX = 1_000;
+/** An upstream may ask for a pause; a caller waits meanwhile, so a long one is not granted. */
+const RETRY_AFTER_MS_MAX = 2_000;
+
+export interface CallPlan {
+  targets: readonly Target[];
+  region: string;
+  breakers: Breakers;
+  deadlineAt: number;
+  /** True once the caller has gone. */
+  isCancelled: () => boolean;
+  now: () => number;
+  onCall: (call: UpstreamCall) => void;
+  onFailure: (target: Target, failure: UpstreamFailure) => void;
+}
+
+const NO_ENDPOINT: UpstreamFailure = {
+  kind: 'unavailable',
+  detail: 'every endpoint of the region has its circuit open',
+};
+
+const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' };
+
+/**
+ * Calls the upstreams of a region until one answers: retries with backoff and jitter, the next endpoint after each
+ * failure, never another region, nothing once the caller has gone or the deadline has passed.
+ * Each target is tried in turn; a request that was itself refused is not tried again anywhere.
+ * @throws UpstreamError the last failure
+ */
+export async function callUpstream<T>(
+  plan: CallPlan,
+  attempt: (target: Target) => Attempt<T>,
+): Promise<{ value: T; target: Target }> {
+  let next = 0;
+  const once = async (): Promise<{ value: T; target: Target }> => {
+    if (plan.isCancelled()) throw new AbortError(new UpstreamError(GONE));
+    const target = pick(plan, next);
+    next += 1;
+    if (target === undefined) throw new AbortError(new UpstreamError(NO_ENDPOINT));
+    const { opened, call } = attempt(target);
+    plan.onCall(call);
+    try {
+      const value = await opened;
+      plan.breakers.succeeded(target.endpoint.name, plan.region);
+      return { value, target };
+    } catch (error) {
+      throw judge(plan, target, error);
+    }
+  };
+  return pRetry(once, {
+    retries: CALLS_MAX - 1,
+    minTimeout: BACKOFF_MS,
+    maxTimeout: BACKOFF_MS_MAX,
+    randomize: true,
+    onFailedAttempt: ({ error, retriesLeft }) =>
+      retriesLeft === 0 ? undefined : pauseAsAsked(error, plan),
+  });
+}
+
+/** The first endpoint, from the `start`-th on and around, whose breaker lets a call through. */
+function pick(plan: CallPlan, start: number): Target | undefined {
+  const { targets, breakers, region } = plan;
+  for (let i = 0; i < targets.length; i += 1) {
+    const target = targets[(start + i) % targets.length]!;
+    if (breakers.ask(target.endpoint.name, region, plan.now())) return target;
+  }
+  return undefined;
+}
+
+/** Books a failure, and wraps it when no further call can help. */
+function judge(plan: CallPlan, target: Target, error: unknown): Error {
+  if (!(error instanceof UpstreamError)) return new AbortError(error as Error);
+  const { failure } = error;
+  plan.breakers.failed(target.endpoint.name, plan.region, failure, plan.now());
+  plan.onFailure(target, failure);
+  const final =
+    failure.kind === 'rejected' || failure.kind === 'aborted' || plan.now() >= plan.deadlineAt;
+  const onlyTarget = failure.kind === 'misconfigured' && plan.targets.length === 1;
+  return final || onlyTarget ? new AbortError(error) : error;
+}
+
+async function pauseAsAsked(error: Error, plan: CallPlan): Promise<void> {
+  const asked = error instanceof UpstreamError ? (error.failure.retryAfterMs ?? 0) : 0;
+  // With another endpoint at hand nobody has to wait for this one.
+  if (asked === 0 || plan.targets.length > 1) return;
+  await new Promise((resolve) => setTimeout(resolve, Math.min(asked, RETRY_AFTER_MS_MAX)));
+}

@@ -1,0 +1,42 @@
+import { memberText } from '../../shared/domain/json-text.ts';
+import { isObject } from './usage.ts';
+
+type JsonObject = Record<string, unknown>;
+
+/**
+ * The embeddings answer in the encoding the client asked for, whatever the upstream returned: a client that asked for
+ * base64 and gets numbers would read a vector of a quarter of the length, silently. An answer that is right already
+ * keeps its bytes.
+ */
+export function withEncodingAsked(text: string, parsed: JsonObject, body: string): string {
+  const base64 = memberText(body, 'encoding_format') === '"base64"';
+  const data = parsed['data'];
+  if (!Array.isArray(data)) return text;
+  let changed = false;
+  for (const item of data) {
+    if (!isObject(item)) continue;
+    const { embedding } = item;
+    if (base64 && Array.isArray(embedding)) {
+      item['embedding'] = toBase64(embedding as number[]);
+      changed = true;
+    } else if (!base64 && typeof embedding === 'string') {
+      item['embedding'] = fromBase64(embedding);
+      changed = true;
+    }
+  }
+  return changed ? JSON.stringify(parsed) : text;
+}
+
+/** Little-endian float32, as the SDKs decode it. */
+function toBase64(values: number[]): string {
+  const bytes = Buffer.allocUnsafe(values.length * 4);
+  for (let i = 0; i < values.length; i += 1) bytes.writeFloatLE(values[i]!, i * 4);
+  return bytes.toString('base64');
+}
+
+function fromBase64(text: string): number[] {
+  const bytes = Buffer.from(text, 'base64');
+  const values: number[] = [];
+  for (let i = 0; i + 4 <= bytes.length; i += 4) values.push(bytes.readFloatLE(i));
+  return values;
+}

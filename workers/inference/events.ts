@@ -1,0 +1,102 @@
+import type { Logger } from 'pino';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { InferenceRecord } from '../../shared/domain/inference.ts';
+import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
+import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
+import type { InferenceEntry, WireFault } from '../../shared/lanes/messages.ts';
+import type { Target } from './endpoints.ts';
+
+/** What happens in this role, each as one function that writes the log line and the metric together. */
+export interface InferenceEvents {
+  runFinished(record: InferenceRecord): void;
+  runFailed(entry: InferenceEntry, fault: WireFault): void;
+  runCrashed(entry: InferenceEntry, error: unknown): void;
+  upstreamFailed(entry: InferenceEntry, target: Target, failure: UpstreamFailure): void;
+  entryUnreadable(lane: LaneEntry, error: unknown): void;
+  breakerChanged(endpoint: string, region: string, open: boolean): void;
+  storeFailed(error: unknown): void;
+}
+
+/** Prompts and answers never appear here, nor does an upstream's error text: it may quote the prompt. */
+export function inferenceEvents(log: Logger, registry: Registry): InferenceEvents {
+  const metrics = inferenceMetrics(registry);
+  return {
+    runFinished(record) {
+      metrics.runs.inc({ route: record.route, region: record.region, outcome: record.outcome });
+      metrics.duration.observe({ route: record.route }, (record.endedAt - record.startedAt) / 1_000);
+      if (log.isLevelEnabled('debug')) {
+        const { requestId, model, region, outcome, usage, attempts } = record;
+        log.debug({ event: 'run_finished', requestId, model, region, outcome, usage, attempts });
+      }
+    },
+    runFailed(entry, { code }) {
+      metrics.runs.inc({ route: entry.route, region: entry.region, outcome: 'failed' });
+      log.warn({ event: 'run_failed', requestId: entry.id, model: entry.model, region: entry.region, code });
+    },
+    runCrashed(entry, error) {
+      metrics.crashes.inc();
+      log.error({ event: 'run_crashed', requestId: entry.id, err: error });
+    },
+    upstreamFailed(entry, { endpoint }, failure) {
+      metrics.upstreamFailures.inc({ endpoint: endpoint.name, kind: failure.kind });
+      const { kind, status } = failure;
+      log.warn({ event: 'upstream_failed', requestId: entry.id, endpoint: endpoint.name, kind, status });
+    },
+    entryUnreadable(lane, error) {
+      metrics.crashes.inc();
+      log.error({ event: 'entry_unreadable', lane: lane.lane, entry: lane.id, err: error });
+    },
+    breakerChanged(endpoint, region, open) {
+      metrics.breakers.set({ endpoint, region }, open ? 1 : 0);
+      log.warn({ event: open ? 'breaker_opened' : 'breaker_closed', endpoint, region });
+    },
+    storeFailed(error) {
+      metrics.storeErrors.inc();
+      log.warn({ event: 'redis_error', message: error instanceof Error ? error.message : String(error) });
+    },
+  };
+}
+
+/** From a cached answer to a long generation. */
+const DURATION_BUCKETS_S = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+
+function inferenceMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    runs: new Counter({
+      name: 'docket_inference_runs_total',
+      help: 'Requests that ended in an inference worker, by outcome',
+      labelNames: ['route', 'region', 'outcome'],
+      registers,
+    }),
+    duration: new Histogram({
+      name: 'docket_inference_duration_seconds',
+      help: 'From admission to the end of the answer',
+      labelNames: ['route'],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    upstreamFailures: new Counter({
+      name: 'docket_upstream_failures_total',
+      help: 'Failed calls to upstreams, retried ones included',
+      labelNames: ['endpoint', 'kind'],
+      registers,
+    }),
+    breakers: new Gauge({
+      name: 'docket_breaker_open',
+      help: '1 while the circuit of an endpoint is open in this process',
+      labelNames: ['endpoint', 'region'],
+      registers,
+    }),
+    crashes: new Counter({
+      name: 'docket_inference_crashes_total',
+      help: 'Entries that ended in an unexpected error',
+      registers,
+    }),
+    storeErrors: new Counter({
+      name: 'docket_redis_errors_total',
+      help: 'Errors of this process with Redis',
+      registers,
+    }),
+  };
+}

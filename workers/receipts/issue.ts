@@ -1,0 +1,113 @@
+import type { Catalogue } from '../../shared/domain/catalogue.ts';
+import { receiptIdOf } from '../../shared/domain/ids.ts';
+import type { InferenceRecord } from '../../shared/domain/inference.ts';
+import { type Measurement, MethodologyFailure, type QuantityName } from '../../shared/domain/measurement.ts';
+import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
+import type { Degradation } from '../../shared/domain/receipt/document.ts';
+import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import type { ReceiptRow } from '../../shared/ports/receipt-store.ts';
+import type { ReceiptSigner } from '../../shared/ports/signer.ts';
+import type { EstimateInput } from '../../shared/domain/methodology/methodology.ts';
+
+export interface IssueDeps {
+  issuer: ReceiptIssuer;
+  signer: ReceiptSigner;
+  estimate: (input: EstimateInput) => Measurement;
+  catalogue: () => Catalogue;
+  /** Epoch milliseconds. */
+  now: () => number;
+}
+
+/** A receipt that is signed but not yet committed. */
+export interface Issued {
+  row: ReceiptRow;
+  /** The exact bytes as text: what the client gets. */
+  text: string;
+  degradation?: Degradation;
+}
+
+/**
+ * Estimates, builds and signs one receipt. A methodology that fails degrades the receipt; it never loses it.
+ * @throws ReceiptRefusal when the record itself cannot stand on a receipt
+ */
+export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
+  const region = deps.catalogue().regions.find(({ code }) => code === record.region);
+  const signedAt = deps.now();
+  const input: ReceiptInput = { issuer: deps.issuer, record, signedAt };
+  if (region !== undefined) input.gridZone = region.zone;
+  if (record.upstreamModel !== undefined) input.modelVersion = record.upstreamModel;
+  const estimate = record.outcome === 'refused' ? undefined : estimateOf(deps, record);
+  if (estimate !== undefined) input.estimate = estimate;
+  const { text, bytes, leafHash } = deps.signer.sign(buildReceipt(input));
+  const measurement = estimate !== undefined && 'measurement' in estimate ? estimate.measurement : undefined;
+  const degradation = estimate !== undefined && 'degradation' in estimate ? estimate.degradation : undefined;
+  const row: ReceiptRow = {
+    ...rowOf(record, signedAt, measurement),
+    kind: record.outcome === 'refused' ? 'refused' : degradation === undefined ? 'inference' : 'degraded',
+    tier: degradation === undefined ? record.tier : 'degraded',
+    leafHash,
+    bytes,
+  };
+  return degradation === undefined ? { row, text } : { row, text, degradation };
+}
+
+function estimateOf(
+  { estimate, catalogue }: IssueDeps,
+  record: InferenceRecord,
+): { measurement: Measurement } | { degradation: Degradation } {
+  try {
+    return { measurement: estimate(estimateInput(catalogue(), record)) };
+  } catch (error) {
+    if (error instanceof MethodologyFailure) {
+      return { degradation: { stage: error.stage, code: error.code } };
+    }
+    // A bug in the methodology must not cost the caller its receipt either.
+    return { degradation: { stage: 'computation', code: 'unexpected_error' } };
+  }
+}
+
+/** What the methodology is asked, with the model and region as the catalogue has them now. */
+export function estimateInput(catalogue: Catalogue, record: InferenceRecord): EstimateInput {
+  const model = catalogue.models.find(({ id }) => id === record.model);
+  const region = catalogue.regions.find(({ code }) => code === record.region);
+  if (model === undefined) throw new MethodologyFailure('model', 'model_unknown', 'the catalogue has no such model');
+  if (region === undefined) throw new MethodologyFailure('factors', 'region_unknown', 'the catalogue has no such region');
+  const { name, pue, wue } = region.operator;
+  return {
+    usage: record.usage,
+    route: record.route,
+    model: { id: model.id, footprint: model.footprint },
+    zone: region.zone,
+    site: { operator: name, ...(pue === undefined ? {} : { pue }), ...(wue === undefined ? {} : { wue }) },
+    attempts: record.attempts,
+    latencyS: (record.endedAt - record.startedAt) / 1_000,
+  };
+}
+
+function rowOf(
+  record: InferenceRecord,
+  issuedAt: number,
+  measurement: Measurement | undefined,
+): Omit<ReceiptRow, 'kind' | 'tier' | 'leafHash' | 'bytes'> {
+  const refused = record.outcome === 'refused';
+  const value = (name: QuantityName): number | null =>
+    measurement?.results.find((quantity) => quantity.name === name)?.value ?? null;
+  return {
+    receiptId: receiptIdOf(record.requestId),
+    organisationId: record.organisationId,
+    keyId: record.keyId,
+    model: record.model,
+    region: record.region,
+    route: record.route,
+    outcome: record.outcome,
+    issuedAt,
+    inputTokens: refused ? null : record.usage.inputTokens,
+    cachedInputTokens: refused ? null : record.usage.cachedInputTokens,
+    outputTokens: refused ? null : record.usage.outputTokens,
+    energy: value('energy'),
+    gwp: value('gwp'),
+    water: value('water'),
+    adpe: value('adpe'),
+    adpf: value('adpf'),
+  };
+}
