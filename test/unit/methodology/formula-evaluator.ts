@@ -20,7 +20,7 @@ export function evaluate(formula: string, values: ReadonlyMap<string, number>): 
     return value;
   });
   const names = [...Object.keys(FUNCTIONS), ...symbols];
-  // eslint-disable-next-line no-new-func -- the text is the product's own, and reading it is the point
+  // oxlint-disable-next-line typescript/no-implied-eval -- the text is the product's own, and reading it is the point
   const run = new Function(...names, `return ${formula.replaceAll('^', '**')};`);
   return run(...Object.values(FUNCTIONS), ...args) as number;
 }
