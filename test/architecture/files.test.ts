@@ -39,7 +39,7 @@ describe('entry points', () => {
   it('are what the Procfile starts, one for each role', () => {
     const procfile = readFileSync(join(ROOT, 'Procfile'), 'utf8').trim().split('\n');
     const started = procfile.map((line) => /^([a-z]+): node (\S+)$/.exec(line) ?? []);
-    expect(started.map(([, name]) => name).toSorted()).toEqual([...ROLES, 'release'].toSorted());
+    expect(new Set(started.map(([, name]) => name))).toEqual(new Set([...ROLES, 'release']));
     expect(started.filter(([, , file]) => !existsSync(join(ROOT, file ?? '-')))).toEqual([]);
   });
 

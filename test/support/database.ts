@@ -21,9 +21,15 @@ export interface TestDatabase {
   poolAs(role: DatabaseRole, max?: number): Pool;
 }
 
+/** What is to be undone after the file's last test. */
+const undo: (() => Promise<void>)[] = [];
+
+afterAll(async () => {
+  await Promise.all(undo.splice(0).map((step) => step()));
+});
+
 /**
  * A database of the file's own, with the newest schema, empty; dropped after the file's last test.
- * Call it at the top level of a test file: `const database = await createTestDatabase();`
  * @param options.empty without a schema, for tests of the migrations themselves.
  */
 export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
@@ -37,7 +43,7 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
     pools.push(pool);
     return pool;
   };
-  afterAll(async () => {
+  undo.push(async () => {
     await Promise.all(pools.map((pool) => pool.end()));
     await queryOnce(server, `drop database ${name} with (force)`);
   });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -19,8 +19,12 @@ declare module 'vitest' {
 /** Name of the migrated database that the tests' own are cloned from. */
 export const TEMPLATE = 'docket_template';
 
+const ROOT = join(import.meta.dirname, '../..');
+
 interface Run {
   directory: string;
+  /** What lay in the repository's own folder before. */
+  rootEntries: ReadonlySet<string>;
   id: string;
   postgres: EmbeddedPostgres;
 }
@@ -55,7 +59,7 @@ async function startRun(): Promise<Run> {
     durable: false,
     maxConnections: 500,
   });
-  const run = { directory, id, postgres };
+  const run = { directory, rootEntries: new Set(await readdir(ROOT)), id, postgres };
   try {
     await queryOnce(postgres.url, `create database ${TEMPLATE}`);
     await migrateToLatest(withDatabase(postgres.url, TEMPLATE));
@@ -66,14 +70,22 @@ async function startRun(): Promise<Run> {
   }
 }
 
-/** A run that leaves a process behind has failed, whatever its tests said. */
-async function finishRun({ directory, id, postgres }: Run): Promise<void> {
+/** A run that leaves a process or a file behind has failed, whatever its tests said. */
+async function finishRun({ directory, rootEntries, id, postgres }: Run): Promise<void> {
   await postgres.stop();
   const leftovers = await findLeftovers(directory, id);
   for (const { pid } of leftovers) process.kill(pid, 'SIGKILL');
   await rm(directory, { recursive: true, force: true, maxRetries: 5 });
-  if (leftovers.length === 0) return;
-  const lines = leftovers.map(({ pid, command }) => `  ${pid} ${command}`);
-  process.stderr.write(`\nThe tests left processes running:\n${lines.join('\n')}\n`);
+  const files = (await readdir(ROOT)).filter((name) => !rootEntries.has(name));
+  complain(
+    'The tests left processes running',
+    leftovers.map(({ pid, command }) => `${pid} ${command}`),
+  );
+  complain('The tests left files outside their temporary directory', files);
+}
+
+function complain(problem: string, items: readonly string[]): void {
+  if (items.length === 0) return;
+  process.stderr.write(`\n${problem}:\n${items.map((item) => `  ${item}`).join('\n')}\n`);
   process.exitCode = 1;
 }

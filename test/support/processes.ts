@@ -33,6 +33,17 @@ export interface ProcessOptions {
   entry?: string;
 }
 
+const running = new Set<StartedProcess>();
+
+// A file that is aborted does not get to its last hook.
+process.once('exit', () => {
+  for (const started of running) started.kill('SIGKILL');
+});
+afterAll(async () => {
+  for (const started of running) started.kill('SIGKILL');
+  await Promise.all([...running].map(({ exited }) => exited));
+});
+
 /**
  * Starts a process of the Procfile as production does and returns when it has logged
  * `{"event":"ready"}`. It gets free ports, a small environment of its own and what `env` adds;
@@ -46,13 +57,6 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
   const kill = (signal: NodeJS.Signals = 'SIGTERM'): void => {
     child.kill(signal);
   };
-  const killAtExit = (): void => kill('SIGKILL');
-  process.once('exit', killAtExit);
-  afterAll(async () => {
-    process.off('exit', killAtExit);
-    killAtExit();
-    await exited;
-  });
   const ready = new Promise<Record<string, unknown>>((resolve) => {
     for (const stream of [child.stdout!, child.stderr!]) {
       createInterface({ input: stream }).on('line', (line) => {
@@ -68,10 +72,10 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
   });
   const first = await Promise.race([ready, late, exited.then((code) => `exit ${code}` as const)]);
   if (typeof first === 'string') {
-    killAtExit();
+    kill('SIGKILL');
     throw new Error(`${options.role} did not get ready (${first}):\n${lines.join('\n')}`);
   }
-  return {
+  const started: StartedProcess = {
     pid: child.pid!,
     port: Number(first['port'] ?? 0),
     metricsPort: Number(first['metrics_port'] ?? 0),
@@ -81,12 +85,14 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
     kill,
     stop: async () => {
       kill();
-      const deadline = setTimeout(killAtExit, STOP_MS);
+      const deadline = setTimeout(kill, STOP_MS, 'SIGKILL');
       const code = await exited;
       clearTimeout(deadline);
       return code;
     },
   };
+  running.add(started);
+  return started;
 }
 
 function launch({ role, env, entry }: ProcessOptions): ChildProcess {

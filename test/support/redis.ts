@@ -5,17 +5,20 @@ import {
   startRedisServer,
 } from '../../dev/stores/redis.ts';
 
-/**
- * A Redis server of the file's own, stopped after its last test.
- * Call it at the top level of a test file: `const redis = await startTestRedis();`
- */
+const running = new Set<RedisServer>();
+
+// A file that is aborted does not get to its last hook.
+process.once('exit', () => {
+  for (const server of running) server.kill();
+});
+afterAll(async () => {
+  await Promise.all([...running].map((server) => server.stop()));
+  running.clear();
+});
+
+/** A Redis server of the file's own, stopped after its last test. */
 export async function startTestRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const server = await startRedisServer(options);
-  // A file that is aborted does not get to its last hook.
-  process.once('exit', server.kill);
-  afterAll(async () => {
-    process.off('exit', server.kill);
-    await server.stop();
-  });
+  running.add(server);
   return server;
 }

@@ -21,7 +21,7 @@ async function launchElsewhere(dataDir: string): Promise<ChildProcess> {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   launchers.push(launcher);
-  await once(launcher.stdout!, 'data');
+  await once(launcher.stdout, 'data');
   return launcher;
 }
 
