@@ -25,15 +25,17 @@ export function keyId(did: string, key: Pick<SigningKey, 'thumbprint'>): string 
   return `${did}#${key.thumbprint}`;
 }
 
+/** Whether a credential signed by this key counts: the `assertionMethod` of did.json. */
+export function mayAssert({ purpose, state }: SigningKey): boolean {
+  return ASSERTING.includes(purpose) && state !== 'revoked';
+}
+
 /**
  * `/.well-known/did.json`: every key there ever was. The next one is in it before it signs; retired ones stay, or what
  * they signed could no longer be checked; a revoked one is marked and may assert nothing.
  */
 export function didDocument(keys: readonly SigningKey[], publicUrl: string): DidDocument {
   const did = didWeb(publicUrl);
-  const asserting = keys.filter(
-    ({ purpose, state }) => ASSERTING.includes(purpose) && state !== 'revoked',
-  );
   return {
     '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1'],
     id: did,
@@ -44,7 +46,7 @@ export function didDocument(keys: readonly SigningKey[], publicUrl: string): Did
       publicKeyMultibase: publicKeyMultibase(key.publicKey),
       ...(key.state === 'revoked' && key.since !== undefined ? { revoked: key.since } : {}),
     })),
-    assertionMethod: asserting.map((key) => keyId(did, key)),
+    assertionMethod: keys.filter(mayAssert).map((key) => keyId(did, key)),
   };
 }
 

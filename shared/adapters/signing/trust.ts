@@ -2,6 +2,8 @@ import { verify as verifyEd25519 } from 'node:crypto';
 import { decodeBase58 } from '../../domain/receipt/base58.ts';
 import type { TrustedKey, TrustedKeys } from '../../domain/receipt/verify.ts';
 import { publicKeyFromRaw } from './identifiers.ts';
+import type { SigningKey } from './key-files.ts';
+import { keyId, mayAssert } from './publication.ts';
 
 /** Hundreds of rotations fit; more is not a did.json of ours. */
 const DID_BYTES_MAX = 1_048_576;
@@ -44,6 +46,29 @@ export function trustedKeysOf(didJson: string): TrustedKeys {
   return keys;
 }
 
+/** The same from this deployment's own keys, as `did` would publish them. */
+export function trustedSigningKeys(keys: readonly SigningKey[], did: string): TrustedKeys {
+  return new Map(
+    keys.map((key) => {
+      const revoked = key.state === 'revoked';
+      const trusted = ed25519Key(key.publicKey, {
+        controller: did,
+        mayAssert: mayAssert(key),
+        revoked,
+      });
+      return [keyId(did, key), trusted];
+    }),
+  );
+}
+
+function ed25519Key(raw: Uint8Array, facts: Omit<TrustedKey, 'verify'>): TrustedKey {
+  const publicKey = publicKeyFromRaw(raw);
+  return {
+    ...facts,
+    verify: (data, signature) => verifyEd25519(null, data, publicKey, signature),
+  };
+}
+
 function trustedKey(method: Record<string, unknown>, mayAssert: boolean): TrustedKey | null {
   const { type, controller, publicKeyMultibase, revoked } = method as Record<string, unknown> & {
     type?: unknown;
@@ -58,13 +83,7 @@ function trustedKey(method: Record<string, unknown>, mayAssert: boolean): Truste
     ? decodeBase58(publicKeyMultibase.slice(1))
     : null;
   if (bytes?.length !== MULTIKEY_BYTES || bytes[0] !== 0xed || bytes[1] !== 0x01) return null;
-  const publicKey = publicKeyFromRaw(bytes.subarray(2));
-  return {
-    controller,
-    mayAssert,
-    revoked: revoked !== undefined,
-    verify: (data, signature) => verifyEd25519(null, data, publicKey, signature),
-  };
+  return ed25519Key(bytes.subarray(2), { controller, mayAssert, revoked: revoked !== undefined });
 }
 
 /** A relative DID URL (`#key-1`) belongs to the document it stands in. */
