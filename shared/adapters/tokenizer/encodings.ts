@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module';
+
 /** The vocabulary of a tokenizer family, loaded. */
 export interface Encoding {
   /** Tokens of a text of at most `SLICE_CHARS`; names of special tokens in it are ordinary text. */
@@ -5,35 +7,31 @@ export interface Encoding {
   decode(tokens: readonly number[]): string;
 }
 
-/** What is used of the library's modules. */
-interface EncodingModule {
-  countTokens(text: string, options: { disallowedSpecial: Set<string> }): number;
-  decode(tokens: Iterable<number>): string;
-  setMergeCacheSize(size: number): void;
-  vocabularySize: number;
-}
+type EncodingModule = typeof import('gpt-tokenizer/encoding/o200k_base');
 
-/** Vocabularies are some megabytes each and take about 0.1 s to load, so each is loaded when first needed. */
-const LOADERS: Readonly<Record<string, () => Promise<EncodingModule>>> = {
-  o200k_base: () => import('gpt-tokenizer/encoding/o200k_base'),
-  // Harmony adds special tokens to the same vocabulary.
-  o200k_harmony: () => import('gpt-tokenizer/encoding/o200k_base'),
-  cl100k_base: () => import('gpt-tokenizer/encoding/cl100k_base'),
+/** Harmony adds special tokens to the vocabulary of o200k_base. */
+const MODULES: Readonly<Record<string, string>> = {
+  o200k_base: 'gpt-tokenizer/encoding/o200k_base',
+  o200k_harmony: 'gpt-tokenizer/encoding/o200k_base',
+  cl100k_base: 'gpt-tokenizer/encoding/cl100k_base',
 };
 
-const loaded = new Map<string, Promise<Encoding>>();
+// A vocabulary takes 25 MB and 0.1 s, and most processes never need one: not an import, which would load it at the start.
+const require = createRequire(import.meta.url);
+const loaded = new Map<string, Encoding>();
 
 /** True when the family's tokens are counted exactly. */
 export function isKnownFamily(family: string | undefined): family is string {
-  return family !== undefined && Object.hasOwn(LOADERS, family);
+  return family !== undefined && Object.hasOwn(MODULES, family);
 }
 
-/** Loads a known family once per process. */
-export function loadEncoding(family: string): Promise<Encoding> {
-  let encoding = loaded.get(family);
+/** The encoding of a known family, loaded once per process. */
+export function loadEncoding(family: string): Encoding {
+  const name = MODULES[family]!;
+  let encoding = loaded.get(name);
   if (encoding === undefined) {
-    encoding = LOADERS[family]!().then(encodingFrom);
-    loaded.set(family, encoding);
+    encoding = encodingFrom(require(name) as EncodingModule);
+    loaded.set(name, encoding);
   }
   return encoding;
 }
