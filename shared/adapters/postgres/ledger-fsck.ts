@@ -1,0 +1,125 @@
+import type { Pool } from 'pg';
+import {
+  LogExamination,
+  type SignatureCheck,
+  type StoredHead,
+} from '../../domain/ledger/examination.ts';
+import { finding, type Finding } from '../../domain/ledger/findings.ts';
+import { HASH_BYTES } from '../../domain/ledger/hashing.ts';
+import { TILE_WIDTH } from '../../domain/ledger/tiles.ts';
+import {
+  findOutsiders,
+  findWaiting,
+  readCheckpoints,
+  readFullTile,
+  readHead,
+  readLeaves,
+  readLevelZero,
+  readLogs,
+} from './ledger-fsck-reads.ts';
+
+export interface FsckOptions {
+  /** One log; all when absent. */
+  orgId?: string;
+  /** Null leaves signatures of checkpoints unchecked, and says so. */
+  signatures: SignatureCheck | null;
+  /** Told how many entries of how many were rebuilt. */
+  onProgress?: (done: number, total: number) => void;
+}
+
+/** Entries at a time: four tiles, about 3.5 MB of bodies, whatever the size of the log. */
+const PAGE = 4 * TILE_WIDTH;
+
+/**
+ * Rebuilds logs from their bodies and yields everything that is not as it should be. Integration may go
+ * on meanwhile: a log is examined up to the size it had when its turn came, and nothing below that changes.
+ */
+export async function* examineLedger(pool: Pool, options: FsckOptions): AsyncGenerator<Finding> {
+  const logs = await readLogs(pool, options.orgId);
+  const total = logs.reduce((sum, log) => sum + log.size, 0);
+  let done = 0;
+  for (const { orgId, size, hasEntries } of logs) {
+    const head = await readHead(pool, orgId);
+    if (head !== null) {
+      yield* examineLog(pool, orgId, head, options, (entries) => {
+        options.onProgress?.(done + Math.min(entries, size), total);
+      });
+    } else if (hasEntries) {
+      // Receipts that were promised a moment ago make no log yet; entries without a head are a loss.
+      yield finding('head_missing', orgId, 'head', 'The log has entries, but no head.');
+    }
+    yield* findOutsiders(pool, orgId);
+    done += size;
+  }
+  if (options.signatures === null && logs.length > 0) {
+    yield finding(
+      'signatures_unchecked',
+      '-',
+      'checkpoints',
+      'Without keys, signatures were not checked.',
+    );
+  }
+  yield* findWaiting(pool, options.orgId);
+}
+
+async function* examineLog(
+  pool: Pool,
+  orgId: string,
+  head: StoredHead,
+  options: FsckOptions,
+  onProgress: (entries: number) => void,
+): AsyncGenerator<Finding> {
+  const examination = new LogExamination(orgId);
+  let complete = true;
+  while (complete && examination.size < head.size) {
+    complete = yield* examinePage(pool, orgId, head, examination, options.signatures);
+    onProgress(examination.size);
+  }
+  if (complete) yield* examination.checkHead(head);
+  if (examination.expired > 0) {
+    const detail = `${examination.expired} bodies were dropped by retention; their hashes were used.`;
+    yield finding('bodies_expired', orgId, 'bodies', detail);
+  }
+  for (const { size } of await readCheckpoints(pool, orgId, head.size, null)) {
+    const detail = `The log has only ${head.size} entries.`;
+    yield finding('checkpoint_wrong', orgId, `checkpoint of ${size}`, detail);
+  }
+}
+
+/** Returns false when a leaf is lost altogether: nothing beyond it can be rebuilt. */
+async function* examinePage(
+  pool: Pool,
+  orgId: string,
+  head: StoredHead,
+  examination: LogExamination,
+  signatures: SignatureCheck | null,
+): AsyncGenerator<Finding, boolean> {
+  const from = examination.size;
+  const to = Math.min(from + PAGE, head.size);
+  const leaves = await readLeaves(pool, orgId, from, to);
+  const tiles = await readLevelZero(pool, orgId, from, to);
+  const checkpoints = await readCheckpoints(pool, orgId, from, to);
+  for (const leaf of leaves) {
+    const tile = tiles.get(Math.floor(leaf.index / TILE_WIDTH));
+    const offset = (leaf.index % TILE_WIDTH) * HASH_BYTES;
+    const tiled = tile?.hashes.subarray(offset, offset + HASH_BYTES) ?? null;
+    const added = examination.addLeaf({ ...leaf, tiled });
+    if (added === null) {
+      const detail = 'The entry is gone without a trace; what follows cannot be rebuilt.';
+      yield finding('entry_missing', orgId, `entry ${leaf.index}`, detail);
+      return false;
+    }
+    yield* added.findings;
+    for (const expected of added.tiles) {
+      const { level, index } = expected;
+      const stored = level === 0 ? tiles.get(index) : await readFullTile(pool, orgId, level, index);
+      const problem = examination.checkTile(expected, stored ?? null);
+      if (problem !== null) yield problem;
+    }
+    while (checkpoints[0]?.size === examination.size) {
+      const problem = examination.checkCheckpoint(checkpoints.shift()!, signatures);
+      if (problem !== null) yield problem;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,224 @@
+import { parseCheckpoint } from './checkpoints.ts';
+import { finding, type Finding } from './findings.ts';
+import { append, EMPTY_FRONTIER, encodeFrontier, frontierRoot, type Frontier } from './frontier.ts';
+import { HASH_BYTES, joinHashes, leafHash, sameHash, splitHashes, type Hash } from './hashing.ts';
+import { MalformedLedgerText, noteKeyHash, type SignedNote } from './notes.ts';
+import { formatTilePath, TILE_WIDTH } from './tiles.ts';
+
+/** Everything that is stored about one leaf. Up to four copies of its hash, which must agree. */
+export interface StoredLeaf {
+  index: number;
+  receiptId: string;
+  /** In `ledger_entry`; null when the entry is missing. */
+  leaf: Hash | null;
+  /** In the full tile that covers it. */
+  tiled: Hash | null;
+  /** Beside the body. */
+  promised: Hash | null;
+  body: Uint8Array | null;
+  /** Retention has dropped bodies of that time. */
+  expired: boolean;
+}
+
+export interface StoredHead {
+  size: number;
+  root: Hash;
+  frontier: Uint8Array;
+  checkpointSize: number;
+}
+
+export interface StoredCheckpoint {
+  size: number;
+  root: Hash;
+  note: string;
+}
+
+/** A tile that must be stored, with what it must hold. */
+export interface ExpectedTile {
+  level: number;
+  index: number;
+  root: Hash;
+  hashes: Uint8Array;
+}
+
+/** Checks Ed25519 signatures; injected, because the domain holds no keys. */
+export interface SignatureCheck {
+  publicKeys: readonly Uint8Array[];
+  verify: (publicKey: Uint8Array, text: Uint8Array, signature: Uint8Array) => boolean;
+}
+
+/**
+ * Rebuilds one log from its bodies, leaf by leaf, in constant memory, and says what in the store
+ * differs. Leaves must come in order without gaps; checkpoints when the log has just reached their size.
+ */
+export class LogExamination {
+  readonly #orgId: string;
+  #frontier: Frontier = EMPTY_FRONTIER;
+  /** Hashes since the last full tile, by level. */
+  readonly #open: Hash[][] = [];
+  #expired = 0;
+  #lastCheckpoint = 0;
+
+  constructor(orgId: string) {
+    this.#orgId = orgId;
+  }
+
+  get size(): number {
+    return this.#frontier.size;
+  }
+
+  /** How many bodies were dropped by retention so far. */
+  get expired(): number {
+    return this.#expired;
+  }
+
+  /**
+   * Takes the next leaf. Its copies vote, so that one altered copy is named and does not make everything
+   * above it look wrong. Null when no copy is left: then nothing above can be rebuilt.
+   */
+  addLeaf(stored: StoredLeaf): { findings: Finding[]; tiles: ExpectedTile[] } | null {
+    const computed = stored.body === null ? null : leafHash(stored.body);
+    const truth = majority([computed, stored.promised, stored.leaf, stored.tiled]);
+    if (truth === null) return null;
+    const findings = this.#judge(stored, computed, truth);
+    const { frontier, completed } = append(this.#frontier, [truth]);
+    this.#frontier = frontier;
+    this.#hold(0, truth);
+    const tiles: ExpectedTile[] = [];
+    for (const { level, index, root } of completed) {
+      tiles.push({ level, index, root, hashes: joinHashes(this.#open[level]!) });
+      this.#open[level] = [];
+      this.#hold(level + 1, root);
+    }
+    return { findings, tiles };
+  }
+
+  #hold(level: number, hash: Hash): void {
+    (this.#open[level] ??= []).push(hash);
+  }
+
+  #judge(stored: StoredLeaf, computed: Hash | null, truth: Hash): Finding[] {
+    const findings: Finding[] = [];
+    const subject = `entry ${stored.index} (${stored.receiptId})`;
+    const report = (kind: Finding['kind'], detail: string): void => {
+      findings.push(finding(kind, this.#orgId, subject, detail));
+    };
+    if (stored.leaf === null)
+      report('entry_missing', 'The entry is gone; its hash is known from elsewhere.');
+    else if (!sameHash(stored.leaf, truth))
+      report('leaf_altered', 'The entry’s leaf hash was altered.');
+    if (computed === null) {
+      if (stored.expired) this.#expired += 1;
+      else report('body_missing', 'The body is gone, and not by retention.');
+    } else if (!sameHash(computed, truth)) {
+      report('body_altered', 'The body’s bytes do not hash to the leaf.');
+    }
+    if (stored.promised !== null && !sameHash(stored.promised, truth)) {
+      report('body_altered', 'The leaf hash that is stored beside the body was altered.');
+    }
+    return findings;
+  }
+
+  /** Compares a tile with what is stored under its name. */
+  checkTile(
+    expected: ExpectedTile,
+    stored: { root: Hash; hashes: Uint8Array } | null,
+  ): Finding | null {
+    const subject = `tile ${formatTilePath({ ...expected, width: TILE_WIDTH })}`;
+    if (stored === null)
+      return finding('tile_missing', this.#orgId, subject, 'The tile is not stored.');
+    const at = firstDifference(splitHashes(expected.hashes), stored.hashes);
+    if (at !== null) {
+      return finding('tile_altered', this.#orgId, subject, `Hash ${at} of the tile was altered.`);
+    }
+    if (!sameHash(expected.root, stored.root)) {
+      return finding('tile_altered', this.#orgId, subject, 'The root of the tile was altered.');
+    }
+    return null;
+  }
+
+  /** Compares a checkpoint with the tree as it is now: call it at the checkpoint's size. */
+  checkCheckpoint(stored: StoredCheckpoint, signatures: SignatureCheck | null): Finding | null {
+    this.#lastCheckpoint = stored.size;
+    const problem = checkpointProblem(
+      this.#orgId,
+      stored,
+      frontierRoot(this.#frontier),
+      signatures,
+    );
+    if (problem === null) return null;
+    return finding('checkpoint_wrong', this.#orgId, `checkpoint of ${stored.size}`, problem);
+  }
+
+  /** Compares the head with the whole tree; call it last. */
+  checkHead(head: StoredHead): Finding[] {
+    const problems: string[] = [];
+    if (!sameHash(head.root, frontierRoot(this.#frontier))) problems.push('The root was altered.');
+    if (!sameHash(head.frontier, encodeFrontier(this.#frontier)))
+      problems.push('The frontier was altered.');
+    if (head.checkpointSize !== this.#lastCheckpoint) {
+      problems.push(
+        `The head says that ${head.checkpointSize} entries were published, the last checkpoint has ${this.#lastCheckpoint}.`,
+      );
+    }
+    return problems.map((detail) =>
+      finding('head_wrong', this.#orgId, `head at ${head.size}`, detail),
+    );
+  }
+}
+
+/** The hash that most copies have; of equally many the first: the body itself speaks before its copies. */
+function majority(copies: readonly (Hash | null)[]): Hash | null {
+  let best: Hash | null = null;
+  let most = 0;
+  for (const copy of copies) {
+    if (copy === null) continue;
+    const votes = copies.filter((other) => other !== null && sameHash(copy, other)).length;
+    if (votes > most) [best, most] = [copy, votes];
+  }
+  return best;
+}
+
+/** Position of the first hash that differs; null when all are equal. */
+function firstDifference(expected: readonly Hash[], stored: Uint8Array): number | null {
+  const at = expected.findIndex((hash, i) => {
+    return !sameHash(hash, stored.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+  });
+  return at < 0 ? null : at;
+}
+
+function checkpointProblem(
+  orgId: string,
+  stored: StoredCheckpoint,
+  root: Hash,
+  signatures: SignatureCheck | null,
+): string | null {
+  let note: SignedNote;
+  try {
+    const parsed = parseCheckpoint(stored.note);
+    note = parsed.note;
+    if (!parsed.checkpoint.origin.endsWith(`/log/${orgId}`))
+      return 'The note is about another log.';
+    if (parsed.checkpoint.size !== stored.size) return 'The note has another size.';
+    if (!sameHash(parsed.checkpoint.root, root))
+      return 'The note’s root is not that of the entries.';
+  } catch (error) {
+    if (error instanceof MalformedLedgerText) return `The note cannot be read: ${error.message}`;
+    throw error;
+  }
+  if (!sameHash(stored.root, root)) return 'The stored root is not that of the entries.';
+  if (signatures !== null && !isSigned(note, signatures))
+    return 'No known key has signed the note.';
+  return null;
+}
+
+function isSigned(note: SignedNote, { publicKeys, verify }: SignatureCheck): boolean {
+  const text = new TextEncoder().encode(note.text);
+  const origin = note.text.slice(0, note.text.indexOf('\n'));
+  return note.signatures.some(({ name, keyHash, signature }) =>
+    publicKeys.some((publicKey) => {
+      const known = name === origin && sameHash(keyHash, noteKeyHash(name, publicKey));
+      return known && verify(publicKey, text, signature);
+    }),
+  );
+}

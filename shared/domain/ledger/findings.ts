@@ -1,0 +1,61 @@
+/** What an examination of the ledger can come upon. */
+export type FindingKind =
+  | 'body_altered'
+  | 'body_missing'
+  | 'bodies_expired'
+  | 'leaf_altered'
+  | 'entry_missing'
+  | 'entry_beyond_head'
+  | 'receipt_lost'
+  | 'tile_altered'
+  | 'tile_missing'
+  | 'tile_beyond_head'
+  | 'head_wrong'
+  | 'head_missing'
+  | 'checkpoint_wrong'
+  | 'signatures_unchecked'
+  | 'log_halted'
+  | 'pending_late'
+  | 'quarantined';
+
+/** damage: the stored ledger is not what it was · attention: something waits for a person · note: as it should be, but worth knowing. */
+export type Severity = 'damage' | 'attention' | 'note';
+
+const SEVERITIES: Readonly<Record<FindingKind, Severity>> = {
+  body_altered: 'damage',
+  body_missing: 'damage',
+  bodies_expired: 'note',
+  leaf_altered: 'damage',
+  entry_missing: 'damage',
+  entry_beyond_head: 'damage',
+  receipt_lost: 'damage',
+  tile_altered: 'damage',
+  tile_missing: 'damage',
+  tile_beyond_head: 'damage',
+  head_wrong: 'damage',
+  head_missing: 'damage',
+  checkpoint_wrong: 'damage',
+  signatures_unchecked: 'note',
+  log_halted: 'attention',
+  pending_late: 'attention',
+  quarantined: 'attention',
+};
+
+export interface Finding {
+  kind: FindingKind;
+  severity: Severity;
+  orgId: string;
+  /** What exactly: `entry 17 (rcpt_…)`, `tile 0/000`, `checkpoint of 512`. */
+  subject: string;
+  /** One sentence for a person. */
+  detail: string;
+}
+
+export function finding(
+  kind: FindingKind,
+  orgId: string,
+  subject: string,
+  detail: string,
+): Finding {
+  return { kind, severity: SEVERITIES[kind], orgId, subject, detail };
+}
