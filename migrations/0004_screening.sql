@@ -20,14 +20,15 @@ create unique index sanctions_list_one_current on sanctions_list (source) where 
 
 create table sanctions_name (
   list_id   bigint not null references sanctions_list (id),
-  entity_id text not null,
+  -- Position in the file; a party may appear in it twice.
   ordinal   integer not null,
+  entity_id text not null,
   name      text not null,
   kind      text not null check (kind in ('person', 'organisation', 'other')),
   weak      boolean not null,
   programme text not null,
   countries text[] not null,
-  primary key (list_id, entity_id, ordinal)
+  primary key (list_id, ordinal)
 );
 
 -- Letters are written in the transaction of the act they tell of, and sent afterwards: an act that is

@@ -2,6 +2,7 @@ import type { Account, Contact, Declaration, ServiceContract } from '../domain/a
 import type { Actor } from '../domain/audit/entry.ts';
 import type { AccountState } from '../domain/credential.ts';
 import type { Limits, Plan } from '../domain/plan.ts';
+import type { Party, ScreeningReason } from '../domain/sanctions/assess.ts';
 import type { Page } from './audit.ts';
 
 export interface NewAccount {
@@ -9,16 +10,6 @@ export interface NewAccount {
   plan: Plan;
   billing: Contact;
   technical: Contact;
-}
-
-/** Why a screening was not clear, for the person who reviews. */
-export interface ScreeningReason {
-  kind: 'list_match' | 'country' | 'industry' | 'statement';
-  /** 0..1; 1 for rules. */
-  score: number;
-  text: string;
-  /** The listed entity, `source:id`: a review that approves dismisses this match for good. */
-  entity?: string;
 }
 
 export interface ScreeningRecord {
@@ -42,18 +33,10 @@ export interface Review {
   note: string | null;
 }
 
-/** What screening compares: everything the applicant is known by. */
-export interface Applicant {
+/** What screening compares, and where the account stands. */
+export interface Applicant extends Party {
   organisationId: string;
   state: AccountState;
-  names: readonly string[];
-  /** People: contacts and whoever declared. */
-  people: readonly string[];
-  country: string;
-  industry: string;
-  statements: Readonly<Record<string, boolean>>;
-  /** Listed entities that a review has found to be somebody else. */
-  dismissed: readonly string[];
 }
 
 /** Organisations and their way through onboarding. Each act is one transaction with its audit entries. */
@@ -89,8 +72,11 @@ export interface AccountRegistry {
   /** Null goes back to the plan's numbers. Only on enterprise (`invalid_plan`). */
   setLimits(organisationId: string, limits: Limits | null, actor: Actor): Promise<Account>;
   applicant(organisationId: string): Promise<Applicant | null>;
-  /** Ids of accounts that a new list concerns: all that are neither rejected nor closed, in id order. */
-  screenable(after: string | null, limit: number): Promise<readonly string[]>;
+  /**
+   * Ids of at most `limit` accounts whose latest screening did not compare exactly the current lists:
+   * new applicants, and everyone after an import.
+   */
+  screeningDue(limit: number): Promise<readonly string[]>;
   reviews(request: { after?: string; limit: number; open?: boolean }): Promise<Page<Review>>;
   review(reviewId: string): Promise<Review>;
 }

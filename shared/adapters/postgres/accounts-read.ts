@@ -51,6 +51,7 @@ interface ApplicantRow {
   declared_by: string;
   country: string;
   industry: string;
+  version: string;
   statements: Record<string, boolean>;
   dismissed: string[];
 }
@@ -59,7 +60,7 @@ interface ApplicantRow {
 export async function findApplicant(pool: Pool, organisationId: string): Promise<Applicant | null> {
   const { rows } = await pool.query<ApplicantRow>(
     `select a.id, a.state, a.name, a.billing_name, a.technical_name, d.trading_names, d.declared_by,
-       d.country, d.industry, d.statements,
+       d.country, d.industry, d.version, d.statements,
        array(select distinct reason ->> 'entity' from review r
          join screening s on s.id = r.screening_id, jsonb_array_elements(s.reasons) reason
          where r.organisation_id = a.id and r.decision = 'approved'
@@ -79,21 +80,25 @@ export async function findApplicant(pool: Pool, organisationId: string): Promise
     people: [...new Set([row.billing_name, row.technical_name, row.declared_by])],
     country: row.country,
     industry: row.industry,
+    declarationVersion: row.version,
     statements: row.statements,
     dismissed: row.dismissed,
   };
 }
 
-export async function listScreenable(
-  pool: Pool,
-  after: string | null,
-  limit: number,
-): Promise<readonly string[]> {
+/** Compares what was screened with what is current, so that nobody has to remember that a list was imported. */
+export async function listScreeningDue(pool: Pool, limit: number): Promise<readonly string[]> {
   const { rows } = await pool.query<{ id: string }>(
-    `select id from account
-     where state not in ('onboarding', 'rejected', 'closed') and ($1::text is null or id > $1)
-     order by id limit $2`,
-    [after, limit],
+    `with lists as (
+       select coalesce(jsonb_agg(jsonb_build_object('source', source, 'version', version)
+         order by source), '[]') as compared
+       from sanctions_list where current)
+     select a.id from account a, lists
+     where a.state not in ('onboarding', 'rejected', 'closed')
+       and (select s.lists from screening s where s.organisation_id = a.id order by s.id desc limit 1)
+         is distinct from lists.compared
+     order by a.id limit $1`,
+    [limit],
   );
   return rows.map((row) => row.id);
 }

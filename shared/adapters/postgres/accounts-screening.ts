@@ -35,7 +35,12 @@ export async function recordScreening(
     subject: screeningId,
     details,
   });
-  return screening.outcome === 'hit' ? concludeHit(held, screeningId, screening) : held.account;
+  if (screening.outcome === 'hit') return concludeHit(held, screeningId, screening);
+  // A resemblance among those already in is a question to a person, not a reason to cut anyone off.
+  if (screening.reasons.some(({ kind }) => kind === 'list_match')) {
+    await openReview(held, screeningId, summaryOf(screening));
+  }
+  return held.account;
 }
 
 async function concludeOnboarding(

@@ -21,7 +21,7 @@ import {
   findReview,
   listAccounts,
   listReviews,
-  listScreenable,
+  listScreeningDue,
 } from './accounts-read.ts';
 import { decideReview, recordScreening } from './accounts-screening.ts';
 import { inTransaction } from './accounts-transaction.ts';
@@ -72,7 +72,7 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings): A
         });
       }),
     applicant: (id) => findApplicant(pool, id),
-    screenable: (after, limit) => listScreenable(pool, after, limit),
+    screeningDue: (limit) => listScreeningDue(pool, limit),
     reviews: (request) => listReviews(pool, request),
     review: (id) => findReview(pool, id),
   };
