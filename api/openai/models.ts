@@ -1,0 +1,66 @@
+import Type from 'typebox';
+import type { Footprint } from '../../shared/domain/catalogue.ts';
+import { PLANS, planCovers } from '../../shared/domain/plan.ts';
+import { isOpenTo } from '../../shared/domain/routing/resolve.ts';
+import type { RouteAccount } from '../../shared/domain/routing/resolve.ts';
+import type { ModelRoutes } from '../../shared/domain/routing/route-index.ts';
+
+/** A model in OpenAI's shape, with what this service adds. */
+export const ModelObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('model'),
+  created: Type.Integer({ description: 'Epoch seconds.' }),
+  owned_by: Type.String(),
+  context_window: Type.Integer({ description: 'Tokens.' }),
+  modalities: Type.Array(Type.String()),
+  kinds: Type.Array(Type.Enum(['chat', 'completion', 'embedding'])),
+  max_n: Type.Integer({ description: 'Choices that one request may ask for.' }),
+  regions: Type.Array(Type.String(), {
+    description: 'Regions that this account may pin a request to, in the order of default routing.',
+  }),
+  tiers: Type.Array(Type.Enum(PLANS), { description: 'Tiers that this account may ask for.' }),
+  footprint: Type.Object({
+    source: Type.Enum(['factor_set', 'declared', 'none'], {
+      description: 'Where the size of the model comes from. With `none`, receipts are degraded.',
+    }),
+    confidence: Type.Union([Type.String(), Type.Null()], {
+      description: 'How sure the factor set is of the size: `published` or `guess`.',
+    }),
+  }),
+});
+
+export type ModelObject = Type.Static<typeof ModelObject>;
+
+/** How sure the factor set is of a model record's size; undefined for a record that it does not have. */
+export type ConfidenceOf = (ref: string) => string | undefined;
+
+/** What an account sees of a model that it may use. */
+export function modelObject(
+  { model, regions, tiers }: ModelRoutes,
+  account: RouteAccount,
+  confidenceOf: ConfidenceOf,
+): ModelObject {
+  return {
+    id: model.id,
+    object: 'model',
+    created: model.created,
+    owned_by: model.ownedBy,
+    context_window: model.contextWindow,
+    modalities: [...model.modalities],
+    kinds: [...model.kinds],
+    max_n: model.maxN,
+    regions: regions
+      .filter(({ region }) => region.status !== 'decommissioned' && isOpenTo(region, account))
+      .map(({ region }) => region.code),
+    tiers: tiers.filter((tier) => planCovers(account.plan, tier)),
+    footprint: footprintOf(model.footprint, confidenceOf),
+  };
+}
+
+function footprintOf(
+  { ref, activeB }: Footprint,
+  confidenceOf: ConfidenceOf,
+): ModelObject['footprint'] {
+  if (ref !== undefined) return { source: 'factor_set', confidence: confidenceOf(ref) ?? null };
+  return { source: activeB === undefined ? 'none' : 'declared', confidence: null };
+}
