@@ -42,15 +42,19 @@ export async function stopOrphan(
   }
 }
 
-/** Both stores change into their data directory, which tells them from a stranger with the same number. */
+/**
+ * Tells our server from a stranger with the same number. Both stores change into their data
+ * directory; where we may not see that of another user's process, PostgreSQL names it when started.
+ */
 async function worksIn(pid: number, dir: string): Promise<boolean> {
   if (!isAlive(pid)) return false;
   if (process.platform !== 'linux') return true;
-  const [cwd, own] = await Promise.all([
+  const [cwd, commandLine, own] = await Promise.all([
     readlink(`/proc/${pid}/cwd`).catch(() => ''),
+    readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
     realpath(dir).catch(() => dir),
   ]);
-  return cwd === own;
+  return cwd === own || commandLine.split('\0').includes(dir);
 }
 
 function isAlive(pid: number): boolean {

@@ -41,8 +41,8 @@ export interface Invocation {
 
 /**
  * How to run `command` as the user. A root's home directory is closed to everyone else; where the
- * paths lie in such a place the command keeps one capability, to pass through directories and
- * read, and nothing more of root's rights.
+ * paths lie in such a place the command keeps one capability, to pass through directories, and
+ * nothing more of root's rights.
  */
 export async function runAs(
   user: SystemUser | undefined,
@@ -53,14 +53,30 @@ export async function runAs(
   if (user === undefined) return { command, args };
   const open = await Promise.all([command, ...paths].map((path) => canReach(user, path)));
   if (open.every(Boolean)) return { command, args, user: { uid: user.uid, gid: user.gid } };
-  const setpriv = ['--reuid', String(user.uid), '--regid', String(user.gid), '--clear-groups'];
-  const capability = ['--inh-caps', '+dac_read_search', '--ambient-caps', '+dac_read_search'];
-  const prefix = [...setpriv, ...capability, '--'];
+  const capability = await passingCapability();
+  const prefix = [
+    `--reuid=${user.uid}`,
+    `--regid=${user.gid}`,
+    '--clear-groups',
+    // Without this bit access(2), by which initdb looks for its files, would not count the capability.
+    '--securebits=+no_setuid_fixup',
+    `--inh-caps=+${capability}`,
+    `--ambient-caps=+${capability}`,
+    '--',
+  ];
   await promisify(execFile)('setpriv', [...prefix, 'true']).catch((cause: unknown) => {
     const message = `${command} must not run as root, and the user ${user.name} cannot reach ${resolve('.')}: move it out of root's home`;
     throw new Error(message, { cause });
   });
   return { command: 'setpriv', args: [...prefix, command, ...args] };
+}
+
+/** The lesser of the two capabilities that open directories, if we have it; containers often do not. */
+async function passingCapability(): Promise<string> {
+  const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
+  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`);
+  const readSearch = 1n << 2n;
+  return (effective & readSearch) === 0n ? 'dac_override' : 'dac_read_search';
 }
 
 async function canReach(user: SystemUser, path: string): Promise<boolean> {

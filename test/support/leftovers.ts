@@ -22,7 +22,10 @@ export async function findLeftovers(directory: string, runId: string): Promise<L
       readlink(`/proc/${pid}/cwd`).catch(() => ''),
       readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''),
     ]);
-    const ours = environment.includes(`DOCKET_TEST_RUN=${runId}`) || cwd.startsWith(directory);
+    const ours =
+      environment.includes(`DOCKET_TEST_RUN=${runId}`) ||
+      cwd.startsWith(directory) ||
+      commandLine.includes(directory);
     // Vitest ends its own workers after this look, and the bundler's service with itself.
     const theirs = /vitest|esbuild|rolldown/.test(commandLine);
     if (ours && !theirs && pid !== process.pid && commandLine !== '') {
