@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Fault } from '../shared/domain/errors.ts';
+import type { CredentialObserver } from '../shared/ports/credentials.ts';
 import type { InferenceEntry } from '../shared/lanes/messages.ts';
 
 /** What happens at the edge, each as one function that writes the log line and the metric together. */
@@ -12,6 +13,8 @@ export interface ApiEvents {
   receiptLate(entry: InferenceEntry): void;
   clientGone(entry: InferenceEntry): void;
   storeFailed(error: unknown): void;
+  /** What the credential cache tells of itself. */
+  credentials: CredentialObserver;
 }
 
 const DURATION_BUCKETS_S = [0.002, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
@@ -42,8 +45,8 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
     registers,
   });
   const stores = new Counter({
-    name: 'docket_redis_errors_total',
-    help: 'Errors of this process with Redis',
+    name: 'docket_store_errors_total',
+    help: 'Errors of this process with Redis or PostgreSQL',
     registers,
   });
   return {
@@ -58,10 +61,21 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       refusals.inc({ code: fault.code, type: fault.type });
       if (!log.isLevelEnabled('debug')) return;
       const { method, id, routeOptions } = request;
-      log.debug({ event: 'refused', requestId: id, method, route: routeOptions?.url, code: fault.code });
+      log.debug({
+        event: 'refused',
+        requestId: id,
+        method,
+        route: routeOptions?.url,
+        code: fault.code,
+      });
     },
     failedInside(error, request) {
-      log.error({ event: 'internal_error', requestId: request.id, route: request.routeOptions?.url, err: error });
+      log.error({
+        event: 'internal_error',
+        requestId: request.id,
+        route: request.routeOptions?.url,
+        err: error,
+      });
     },
     receiptLate(entry) {
       late.inc();
@@ -73,7 +87,34 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
     },
     storeFailed(error) {
       stores.inc();
-      log.warn({ event: 'redis_error', message: error instanceof Error ? error.message : String(error) });
+      log.warn({
+        event: 'store_error',
+        message: error instanceof Error ? error.message : String(error),
+      });
     },
+    credentials: credentialEvents(log, registry),
+  };
+}
+
+/** Revocations must reach every process within a second; this is what shows it. */
+function credentialEvents(log: Logger, registry: Registry): CredentialObserver {
+  const registers = [registry];
+  const delay = new Histogram({
+    name: 'docket_credential_change_delay_seconds',
+    help: 'From a change of a key or account to this process knowing it',
+    buckets: [0.005, 0.02, 0.1, 0.5, 1, 2, 5],
+    registers,
+  });
+  const lookups = new Counter({
+    name: 'docket_credential_lookups_total',
+    help: 'Look-ups of keys in this process, by how they were answered',
+    labelNames: ['outcome'],
+    registers,
+  });
+  return {
+    changeArrived: (ms) => delay.observe(ms / 1_000),
+    lookedUp: (outcome) => lookups.inc({ outcome }),
+    feedLost: (error) => log.warn({ event: 'credential_feed_lost', err: error }),
+    feedRestored: () => log.info({ event: 'credential_feed_restored' }),
   };
 }

@@ -5,7 +5,11 @@ import type { Admission, LimitState } from '../../shared/lanes/admission.ts';
 const DAY_MS = 86_400_000;
 
 /** The rate headers of contract.md, on every inference answer and on every refusal by a limit. */
-export function limitHeaders(limits: Limits, state: LimitState, now: number): Record<string, string> {
+export function limitHeaders(
+  limits: Limits,
+  state: LimitState,
+  now: number,
+): Record<string, string> {
   return {
     'x-ratelimit-limit-requests': String(limits.requestsPerSecond),
     'x-ratelimit-remaining-requests': String(state.remaining),
@@ -40,15 +44,23 @@ export function refusalOf(
         { param: 'Idempotency-Key', headers },
       );
     case 'rate':
-      return new Fault('requests_per_second_exceeded', 'Too many requests per second. Wait and try again.', {
-        retryAfterMs: admission.retryMs,
-        headers,
-      });
+      return new Fault(
+        'requests_per_second_exceeded',
+        'Too many requests per second. Wait and try again.',
+        {
+          retryAfterMs: admission.retryMs,
+          headers,
+        },
+      );
     case 'day':
-      return new Fault('daily_budget_exceeded', 'The daily request budget is used up. It resets at midnight UTC.', {
-        retryAfterMs: admission.retryMs,
-        headers,
-      });
+      return new Fault(
+        'daily_budget_exceeded',
+        'The daily request budget is used up. It resets at midnight UTC.',
+        {
+          retryAfterMs: admission.retryMs,
+          headers,
+        },
+      );
     case 'streams':
       return new Fault(
         'concurrent_streams_exceeded',
@@ -56,10 +68,14 @@ export function refusalOf(
         { retryAfterMs: admission.retryMs, headers },
       );
     case 'saturated':
-      return new Fault('region_saturated', `The region ${region} is at capacity. Try again shortly.`, {
-        retryAfterMs: admission.retryMs,
-        headers,
-      });
+      return new Fault(
+        'region_saturated',
+        `The region ${region} is at capacity. Try again shortly.`,
+        {
+          retryAfterMs: admission.retryMs,
+          headers,
+        },
+      );
     case 'backlog':
       return new Fault('dispatch_unavailable', 'The gateway is catching up. Try again shortly.', {
         retryAfterMs: admission.retryMs,

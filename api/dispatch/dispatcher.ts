@@ -76,10 +76,14 @@ export class Dispatcher {
     } catch (error) {
       exchange.abandon();
       this.#options.onError(error);
-      throw new Fault('internal_error', 'The gateway cannot take requests at the moment. Try again shortly.', {
-        cause: error,
-        retryAfterMs: 1_000,
-      });
+      throw new Fault(
+        'internal_error',
+        'The gateway cannot take requests at the moment. Try again shortly.',
+        {
+          cause: error,
+          retryAfterMs: 1_000,
+        },
+      );
     }
   }
 

@@ -135,7 +135,8 @@ export class Exchange {
   async #fetch(attempt: number, ref: string): Promise<void> {
     const text = await this.#options.fetchClaimed(ref).catch(() => null);
     if (this.#ended) return;
-    if (text === null) this.#fail({ code: 'dispatch_unavailable', message: 'The answer was lost. Try again.' });
+    if (text === null)
+      this.#fail({ code: 'dispatch_unavailable', message: 'The answer was lost. Try again.' });
     else this.#answered(attempt, text);
   }
 

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { randomBytesFromPool } from '../../shared/adapters/system/ids.ts';
 import type { Credential } from '../../shared/domain/credential.ts';
 import { Fault } from '../../shared/domain/errors.ts';
 import type { Route } from '../../shared/domain/inference.ts';
@@ -27,18 +26,10 @@ const VALIDATORS = {
 export interface PrepareDeps {
   index: () => RoutingIndex;
   health: () => RegionHealth;
-  /** Refuses what the policy forbids. */
-  screen: (route: Route, body: unknown) => ScreeningHit | null;
-  /** Refuses a prompt that cannot fit the model's context window. */
-  checkLength: (route: Route, body: unknown, rawBytes: number, resolution: Resolution) => void;
+  /** base64url of 16 random bytes. */
+  newSalt: () => string;
   processId: string;
   shardOf: (organisationId: string) => number;
-}
-
-export interface ScreeningHit {
-  rule: string;
-  code: 'dual_use_screen_block' | 'acceptable_use_violation';
-  policyVersion: string;
 }
 
 export interface Prepared {
@@ -48,19 +39,25 @@ export interface Prepared {
   body: string;
   resolution: Resolution;
   fingerprint?: string;
-  /** Set when screening refuses the request. */
-  hit: ScreeningHit | null;
+  /** The parsed and validated body. */
+  parsed: Readonly<Record<string, unknown>>;
 }
 
 /**
- * From bytes to a request that may be admitted: parsed, validated, screened, routed. Order matters: what is wrong with
+ * From bytes to a request that may be admitted: parsed, validated, routed. Order matters: what is wrong with
  * the request is said before anything is looked up.
  * @throws Fault
  */
 export function prepare(
   deps: PrepareDeps,
   route: Route,
-  request: { id: string; rawBody: Buffer; headers: IncomingHttpHeaders; credential: Credential; now: number },
+  request: {
+    id: string;
+    rawBody: Buffer;
+    headers: IncomingHttpHeaders;
+    credential: Credential;
+    now: number;
+  },
 ): Prepared {
   const { credential, headers, rawBody } = request;
   const { text, value } = parseJsonBody(rawBody);
@@ -84,11 +81,10 @@ export function prepare(
     credential,
     deps.health(),
   );
-  const hit = deps.screen(route, body);
-  if (hit === null) deps.checkLength(route, body, rawBody.length, resolution);
   const stream = 'stream' in body && body.stream === true;
-  const options = 'stream_options' in body ? (body.stream_options as { include_usage?: boolean } | null) : null;
-  const salt = Buffer.from(randomBytesFromPool(16)).toString('base64url');
+  const options =
+    'stream_options' in body ? (body.stream_options as { include_usage?: boolean } | null) : null;
+  const salt = deps.newSalt();
   const entry: InferenceEntry = {
     id: request.id,
     organisationId: credential.organisationId,
@@ -114,12 +110,13 @@ export function prepare(
     entry,
     body: dropMembers(text, OWN_FIELDS),
     resolution,
-    hit,
+    parsed: body,
     ...(claim === undefined ? {} : { fingerprint: claim.fingerprint }),
   };
 }
 
 function regionHeader(value: string | string[] | undefined): string | undefined {
-  if (Array.isArray(value)) throw new Fault('invalid_region', 'Name one region only.', { param: 'x-region' });
+  if (Array.isArray(value))
+    throw new Fault('invalid_region', 'Name one region only.', { param: 'x-region' });
   return value;
 }

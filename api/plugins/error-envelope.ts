@@ -7,7 +7,9 @@ export interface ErrorEnvelope {
 
 /** The body of every error answer: always all four fields. */
 export function envelopeOf(fault: Fault): ErrorEnvelope {
-  return { error: { code: fault.code, type: fault.type, message: fault.message, param: fault.param } };
+  return {
+    error: { code: fault.code, type: fault.type, message: fault.message, param: fault.param },
+  };
 }
 
 /** A wait that SDKs obey is sent with these statuses even when the fault names none. */

@@ -43,7 +43,10 @@ export function sendFault(reply: FastifyReply, fault: Fault): FastifyReply {
 function routeTable(app: FastifyInstance): (url: string) => string[] {
   const routes: { pattern: RegExp; methods: string[] }[] = [];
   app.addHook('onRoute', ({ url, method }) => {
-    const source = url.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll(/:[^/]+/g, '[^/]+').replaceAll('*', '.*');
+    const source = url
+      .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replaceAll(/:[^/]+/g, '[^/]+')
+      .replaceAll('*', '.*');
     routes.push({ pattern: new RegExp(`^${source}/?$`), methods: [method].flat() });
   });
   return (url) => {
@@ -59,7 +62,10 @@ export function faultOf(error: unknown): Fault {
   const { code, validation, statusCode } = error as Partial<FastifyError>;
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Fault('request_too_large', 'The request body is larger than this service accepts.');
+      return new Fault(
+        'request_too_large',
+        'The request body is larger than this service accepts.',
+      );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Fault('invalid_content_type', 'The content type must be application/json.', {
         param: 'Content-Type',
@@ -68,15 +74,22 @@ export function faultOf(error: unknown): Fault {
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new Fault('invalid_json', 'The body is not valid JSON.');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Fault('invalid_content_length', 'The body is not as long as Content-Length says.', {
-        param: 'Content-Length',
-      });
+      return new Fault(
+        'invalid_content_length',
+        'The body is not as long as Content-Length says.',
+        {
+          param: 'Content-Length',
+        },
+      );
     case undefined:
     default:
   }
   if (validation !== undefined) return faultOfValidation(validation);
-  if (statusCode === 400) return new Fault('invalid_request', 'The request cannot be read.', { cause: error });
-  return new Fault('internal_error', 'Something went wrong in the gateway. Try again shortly.', { cause: error });
+  if (statusCode === 400)
+    return new Fault('invalid_request', 'The request cannot be read.', { cause: error });
+  return new Fault('internal_error', 'Something went wrong in the gateway. Try again shortly.', {
+    cause: error,
+  });
 }
 
 /** A schema of ours refused a query, a path or a body: names the first parameter at fault. */
@@ -86,5 +99,9 @@ function faultOfValidation(validation: NonNullable<FastifyError['validation']>):
   const path = (first?.instancePath ?? '').split('/').filter((part) => part !== '');
   if (typeof missing === 'string') path.push(missing);
   const param = path[0] ?? 'request';
-  return invalidParam(param, `\`${path.join('.') || 'request'}\` ${first?.message ?? 'is not valid'}.`, path.join('.') || param);
+  return invalidParam(
+    param,
+    `\`${path.join('.') || 'request'}\` ${first?.message ?? 'is not valid'}.`,
+    path.join('.') || param,
+  );
 }

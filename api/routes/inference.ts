@@ -3,12 +3,14 @@ import type { Fault } from '../../shared/domain/errors.ts';
 import { receiptIdOf } from '../../shared/domain/ids.ts';
 import type { Route } from '../../shared/domain/inference.ts';
 import { buildUnsignedDegraded } from '../../shared/domain/receipt/build.ts';
+import type { Verdict } from '../../shared/domain/screening/screen.ts';
 import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
 import type { Admission } from '../../shared/lanes/admission.ts';
 import { limitHeaders, refusalOf } from '../dispatch/admission-faults.ts';
 import { answerSink, sendJson, STORED_ANSWER_GONE, withReceipt } from '../dispatch/answer.ts';
 import type { Dispatcher } from '../dispatch/dispatcher.ts';
 import type { Exchange, ExchangeSink } from '../dispatch/exchange.ts';
+import { checkLength, type GuardDeps, screenBody } from '../dispatch/guard.ts';
 import { prepare, type PrepareDeps, type Prepared } from '../dispatch/prepare.ts';
 import { StreamReply } from '../dispatch/stream-reply.ts';
 import type { ApiEvents } from '../events.ts';
@@ -21,8 +23,8 @@ export interface InferenceRouteOptions {
   issuer: ReceiptIssuer;
   events: ApiEvents;
   /** Records a refusal by screening, with its receipt; returns what the caller is told. */
-  refuse: (prepared: Prepared) => Promise<Fault>;
-  isDraining: () => boolean;
+  refuse: (prepared: Prepared, verdict: Verdict) => Promise<Fault>;
+  guard: GuardDeps;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -36,7 +38,7 @@ const PATHS: Record<Route, string> = {
 /** The three operations that reach a model. */
 export function inferenceRoutes(app: FastifyInstance, options: InferenceRouteOptions): void {
   for (const [route, path] of Object.entries(PATHS) as [Route, string][]) {
-    app.post(path, { config: { scope: 'inference:write' } }, (request, reply) =>
+    app.post(path, { config: { scope: 'inference:write', rawBody: true } }, (request, reply) =>
       new Handling(options, route, request, reply).run(),
     );
   }
@@ -52,7 +54,12 @@ class Handling {
   #prepared!: Prepared;
   readonly #headers: Record<string, string> = {};
 
-  constructor(options: InferenceRouteOptions, route: Route, request: FastifyRequest, reply: FastifyReply) {
+  constructor(
+    options: InferenceRouteOptions,
+    route: Route,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) {
     this.#options = options;
     this.#route = route;
     this.#request = request;
@@ -69,8 +76,16 @@ class Handling {
       credential: this.#request.credential,
       now: this.#startedAt,
     });
-    if (this.#prepared.hit !== null) throw await this.#options.refuse(this.#prepared);
+    await this.#guard(rawBody.length);
     return this.#prepared.entry.stream ? this.#stream() : this.#whole();
+  }
+
+  async #guard(bytes: number): Promise<void> {
+    const { guard, refuse } = this.#options;
+    const { parsed, resolution } = this.#prepared;
+    const verdict = await screenBody(guard, this.#route, parsed, bytes, resolution.model);
+    if (verdict !== null) throw await refuse(this.#prepared, verdict);
+    await checkLength(guard, this.#route, parsed, bytes, resolution.model);
   }
 
   async #whole(): Promise<FastifyReply> {

@@ -22,10 +22,14 @@ export const CLOSED: Breaker = { state: 'closed', failures: 0, openUntil: 0, ope
 /** Whether a call may be made now, and the state after asking (an open breaker whose time is over lets one trial through). */
 export function askBreaker(breaker: Breaker, now: number): { allowed: boolean; next: Breaker } {
   if (breaker.state === 'closed') return { allowed: true, next: breaker };
-  if (breaker.state === 'half_open' && now < breaker.openUntil) return { allowed: false, next: breaker };
+  if (breaker.state === 'half_open' && now < breaker.openUntil)
+    return { allowed: false, next: breaker };
   if (breaker.state === 'open' && now < breaker.openUntil) return { allowed: false, next: breaker };
   // The trial itself may get lost (a killed call reports nothing): after `openMs` another one is let through.
-  return { allowed: true, next: { ...breaker, state: 'half_open', openUntil: now + breaker.openMs } };
+  return {
+    allowed: true,
+    next: { ...breaker, state: 'half_open', openUntil: now + breaker.openMs },
+  };
 }
 
 /** True when a call could be made at `now`; asks without taking the trial. */

@@ -11,7 +11,11 @@ export const SCOPES = [
 export type Scope = (typeof SCOPES)[number];
 
 /** Specification: what a key gets when none is named. */
-export const DEFAULT_SCOPES: readonly Scope[] = ['inference:read', 'inference:write', 'service:read'];
+export const DEFAULT_SCOPES: readonly Scope[] = [
+  'inference:read',
+  'inference:write',
+  'service:read',
+];
 
 export type KeyState = 'active' | 'revoked' | 'expired';
 export type AccountState =

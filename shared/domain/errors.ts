@@ -103,7 +103,11 @@ export class Fault extends Error {
 
 /** A 404 for something that does not exist or is not the caller's. */
 export function notFound(resource: string, id?: string): Fault {
-  return new Fault(`${resource}_not_found`, `No such ${resource.replaceAll('_', ' ')}.`, id === undefined ? {} : { param: 'id' });
+  return new Fault(
+    `${resource}_not_found`,
+    `No such ${resource.replaceAll('_', ' ')}.`,
+    id === undefined ? {} : { param: 'id' },
+  );
 }
 
 /** A 400 by the contract's pattern: `invalid_<param>`, with the dotted path as `error.param`. */

@@ -17,7 +17,12 @@ export interface Limits {
 /** Specification, section Limits; the stream numbers are the contract's. Enterprise is negotiated, these are its defaults. */
 export const PLAN_LIMITS: Readonly<Record<Plan, Limits>> = {
   audit: { requestsPerSecond: 50, burst: 200, requestsPerDay: 100_000, concurrentStreams: 20 },
-  audit_plus: { requestsPerSecond: 200, burst: 800, requestsPerDay: 400_000, concurrentStreams: 100 },
+  audit_plus: {
+    requestsPerSecond: 200,
+    burst: 800,
+    requestsPerDay: 400_000,
+    concurrentStreams: 100,
+  },
   enterprise: {
     requestsPerSecond: 1_000,
     burst: 4_000,

@@ -25,8 +25,16 @@ export function decideArrival(
 }
 
 /** How many further requests the state would admit at once. */
-export function remainingOf(tatUs: number, nowUs: number, intervalUs: number, burst: number): number {
-  return Math.max(0, Math.floor((nowUs + burst * intervalUs - Math.max(tatUs, nowUs)) / intervalUs));
+export function remainingOf(
+  tatUs: number,
+  nowUs: number,
+  intervalUs: number,
+  burst: number,
+): number {
+  return Math.max(
+    0,
+    Math.floor((nowUs + burst * intervalUs - Math.max(tatUs, nowUs)) / intervalUs),
+  );
 }
 
 /** The interval of a rate, in whole microseconds; rounded up, so that the rate is never exceeded. */

@@ -32,7 +32,9 @@ export function kindOfStatus(status: number): UpstreamFailure['kind'] {
 }
 
 /** The parts of an OpenAI-shaped error object that a caller may see; untrusted input. */
-export function readErrorObject(error: unknown): Pick<UpstreamFailure, 'message' | 'code' | 'param'> {
+export function readErrorObject(
+  error: unknown,
+): Pick<UpstreamFailure, 'message' | 'code' | 'param'> {
   if (typeof error === 'string') return { message: error.slice(0, MESSAGE_CHARS_MAX) };
   if (typeof error !== 'object' || error === null) return {};
   const { message, code, param } = error as Record<string, unknown>;

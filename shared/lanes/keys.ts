@@ -28,7 +28,8 @@ export const receiptsLane = (shard: number): string => `${tag(shard)}:lane:recei
 export const shardOfLane = (lane: string): number => Number(lane.slice(2, lane.indexOf('}')));
 
 /** Hash with the arrival time (`tat`), UTC day and count of an organisation or a key. */
-export const limitsKey = (shard: number, ownerId: string): string => `${tag(shard)}:limits:${ownerId}`;
+export const limitsKey = (shard: number, ownerId: string): string =>
+  `${tag(shard)}:limits:${ownerId}`;
 
 /** Sorted set of open streams, scored by when each lease ends. */
 export const leasesKey = (shard: number, organisationId: string): string =>
@@ -45,10 +46,12 @@ export const waitersKey = (claimKey: string): string => `${claimKey}:waiters`;
 export const answerKey = (claimKey: string): string => `${claimKey}:answer`;
 
 /** A request body too large to travel in its lane entry. */
-export const bodyKey = (shard: number, requestId: string): string => `${tag(shard)}:body:${requestId}`;
+export const bodyKey = (shard: number, requestId: string): string =>
+  `${tag(shard)}:body:${requestId}`;
 
 /** Says that a stream has begun, and how many chunks were relayed: a second run must not start over. */
-export const begunKey = (shard: number, requestId: string): string => `${tag(shard)}:begun:${requestId}`;
+export const begunKey = (shard: number, requestId: string): string =>
+  `${tag(shard)}:begun:${requestId}`;
 
 /** The stream of replies (or cancellations) for one process. It may live on any node. */
 export const inboxKey = (processId: string): string => `inbox:${processId}`;

@@ -74,7 +74,13 @@ export class LaneConsumer {
   async #createGroup(): Promise<void> {
     try {
       // From 0: entries that were admitted before the first worker ever started count too.
-      await this.#options.client.xgroup('CREATE', this.#options.lane, CONSUMER_GROUP, '0', 'MKSTREAM');
+      await this.#options.client.xgroup(
+        'CREATE',
+        this.#options.lane,
+        CONSUMER_GROUP,
+        '0',
+        'MKSTREAM',
+      );
     } catch (error) {
       if (!String(error).includes('BUSYGROUP')) throw error;
     }
@@ -141,12 +147,14 @@ export class LaneConsumer {
   async #claimFrom(name: string): Promise<boolean> {
     const { client, lane, consumer, slots, batchMax } = this.#options;
     const room = Math.min(slots.free, batchMax);
-    const left = (await client.xpending(lane, CONSUMER_GROUP, '-', '+', Math.max(room, 1), name)) as [
-      string,
-      string,
-      number,
-      number,
-    ][];
+    const left = (await client.xpending(
+      lane,
+      CONSUMER_GROUP,
+      '-',
+      '+',
+      Math.max(room, 1),
+      name,
+    )) as [string, string, number, number][];
     if (left.length === 0) return false;
     if (room === 0) return true;
     const deliveries = new Map(left.map(([id, , , count]) => [id, count]));

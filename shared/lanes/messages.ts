@@ -61,7 +61,12 @@ export type ErrorReply = ReplyHead & { kind: 'error'; error: WireFault };
 /** The signed receipt, as its exact bytes. */
 export type ReceiptReply = { id: string; attempt: number; kind: 'receipt' };
 /** A receipt was required and could not be made. */
-export type ReceiptFailedReply = { id: string; attempt: number; kind: 'receipt_failed'; error: WireFault };
+export type ReceiptFailedReply = {
+  id: string;
+  attempt: number;
+  kind: 'receipt_failed';
+  error: WireFault;
+};
 /** The request that this one waited for has finished; its answer is stored under the claim. */
 export type SettledReply = { id: string; kind: 'settled' };
 

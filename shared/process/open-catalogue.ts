@@ -14,7 +14,8 @@ export function openCatalogue(config: Config, log: Logger): OpenCatalogue {
   const holder = createCatalogueHolder(config.cataloguePath ?? DEFAULT_CATALOGUE, {
     variable: config.upstreamCredential,
   });
-  for (const warning of holder.current().warnings) log.warn({ event: 'catalogue_warning', ...warning });
+  for (const warning of holder.current().warnings)
+    log.warn({ event: 'catalogue_warning', ...warning });
   return {
     current: holder.current,
     reload() {

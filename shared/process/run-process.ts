@@ -3,7 +3,11 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { createLogger } from '../adapters/logging/logger.ts';
-import { type HealthServer, type ReadinessCheck, serveHealth } from '../adapters/metrics/health-server.ts';
+import {
+  type HealthServer,
+  type ReadinessCheck,
+  serveHealth,
+} from '../adapters/metrics/health-server.ts';
 import { createRegistry } from '../adapters/metrics/registry.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import type { Role } from '../config/env.ts';
@@ -40,7 +44,10 @@ const CLOSE_MS = 3_000;
  * say `ready`, and on SIGTERM or SIGINT drain within SHUTDOWN_MS and exit 0. Exit codes: 78 for a configuration that
  * cannot be used, 1 for a fault.
  */
-export async function runProcess(role: Role, build: (context: ProcessContext) => Promise<ProcessParts>): Promise<void> {
+export async function runProcess(
+  role: Role,
+  build: (context: ProcessContext) => Promise<ProcessParts>,
+): Promise<void> {
   const config = readConfig();
   const log = createLogger({ role, level: config.logLevel });
   process.once('uncaughtException', (error) => die(log, 'uncaught_exception', error));
@@ -121,7 +128,12 @@ async function untilReachable(
   return false;
 }
 
-async function shutDown(parts: ProcessParts, health: HealthServer, shutdownMs: number, log: Logger): Promise<void> {
+async function shutDown(
+  parts: ProcessParts,
+  health: HealthServer,
+  shutdownMs: number,
+  log: Logger,
+): Promise<void> {
   health.setDraining();
   log.info({ event: 'stopping' });
   const drained = await within(parts.drain(), shutdownMs, log);

@@ -46,7 +46,8 @@ export function callForAnswer(provider: Provider, request: UpstreamRequest): Att
     onAnswer(raw, joules) {
       const text = raw.trim();
       const parsed = parseObject(text);
-      if (parsed === undefined) fail({ kind: 'malformed', detail: 'the answer is not a JSON object' });
+      if (parsed === undefined)
+        fail({ kind: 'malformed', detail: 'the answer is not a JSON object' });
       else if (isTruthy(parsed['error'])) fail(failureOfErrorObject(parsed['error']));
       else resolve({ text, parsed, joules });
     },
@@ -80,7 +81,8 @@ export function callForStream(
     },
     onPayload(text) {
       const chunk = parseObject(text);
-      if (chunk === undefined) return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
+      if (chunk === undefined)
+        return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
       if (isTruthy(chunk['error'])) return fail(failureOfErrorObject(chunk['error']));
       if (!open) {
         open = true;

@@ -101,7 +101,8 @@ function lanesOf(
 ): string[] {
   const served = offered.filter(({ code }) => regions.length === 0 || regions.includes(code));
   const unknown = regions.filter((code) => !offered.some((region) => region.code === code));
-  if (unknown.length > 0) throw new Error(`REGIONS names what the catalogue does not: ${unknown.join(', ')}`);
+  if (unknown.length > 0)
+    throw new Error(`REGIONS names what the catalogue does not: ${unknown.join(', ')}`);
   return served.flatMap(({ code }) =>
     Array.from({ length: shards }, (_, shard) => inferenceLane(shard, code)),
   );

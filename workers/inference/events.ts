@@ -23,7 +23,10 @@ export function inferenceEvents(log: Logger, registry: Registry): InferenceEvent
   return {
     runFinished(record) {
       metrics.runs.inc({ route: record.route, region: record.region, outcome: record.outcome });
-      metrics.duration.observe({ route: record.route }, (record.endedAt - record.startedAt) / 1_000);
+      metrics.duration.observe(
+        { route: record.route },
+        (record.endedAt - record.startedAt) / 1_000,
+      );
       if (log.isLevelEnabled('debug')) {
         const { requestId, model, region, outcome, usage, attempts } = record;
         log.debug({ event: 'run_finished', requestId, model, region, outcome, usage, attempts });
@@ -31,7 +34,13 @@ export function inferenceEvents(log: Logger, registry: Registry): InferenceEvent
     },
     runFailed(entry, { code }) {
       metrics.runs.inc({ route: entry.route, region: entry.region, outcome: 'failed' });
-      log.warn({ event: 'run_failed', requestId: entry.id, model: entry.model, region: entry.region, code });
+      log.warn({
+        event: 'run_failed',
+        requestId: entry.id,
+        model: entry.model,
+        region: entry.region,
+        code,
+      });
     },
     runCrashed(entry, error) {
       metrics.crashes.inc();
@@ -40,7 +49,13 @@ export function inferenceEvents(log: Logger, registry: Registry): InferenceEvent
     upstreamFailed(entry, { endpoint }, failure) {
       metrics.upstreamFailures.inc({ endpoint: endpoint.name, kind: failure.kind });
       const { kind, status } = failure;
-      log.warn({ event: 'upstream_failed', requestId: entry.id, endpoint: endpoint.name, kind, status });
+      log.warn({
+        event: 'upstream_failed',
+        requestId: entry.id,
+        endpoint: endpoint.name,
+        kind,
+        status,
+      });
     },
     entryUnreadable(lane, error) {
       metrics.crashes.inc();
@@ -52,7 +67,10 @@ export function inferenceEvents(log: Logger, registry: Registry): InferenceEvent
     },
     storeFailed(error) {
       metrics.storeErrors.inc();
-      log.warn({ event: 'redis_error', message: error instanceof Error ? error.message : String(error) });
+      log.warn({
+        event: 'redis_error',
+        message: error instanceof Error ? error.message : String(error),
+      });
     },
   };
 }

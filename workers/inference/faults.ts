@@ -7,11 +7,20 @@ const TOO_LONG = new Set(['context_length_exceeded', 'prompt_too_long', 'string_
 const PARAM = /^[a-z][a-z0-9_]*/;
 
 const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, [ErrorCode, string]> = {
-  rate_limited: ['upstream_rate_limited', 'The upstream provider is limiting requests. Try again shortly.'],
+  rate_limited: [
+    'upstream_rate_limited',
+    'The upstream provider is limiting requests. Try again shortly.',
+  ],
   unavailable: ['upstream_error', 'The upstream provider failed. Try again shortly.'],
-  misconfigured: ['upstream_error', 'The upstream provider refused the gateway. Try again shortly.'],
+  misconfigured: [
+    'upstream_error',
+    'The upstream provider refused the gateway. Try again shortly.',
+  ],
   timeout: ['upstream_timeout', 'The upstream provider did not answer in time.'],
-  connection: ['upstream_error', 'The connection to the upstream provider failed. Try again shortly.'],
+  connection: [
+    'upstream_error',
+    'The connection to the upstream provider failed. Try again shortly.',
+  ],
   malformed: ['upstream_error', 'The upstream provider sent an answer that cannot be read.'],
   aborted: ['upstream_error', 'The request was cancelled.'],
 };

@@ -101,7 +101,11 @@ export class Run {
     else await this.#breakStream(relay, target, failure);
   }
 
-  async #finishStream(relay: StreamRelay, target: Target, framesSoFar: () => string): Promise<void> {
+  async #finishStream(
+    relay: StreamRelay,
+    target: Target,
+    framesSoFar: () => string,
+  ): Promise<void> {
     const usage = relay.usage ?? this.#count(relay.text);
     const last = relay.finish(usage);
     this.#digest.update(last);
@@ -116,11 +120,7 @@ export class Run {
   }
 
   /** The stream had begun, so it cannot be repeated: an error frame, and a receipt for what was generated. */
-  async #breakStream(
-    relay: StreamRelay,
-    target: Target,
-    failure: UpstreamFailure,
-  ): Promise<void> {
+  async #breakStream(relay: StreamRelay, target: Target, failure: UpstreamFailure): Promise<void> {
     const gone = failure.kind === 'aborted';
     if (!gone) {
       relay.release();

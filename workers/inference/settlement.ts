@@ -47,7 +47,10 @@ export class Settlement {
 
   /** An answer that broke off. It is receipted, not kept: a retry with the same key runs again. */
   async incomplete(outcome: Extract<Outcome, 'partial' | 'truncated'>, done: Spent): Promise<void> {
-    await this.#freeClaim({ code: 'upstream_error', message: 'The first request with this key broke off.' });
+    await this.#freeClaim({
+      code: 'upstream_error',
+      message: 'The first request with this key broke off.',
+    });
     await this.#handOver(outcome, done);
   }
 
@@ -82,7 +85,10 @@ export class Settlement {
     await this.#deps.outbox.flushed();
   }
 
-  #recordOf(outcome: Outcome, { usage, calls, responseDigest, upstreamModel }: Spent): InferenceRecord {
+  #recordOf(
+    outcome: Outcome,
+    { usage, calls, responseDigest, upstreamModel }: Spent,
+  ): InferenceRecord {
     const entry = this.#entry;
     const record: InferenceRecord = {
       requestId: entry.id,

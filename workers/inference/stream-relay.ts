@@ -83,7 +83,8 @@ export class StreamRelay {
 
   /** Ends a whole stream: sends what is held and returns the payload that is to carry the receipt. */
   finish(usage: Usage): string {
-    if (!this.#options.includeUsage) return this.#held ?? this.#chunk({ choices: [this.#emptyChoice()] });
+    if (!this.#options.includeUsage)
+      return this.#held ?? this.#chunk({ choices: [this.#emptyChoice()] });
     this.#release();
     return this.#usageChunk ?? this.#chunk({ choices: [], usage: usageObject(usage) });
   }

@@ -19,7 +19,8 @@ export function readUsage(usage: unknown, energy?: Endpoint['energy']): Usage | 
     source: 'upstream',
   };
   const joules = energy?.usageField === undefined ? undefined : usage[energy.usageField];
-  if (typeof joules === 'number' && Number.isFinite(joules) && joules >= 0) read.measuredJoules = joules;
+  if (typeof joules === 'number' && Number.isFinite(joules) && joules >= 0)
+    read.measuredJoules = joules;
   return read;
 }
 

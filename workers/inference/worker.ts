@@ -79,7 +79,9 @@ export class InferenceWorker {
   /** Why this delivery must not run the request, as what to do instead; null when it may. */
   async #refusal(lane: LaneEntry, head: InferenceEntry): Promise<(() => Promise<void>) | null> {
     if (lane.attempt > 1) {
-      const pieces = head.stream ? await this.#deps.client.get(begunKey(head.shard, head.id)) : null;
+      const pieces = head.stream
+        ? await this.#deps.client.get(begunKey(head.shard, head.id))
+        : null;
       if (pieces !== null) return () => this.#truncate(lane, head, Number(pieces));
       if (lane.attempt > DELIVERIES_MAX) return () => this.#fail(lane, head, WORKER_LOST);
     }

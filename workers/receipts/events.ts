@@ -61,11 +61,20 @@ export function receiptsEvents(log: Logger, registry: Registry): ReceiptsEvents 
     },
     receiptImpossible(lane, requestId, error) {
       failures.inc({ what: 'impossible' });
-      log.error({ event: 'receipt_impossible', lane: lane.lane, entry: lane.id, requestId, err: error });
+      log.error({
+        event: 'receipt_impossible',
+        lane: lane.lane,
+        entry: lane.id,
+        requestId,
+        err: error,
+      });
     },
     storeFailed(error) {
       stores.inc();
-      log.warn({ event: 'redis_error', message: error instanceof Error ? error.message : String(error) });
+      log.warn({
+        event: 'redis_error',
+        message: error instanceof Error ? error.message : String(error),
+      });
     },
   };
 }

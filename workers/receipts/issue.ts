@@ -1,7 +1,11 @@
 import type { Catalogue } from '../../shared/domain/catalogue.ts';
 import { receiptIdOf } from '../../shared/domain/ids.ts';
 import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import { type Measurement, MethodologyFailure, type QuantityName } from '../../shared/domain/measurement.ts';
+import {
+  type Measurement,
+  MethodologyFailure,
+  type QuantityName,
+} from '../../shared/domain/measurement.ts';
 import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
 import type { Degradation } from '../../shared/domain/receipt/document.ts';
 import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
@@ -39,11 +43,18 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const estimate = record.outcome === 'refused' ? undefined : estimateOf(deps, record);
   if (estimate !== undefined) input.estimate = estimate;
   const { text, bytes, leafHash } = deps.signer.sign(buildReceipt(input));
-  const measurement = estimate !== undefined && 'measurement' in estimate ? estimate.measurement : undefined;
-  const degradation = estimate !== undefined && 'degradation' in estimate ? estimate.degradation : undefined;
+  const measurement =
+    estimate !== undefined && 'measurement' in estimate ? estimate.measurement : undefined;
+  const degradation =
+    estimate !== undefined && 'degradation' in estimate ? estimate.degradation : undefined;
   const row: ReceiptRow = {
     ...rowOf(record, signedAt, measurement),
-    kind: record.outcome === 'refused' ? 'refused' : degradation === undefined ? 'inference' : 'degraded',
+    kind:
+      record.outcome === 'refused'
+        ? 'refused'
+        : degradation === undefined
+          ? 'inference'
+          : 'degraded',
     tier: degradation === undefined ? record.tier : 'degraded',
     leafHash,
     bytes,
@@ -70,15 +81,21 @@ function estimateOf(
 export function estimateInput(catalogue: Catalogue, record: InferenceRecord): EstimateInput {
   const model = catalogue.models.find(({ id }) => id === record.model);
   const region = catalogue.regions.find(({ code }) => code === record.region);
-  if (model === undefined) throw new MethodologyFailure('model', 'model_unknown', 'the catalogue has no such model');
-  if (region === undefined) throw new MethodologyFailure('factors', 'region_unknown', 'the catalogue has no such region');
+  if (model === undefined)
+    throw new MethodologyFailure('model', 'model_unknown', 'the catalogue has no such model');
+  if (region === undefined)
+    throw new MethodologyFailure('factors', 'region_unknown', 'the catalogue has no such region');
   const { name, pue, wue } = region.operator;
   return {
     usage: record.usage,
     route: record.route,
     model: { id: model.id, footprint: model.footprint },
     zone: region.zone,
-    site: { operator: name, ...(pue === undefined ? {} : { pue }), ...(wue === undefined ? {} : { wue }) },
+    site: {
+      operator: name,
+      ...(pue === undefined ? {} : { pue }),
+      ...(wue === undefined ? {} : { wue }),
+    },
     attempts: record.attempts,
     latencyS: (record.endedAt - record.startedAt) / 1_000,
   };

@@ -27,7 +27,8 @@ const COMMIT_RETRY_MS = 250;
 
 const FAILED: WireFault = {
   code: 'receipt_generation_failed',
-  message: 'The receipt for this request could not be made. The inference itself may have succeeded.',
+  message:
+    'The receipt for this request could not be made. The inference itself may have succeeded.',
 };
 
 /**
@@ -143,21 +144,41 @@ export class ReceiptsWorker {
         const { requestId } = handed.record;
         const waiters = await this.#deps.settleClaim(handed.claim!, requestId, issued.text);
         for (const waiter of waiters) {
-          this.#deps.outbox.send(waiter.inbox, encodeMessage({ id: waiter.requestId, kind: 'settled' }));
+          this.#deps.outbox.send(
+            waiter.inbox,
+            encodeMessage({ id: waiter.requestId, kind: 'settled' }),
+          );
         }
       }),
     );
   }
 
-  #reply({ record, inbox, attempt }: ReceiptEntry, kind: string, payload: string, rest: object = {}): void {
-    this.#deps.outbox.send(inbox, encodeMessage({ id: record.requestId, attempt, kind, ...rest }, payload));
+  #reply(
+    { record, inbox, attempt }: ReceiptEntry,
+    kind: string,
+    payload: string,
+    rest: object = {},
+  ): void {
+    this.#deps.outbox.send(
+      inbox,
+      encodeMessage({ id: record.requestId, attempt, kind, ...rest }, payload),
+    );
   }
 
   /** Keeps what cannot be made into a receipt where a person can look at it, off the lane. */
   #setAside(lane: LaneEntry): void {
     const shard = shardOfLane(lane.lane);
-    this.#deps.outbox.command(shard, 'XADD', `${lane.lane}:set-aside`, 'MAXLEN', '~', 10_000, '*', 'e', lane.text);
+    this.#deps.outbox.command(
+      shard,
+      'XADD',
+      `${lane.lane}:set-aside`,
+      'MAXLEN',
+      '~',
+      10_000,
+      '*',
+      'e',
+      lane.text,
+    );
     this.#deps.outbox.done(shard, lane.lane, lane.id);
   }
 }
-

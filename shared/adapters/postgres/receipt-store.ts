@@ -1,5 +1,9 @@
 import type { Pool } from 'pg';
-import { type ReceiptRow, type ReceiptStore, UnstorableReceipt } from '../../ports/receipt-store.ts';
+import {
+  type ReceiptRow,
+  type ReceiptStore,
+  UnstorableReceipt,
+} from '../../ports/receipt-store.ts';
 
 /**
  * One statement, so one transaction: the bodies and the promises to integrate them. The primary key on `entry_id` is the
@@ -76,7 +80,8 @@ function isAboutData(error: unknown): boolean {
 }
 
 function columnsOf(rows: readonly ReceiptRow[]): unknown[] {
-  const column = <K extends keyof ReceiptRow>(key: K): ReceiptRow[K][] => rows.map((row) => row[key]);
+  const column = <K extends keyof ReceiptRow>(key: K): ReceiptRow[K][] =>
+    rows.map((row) => row[key]);
   let from = 1;
   const starts = rows.map(({ bytes }) => {
     const start = from;

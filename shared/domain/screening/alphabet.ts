@@ -13,7 +13,9 @@ export const MARK = 1;
 export const DROP = 2;
 /** Not one symbol: a ligature, an ideograph, a surrogate, or a unit nobody has met yet. */
 export const EXPAND = 3;
-const FIRST_LEET_MARK = 4;
+/** An ideograph that no term uses: a word by itself that leads nowhere. */
+export const IDEOGRAPH = 4;
+const FIRST_LEET_MARK = 5;
 const LEET_MARK_NAMES = Object.keys(LEET_MARKS);
 /** From here on a symbol is part of a word. Digits come first. */
 export const FIRST_DIGIT = FIRST_LEET_MARK + LEET_MARK_NAMES.length;
@@ -55,10 +57,12 @@ export function alphabetOf(foldedTerms: Iterable<string>): Alphabet {
   }
 
   function expand(codePoint: number): Uint8Array {
+    if (codePoint > 0xffff && !isLetterLike(codePoint)) {
+      return foldCodePoint(codePoint) === '' ? NOTHING : ONE_MARK;
+    }
     const known = expansions.get(codePoint);
     if (known !== undefined) return known;
     const fresh = shorten(Array.from(foldCodePoint(codePoint), symbolOfFolded));
-    if (codePoint > 0xffff && !isLetterLike(codePoint)) return fresh;
     if (codePoint <= 0xffff && fresh.length <= 1) {
       ofUnit[codePoint] = fresh[0] ?? DROP;
       return fresh;
@@ -103,8 +107,12 @@ function leetTable(symbolOf: ReadonlyMap<string, number>): Uint8Array {
   return table;
 }
 
-/** An expansion of nothing but unknown letters (a Hangul syllable, say) is one unknown letter. */
+/** What leads nowhere is one symbol: a Hangul syllable that no term uses, an ideograph that no term uses. */
 function shorten(symbols: readonly number[]): Uint8Array {
+  if (String(symbols) === String([SPACE, OTHER, SPACE])) return Uint8Array.of(IDEOGRAPH);
   const unknown = symbols.length > 1 && symbols.every((symbol) => symbol === OTHER);
   return Uint8Array.from(unknown ? [OTHER] : symbols);
 }
+
+const NOTHING = new Uint8Array(0);
+const ONE_MARK = Uint8Array.of(MARK);

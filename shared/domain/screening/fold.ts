@@ -72,6 +72,7 @@ function foldAscii(code: number): string {
 
 /** Beyond the first plane only letter-like symbols read as letters; everything else (emoji above all) separates. */
 function foldAstral(codePoint: number): string {
+  if (codePoint >= 0x1f200 && codePoint < 0x1fbf0) return '.';
   if (codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff) return latin(codePoint - 0x1f1e6);
   if (codePoint >= 0x1f150 && codePoint <= 0x1f169) return latin(codePoint - 0x1f150);
   if (codePoint >= 0x1f170 && codePoint <= 0x1f189) return latin(codePoint - 0x1f170);

@@ -1,4 +1,13 @@
-import { type Alphabet, DROP, EXPAND, FIRST_DIGIT, MARK, OTHER, SPACE } from './alphabet.ts';
+import {
+  type Alphabet,
+  DROP,
+  EXPAND,
+  FIRST_DIGIT,
+  IDEOGRAPH,
+  MARK,
+  OTHER,
+  SPACE,
+} from './alphabet.ts';
 import type { Automaton } from './automaton.ts';
 
 /** What a reader needs: the alphabet and two automata over the same terms. */
@@ -27,6 +36,8 @@ export interface Trace {
 const IDLE = -1;
 /** Single letters in a row that make a spaced word; two are common in prose ("a I", initials). */
 const SPACED_LETTERS_MIN = 3;
+/** No word in leetspeak begins with more digits; a longer number is read as letters too. */
+const NUMBER_DIGITS_MAX = 32;
 /** Letters of a spaced word that count as one word, so that gaps keep about the size they have in plain text. */
 const SPACED_LETTERS_PER_WORD = 4;
 
@@ -42,6 +53,12 @@ export class Reader {
   /** Number of the word being read. */
   word = 0;
   readonly #tables: ReadingTables;
+  // What every step looks at, one load away instead of three.
+  readonly #next: Uint16Array;
+  readonly #width: number;
+  readonly #outputsAt: Uint32Array;
+  readonly #atBoundary: Uint8Array;
+  readonly #leetOf: Uint8Array;
   readonly #found: Found;
   readonly #trace: Trace | undefined;
   readonly #start: number;
@@ -52,7 +69,11 @@ export class Reader {
   #letters = 0;
   /** Its first symbol, as leetspeak reads it. */
   #first = 0;
-  /** True from the first letter of a chunk to the white space after it. */
+  /** The digits that the current word begins with, as leetspeak reads them: a number until a letter follows. */
+  #number: number[] = [];
+  /** The literal state before them. */
+  #beforeNumber = 0;
+  /** True from the first letter (not digit) of a chunk to the white space after it. */
   #inChunk = false;
   /** The single letters before this one, up to `SPACED_LETTERS_MIN`. */
   #spaced: number[] = [];
@@ -62,6 +83,11 @@ export class Reader {
 
   constructor(tables: ReadingTables, found: Found, trace?: Trace) {
     this.#tables = tables;
+    this.#next = tables.words.next;
+    this.#width = tables.words.width;
+    this.#outputsAt = tables.words.outputsAt;
+    this.#atBoundary = tables.atBoundary;
+    this.#leetOf = tables.alphabet.leetOf;
     this.#found = found;
     this.#trace = trace;
     this.#start = tables.words.next[SPACE]!;
@@ -78,6 +104,7 @@ export class Reader {
     this.#letters = 0;
     this.#inChunk = false;
     this.#spacedCount = 0;
+    this.#number = [];
   }
 
   /**
@@ -89,16 +116,30 @@ export class Reader {
     const { next, width, outputsAt } = this.#tables.words;
     this.steps += to - from;
     let i = from;
-    for (; i < to; i += 1) {
-      const symbol = ofUnit[text.charCodeAt(i)]!;
-      if (symbol >= OTHER && this.#leet + this.#joined === IDLE + IDLE) {
-        if (this.#letters === 0) this.#beginWord(symbol, i);
-        this.#letters += 1;
-        const state = next[this.#literal * width + symbol]!;
+    while (i < to) {
+      // Plain words, with the state in a local variable: nearly all text passes through this loop alone.
+      if (this.#leet + this.#joined === IDLE + IDLE && this.#number.length === 0) {
+        let state = this.#literal;
+        let letters = this.#letters;
+        for (; i < to; i += 1) {
+          const symbol = ofUnit[text.charCodeAt(i)]!;
+          if (symbol >= OTHER) {
+            if (letters === 0) this.#beginWord(symbol, i);
+            letters += 1;
+            state = next[state * width + symbol]!;
+          } else if (symbol === SPACE && letters > 1) {
+            this.#trace?.wordEnd(this.word, i);
+            this.#spacedCount = 0;
+            this.#inChunk = false;
+            letters = 0;
+            state = next[state * width]!;
+          } else break;
+          if (outputsAt[state] !== outputsAt[state + 1]) this.#report(state);
+        }
         this.#literal = state;
-        if (outputsAt[state] !== outputsAt[state + 1]) this.#report(state);
-      } else if (symbol !== EXPAND) this.#step(symbol, i);
-      else i += this.#expand(text, i) - 1;
+        this.#letters = letters;
+      }
+      if (i < to) i += this.#unit(text, i, ofUnit[text.charCodeAt(i)]!);
     }
     return i;
   }
@@ -110,17 +151,21 @@ export class Reader {
 
   #beginWord(symbol: number, at: number): void {
     this.word += 1;
-    this.#first = this.#tables.alphabet.leetOf[symbol]!;
-    this.#inChunk = true;
+    this.#first = this.#leetOf[symbol]!;
+    if (symbol >= OTHER) this.#inChunk = true;
     this.#trace?.word(this.word, at);
   }
 
-  /** Returns how many units the code point takes. */
-  #expand(text: string, at: number): number {
+  /** Takes whatever stands at `at`, in every reading; returns how many units it is long. */
+  #unit(text: string, at: number, symbol: number): number {
+    if (symbol !== EXPAND) {
+      this.#step(symbol, at);
+      return 1;
+    }
     const codePoint = text.codePointAt(at)!;
     const symbols = this.#tables.alphabet.expand(codePoint);
     this.steps += symbols.length;
-    for (const symbol of symbols) this.#step(symbol, at);
+    for (const each of symbols) this.#step(each, at);
     return codePoint > 0xffff ? 2 : 1;
   }
 
@@ -129,6 +174,7 @@ export class Reader {
     if (symbol === DROP) return;
     if (symbol === SPACE) this.#space(at);
     else if (symbol === MARK) this.#mark(at);
+    else if (symbol === IDEOGRAPH) this.#ideograph(at);
     else this.#letter(symbol, at);
   }
 
@@ -139,6 +185,15 @@ export class Reader {
     if (this.#joined === this.#literal || this.#joined === this.#leet) this.#joined = IDLE;
     if (this.#leet === this.#literal) this.#leet = IDLE;
     this.#inChunk = false;
+  }
+
+  #ideograph(at: number): void {
+    this.#space(at);
+    this.word += 1;
+    this.#spacedCount = 0;
+    this.#literal = this.#start;
+    this.#leet = IDLE;
+    this.#joined = IDLE;
   }
 
   /** A mark ends the word, but the joined reading goes on as if it were not there. */
@@ -152,11 +207,12 @@ export class Reader {
 
   /** A letter, a digit, or a leet mark (which the literal reading takes for a mark). */
   #letter(symbol: number, at: number): void {
-    const alike = this.#tables.alphabet.leetOf[symbol]!;
-    if (alike !== symbol && this.#leet === IDLE) this.#leet = this.#literal;
+    const alike = this.#leetOf[symbol]!;
+    if (this.#leet === IDLE) this.#beginLeet(symbol, alike);
     if (symbol < FIRST_DIGIT) this.#endWord(at);
     else {
       if (this.#letters === 0) this.#beginWord(symbol, at);
+      else if (symbol >= OTHER) this.#inChunk = true;
       this.#letters += 1;
       this.#literal = this.#advance(this.#literal, symbol);
     }
@@ -164,9 +220,35 @@ export class Reader {
     if (this.#joined !== IDLE) this.#joined = this.#advance(this.#joined, alike);
   }
 
+  /** A number is left alone: leetspeak mixes digits with letters. */
+  #beginLeet(symbol: number, alike: number): void {
+    const digits = this.#number;
+    const isDigit = symbol >= FIRST_DIGIT && symbol < OTHER;
+    if (
+      isDigit &&
+      (this.#letters === 0 || digits.length > 0) &&
+      digits.length < NUMBER_DIGITS_MAX
+    ) {
+      if (digits.length === 0) this.#beforeNumber = this.#literal;
+      digits.push(alike);
+    } else if (digits.length > 0) {
+      this.#leet = this.#beforeNumber;
+      for (const digit of digits) this.#leet = this.#advance(this.#leet, digit);
+      this.#number = [];
+    } else if (alike !== symbol) this.#leet = this.#literal;
+  }
+
+  /** A single digit may stand for a word of one letter (`how do 1`); a longer number stays a number. */
+  #endNumber(): void {
+    const [digit, ...more] = this.#number;
+    if (more.length === 0) this.#leet = this.#advance(this.#beforeNumber, digit!);
+    this.#number = [];
+  }
+
   /** Ends the literal reading's word, if it is in one. */
   #endWord(at: number): void {
     if (this.#letters === 0) return;
+    if (this.#number.length > 0) this.#endNumber();
     this.#trace?.wordEnd(this.word, at);
     this.#literal = this.#boundary(this.#literal);
     if (this.#letters === 1) this.#spacedLetter(at);
@@ -175,14 +257,13 @@ export class Reader {
   }
 
   #boundary(state: number): number {
-    return this.#tables.atBoundary[state] === 1 ? state : this.#advance(state, SPACE);
+    return this.#atBoundary[state] === 1 ? state : this.#advance(state, SPACE);
   }
 
   #advance(state: number, symbol: number): number {
-    const { next, width, outputsAt } = this.#tables.words;
     this.steps += 1;
-    const after = next[state * width + symbol]!;
-    if (outputsAt[after] !== outputsAt[after + 1]) this.#report(after);
+    const after = this.#next[state * this.#width + symbol]!;
+    if (this.#outputsAt[after] !== this.#outputsAt[after + 1]) this.#report(after);
     return after;
   }
 

@@ -1,5 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { kindOfStatus, readErrorObject, type UpstreamFailure } from '../../../domain/upstream-error.ts';
+import {
+  kindOfStatus,
+  readErrorObject,
+  type UpstreamFailure,
+} from '../../../domain/upstream-error.ts';
 
 /** An HTTP error answer as a failure. */
 export function failureOfStatus(

@@ -1,7 +1,12 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { Endpoint } from '../../../domain/catalogue.ts';
 import type { Route } from '../../../domain/inference.ts';
-import type { Provider, UpstreamCall, UpstreamRequest, UpstreamSink } from '../../../ports/provider.ts';
+import type {
+  Provider,
+  UpstreamCall,
+  UpstreamRequest,
+  UpstreamSink,
+} from '../../../ports/provider.ts';
 import { UpstreamResponse } from './response.ts';
 
 const PATHS: Record<Route, string> = {
@@ -42,7 +47,10 @@ export class OpenAiCompatibleProvider implements Provider {
   call(request: UpstreamRequest, sink: UpstreamSink): UpstreamCall {
     const target = this.#target(request.endpoint);
     const response = new UpstreamResponse(sink, request.stream, request.endpoint.energy?.header);
-    const headers: Record<string, string> = { ...target.headers, 'x-request-id': request.requestId };
+    const headers: Record<string, string> = {
+      ...target.headers,
+      'x-request-id': request.requestId,
+    };
     if (request.traceparent !== undefined) headers['traceparent'] = request.traceparent;
     this.#agent.dispatch(
       {
@@ -72,7 +80,8 @@ export class OpenAiCompatibleProvider implements Provider {
       basePath: url.pathname.replace(/\/+$/, ''),
       headers: { 'content-type': 'application/json', accept: '*/*', 'accept-encoding': 'identity' },
     };
-    const secret = endpoint.apiKeyEnv === undefined ? undefined : this.#credential(endpoint.apiKeyEnv);
+    const secret =
+      endpoint.apiKeyEnv === undefined ? undefined : this.#credential(endpoint.apiKeyEnv);
     if (secret !== undefined) target.headers['authorization'] = `Bearer ${secret}`;
     this.#targets.set(endpoint.baseUrl, target);
     return target;

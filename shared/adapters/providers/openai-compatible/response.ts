@@ -92,10 +92,16 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     const name = encoding.trim().toLowerCase();
     if (name === '' || name === 'identity') return undefined;
     const inflate =
-      name === 'br' ? createBrotliDecompress() : name === 'deflate' ? createInflate() : createGunzip();
+      name === 'br'
+        ? createBrotliDecompress()
+        : name === 'deflate'
+          ? createInflate()
+          : createGunzip();
     inflate.on('data', (chunk: Buffer) => this.#read(chunk));
     inflate.on('end', () => this.#finish());
-    inflate.on('error', (error) => this.#fail('malformed', `undecodable ${name} answer: ${error.message}`));
+    inflate.on('error', (error) =>
+      this.#fail('malformed', `undecodable ${name} answer: ${error.message}`),
+    );
     return inflate;
   }
 
@@ -107,7 +113,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
       onEvent: (event) => this.#event(event.data),
       onError: (error) => {
         // Lines that are no field are ignored, as every event stream reader does; a boundless one ends the call.
-        if (error.type === 'max-buffer-size-exceeded') this.#fail('malformed', 'a stream frame is too large');
+        if (error.type === 'max-buffer-size-exceeded')
+          this.#fail('malformed', 'a stream frame is too large');
       },
     });
   }
@@ -133,7 +140,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   #finish(): void {
     if (this.#mode === 'stream') return this.#endStream();
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
-    const text = (this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)).toString();
+    const text = (
+      this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
+    ).toString();
     const mode = this.#mode;
     this.#mode = 'over';
     if (mode === 'error') this.#sink.onFailure(failureOfStatus(this.#status, this.#headers, text));

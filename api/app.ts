@@ -1,0 +1,99 @@
+import type {} from '@fastify/swagger';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { authenticate, type AuthenticateOptions } from './plugins/authenticate.ts';
+import { replyWithError } from './plugins/reply-with-error.ts';
+import type { ApiEvents } from './events.ts';
+import { parseJsonBody } from './openai/parse-json.ts';
+import { accountRoutes, type AccountRoutesOptions } from './routes/account.ts';
+import { auditLogRoutes, type AuditLogRoutesOptions } from './routes/audit-log.ts';
+import { inferenceRoutes, type InferenceRouteOptions } from './routes/inference.ts';
+import { keyRoutes, type KeyRoutesOptions } from './routes/keys.ts';
+import { ledgerRoutes, type LedgerRoutesOptions } from './routes/ledger.ts';
+import { modelRoutes, type ModelRoutesOptions } from './routes/models.ts';
+import { publicDocuments, type PublicDocumentsOptions } from './routes/public-documents.ts';
+import { receiptRoutes, type ReceiptRoutesOptions } from './routes/receipts.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler gets `{ rawBody }`: the bytes as they came. Others get the parsed value. */
+    rawBody?: boolean;
+  }
+}
+
+export interface AppOptions {
+  bodyBytesMax: number;
+  trustedProxies: readonly string[];
+  newRequestId: () => string;
+  events: ApiEvents;
+  authenticate: AuthenticateOptions;
+  inference: InferenceRouteOptions;
+  models: ModelRoutesOptions;
+  receipts: ReceiptRoutesOptions;
+  ledger: LedgerRoutesOptions;
+  keys: KeyRoutesOptions;
+  account: AccountRoutesOptions;
+  auditLog: AuditLogRoutesOptions;
+  publicDocuments: PublicDocumentsOptions;
+}
+
+/** Ids of models may be long, and so may cursors; nothing else in a path is. */
+const PARAM_CHARS_MAX = 512;
+/** A client that sends its request slower than this holds a socket for nothing. */
+const REQUEST_TIMEOUT_MS = 120_000;
+/** Above the 60 s after which load balancers drop idle connections, so that it is never we who close first. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** Builds the HTTP edge. It never listens: that is for whoever composes the process. */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    bodyLimit: options.bodyBytesMax,
+    genReqId: options.newRequestId,
+    requestIdHeader: false,
+    trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
+  });
+  app.addHook('onRequest', (request, reply, next) => {
+    void reply.header('x-request-id', request.id);
+    next();
+  });
+  replyWithError(app, {
+    onInternalError: (error, request) => options.events.failedInside(error, request),
+    onRefusal: (fault, request) => options.events.refused(fault, request),
+  });
+  await app.register(authenticate, options.authenticate);
+  parseJson(app);
+  await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
+  publicDocuments(app, options.publicDocuments);
+  return app;
+}
+
+async function addRoutes(v1: FastifyInstance, options: AppOptions): Promise<void> {
+  inferenceRoutes(v1, options.inference);
+  modelRoutes(v1, options.models);
+  await v1.register(receiptRoutes, options.receipts);
+  await v1.register(ledgerRoutes, options.ledger);
+  await v1.register(keyRoutes, options.keys);
+  await v1.register(accountRoutes, options.account);
+  await v1.register(auditLogRoutes, options.auditLog);
+}
+
+/** JSON bodies come as bytes: the fingerprint and the digest are over exactly what was sent. */
+function parseJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    (request: FastifyRequest, body, done) => {
+      const rawBody = body as Buffer;
+      if (request.routeOptions.config.rawBody === true) return done(null, { rawBody });
+      try {
+        done(null, rawBody.length === 0 ? undefined : parseJsonBody(rawBody).value);
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  );
+}

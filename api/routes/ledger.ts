@@ -1,0 +1,89 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { notFound } from '../../shared/domain/errors.ts';
+import { parseTilePath } from '../../shared/domain/ledger/tiles.ts';
+import { LEDGER_KINDS, type LedgerEntry, type LedgerReader } from '../../shared/ports/ledger.ts';
+import { Listing } from './lists.ts';
+import { timeOf, TimeText } from './times.ts';
+
+const Query = Type.Object({
+  ...Listing.properties,
+  from: Type.Optional(TimeText),
+  to: Type.Optional(TimeText),
+  kind: Type.Optional(Type.Union(LEDGER_KINDS.map((kind) => Type.Literal(kind)))),
+});
+
+const CONFIG = { scope: 'service:read' } as const;
+const TAGS = ['Ledger'];
+/** A full tile never changes. A partial one may be replaced by a fuller one, under another name. */
+const TILE_CACHE = 'private, max-age=31536000, immutable';
+
+export interface LedgerRoutesOptions {
+  ledger: LedgerReader;
+}
+
+/** The organisation's own log: its entries, its newest signed head, its tiles. */
+export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = async (
+  app,
+  { ledger },
+) => {
+  app.get(
+    '/ledger/entries',
+    { config: CONFIG, schema: { tags: TAGS, summary: 'List ledger entries', querystring: Query } },
+    async (request) => {
+      const { from, to, ...rest } = request.query;
+      const page = await ledger.listEntries({
+        orgId: request.credential.organisationId,
+        ...rest,
+        ...(from === undefined ? {} : { from: timeOf('from', from) }),
+        ...(to === undefined ? {} : { to: timeOf('to', to) }),
+      });
+      return {
+        object: 'list',
+        data: page.items.map(describe),
+        first_id: page.items[0]?.receiptId ?? null,
+        last_id: page.items.at(-1)?.receiptId ?? null,
+        has_more: page.hasMore,
+      };
+    },
+  );
+  app.get(
+    '/ledger/checkpoint',
+    { config: CONFIG, schema: { tags: TAGS, summary: 'The newest signed checkpoint (C2SP)' } },
+    async (request, reply) => {
+      const checkpoint = await ledger.checkpoint(request.credential.organisationId);
+      if (checkpoint === null) throw notFound('checkpoint');
+      return reply
+        .type('text/plain; charset=utf-8')
+        .header('cache-control', 'no-cache')
+        .send(checkpoint);
+    },
+  );
+  app.get(
+    '/ledger/tile/*',
+    { config: CONFIG, schema: { tags: TAGS, summary: 'A tile of the log (C2SP tlog-tiles)' } },
+    async (request, reply) => {
+      const tile = parseTilePath(`tile/${(request.params as { '*': string })['*']}`);
+      const bytes =
+        tile === null ? null : await ledger.tile(request.credential.organisationId, tile);
+      if (bytes === null) throw notFound('tile');
+      return reply
+        .type('application/octet-stream')
+        .header('cache-control', TILE_CACHE)
+        .send(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    },
+  );
+};
+
+/** The id that cursors use is the receipt's: pages of the SDK take `after=<last id>`. */
+function describe(entry: LedgerEntry) {
+  return {
+    id: entry.receiptId,
+    index: entry.index,
+    receipt_id: entry.receiptId,
+    kind: entry.kind,
+    leaf_hash: Buffer.from(entry.leafHash).toString('hex'),
+    integrated_at: new Date(entry.integratedAt).toISOString(),
+    supersedes: entry.supersedes,
+  };
+}
