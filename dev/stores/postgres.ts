@@ -16,6 +16,8 @@ export interface EmbeddedPostgresOptions {
   /** A free one when absent. */
   port?: number;
   onLog?: (line: string) => void;
+  /** Told the server's process id before it is ready. */
+  onSpawn?: (pid: number) => void;
   /** False trades safety at a power failure for speed; for data that is thrown away. Default true. */
   durable?: boolean;
   /** Default 200: all processes of one machine with their pools. */
@@ -68,7 +70,8 @@ export async function startEmbeddedPostgres(
     await server.stop();
     await releaseDirectory(home);
   };
-  return { pid: server.pid, url: `${address}/${USER}`, kill: server.kill, stop };
+  const { pid, exited, kill } = server;
+  return { pid, url: `${address}/${USER}`, exited, kill, stop };
 }
 
 interface Binaries {
@@ -128,7 +131,7 @@ async function launch(
   cluster: string,
   user: SystemUser | undefined,
   port: number,
-  { onLog, durable = true, maxConnections = 200 }: EmbeddedPostgresOptions,
+  { onLog, onSpawn, durable = true, maxConnections = 200 }: EmbeddedPostgresOptions,
 ): Promise<RunningServer> {
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -153,6 +156,7 @@ async function launch(
         stopSignal: 'SIGINT',
         stopMs: STOP_MS,
         ...(onLog === undefined ? {} : { onLog }),
+        ...(onSpawn === undefined ? {} : { onSpawn }),
       });
     } catch (error) {
       const wait = error instanceof ServerStartError && STILL_LETTING_GO.test(error.log);

@@ -15,6 +15,8 @@ export interface RedisServerOptions {
   /** Further lines of its configuration, as `['cluster-enabled yes']`. */
   settings?: readonly string[];
   onLog?: (line: string) => void;
+  /** Told the server's process id before it is ready. */
+  onSpawn?: (pid: number) => void;
 }
 
 export interface RedisServer extends RunningServer {
@@ -46,7 +48,8 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
     await server.stop();
     await cleanUp();
   };
-  return { pid: server.pid, url: `redis://127.0.0.1:${port}`, kill: server.kill, stop };
+  const { pid, exited, kill } = server;
+  return { pid, url: `redis://127.0.0.1:${port}`, exited, kill, stop };
 }
 
 function launch(
@@ -54,7 +57,7 @@ function launch(
   dir: string,
   port: number,
   durable: boolean,
-  { settings = [], onLog }: RedisServerOptions,
+  { settings = [], onLog, onSpawn }: RedisServerOptions,
 ): Promise<RunningServer> {
   const lines = [
     `port ${port}`,
@@ -82,6 +85,7 @@ function launch(
     stopSignal: 'SIGTERM',
     stopMs: STOP_MS,
     ...(onLog === undefined ? {} : { onLog }),
+    ...(onSpawn === undefined ? {} : { onSpawn }),
   });
 }
 

@@ -6,6 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** A server that has said it is ready. */
 export interface RunningServer {
   readonly pid: number;
+  /** How it ended, once it has: `exit 0`, `exit SIGKILL`. */
+  readonly exited: Promise<string>;
   /** Asks it to finish and waits until it has; kills it when it takes longer than its bound. */
   readonly stop: () => Promise<void>;
   /** SIGKILL, as a power failure would: nothing is flushed. */
@@ -27,6 +29,8 @@ export interface ServerCommand {
   /** How long a stop may take before it becomes a kill. */
   stopMs: number;
   onLog?: (line: string) => void;
+  /** Told its process id before it is ready: whoever must not leave it behind knows it at once. */
+  onSpawn?: (pid: number) => void;
 }
 
 /** The server ended, or stayed silent, before it was ready. */
@@ -60,6 +64,7 @@ export async function startServer(options: ServerCommand): Promise<RunningServer
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(`exit ${signal ?? code}`));
   });
+  if (child.pid !== undefined) options.onSpawn?.(child.pid);
   const tail: string[] = [];
   const ready = new Promise<true>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -102,7 +107,7 @@ function running(
     await exited;
     clearTimeout(deadline);
   };
-  return { pid: child.pid!, stop, kill };
+  return { pid: child.pid!, exited, stop, kill };
 }
 
 /** Another process may take a free port between the look and the bind; ten losses in a row are no accident. */

@@ -89,6 +89,12 @@ function allAddresses(): string {
 export const SETTINGS = {
   port: setting('PORT', integer(0, 65_535), '8080', 'Port of the API; 0 takes a free one.'),
   host: setting('HOST', plainText(255), allAddresses, 'Address the API listens on.'),
+  reusePort: setting(
+    'REUSE_PORT',
+    flag,
+    '0',
+    'Let several api processes listen on the same port (Linux).',
+  ),
   metricsPort: setting(
     'METRICS_PORT',
     integer(0, 65_535),

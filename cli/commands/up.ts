@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+
+/** `docket up`: everything on one machine, with nothing configured. */
+export function register(program: Command): void {
+  program
+    .command('up')
+    .description(
+      'run everything on this machine: PostgreSQL, Redis, a sandbox upstream, all processes',
+    )
+    .addHelpText(
+      'after',
+      `
+Settings come from the environment; these matter here:
+  PORT              port of the API (8080)
+  DOCKET_DATA_DIR   where data and keys live (.docket); they survive a restart
+  DATABASE_URL      use this PostgreSQL in place of an embedded one
+  REDIS_URL         use this Redis in place of one of our own
+  CATALOGUE         models, regions and endpoints
+  REPLICAS          several of a role, as in api=2,inference=2`,
+    )
+    .action(async () => {
+      // Loaded when it runs: the other commands need no database servers.
+      const { up } = await import('../../dev/launcher/up.ts');
+      await up();
+    });
+}

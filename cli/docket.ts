@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { Command } from 'commander';
+
+/** Each file of this folder is one command, named like it, and exports `register(program)`. */
+const COMMANDS = new URL('./commands/', import.meta.url);
+
+interface CommandFile {
+  register: (program: Command) => void;
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/** Only the command that was asked for is loaded; for help, and for a word that is none, all are. */
+async function load(program: Command, word: string | undefined): Promise<void> {
+  const wanted = word !== undefined && /^[a-z][a-z-]*$/.test(word) ? [`${word}.ts`] : [];
+  const known = wanted.filter((name) => existsSync(new URL(name, COMMANDS)));
+  const files =
+    known.length > 0 ? known : readdirSync(COMMANDS).filter((name) => name.endsWith('.ts'));
+  for (const name of files.toSorted()) {
+    const file = (await import(new URL(name, COMMANDS).href)) as CommandFile;
+    file.register(program);
+  }
+}
+
+/** One line for a person. A refused connection to several addresses has its reason inside. */
+function reason(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return reason(error.errors[0]);
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.replaceAll(/\s*\n\s*/g, ' · ');
+}
+
+const program = new Command('docket')
+  .description(
+    'OpenAI-compatible inference gateway that returns a signed, verifiable receipt with every answer',
+  )
+  .version(version(), '-V, --version')
+  .showHelpAfterError('(add --help for what is possible)')
+  .configureHelp({ sortSubcommands: true })
+  .enablePositionalOptions();
+
+await load(program, process.argv[2]);
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`docket: ${reason(error)}\n`);
+  process.exitCode = 1;
+}

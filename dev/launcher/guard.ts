@@ -1,0 +1,42 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/**
+ * Reads lists of process ids, one per line; when its input ends, which the system sees to even if the
+ * launcher is killed, it asks those of the last line to finish. Both stores take SIGINT for that.
+ */
+const SCRIPT = `
+trap '' INT TERM HUP
+pids=
+while read -r line; do pids=$line; done
+[ -z "$pids" ] || kill -INT $pids
+`;
+
+/** Stops the database servers when the launcher dies without having done it. They know no channel to it. */
+export class Guard {
+  readonly #shell: ChildProcess;
+  readonly #pids = new Map<string, number>();
+
+  constructor() {
+    this.#shell = spawn('/bin/sh', ['-c', SCRIPT], {
+      // A session of its own: Ctrl-C in the terminal is not for it.
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    // Without a shell there is no guard; the next start finds and stops what was left over.
+    this.#shell.on('error', () => {});
+    this.#shell.stdin?.on('error', () => {});
+    this.#shell.unref();
+  }
+
+  /** Watches the process that has this name now; with no id, nobody of that name. */
+  watch(name: string, pid: number | undefined): void {
+    if (pid === undefined) this.#pids.delete(name);
+    else this.#pids.set(name, pid);
+    this.#shell.stdin?.write(`${[...this.#pids.values()].join(' ')}\n`);
+  }
+
+  /** Everything has been stopped in order. */
+  dismiss(): void {
+    this.#shell.stdin?.end('\n');
+  }
+}

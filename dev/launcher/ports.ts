@@ -1,0 +1,24 @@
+import { createServer } from 'node:net';
+
+/**
+ * The port the API will have: the one asked for if it is free, a free one for 0. It must be known
+ * before anything starts, because receipts carry the public address.
+ * @throws Error that says who to ask when it is taken.
+ */
+export function claimPort(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const taken = error.code === 'EADDRINUSE';
+      const message = taken
+        ? `Port ${port} on ${host} is in use; stop what uses it, or choose another with PORT=…`
+        : `Cannot listen on ${host}:${port} (${error.code})`;
+      reject(new Error(message, { cause: error }));
+    });
+    server.listen(port, host, () => {
+      const address = server.address();
+      const got = typeof address === 'object' && address !== null ? address.port : port;
+      server.close(() => resolve(got));
+    });
+  });
+}

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Backoff } from './backoff.ts';
+import type { Output } from './output.ts';
+import { type RoleCommand, RoleProcess } from './role-process.ts';
+
+export interface SupervisorOptions {
+  output: Output;
+  /** Told whenever a process has become ready again under another id. */
+  onChange: () => void;
+}
+
+/** A process that keeps dying before it was ever ready will not be cured by another try. */
+const FIRST_LIVES_MAX = 3;
+/** The slowest machine this is meant for starts a role in a few seconds. */
+const READY_MS = 60_000;
+
+/** Keeps one process alive: starts it, starts it again when it dies, stops it for good when told. */
+export class Supervisor {
+  readonly command: RoleCommand;
+  readonly #options: SupervisorOptions;
+  readonly #stopping = new AbortController();
+  readonly #backoff = new Backoff();
+  #current: RoleProcess | undefined;
+
+  constructor(command: RoleCommand, options: SupervisorOptions) {
+    this.command = command;
+    this.#options = options;
+  }
+
+  get current(): RoleProcess | undefined {
+    return this.#current;
+  }
+
+  /**
+   * Starts it and resolves once it is ready; from then on it is kept alive.
+   * @throws Error when it cannot be brought to life; what it said was shown.
+   */
+  async start(): Promise<void> {
+    for (let life = 1; ; life += 1) {
+      const process = new RoleProcess(this.command);
+      this.#current = process;
+      try {
+        await process.ready(this.#deadline());
+        void this.#keepAlive(process);
+        return;
+      } catch (error) {
+        process.kill();
+        await process.exited;
+        if (this.#stopping.signal.aborted) return;
+        const reason = error instanceof Error ? error.message : String(error);
+        if (life >= FIRST_LIVES_MAX) throw error;
+        await this.#pause(reason, process);
+        if (this.#stopping.signal.aborted) return;
+      }
+    }
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    this.#stopping.abort();
+    await this.#current?.stop(withinMs);
+  }
+
+  kill(): void {
+    this.#stopping.abort();
+    this.#current?.kill();
+  }
+
+  async #keepAlive(first: RoleProcess): Promise<void> {
+    let process = first;
+    for (;;) {
+      const how = await process.exited;
+      if (this.#stopping.signal.aborted) return;
+      await this.#pause(`${this.command.name} ended (${how})`, process);
+      if (this.#stopping.signal.aborted) return;
+      process = new RoleProcess(this.command);
+      this.#current = process;
+      // Not ready in time, or dead already: the one is left to try on, the other comes round again.
+      process.ready(this.#deadline()).then(
+        () => {
+          this.#options.output.say(`${this.command.name} is back`, 'green');
+          this.#options.onChange();
+        },
+        () => {},
+      );
+    }
+  }
+
+  async #pause(reason: string, process: RoleProcess): Promise<void> {
+    const waitMs = this.#backoff.next(performance.now() - process.startedAt);
+    this.#options.output.say(`${reason}; starting it again in ${waitMs} ms`, 'red');
+    await delay(waitMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+  }
+
+  #deadline(): AbortSignal {
+    return AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(READY_MS)]);
+  }
+}
