@@ -1,6 +1,6 @@
 import { createPrivateKey, hash, type KeyObject, sign as signEd25519 } from 'node:crypto';
 import { encodeBase58 } from '../../domain/receipt/base58.ts';
-import { canonicalJson, type JsonValue, orderedJson } from '../../domain/receipt/canonical.ts';
+import { orderedJson, sortedJson } from '../../domain/receipt/canonical.ts';
 import { RECEIPT_BYTES_MAX } from '../../domain/receipt/document.ts';
 import { ReceiptRefusal } from '../../domain/receipt/refusal.ts';
 import type {
@@ -35,7 +35,7 @@ export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialS
       return signed;
     },
     signCredential(document) {
-      const text = canonicalJson(document as unknown as JsonValue);
+      const text = sortedJson(document);
       return secure(JSON.parse(text) as Ordered, text, proofs);
     },
   };

@@ -1,5 +1,5 @@
 import { PLANS } from '../plan.ts';
-import { canonicalJson } from './canonical.ts';
+import { sortedJson } from './canonical.ts';
 import {
   INPUT_TYPES,
   QUANTITY_UNITS,
@@ -45,7 +45,7 @@ export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
   RECEIPT(value, '');
   const document = value as unknown as ReceiptDocument;
   agree(document);
-  const canonical = canonicalJson(value);
+  const canonical = sortedJson(document);
   if (utf8Length(canonical) > RECEIPT_BYTES_MAX) throw tooLarge();
   return { document, canonical };
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { decodeBase58 } from './base58.ts';
-import { canonicalJson, type JsonValue } from './canonical.ts';
+import { sortedJson } from './canonical.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from './context.ts';
 import type { ProofDocument, ReceiptDocument } from './document.ts';
 import { parseReceipt } from './parse.ts';
@@ -195,13 +195,13 @@ export function signedData(
   const { proof: _proof, ...unsecured } = document;
   const { proofValue: _proofValue, ...configuration } = proof;
   const data = new Uint8Array(64);
-  data.set(sha256(configuration as JsonValue), 0);
-  data.set(sha256(unsecured as JsonValue), 32);
+  data.set(sha256(configuration), 0);
+  data.set(sha256(unsecured), 32);
   return data;
 }
 
-function sha256(value: JsonValue): Uint8Array {
-  return hash('sha256', canonicalJson(value), 'buffer');
+function sha256(value: object): Uint8Array {
+  return hash('sha256', sortedJson(value), 'buffer');
 }
 
 function checkTimes(document: ReceiptDocument, proof: ProofDocument, now: number): void {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { canonicalize as otherCanonicalize } from 'json-canonicalize';
 import { describe, expect, it } from 'vitest';
 import { buildReceipt, buildUnsignedDegraded } from '../../../shared/domain/receipt/build.ts';
-import { canonicalJson, orderedJson } from '../../../shared/domain/receipt/canonical.ts';
+import { orderedJson, sortedJson } from '../../../shared/domain/receipt/canonical.ts';
 import { requestDigest, startSaltedDigest } from '../../../shared/domain/receipt/digest.ts';
 import { parseReceipt } from '../../../shared/domain/receipt/parse.ts';
 import { receiptIssuer } from '../../../shared/domain/receipt/issuer.ts';
@@ -30,7 +30,7 @@ describe('a receipt is written in canonical form by construction', () => {
         const text = orderedJson(document);
         expect(text).toBe(canonicalize(document));
         expect(text).toBe(otherCanonicalize(document));
-        expect(text).toBe(canonicalJson(JSON.parse(text)));
+        expect(text).toBe(sortedJson(JSON.parse(text)));
       }),
     );
   });
