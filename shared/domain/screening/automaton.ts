@@ -12,7 +12,7 @@ export interface Automaton {
 const STATES_MAX = 65_535;
 
 /**
- * Compiles patterns (strings of symbols below `width`) into one automaton.
+ * Compiles patterns (strings of symbols below `width`; empty ones are never found) into one automaton.
  * Time and memory are proportional to the patterns' total length times `width`. Throws `RangeError` beyond 65,535 states.
  */
 export function buildAutomaton(patterns: readonly Uint8Array[], width: number): Automaton {
@@ -61,7 +61,7 @@ function buildTrie(
       }
       state = child;
     }
-    endings[state] = [...endings[state]!, index];
+    if (state !== 0) endings[state] = [...endings[state]!, index];
   });
   return { next: rows.slice(0, endings.length * width), endings };
 }

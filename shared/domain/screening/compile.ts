@@ -22,8 +22,13 @@ export function compileTables(pack: Pack): CompiledPack {
     terms.map((term) => alphabet.encode(` ${term.folded}${term.open ? '' : ' '}`)),
     alphabet.size,
   );
+  const sequences = buildSequences(pack, groupsOfTerm);
   const squeezed = buildAutomaton(
-    terms.map((term) => alphabet.encode(term.folded.replaceAll(' ', ''))),
+    terms.map((term, i) => {
+      // Without word boundaries a short break would be found inside other words, and would hide what it stands in.
+      const needed = sequences.uses[i]!.steps.length > 0;
+      return alphabet.encode(needed ? term.folded.replaceAll(' ', '') : '');
+    }),
     alphabet.size,
   );
   return {
@@ -36,8 +41,9 @@ export function compileTables(pack: Pack): CompiledPack {
       squeezed,
       atBoundary: boundaryStates(words.next, words.width),
       wordsOf: Uint8Array.from(terms, (term) => term.words),
+      lettersOf: Uint16Array.from(terms, (term) => term.folded.replaceAll(' ', '').length),
     },
-    sequences: buildSequences(pack, groupsOfTerm),
+    sequences,
   };
 }
 

@@ -47,7 +47,7 @@ export function explainText(compiled: CompiledPack, text: string): Explanation {
     return span.start < span.end ? span : { start: span.end, end: span.end };
   };
   const run = new Run(compiled, {
-    word: (number, from) => places.set(number, { start: from, end: text.length }),
+    word: (number, from) => places.set(number, { start: from, end: from + 1 }),
     wordEnd: (number, to) =>
       places.set(number, { start: places.get(number)?.start ?? to, end: to }),
     term(term, start, end, masked) {

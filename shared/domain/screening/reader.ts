@@ -9,18 +9,20 @@ import {
   SPACE,
 } from './alphabet.ts';
 import type { Automaton } from './automaton.ts';
+import { SpacedLetters } from './spaced-letters.ts';
 
 /** What a reader needs: the alphabet and two automata over the same terms. */
 export interface ReadingTables {
   alphabet: Alphabet;
   /** Terms with their word boundaries. */
   words: Automaton;
-  /** Terms with the spaces taken out, for letters that stand apart (`b o m b`). */
+  /** Terms with the spaces taken out, for letters that stand apart (`b o m b`); those alone that take a step. */
   squeezed: Automaton;
   /** Per state of `words`: 1 when the last thing read is a boundary. */
   atBoundary: Uint8Array;
-  /** Per term: its number of words. */
+  /** Per term: its number of words, and of letters. */
   wordsOf: Uint8Array;
+  lettersOf: Uint16Array;
 }
 
 /** Told of each term found; `start` and `end` are numbers of words, and `end` never decreases. */
@@ -34,16 +36,14 @@ export interface Trace {
 
 /** A lane that agrees with the literal reading and is not run. */
 const IDLE = -1;
-/** Single letters in a row that make a spaced word; two are common in prose ("a I", initials). */
-const SPACED_LETTERS_MIN = 3;
 /** No word in leetspeak begins with more digits; a longer number is read as letters too. */
 const NUMBER_DIGITS_MAX = 32;
-/** Letters of a spaced word that count as one word, so that gaps keep about the size they have in plain text. */
-const SPACED_LETTERS_PER_WORD = 4;
+/** A leet mark as a separator: any symbol between `IDEOGRAPH` and `FIRST_DIGIT` will do. */
+const LEET = IDEOGRAPH + 1;
 
 /**
  * Reads text once, left to right, in up to four readings at a time:
- * literal; leet (`b0mb`); joined (`b-o-m-b`, marks inside a chunk dropped); squeezed (`b o m b`).
+ * literal; leet (`b0mb`); joined (`b-o-m-b`, marks inside a chunk dropped); spaced (`b o m b`).
  * The other readings start where they begin to differ from the literal one and end where they agree with it again,
  * so plain text costs one table look-up per character.
  */
@@ -62,24 +62,26 @@ export class Reader {
   readonly #found: Found;
   readonly #trace: Trace | undefined;
   readonly #start: number;
+  readonly #spaced: SpacedLetters;
   #literal: number;
   #leet = IDLE;
   #joined = IDLE;
-  /** Letters of the current word of the literal reading. */
+  /** Letters of the current word of the literal reading, its first symbol, and what stood before it. */
   #letters = 0;
-  /** Its first symbol, as leetspeak reads it. */
   #first = 0;
+  #before = SPACE;
+  /** True when its chunk had letters before it. */
+  #glued = false;
+  /** What the next word will have before it. */
+  #separator = SPACE;
+  /** The last number reported. */
+  #lastEnd = 0;
   /** The digits that the current word begins with, as leetspeak reads them: a number until a letter follows. */
   #number: number[] = [];
   /** The literal state before them. */
   #beforeNumber = 0;
   /** True from the first letter (not digit) of a chunk to the white space after it. */
   #inChunk = false;
-  /** The single letters before this one, up to `SPACED_LETTERS_MIN`. */
-  #spaced: number[] = [];
-  #spacedCount = 0;
-  #squeezed = 0;
-  #lastEnd = 0;
 
   constructor(tables: ReadingTables, found: Found, trace?: Trace) {
     this.#tables = tables;
@@ -92,6 +94,7 @@ export class Reader {
     this.#trace = trace;
     this.#start = tables.words.next[SPACE]!;
     this.#literal = this.#start;
+    this.#spaced = new SpacedLetters(tables.squeezed, tables.lettersOf);
   }
 
   /** Begins anew, with word numbers that go on `apart` words later. */
@@ -102,9 +105,10 @@ export class Reader {
     this.#leet = IDLE;
     this.#joined = IDLE;
     this.#letters = 0;
-    this.#inChunk = false;
-    this.#spacedCount = 0;
+    this.#separator = SPACE;
     this.#number = [];
+    this.#inChunk = false;
+    this.#spaced.end();
   }
 
   /**
@@ -127,9 +131,10 @@ export class Reader {
             if (letters === 0) this.#beginWord(symbol, i);
             letters += 1;
             state = next[state * width + symbol]!;
-          } else if (symbol === SPACE && letters > 1) {
+          } else if (symbol === SPACE && letters > 2) {
+            // Words this long end here as `#endWord` would end them.
             this.#trace?.wordEnd(this.word, i);
-            this.#spacedCount = 0;
+            this.#spaced.end();
             this.#inChunk = false;
             letters = 0;
             state = next[state * width]!;
@@ -152,6 +157,9 @@ export class Reader {
   #beginWord(symbol: number, at: number): void {
     this.word += 1;
     this.#first = this.#leetOf[symbol]!;
+    this.#before = this.#separator;
+    this.#separator = SPACE;
+    this.#glued = this.#inChunk;
     if (symbol >= OTHER) this.#inChunk = true;
     this.#trace?.word(this.word, at);
   }
@@ -185,12 +193,13 @@ export class Reader {
     if (this.#joined === this.#literal || this.#joined === this.#leet) this.#joined = IDLE;
     if (this.#leet === this.#literal) this.#leet = IDLE;
     this.#inChunk = false;
+    this.#separator = SPACE;
   }
 
   #ideograph(at: number): void {
     this.#space(at);
+    this.#spaced.end();
     this.word += 1;
-    this.#spacedCount = 0;
     this.#literal = this.#start;
     this.#leet = IDLE;
     this.#joined = IDLE;
@@ -203,14 +212,19 @@ export class Reader {
     }
     this.#endWord(at);
     if (this.#leet !== IDLE) this.#leet = this.#boundary(this.#leet);
+    this.#separator = MARK;
   }
 
   /** A letter, a digit, or a leet mark (which the literal reading takes for a mark). */
   #letter(symbol: number, at: number): void {
     const alike = this.#leetOf[symbol]!;
     if (this.#leet === IDLE) this.#beginLeet(symbol, alike);
-    if (symbol < FIRST_DIGIT) this.#endWord(at);
-    else {
+    if (symbol < FIRST_DIGIT) {
+      this.#endWord(at);
+      // A chunk of nothing but leet marks is a word as well.
+      if (this.#separator === SPACE && !this.#inChunk) this.#beginWord(symbol, at);
+      this.#separator = LEET;
+    } else {
       if (this.#letters === 0) this.#beginWord(symbol, at);
       else if (symbol >= OTHER) this.#inChunk = true;
       this.#letters += 1;
@@ -247,13 +261,36 @@ export class Reader {
 
   /** Ends the literal reading's word, if it is in one. */
   #endWord(at: number): void {
-    if (this.#letters === 0) return;
+    const letters = this.#letters;
+    if (letters === 0) return;
     if (this.#number.length > 0) this.#endNumber();
     this.#trace?.wordEnd(this.word, at);
     this.#literal = this.#boundary(this.#literal);
-    if (this.#letters === 1) this.#spacedLetter(at);
-    else this.#spacedCount = 0;
     this.#letters = 0;
+    const whole = this.#isWhole(letters);
+    // A word whose number was reported keeps it.
+    if (!whole && this.#lastEnd < this.word) this.word -= 1;
+    if (letters === 1 && !this.#glued) this.#spacedLetter(at);
+    else this.#spaced.end();
+  }
+
+  /** False for a fragment: a letter after a mark (`b.o.m.b`), or a few after a leet mark (`m@t3r!@l`). */
+  #isWhole(letters: number): boolean {
+    return letters > (this.#before === LEET ? 2 : this.#before === MARK ? 1 : 0);
+  }
+
+  /** Spaced letters are words to the literal reading: most of their numbers are taken back. */
+  #spacedLetter(at: number): void {
+    const counts = this.#spaced.add(this.#first);
+    if (!counts && this.#lastEnd < this.word) this.word -= 1;
+    const found = this.#spaced.found;
+    this.steps += 1 + found.length;
+    if (found.length === 0) return;
+    if (this.#spaced.apart) this.word = Math.max(this.word, this.#lastEnd) + 1;
+    this.#lastEnd = Math.max(this.#lastEnd, this.word);
+    this.#trace?.word(this.#lastEnd, at - 1);
+    this.#trace?.wordEnd(this.#lastEnd, at);
+    for (const term of found) this.#found(term, this.#lastEnd, this.#lastEnd);
   }
 
   #boundary(state: number): number {
@@ -270,44 +307,12 @@ export class Reader {
   #report(state: number): void {
     const { outputs, outputsAt } = this.#tables.words;
     const to = outputsAt[state + 1]!;
-    // Spaced letters take back part of a word's number; what was reported before them keeps its place.
+    // Fragments take their numbers back; what was reported before them keeps its place.
     this.#lastEnd = Math.max(this.#lastEnd, this.word);
     for (let i = outputsAt[state]!; i < to; i += 1) {
       const term = outputs[i]!;
       this.steps += 1;
       this.#found(term, this.#lastEnd - this.#tables.wordsOf[term]! + 1, this.#lastEnd);
-    }
-  }
-
-  /** A word of one letter: after a few of them in a row they are read as the letters of spaced words. */
-  #spacedLetter(at: number): void {
-    if (this.#spacedCount === 0) {
-      this.#squeezed = 0;
-      this.#spaced = [];
-    }
-    this.#spacedCount += 1;
-    this.#spaced.push(this.#first);
-    if (this.#spacedCount < SPACED_LETTERS_MIN) return;
-    if (this.#spacedCount % SPACED_LETTERS_PER_WORD !== 0) this.word -= 1;
-    for (const symbol of this.#spaced) this.#squeeze(symbol, at);
-    this.#spaced = [];
-  }
-
-  /** Terms found among spaced letters each take a place of their own, so that they never overlap. */
-  #squeeze(symbol: number, at: number): void {
-    const { next, width, outputs, outputsAt } = this.#tables.squeezed;
-    this.steps += 1;
-    const state = next[this.#squeezed * width + symbol]!;
-    this.#squeezed = state;
-    const to = outputsAt[state + 1]!;
-    if (outputsAt[state] === to) return;
-    this.word += 1;
-    this.#lastEnd = Math.max(this.#lastEnd, this.word);
-    this.#trace?.word(this.word, at - 1);
-    this.#trace?.wordEnd(this.word, at);
-    for (let i = outputsAt[state]!; i < to; i += 1) {
-      this.steps += 1;
-      this.#found(outputs[i]!, this.#lastEnd, this.#lastEnd);
     }
   }
 }
