@@ -87,7 +87,11 @@ function derivation(measurement: Measurement, notebook: Notebook, index: FactorI
   );
   return {
     methodology: measurement.methodology,
-    inputs: notebook.views,
+    // In the order of the measurement, whatever the order in which they were looked up.
+    inputs: measurement.inputs.flatMap(
+      ({ kind, digest }) =>
+        notebook.views.find((view) => view.kind === kind && view.digest === digest) ?? [],
+    ),
     constants,
     steps: notebook.steps,
     bounds: notebook.bounds,

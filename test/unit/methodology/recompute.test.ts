@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RecordedInput } from '../../../shared/domain/methodology/derivation.ts';
+import { rebuildInput } from '../../../shared/domain/methodology/rebuild.ts';
+import { recompute, statedForm } from '../../../shared/domain/methodology/recompute.ts';
+import { MalformedData } from '../../../shared/domain/methodology/shape.ts';
+import { MethodologyFailure } from '../../../shared/domain/measurement.ts';
+import { METHODOLOGY, request, requests } from './fixtures.ts';
+
+describe('a measurement', () => {
+  it('is reproduced, character for character, from nothing but the inputs that it names', () => {
+    fc.assert(
+      fc.property(requests, (input) => {
+        const measurement = METHODOLOGY.estimate(input);
+        // Through JSON, as a receipt carries them.
+        const carried = JSON.parse(JSON.stringify(measurement.inputs)) as RecordedInput[];
+        const { differences } = recompute(
+          rebuildInput(carried),
+          METHODOLOGY,
+          statedForm(measurement),
+        );
+        expect(differences).toEqual([]);
+      }),
+    );
+  });
+
+  it('carries records that hold text, whole numbers and booleans alone, as a receipt demands', () => {
+    fc.assert(
+      fc.property(requests, (input) => {
+        for (const { record = {} } of METHODOLOGY.estimate(input).inputs) {
+          for (const value of Object.values(record)) {
+            expect(typeof value === 'string' || Number.isSafeInteger(value)).toBe(true);
+          }
+        }
+      }),
+    );
+  });
+
+  it('that was altered is told from the original, and where', () => {
+    const input = request();
+    const stated = statedForm(METHODOLOGY.estimate(input));
+    const results = stated.results.map((quantity) =>
+      quantity.name === 'gwp' ? { ...quantity, upper: '0.00001' } : quantity,
+    );
+    const { differences } = recompute(input, METHODOLOGY, { ...stated, results });
+    expect(differences).toEqual([
+      expect.objectContaining({ path: 'results.gwp.upper', stated: '0.00001' }),
+    ]);
+  });
+
+  it('whose usage was altered no longer fits its digests', () => {
+    const { inputs } = METHODOLOGY.estimate(request());
+    const altered = inputs.map((entry) =>
+      entry.kind === 'usage' ? { ...entry, record: { ...entry.record, output_tokens: 3 } } : entry,
+    );
+    const stated = statedForm(METHODOLOGY.estimate(request()));
+    const { differences } = recompute(rebuildInput(altered), METHODOLOGY, stated);
+    expect(differences.map(({ path }) => path)).toContain('inputs[0].usage.usage');
+  });
+});
+
+describe('inputs from a stranger', () => {
+  it('give an estimate, MalformedData or a MethodologyFailure, whatever they are', () => {
+    const { inputs } = METHODOLOGY.estimate(
+      request({ model: { id: 'x', footprint: { totalB: 8 } } }),
+    );
+    const fields = [...new Set(inputs.flatMap(({ record = {} }) => Object.keys(record)))];
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: inputs.length - 1 }),
+        fc.constantFrom(...fields),
+        fc.jsonValue(),
+        (at, field, value) => {
+          const altered = inputs.map((entry, index) =>
+            index === at ? { ...entry, record: { ...entry.record, [field]: value } } : entry,
+          ) as RecordedInput[];
+          try {
+            METHODOLOGY.estimate(rebuildInput(altered));
+          } catch (error) {
+            expect(error instanceof MalformedData || error instanceof MethodologyFailure).toBe(
+              true,
+            );
+          }
+        },
+      ),
+    );
+  });
+
+  it('that lack a record are refused with the record’s name', () => {
+    const { inputs } = METHODOLOGY.estimate(request());
+    const bare = inputs.map(({ kind, id, digest }) => ({ kind, id, digest }));
+    expect(() => rebuildInput(bare)).toThrow(MalformedData);
+    expect(() => rebuildInput([])).toThrow(MalformedData);
+  });
+});
