@@ -1,16 +1,24 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  publishCheckpoints,
+  type PublisherOptions,
+} from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import { integrateBatch } from '../../shared/adapters/postgres/ledger-integration.ts';
-import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
+import { parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
 import { parseProof, proofHolds } from '../../shared/domain/ledger/proof-text.ts';
+import { verifyConsistency } from '../../shared/domain/ledger/proofs.ts';
 import { createTestDatabase } from '../support/database.ts';
 import {
+  integrateAll,
   leafOf,
   makeCheckpointMemory,
   makeCheckpointSigner,
+  makeReceipt,
   makeReceipts,
   originOf,
   submitReceipts,
+  tamper,
 } from '../support/ledger.ts';
 import { referenceRoot } from '../unit/ledger/reference-tree.ts';
 
@@ -20,35 +28,319 @@ const ledger = database.poolAs('docket_ledger');
 const reader = createLedgerReader(database.poolAs('docket_api'));
 const signer = makeCheckpointSigner();
 
-async function integrateAll(limit = 500): Promise<void> {
-  for (;;) {
-    const { claimed } = await integrateBatch(ledger, limit);
-    if (claimed === 0) return;
-  }
+let orgId = '';
+let orgs = 0;
+beforeEach(() => {
+  orgs += 1;
+  orgId = `org_${orgs}`;
+});
+
+function publisher(more: Partial<PublisherOptions> = {}): PublisherOptions {
+  return { signer, memory: makeCheckpointMemory(), originOf, limit: 100, intervalMs: 0, ...more };
 }
 
+async function indexes(org: string): Promise<number[]> {
+  const { rows } = await database.pool.query<{ index: string }>(
+    'select index from ledger_entry where org_id = $1 order by index',
+    [org],
+  );
+  return rows.map((row) => Number(row.index));
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
 describe('integration', () => {
-  it('puts every promised receipt into its log once, at contiguous indexes, with a provable place', async () => {
-    const memory = makeCheckpointMemory();
-    const batches = ['org_a', 'org_b'].map((orgId) =>
-      makeReceipts(orgId, orgId === 'org_a' ? 700 : 3),
-    );
+  it('gives every promised receipt a provable place in its own log', async () => {
+    const batches = [makeReceipts(orgId, 700), makeReceipts(`${orgId}b`, 3)];
     for (const batch of batches) await submitReceipts(receipts, batch);
-    await integrateAll(97);
-    const options = { signer, memory, originOf, limit: 10, intervalMs: 0 };
-    expect((await publishCheckpoints(ledger, options)).signed).toEqual([
-      { orgId: 'org_a', size: 700 },
-      { orgId: 'org_b', size: 3 },
+    await integrateAll(ledger, 97);
+    const { signed } = await publishCheckpoints(ledger, publisher());
+    expect(signed).toEqual([
+      { orgId, size: 700 },
+      { orgId: `${orgId}b`, size: 3 },
     ]);
     for (const batch of batches) {
       batch.sort((a, b) => (a.id < b.id ? -1 : 1));
       const leaves = batch.map((receipt) => leafOf(receipt.body));
+      const root = referenceRoot(leaves);
       for (const [i, receipt] of batch.entries()) {
         const proof = parseProof((await reader.proof(receipt.orgId, receipt.id))!);
         expect(proof.index).toBe(i);
         expect(proofHolds(proof, leaves[i]!)).toBe(true);
-        expect(Buffer.from(proof.tree.root).equals(referenceRoot(leaves))).toBe(true);
+        expect(root.equals(proof.tree.root)).toBe(true);
       }
     }
+  });
+
+  it('gives contiguous indexes, each once, when several integrate at once', async () => {
+    const all = [...makeReceipts(orgId, 900), ...makeReceipts(`${orgId}b`, 300)];
+    const submitting = (async () => {
+      for (let at = 0; at < all.length; at += 100)
+        await submitReceipts(receipts, all.slice(at, at + 100));
+    })();
+    const integrators = upTo(3).map(async () => {
+      let integrated = 0;
+      while ((await indexes(orgId)).length + (await indexes(`${orgId}b`)).length < all.length) {
+        integrated += (await integrateBatch(ledger, 37)).integrated;
+      }
+      return integrated;
+    });
+    await submitting;
+    const counts = await Promise.all(integrators);
+    expect(counts.reduce((sum, each) => sum + each, 0)).toBe(all.length);
+    expect(await indexes(orgId)).toEqual(upTo(900));
+    expect(await indexes(`${orgId}b`)).toEqual(upTo(300));
+    await expect(publishCheckpoints(ledger, publisher())).resolves.toMatchObject({ halted: [] });
+  });
+
+  it('does nothing the second time a receipt is submitted', async () => {
+    const [receipt] = makeReceipts(orgId, 1);
+    await submitReceipts(receipts, [receipt!]);
+    await integrateAll(ledger);
+    await submitReceipts(receipts, [receipt!, { ...receipt!, body: Buffer.from('other') }]);
+    await integrateAll(ledger);
+    expect(await indexes(orgId)).toEqual([0]);
+    expect(Buffer.from((await reader.receipt(orgId, receipt!.id))!.body)).toEqual(receipt!.body);
+  });
+
+  it('never lets the time of an entry go back, whatever the clock does', async () => {
+    await submitReceipts(receipts, makeReceipts(orgId, 2));
+    await integrateAll(ledger);
+    const ahead = new Date(Date.now() + 3_600_000);
+    await tamper(database.pool, 'update ledger_head set integrated_at = $2 where org_id = $1', [
+      orgId,
+      ahead,
+    ]);
+    await submitReceipts(receipts, makeReceipts(orgId, 2));
+    await integrateAll(ledger);
+    const { items } = await reader.listEntries({ orgId, limit: 10, order: 'asc' });
+    const times = items.map((entry) => entry.integratedAt);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(times.at(-1)).toBe(ahead.getTime());
+  });
+});
+
+describe('poison', () => {
+  it('goes to quarantine with its reason, and the rest is integrated', async () => {
+    const good = makeReceipts(orgId, 5);
+    const altered = makeReceipt(orgId, { leafHash: leafOf(Buffer.from('something else')) });
+    const bodiless = makeReceipt(orgId);
+    const again = makeReceipt(orgId);
+    await submitReceipts(receipts, [again]);
+    await integrateAll(ledger);
+    await submitReceipts(receipts, [...good, altered, bodiless]);
+    await tamper(database.pool, 'delete from ledger_body where entry_id = $1', [bodiless.id]);
+    await tamper(
+      database.pool,
+      `insert into receipt_pending (entry_id, org_id, kind, leaf_hash) values ($1, $2, 'inference', $3)`,
+      [again.id, orgId, leafOf(again.body)],
+    );
+    const { quarantined, halted } = await integrateAll(ledger);
+    expect(new Map(quarantined.map((each) => [each.receiptId, each.reason]))).toEqual(
+      new Map([
+        [altered.id, 'body_altered'],
+        [bodiless.id, 'body_missing'],
+        [again.id, 'already_integrated'],
+      ]),
+    );
+    expect(halted).toEqual([]);
+    expect(await indexes(orgId)).toEqual(upTo(6));
+    const { rows } = await database.pool.query(
+      'select entry_id from ledger_quarantine where org_id = $1',
+      [orgId],
+    );
+    expect(rows).toHaveLength(3);
+  });
+
+  it('that only the tables can see is found among the others', async () => {
+    const batch = [...makeReceipts(orgId, 9), ...makeReceipts(`${orgId}b`, 9)];
+    const poison = batch[4]!;
+    await submitReceipts(receipts, batch);
+    await database.pool.query(
+      `alter table ledger_entry add constraint test_poison check (entry_id <> '${poison.id}')`,
+    );
+    try {
+      const { quarantined, halted } = await integrateAll(ledger);
+      expect(quarantined).toMatchObject([{ receiptId: poison.id, reason: 'refused' }]);
+      expect(quarantined[0]!.detail).toContain('test_poison');
+      expect(halted).toEqual([]);
+    } finally {
+      await database.pool.query('alter table ledger_entry drop constraint test_poison');
+    }
+    expect(await indexes(orgId)).toEqual(upTo(8));
+    expect(await indexes(`${orgId}b`)).toEqual(upTo(9));
+  });
+
+  it('in a log’s own state halts that log alone, and loses nothing of it', async () => {
+    await submitReceipts(receipts, makeReceipts(orgId, 3));
+    await integrateAll(ledger);
+    // The head forgets an entry: the next one would take its index.
+    await tamper(
+      database.pool,
+      `update ledger_head set size = 2, frontier = substring(frontier from 1 for 32) where org_id = $1`,
+      [orgId],
+    );
+    await submitReceipts(receipts, [...makeReceipts(orgId, 4), ...makeReceipts(`${orgId}b`, 4)]);
+    const { halted, quarantined } = await integrateBatch(ledger, 100);
+    expect(halted).toMatchObject([{ orgId }]);
+    expect(quarantined).toEqual([]);
+    expect(await indexes(`${orgId}b`)).toEqual(upTo(4));
+    expect(await integrateBatch(ledger, 100)).toMatchObject({ claimed: 0 });
+    const { rows } = await database.pool.query<{ count: string }>(
+      'select count(*) from receipt_pending where org_id = $1',
+      [orgId],
+    );
+    expect(rows[0]!.count).toBe('4');
+    await tamper(database.pool, 'delete from receipt_pending where org_id = $1', [orgId]);
+  });
+
+  it('in a stored frontier halts the log before anything is appended', async () => {
+    await submitReceipts(receipts, makeReceipts(orgId, 3));
+    await integrateAll(ledger);
+    await tamper(database.pool, `update ledger_head set frontier = '\\x00' where org_id = $1`, [
+      orgId,
+    ]);
+    await submitReceipts(receipts, makeReceipts(orgId, 1));
+    expect((await integrateBatch(ledger, 100)).halted).toMatchObject([{ orgId }]);
+    await tamper(database.pool, 'delete from receipt_pending where org_id = $1', [orgId]);
+  });
+});
+
+describe('checkpoints', () => {
+  // What the tests above left unsigned.
+  beforeEach(() => publishCheckpoints(ledger, publisher()));
+
+  it('are each a prefix of every later one', async () => {
+    const options = publisher();
+    const sizes = [1, 2, 3, 7, 64, 255, 256, 257, 400, 600];
+    const notes: string[] = [];
+    let size = 0;
+    for (const next of sizes) {
+      await submitReceipts(receipts, makeReceipts(orgId, next - size));
+      size = next;
+      await integrateAll(ledger);
+      expect((await publishCheckpoints(ledger, options)).signed).toEqual([{ orgId, size }]);
+      notes.push((await reader.checkpoint(orgId))!);
+    }
+    const heads = notes.map((note) => parseCheckpoint(note).checkpoint);
+    expect(heads.map((head) => head.size)).toEqual(sizes);
+    for (const [i, older] of heads.entries()) {
+      for (const newer of heads.slice(i + 1)) {
+        const proof = (await reader.consistency(orgId, older.size, newer.size))!;
+        expect(
+          verifyConsistency({
+            oldSize: older.size,
+            newSize: newer.size,
+            oldRoot: older.root,
+            newRoot: newer.root,
+            proof,
+          }),
+          `${older.size} in ${newer.size}`,
+        ).toBe(true);
+      }
+    }
+  });
+
+  it('are signed once per log and interval, by whichever worker comes first', async () => {
+    await submitReceipts(receipts, makeReceipts(orgId, 2));
+    await integrateAll(ledger);
+    const options = publisher({ intervalMs: 60_000 });
+    const results = await Promise.all(upTo(4).map(() => publishCheckpoints(ledger, options)));
+    expect(results.flatMap((result) => result.signed)).toEqual([{ orgId, size: 2 }]);
+    await submitReceipts(receipts, makeReceipts(orgId, 1));
+    await integrateAll(ledger);
+    expect((await publishCheckpoints(ledger, options)).signed).toEqual([]);
+  });
+
+  it.each([
+    ['the head’s root', `update ledger_head set root = sha256(root) where org_id = $1`, 'the head'],
+    [
+      'an unpublished leaf',
+      `update ledger_entry set leaf_hash = sha256(leaf_hash) where org_id = $1 and index = 299`,
+      'the head',
+    ],
+    [
+      'the root of a full tile',
+      `update ledger_tile set root = sha256(root) where org_id = $1`,
+      'the head',
+    ],
+    [
+      'the last checkpoint',
+      `update ledger_checkpoint set root = sha256(root) where org_id = $1`,
+      'the last checkpoint',
+    ],
+    [
+      'a lost checkpoint',
+      `delete from ledger_checkpoint where org_id = $1`,
+      'the last checkpoint has 0 entries',
+    ],
+  ])('are refused when %s was changed, and the log is halted', async (_what, statement, reason) => {
+    const options = publisher();
+    await submitReceipts(receipts, makeReceipts(orgId, 290));
+    await integrateAll(ledger);
+    await publishCheckpoints(ledger, options);
+    await submitReceipts(receipts, makeReceipts(orgId, 10));
+    await integrateAll(ledger);
+    expect(await tamper(database.pool, statement, [orgId])).toBe(1);
+    const before = await reader.checkpoint(orgId);
+    const { signed, halted } = await publishCheckpoints(ledger, options);
+    expect(signed).toEqual([]);
+    expect(halted).toMatchObject([{ orgId }]);
+    expect(halted[0]!.reason).toContain(reason);
+    expect(await reader.checkpoint(orgId)).toBe(before);
+    expect(await publishCheckpoints(ledger, options)).toEqual({ signed: [], halted: [] });
+  });
+
+  it('are refused by a database that was restored from an older backup, smaller or regrown', async () => {
+    const options = publisher();
+    await submitReceipts(receipts, makeReceipts(orgId, 10));
+    await integrateAll(ledger);
+    await publishCheckpoints(ledger, options);
+    const { rows: backup } = await database.pool.query(
+      'select * from ledger_head where org_id = $1',
+      [orgId],
+    );
+    await submitReceipts(receipts, makeReceipts(orgId, 10));
+    await integrateAll(ledger);
+    await publishCheckpoints(ledger, options);
+    const head = backup[0] as { size: string; root: Buffer; frontier: Buffer };
+    for (const table of [
+      'ledger_entry where index >= 10 and',
+      'ledger_checkpoint where size > 10 and',
+    ]) {
+      await tamper(database.pool, `delete from ${table} org_id = $1`, [orgId]);
+    }
+    await tamper(
+      database.pool,
+      `update ledger_head set size = $2, root = $3, frontier = $4, checkpoint_size = $2 where org_id = $1`,
+      [orgId, head.size, head.root, head.frontier],
+    );
+    await submitReceipts(receipts, makeReceipts(orgId, 5));
+    await integrateAll(ledger);
+    const smaller = await publishCheckpoints(ledger, options);
+    expect(smaller.halted[0]!.reason).toContain(
+      'what was published before has 20 entries, the log only 15',
+    );
+    await tamper(
+      database.pool,
+      'update ledger_head set halted_at = null, halt_reason = null where org_id = $1',
+      [orgId],
+    );
+    await submitReceipts(receipts, makeReceipts(orgId, 9));
+    await integrateAll(ledger);
+    const regrown = await publishCheckpoints(ledger, options);
+    expect(regrown.signed).toEqual([]);
+    expect(regrown.halted[0]!.reason).toContain(
+      'the root of what was published before (20 entries)',
+    );
+  });
+
+  it('are not signed while what was published cannot be asked', async () => {
+    await submitReceipts(receipts, makeReceipts(orgId, 1));
+    await integrateAll(ledger);
+    const memory = { ...makeCheckpointMemory(), recall: () => Promise.reject(new Error('away')) };
+    await expect(publishCheckpoints(ledger, publisher({ memory }))).rejects.toThrow('away');
+    expect(await reader.checkpoint(orgId)).toBeNull();
+    expect((await publishCheckpoints(ledger, publisher())).signed).toEqual([{ orgId, size: 1 }]);
   });
 });

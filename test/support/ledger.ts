@@ -1,5 +1,9 @@
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import type { Pool } from 'pg';
+import {
+  type IntegrationResult,
+  integrateBatch,
+} from '../../shared/adapters/postgres/ledger-integration.ts';
 import { newId } from '../../shared/adapters/system/ids.ts';
 import type {
   CheckpointMemory,
@@ -92,3 +96,35 @@ export function makeCheckpointMemory(): CheckpointMemory & { heads: Map<string, 
 
 /** The name of a log in tests. */
 export const originOf = (orgId: string): string => `gateway.example/log/${orgId}`;
+
+/** What a superuser can do and the service cannot: change what was written. `pool` is the owner's. */
+export async function tamper(
+  pool: Pool,
+  statement: string,
+  values: unknown[] = [],
+): Promise<number> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('set local session_replication_role = replica');
+    const { rowCount } = await client.query(statement, values);
+    await client.query('commit');
+    return rowCount ?? 0;
+  } finally {
+    client.release();
+  }
+}
+
+/** Integrates until nothing is pending. Returns everything that was quarantined or halted on the way. */
+export async function integrateAll(
+  pool: Pool,
+  limit = 500,
+): Promise<Pick<IntegrationResult, 'quarantined' | 'halted'>> {
+  const all: Pick<IntegrationResult, 'quarantined' | 'halted'> = { quarantined: [], halted: [] };
+  for (;;) {
+    const result = await integrateBatch(pool, limit);
+    all.quarantined.push(...result.quarantined);
+    all.halted.push(...result.halted);
+    if (result.claimed === 0) return all;
+  }
+}

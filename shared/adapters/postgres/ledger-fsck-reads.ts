@@ -1,6 +1,6 @@
-import type { Pool } from 'pg';
 import type { StoredCheckpoint, StoredHead, StoredLeaf } from '../../domain/ledger/examination.ts';
 import { finding, type Finding, type FindingKind } from '../../domain/ledger/findings.ts';
+import type { Queryable } from './accounts-transaction.ts';
 
 /** The contract's maximum merge delay: a promise older than this is late. */
 const MERGE_DELAY_MAX_S = 10;
@@ -9,11 +9,11 @@ const NAMED_MAX = 100;
 
 /** Logs that have anything at all, with the size their heads claim. */
 export async function readLogs(
-  pool: Pool,
+  db: Queryable,
   orgId: string | undefined,
 ): Promise<{ orgId: string; size: number; hasEntries: boolean }[]> {
   // Hops from one organisation to the next along the primary key, so that a lost head hides nothing.
-  const { rows } = await pool.query<{ org_id: string; size: string; has_entries: boolean }>(
+  const { rows } = await db.query<{ org_id: string; size: string; has_entries: boolean }>(
     `with recursive hop as (
        (select org_id from ledger_entry order by org_id limit 1)
        union all
@@ -41,8 +41,8 @@ export async function readLogs(
   }));
 }
 
-export async function readHead(pool: Pool, orgId: string): Promise<StoredHead | null> {
-  const { rows } = await pool.query<{
+export async function readHead(db: Queryable, orgId: string): Promise<StoredHead | null> {
+  const { rows } = await db.query<{
     size: string;
     root: Buffer;
     frontier: Buffer;
@@ -56,12 +56,12 @@ export async function readHead(pool: Pool, orgId: string): Promise<StoredHead | 
 
 /** Leaves `from` to `to` (excluded), one for each index whether the entry is there or not. */
 export async function readLeaves(
-  pool: Pool,
+  db: Queryable,
   orgId: string,
   from: number,
   to: number,
 ): Promise<Omit<StoredLeaf, 'tiled'>[]> {
-  const { rows } = await pool.query<{
+  const { rows } = await db.query<{
     index: string;
     entry_id: string | null;
     leaf_hash: Buffer | null;
@@ -95,12 +95,12 @@ export interface StoredTile {
 
 /** Full tiles of level 0 that cover these leaves, by index. */
 export async function readLevelZero(
-  pool: Pool,
+  db: Queryable,
   orgId: string,
   from: number,
   to: number,
 ): Promise<Map<number, StoredTile>> {
-  const { rows } = await pool.query<StoredTile & { index: string }>(
+  const { rows } = await db.query<StoredTile & { index: string }>(
     `select index, root, hashes from ledger_tile
      where org_id = $1 and level = 0 and index >= $2::bigint / 256 and index <= ($3::bigint - 1) / 256`,
     [orgId, from, to],
@@ -109,12 +109,12 @@ export async function readLevelZero(
 }
 
 export async function readFullTile(
-  pool: Pool,
+  db: Queryable,
   orgId: string,
   level: number,
   index: number,
 ): Promise<StoredTile | null> {
-  const { rows } = await pool.query<StoredTile>(
+  const { rows } = await db.query<StoredTile>(
     'select root, hashes from ledger_tile where org_id = $1 and level = $2 and index = $3',
     [orgId, level, index],
   );
@@ -123,12 +123,12 @@ export async function readFullTile(
 
 /** Checkpoints with more than `from` and at most `to` entries, smallest first; the smallest hundred when `to` is null. */
 export async function readCheckpoints(
-  pool: Pool,
+  db: Queryable,
   orgId: string,
   from: number,
   to: number | null,
 ): Promise<StoredCheckpoint[]> {
-  const { rows } = await pool.query<{ size: string; root: Buffer; note: string }>(
+  const { rows } = await db.query<{ size: string; root: Buffer; note: string }>(
     `select size, root, note from ledger_checkpoint
      where org_id = $1 and size > $2 and ($3::bigint is null or size <= $3) order by size limit $4`,
     [orgId, from, to, to === null ? NAMED_MAX : to - from],
@@ -137,7 +137,7 @@ export async function readCheckpoints(
 }
 
 /** What belongs to a log and is not part of it. Each statement sees one moment, so integration may go on. */
-export async function* findOutsiders(pool: Pool, orgId: string): AsyncGenerator<Finding> {
+export async function* findOutsiders(db: Queryable, orgId: string): AsyncGenerator<Finding> {
   const searches: [FindingKind, string, string][] = [
     [
       'entry_beyond_head',
@@ -164,13 +164,16 @@ export async function* findOutsiders(pool: Pool, orgId: string): AsyncGenerator<
     ],
   ];
   for (const [kind, detail, search] of searches) {
-    const { rows } = await pool.query<{ subject: string }>(search, [orgId, NAMED_MAX]);
+    const { rows } = await db.query<{ subject: string }>(search, [orgId, NAMED_MAX]);
     for (const { subject } of rows) yield finding(kind, orgId, subject, detail);
   }
 }
 
 /** What waits for a person: halted logs, late promises, quarantine. */
-export async function* findWaiting(pool: Pool, orgId: string | undefined): AsyncGenerator<Finding> {
+export async function* findWaiting(
+  db: Queryable,
+  orgId: string | undefined,
+): AsyncGenerator<Finding> {
   const searches: [FindingKind, string][] = [
     [
       'log_halted',
@@ -191,7 +194,7 @@ export async function* findWaiting(pool: Pool, orgId: string | undefined): Async
     ],
   ];
   for (const [kind, search] of searches) {
-    const { rows } = await pool.query<{ org_id: string; subject: string; detail: string }>(search, [
+    const { rows } = await db.query<{ org_id: string; subject: string; detail: string }>(search, [
       orgId ?? null,
       NAMED_MAX,
     ]);

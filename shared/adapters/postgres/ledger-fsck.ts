@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Queryable } from './accounts-transaction.ts';
 import {
   LogExamination,
   type SignatureCheck,
@@ -17,6 +18,7 @@ import {
   readLevelZero,
   readLogs,
 } from './ledger-fsck-reads.ts';
+import { planByIndex } from './ledger-heads.ts';
 
 export interface FsckOptions {
   /** One log; all when absent. */
@@ -35,20 +37,31 @@ const PAGE = 4 * TILE_WIDTH;
  * on meanwhile: a log is examined up to the size it had when its turn came, and nothing below that changes.
  */
 export async function* examineLedger(pool: Pool, options: FsckOptions): AsyncGenerator<Finding> {
-  const logs = await readLogs(pool, options.orgId);
+  const client = await pool.connect();
+  try {
+    await planByIndex(client, 'session');
+    yield* examineLogs(client, options);
+  } finally {
+    // Closed, not returned: its planner settings are for this work alone.
+    client.release(true);
+  }
+}
+
+async function* examineLogs(db: Queryable, options: FsckOptions): AsyncGenerator<Finding> {
+  const logs = await readLogs(db, options.orgId);
   const total = logs.reduce((sum, log) => sum + log.size, 0);
   let done = 0;
   for (const { orgId, size, hasEntries } of logs) {
-    const head = await readHead(pool, orgId);
+    const head = await readHead(db, orgId);
     if (head !== null) {
-      yield* examineLog(pool, orgId, head, options, (entries) => {
+      yield* examineLog(db, orgId, head, options, (entries) => {
         options.onProgress?.(done + Math.min(entries, size), total);
       });
     } else if (hasEntries) {
       // Receipts that were promised a moment ago make no log yet; entries without a head are a loss.
       yield finding('head_missing', orgId, 'head', 'The log has entries, but no head.');
     }
-    yield* findOutsiders(pool, orgId);
+    yield* findOutsiders(db, orgId);
     done += size;
   }
   if (options.signatures === null && logs.length > 0) {
@@ -59,11 +72,11 @@ export async function* examineLedger(pool: Pool, options: FsckOptions): AsyncGen
       'Without keys, signatures were not checked.',
     );
   }
-  yield* findWaiting(pool, options.orgId);
+  yield* findWaiting(db, options.orgId);
 }
 
 async function* examineLog(
-  pool: Pool,
+  db: Queryable,
   orgId: string,
   head: StoredHead,
   options: FsckOptions,
@@ -72,7 +85,7 @@ async function* examineLog(
   const examination = new LogExamination(orgId);
   let complete = true;
   while (complete && examination.size < head.size) {
-    complete = yield* examinePage(pool, orgId, head, examination, options.signatures);
+    complete = yield* examinePage(db, orgId, head, examination, options.signatures);
     onProgress(examination.size);
   }
   if (complete) yield* examination.checkHead(head);
@@ -80,7 +93,7 @@ async function* examineLog(
     const detail = `${examination.expired} bodies were dropped by retention; their hashes were used.`;
     yield finding('bodies_expired', orgId, 'bodies', detail);
   }
-  for (const { size } of await readCheckpoints(pool, orgId, head.size, null)) {
+  for (const { size } of await readCheckpoints(db, orgId, head.size, null)) {
     const detail = `The log has only ${head.size} entries.`;
     yield finding('checkpoint_wrong', orgId, `checkpoint of ${size}`, detail);
   }
@@ -88,7 +101,7 @@ async function* examineLog(
 
 /** Returns false when a leaf is lost altogether: nothing beyond it can be rebuilt. */
 async function* examinePage(
-  pool: Pool,
+  db: Queryable,
   orgId: string,
   head: StoredHead,
   examination: LogExamination,
@@ -96,9 +109,9 @@ async function* examinePage(
 ): AsyncGenerator<Finding, boolean> {
   const from = examination.size;
   const to = Math.min(from + PAGE, head.size);
-  const leaves = await readLeaves(pool, orgId, from, to);
-  const tiles = await readLevelZero(pool, orgId, from, to);
-  const checkpoints = await readCheckpoints(pool, orgId, from, to);
+  const leaves = await readLeaves(db, orgId, from, to);
+  const tiles = await readLevelZero(db, orgId, from, to);
+  const checkpoints = await readCheckpoints(db, orgId, from, to);
   for (const leaf of leaves) {
     const tile = tiles.get(Math.floor(leaf.index / TILE_WIDTH));
     const offset = (leaf.index % TILE_WIDTH) * HASH_BYTES;
@@ -112,7 +125,7 @@ async function* examinePage(
     yield* added.findings;
     for (const expected of added.tiles) {
       const { level, index } = expected;
-      const stored = level === 0 ? tiles.get(index) : await readFullTile(pool, orgId, level, index);
+      const stored = level === 0 ? tiles.get(index) : await readFullTile(db, orgId, level, index);
       const problem = examination.checkTile(expected, stored ?? null);
       if (problem !== null) yield problem;
     }

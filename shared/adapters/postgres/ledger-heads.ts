@@ -20,9 +20,15 @@ export interface LockedHeads {
  * The ledger's tables grow by thousands of rows a second, faster than the planner's statistics: a plan
  * made for an empty table would read a full one from end to end. Every statement here has an index to go by.
  */
-export async function planByIndex(client: Queryable): Promise<void> {
-  await client.query(`select set_config(name, 'off', true)
-    from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) as name`);
+export async function planByIndex(
+  client: Queryable,
+  scope: 'transaction' | 'session' = 'transaction',
+): Promise<void> {
+  await client.query(
+    `select set_config(name, 'off', $1)
+    from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) as name`,
+    [scope === 'transaction'],
+  );
 }
 
 /**

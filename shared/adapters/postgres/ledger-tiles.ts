@@ -72,7 +72,8 @@ async function readBundle(
   width: number,
 ): Promise<Uint8Array | null> {
   const { rows } = await db.query<{ body: Buffer | null }>(
-    `select b.body from ledger_entry e left join ledger_body b on b.entry_id = e.entry_id
+    `select b.body from ledger_entry e left join lateral (
+       select b.body from ledger_body b where b.entry_id = e.entry_id limit 1) b on true
      where e.org_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
     [orgId, index * 256, index * 256 + width],
   );

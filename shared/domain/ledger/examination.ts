@@ -109,7 +109,8 @@ export class LogExamination {
       report('leaf_altered', 'The entry’s leaf hash was altered.');
     if (computed === null) {
       if (stored.expired) this.#expired += 1;
-      else report('body_missing', 'The body is gone, and not by retention.');
+      else if (stored.leaf !== null)
+        report('body_missing', 'The body is gone, and not by retention.');
     } else if (!sameHash(computed, truth)) {
       report('body_altered', 'The body’s bytes do not hash to the leaf.');
     }

@@ -1,0 +1,112 @@
+import { verify } from 'node:crypto';
+import type { Command } from 'commander';
+import { examineLedger } from '../../shared/adapters/postgres/ledger-fsck.ts';
+import { createPool } from '../../shared/adapters/postgres/pool.ts';
+import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
+import { loadSigningKeys, SigningKeyProblem } from '../../shared/adapters/signing/key-files.ts';
+import { loadToolConfig } from '../../shared/config/config.ts';
+import type { SignatureCheck } from '../../shared/domain/ledger/examination.ts';
+import type { Finding, Severity } from '../../shared/domain/ledger/findings.ts';
+import { databaseUrl } from '../operator.ts';
+import { printJson } from '../print.ts';
+import { createProgressBar } from '../progress-bar.ts';
+
+/** 0: sound, 1 (set by docket.ts): could not be examined. */
+const EXIT_DAMAGE = 2;
+const EXIT_ATTENTION = 3;
+/** A ledger that is wrong from one end to the other need not be printed from one end to the other. */
+const FINDINGS_MAX = 10_000;
+
+interface FsckCommandOptions {
+  org?: string;
+  json?: boolean;
+}
+
+/** `docket ledger …`: what an operator asks of the ledger. */
+export function register(program: Command): void {
+  const ledger = program.command('ledger').description('the append-only log of every organisation');
+  ledger
+    .command('fsck')
+    .description('rebuild logs from the receipts’ bytes and name everything that differs')
+    .option('--org <id>', 'one organisation; all when absent')
+    .option('--json', 'for programs')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 sound, 1 could not be examined, 2 damaged, 3 sound, but something waits for a person.',
+    )
+    .action(fsck);
+}
+
+async function fsck(options: FsckCommandOptions): Promise<void> {
+  // No time limit: a log of a hundred million entries takes the time it takes.
+  const pool = createPool({
+    url: await databaseUrl(),
+    role: 'docket_operator',
+    max: 1,
+    applicationName: 'docket ledger fsck',
+  });
+  const bar = createProgressBar('Rebuilding');
+  const findings: Finding[] = [];
+  let entries = 0;
+  try {
+    const examination = examineLedger(pool, {
+      ...(options.org === undefined ? {} : { orgId: options.org }),
+      signatures: signatureCheck(),
+      onProgress: (done, total) => {
+        entries = done;
+        bar.show(done, total);
+      },
+    });
+    for await (const found of examination) {
+      findings.push(found);
+      if (options.json !== true) {
+        bar.clear();
+        printFinding(found);
+      }
+      if (findings.length >= FINDINGS_MAX) break;
+    }
+  } finally {
+    bar.clear();
+    await pool.end();
+  }
+  const verdict = verdictOf(findings);
+  if (options.json === true) printJson({ verdict, entries, findings });
+  else process.stdout.write(`${summaryOf(verdict, entries, findings.length)}\n`);
+  if (verdict === 'damaged') process.exitCode = EXIT_DAMAGE;
+  if (verdict === 'attention') process.exitCode = EXIT_ATTENTION;
+}
+
+type Verdict = 'sound' | 'attention' | 'damaged';
+
+function verdictOf(findings: readonly Finding[]): Verdict {
+  const has = (severity: Severity): boolean => findings.some((each) => each.severity === severity);
+  if (has('damage')) return 'damaged';
+  return has('attention') ? 'attention' : 'sound';
+}
+
+function printFinding({ severity, orgId, subject, kind, detail }: Finding): void {
+  process.stdout.write(`${severity}  ${orgId}  ${subject}  ${kind}: ${detail}\n`);
+}
+
+function summaryOf(verdict: Verdict, entries: number, found: number): string {
+  const rebuilt = `${entries} entries rebuilt from their receipts`;
+  if (verdict === 'sound') return `The ledger is sound: ${rebuilt}.`;
+  const count = found >= FINDINGS_MAX ? `the first ${found}` : String(found);
+  const what = verdict === 'damaged' ? 'DAMAGED' : 'sound, but something waits for a person';
+  return `The ledger is ${what}: ${rebuilt}, findings above: ${count}.`;
+}
+
+/** The deployment's own keys, retired ones included; null where this machine has none. */
+function signatureCheck(): SignatureCheck | null {
+  try {
+    const keys = loadSigningKeys(loadToolConfig().signingKeysDir);
+    return {
+      publicKeys: keys.filter((key) => key.purpose === 'checkpoints').map((key) => key.publicKey),
+      verify: (publicKey, text, signature) =>
+        verify(null, text, publicKeyFromRaw(publicKey), signature),
+    };
+  } catch (error) {
+    if (error instanceof SigningKeyProblem) return null;
+    throw error;
+  }
+}
