@@ -38,7 +38,7 @@ export type ConfidenceOf = (ref: string) => string | undefined;
 export function modelObject(
   { model, regions, tiers }: ModelRoutes,
   account: RouteAccount,
-  confidenceOf: ConfidenceOf,
+  confidenceOf: ConfidenceOf = () => undefined,
 ): ModelObject {
   return {
     id: model.id,

@@ -37,7 +37,9 @@ export function createTokenCounter(): TokenCounter {
       const inTexts = prompt.texts.length === 0 ? 0 : countTexts(prompt.texts, encodingFor(family));
       return inTexts + prompt.tokens + around;
     },
-    decoder: (family) => (isKnownFamily(family) ? loadEncoding(family).decode : undefined),
+    // Asked for with every request and used by few: the vocabulary is loaded by the first token array.
+    decoder: (family) =>
+      isKnownFamily(family) ? (tokens) => loadEncoding(family).decode(tokens) : undefined,
   };
 }
 

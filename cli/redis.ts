@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import { connectRedis, type RedisClient } from '../shared/adapters/redis/connect.ts';
+import { loadToolConfig } from '../shared/config/config.ts';
+import { fromEmbeddedInstance } from './embedded-instance.ts';
+
+/** A person waits; a server that is there answers in milliseconds. */
+const READY_MS = 3_000;
+
+/** Runs `work` on a connection to REDIS_URL, or to the Redis of the embedded mode, and closes it after. */
+export async function withRedis<T>(work: (client: RedisClient) => Promise<T>): Promise<T> {
+  const url = loadToolConfig().secrets.redisUrl ?? (await fromEmbeddedInstance('redis_url'));
+  if (url === undefined) {
+    throw new Error('REDIS_URL is not set, and no embedded instance is running here.');
+  }
+  const client = connectRedis({ url, name: 'docket cli', use: 'interactive' });
+  try {
+    await ready(client);
+    return await work(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function ready(client: RedisClient): Promise<void> {
+  try {
+    await once(client, 'ready', { signal: AbortSignal.timeout(READY_MS) });
+  } catch (error) {
+    throw new Error('Redis cannot be reached.', { cause: error });
+  }
+}

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+
+const ENTRY = join(import.meta.dirname, '../../cli/docket.ts');
+/** A command that hangs is a failure; loading one takes well under a second. */
+const TIMEOUT_MS = 20_000;
+
+export interface CommandResult {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs `docket …` as an operator would, with only this environment. */
+export function runDocket(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [ENTRY, ...args],
+      { env: { ...env, DOCKET_DATA_DIR: '/nonexistent' }, timeout: TIMEOUT_MS },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    );
+  });
+}
