@@ -81,10 +81,12 @@ function foldAstral(codePoint: number): string {
   return isInvisibleAstral(codePoint) ? '' : '.';
 }
 
-/** Mathematical alphanumerics, and enclosed alphanumerics: the astral blocks that decompose to Latin letters. */
+/** Mathematical and enclosed alphanumerics, and compatibility ideographs: the astral blocks that decompose to letters. */
 export function isLetterLike(codePoint: number): boolean {
   return (
-    (codePoint >= 0x1d400 && codePoint <= 0x1d7ff) || (codePoint >= 0x1f100 && codePoint <= 0x1f1ff)
+    (codePoint >= 0x1d400 && codePoint <= 0x1d7ff) ||
+    (codePoint >= 0x1f100 && codePoint <= 0x1f1ff) ||
+    (codePoint >= 0x2f800 && codePoint <= 0x2fa1f)
   );
 }
 

@@ -1,38 +1,6 @@
-import {
-  type Alphabet,
-  DROP,
-  EXPAND,
-  FIRST_DIGIT,
-  IDEOGRAPH,
-  MARK,
-  OTHER,
-  SPACE,
-} from './alphabet.ts';
-import type { Automaton } from './automaton.ts';
+import { DROP, EXPAND, FIRST_DIGIT, IDEOGRAPH, MARK, OTHER, SPACE } from './alphabet.ts';
+import type { Found, ReadingTables, Trace } from './reading.ts';
 import { SpacedLetters } from './spaced-letters.ts';
-
-/** What a reader needs: the alphabet and two automata over the same terms. */
-export interface ReadingTables {
-  alphabet: Alphabet;
-  /** Terms with their word boundaries. */
-  words: Automaton;
-  /** Terms with the spaces taken out, for letters that stand apart (`b o m b`); those alone that take a step. */
-  squeezed: Automaton;
-  /** Per state of `words`: 1 when the last thing read is a boundary. */
-  atBoundary: Uint8Array;
-  /** Per term: its number of words, and of letters. */
-  wordsOf: Uint8Array;
-  lettersOf: Uint16Array;
-}
-
-/** Told of each term found; `start` and `end` are numbers of words, and `end` never decreases. */
-export type Found = (term: number, start: number, end: number) => void;
-
-/** Told where words lie in the text, for `explain`. */
-export interface Trace {
-  word(number: number, from: number): void;
-  wordEnd(number: number, to: number): void;
-}
 
 /** A lane that agrees with the literal reading and is not run. */
 const IDLE = -1;
@@ -268,8 +236,7 @@ export class Reader {
     this.#literal = this.#boundary(this.#literal);
     this.#letters = 0;
     const whole = this.#isWhole(letters);
-    // A word whose number was reported keeps it.
-    if (!whole && this.#lastEnd < this.word) this.word -= 1;
+    if (!whole) this.#takeBack(at);
     if (letters === 1 && !this.#glued) this.#spacedLetter(at);
     else this.#spaced.end();
   }
@@ -279,10 +246,17 @@ export class Reader {
     return letters > (this.#before === LEET ? 2 : this.#before === MARK ? 1 : 0);
   }
 
+  /** The last word was part of the one before it. A word whose number was reported keeps it. */
+  #takeBack(at: number): void {
+    if (this.#lastEnd >= this.word) return;
+    this.word -= 1;
+    this.#trace?.wordEnd(this.word, at);
+  }
+
   /** Spaced letters are words to the literal reading: most of their numbers are taken back. */
   #spacedLetter(at: number): void {
     const counts = this.#spaced.add(this.#first);
-    if (!counts && this.#lastEnd < this.word) this.word -= 1;
+    if (!counts) this.#takeBack(at);
     const found = this.#spaced.found;
     this.steps += 1 + found.length;
     if (found.length === 0) return;

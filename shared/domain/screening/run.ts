@@ -1,5 +1,6 @@
 import type { CompiledPack } from './compile.ts';
-import { Reader, type Trace } from './reader.ts';
+import { Reader } from './reader.ts';
+import type { Trace } from './reading.ts';
 import { canComplete, type Evidence, SequenceMatcher } from './sequences.ts';
 import { TERM_WORDS_MAX } from './terms.ts';
 
