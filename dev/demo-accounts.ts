@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { createAccountRegistry } from '../shared/adapters/postgres/accounts.ts';
 import { createKeyRegistry } from '../shared/adapters/postgres/keys.ts';
+import { createSanctionsStore } from '../shared/adapters/postgres/sanctions.ts';
+import { transliterate } from '../shared/adapters/sanctions/transliterate.ts';
 import { systemSurroundings } from '../shared/adapters/system/surroundings.ts';
 import type { Account } from '../shared/domain/accounts/account.ts';
 import { LIMITS_MAX } from '../shared/domain/accounts/checks.ts';
@@ -13,6 +15,7 @@ import { SCOPES, type Scope } from '../shared/domain/credential.ts';
 import { hashKey } from '../shared/domain/keys/format.ts';
 import { scopesOnPlan } from '../shared/domain/keys/rules.ts';
 import { PLANS, type Plan } from '../shared/domain/plan.ts';
+import { Screener } from '../shared/jobs/screener.ts';
 import type { AccountRegistry } from '../shared/ports/accounts.ts';
 import type { KeyRegistry } from '../shared/ports/keys.ts';
 
@@ -40,11 +43,13 @@ const NAMES: Readonly<Record<Plan, string>> = {
 export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<DemoAccounts> {
   const accounts = createAccountRegistry(pool, systemSurroundings);
   const keys = createKeyRegistry(pool, systemSurroundings);
+  const lists = createSanctionsStore(pool, systemSurroundings);
+  const screener = new Screener({ accounts, lists, transliterate });
   const stored = await readStored(dataDir);
   const organisations: Partial<Record<Plan, string>> = {};
   const plaintexts: Partial<Record<Plan, string>> = {};
   for (const plan of PLANS) {
-    const account = await ensureAccount(pool, accounts, plan);
+    const account = await ensureAccount(pool, { accounts, screener }, plan);
     organisations[plan] = account.id;
     plaintexts[plan] = await ensureKey(keys, account, stored[plan]);
   }
@@ -53,7 +58,13 @@ export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<D
   return demo;
 }
 
-async function ensureAccount(pool: Pool, accounts: AccountRegistry, plan: Plan): Promise<Account> {
+interface Onboarding {
+  accounts: AccountRegistry;
+  screener: Screener;
+}
+
+async function ensureAccount(pool: Pool, onboarding: Onboarding, plan: Plan): Promise<Account> {
+  const { accounts } = onboarding;
   const { rows } = await pool.query<{ id: string }>(
     `select id from account where name = $1 and technical_email = $2
        and state not in ('closed', 'rejected') order by id limit 1`,
@@ -67,9 +78,9 @@ async function ensureAccount(pool: Pool, accounts: AccountRegistry, plan: Plan):
         )
       : await accounts.get(rows[0].id);
   // Each step begins where an interrupted start has left off.
-  for (let next = await step(accounts, account); next !== null;) {
+  for (let next = await step(onboarding, account); next !== null;) {
     account = next;
-    next = await step(accounts, account);
+    next = await step(onboarding, account);
   }
   if (plan === 'enterprise' && account.negotiatedLimits === null) {
     account = await accounts.setLimits(account.id, LIMITS_MAX, OPERATOR);
@@ -78,19 +89,21 @@ async function ensureAccount(pool: Pool, accounts: AccountRegistry, plan: Plan):
 }
 
 /** The next act on an account's way to active, or null when there is none left to take. */
-async function step(accounts: AccountRegistry, account: Account): Promise<Account | null> {
+async function step({ accounts, screener }: Onboarding, account: Account): Promise<Account | null> {
   switch (account.state) {
     case 'onboarding':
       return accounts.declare(account.id, declaration(), OPERATOR);
     case 'declared':
-      // Nobody has imported a list on a fresh machine; the record says so.
-      return accounts.recordScreening(account.id, {
-        cause: 'onboarding',
-        outcome: 'clear',
-        lists: [],
-        reasons: [],
-        durationMs: 0,
-      });
+      await screener.screen(account.id, 'onboarding');
+      return accounts.get(account.id);
+    case 'in_review':
+      // On a fresh machine nobody has imported a list, and without one nobody is clear.
+      return accounts.decide(
+        account.id,
+        'approved',
+        OPERATOR,
+        'A demo organisation of this machine.',
+      );
     case 'approved':
       return accounts.sign(account.id, contract(), OPERATOR);
     case 'contracted':

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type, type Static } from 'typebox';
-import { limitsOf, type Account } from '../../shared/domain/accounts/account.ts';
+import { Type } from 'typebox';
+import { describeAccount } from '../../shared/domain/accounts/describe.ts';
 import type { AccountRegistry } from '../../shared/ports/accounts.ts';
 
 const Contact = Type.Object({ name: Type.String(), email: Type.String() });
@@ -21,6 +21,7 @@ const AccountSchema = Type.Object(
     billing_contact: Contact,
     technical_contact: Contact,
     created_at: Type.String(),
+    state_changed_at: Type.String(),
     key: Type.Object({ id: Type.String(), scopes: Type.Array(Type.String()) }),
   },
   { title: 'Account' },
@@ -52,23 +53,3 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = as
     },
   );
 };
-
-function describeAccount(account: Account): Omit<Static<typeof AccountSchema>, 'key'> {
-  const limits = limitsOf(account);
-  return {
-    object: 'account',
-    id: account.id,
-    name: account.name,
-    state: account.state,
-    plan: account.plan,
-    limits: {
-      requests_per_second: limits.requestsPerSecond,
-      burst: limits.burst,
-      requests_per_day: limits.requestsPerDay,
-      concurrent_streams: limits.concurrentStreams,
-    },
-    billing_contact: account.billing,
-    technical_contact: account.technical,
-    created_at: new Date(account.createdAt).toISOString(),
-  };
-}

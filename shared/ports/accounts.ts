@@ -79,4 +79,6 @@ export interface AccountRegistry {
   screeningDue(limit: number): Promise<readonly string[]>;
   reviews(request: { after?: string; limit: number; open?: boolean }): Promise<Page<Review>>;
   review(reviewId: string): Promise<Review>;
+  /** A screening as it was recorded; null when there is none. */
+  screening(organisationId: string, screeningId: string | null): Promise<ScreeningRecord | null>;
 }

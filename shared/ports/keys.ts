@@ -36,6 +36,8 @@ export interface KeyRegistry {
   findByHash(hash: string): Promise<KeyRecord | null>;
   /** Writes down active keys whose time is over, at most `limit`. Returns how many there were. */
   expireDue(limit: number): Promise<number>;
+  /** Writes to the technical contacts of keys that expire within 14 days, and within one. Once for each. */
+  warnExpiring(limit: number): Promise<void>;
   /** Deletes the records of keys revoked 90 days ago or earlier, at most `limit`. Returns how many there were. */
   purgeDue(limit: number): Promise<number>;
 }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Account } from '../../domain/accounts/account.ts';
 import { invalidParam, notFound } from '../../domain/errors.ts';
 import { isId } from '../../domain/ids.ts';
-import type { AccountRegistry, Applicant, Review } from '../../ports/accounts.ts';
+import type { AccountRegistry, Applicant, Review, ScreeningRecord } from '../../ports/accounts.ts';
 import type { Page } from '../../ports/audit.ts';
 import type { Queryable } from './accounts-transaction.ts';
 import { negotiatedLimitsOf, type AccountRow, type ReviewRow } from './schema-accounts.ts';
@@ -61,10 +61,10 @@ export async function findApplicant(pool: Pool, organisationId: string): Promise
   const { rows } = await pool.query<ApplicantRow>(
     `select a.id, a.state, a.name, a.billing_name, a.technical_name, d.trading_names, d.declared_by,
        d.country, d.industry, d.version, d.statements,
-       array(select distinct reason ->> 'entity' from review r
-         join screening s on s.id = r.screening_id, jsonb_array_elements(s.reasons) reason
+       array(select distinct found.match ->> 'entity' from review r
+         join screening s on s.id = r.screening_id, jsonb_array_elements(s.reasons) as found (match)
          where r.organisation_id = a.id and r.decision = 'approved'
-           and reason ->> 'entity' is not null) as dismissed
+           and found.match ->> 'entity' is not null) as dismissed
      from account a
      join lateral (select * from declaration d where d.organisation_id = a.id
        order by d.id desc limit 1) d on true
@@ -127,6 +127,24 @@ export async function findReview(pool: Pool, reviewId: string): Promise<Review> 
   const { rows } = await pool.query<ReviewRow>(`${REVIEW} where r.id = $1`, [reviewId]);
   if (rows[0] === undefined) throw notFound('review');
   return reviewOf(rows[0]);
+}
+
+export async function findScreening(
+  pool: Pool,
+  organisationId: string,
+  screeningId: string | null,
+): Promise<ScreeningRecord | null> {
+  const { rows } = await pool.query<
+    Pick<ScreeningRecord, 'cause' | 'outcome' | 'lists' | 'reasons'> & { duration_ms: number }
+  >(
+    `select cause, outcome, lists, reasons, duration_ms from screening
+     where id = $1 and organisation_id = $2`,
+    [screeningId, organisationId],
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  const { duration_ms: durationMs, ...rest } = row;
+  return { ...rest, durationMs };
 }
 
 export function accountOf(row: AccountRow): Account {

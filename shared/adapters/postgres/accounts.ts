@@ -19,6 +19,7 @@ import {
   findAccount,
   findApplicant,
   findReview,
+  findScreening,
   listAccounts,
   listReviews,
   listScreeningDue,
@@ -75,6 +76,7 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings): A
     screeningDue: (limit) => listScreeningDue(pool, limit),
     reviews: (request) => listReviews(pool, request),
     review: (id) => findReview(pool, id),
+    screening: (id, screeningId) => findScreening(pool, id, screeningId),
   };
 }
 

@@ -4,7 +4,7 @@ import { RESTORE_WINDOW_MS } from '../../domain/keys/lifecycle.ts';
 import type { Surroundings } from '../../ports/surroundings.ts';
 import { inTransaction } from './accounts-transaction.ts';
 import { appendAudit } from './audit-append.ts';
-import { queueKeyMail } from './mail-events.ts';
+import { queueExpiryWarning, queueKeyMail } from './mail-events.ts';
 
 interface DueKey {
   id: string;
@@ -40,6 +40,47 @@ export async function expireDueKeys(
     done += 1;
   }
   return done;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** Two weeks are enough to rotate; the last day is for those who forgot. */
+const WARNING_DAYS = [1, 14] as const;
+
+/** Queues the warnings that are due. Each is written once per key, however often this runs. */
+export async function warnOfExpiry(
+  pool: Pool,
+  surroundings: Surroundings,
+  limit: number,
+): Promise<void> {
+  const now = surroundings.now();
+  const { rows } = await pool.query<
+    Pick<DueKey, 'id' | 'organisation_id' | 'name' | 'head' | 'tail'> & {
+      expires_at: Date;
+      technical_email: string;
+    }
+  >(
+    `select k.id, k.organisation_id, k.name, k.head, k.tail, k.expires_at, a.technical_email
+     from api_key k join account a on a.id = k.organisation_id
+     where k.state = 'active' and k.expires_at > $1 and k.expires_at <= $2
+       and not exists (select from mail_outbox m where m.once = 'expiry ' || k.id ||
+         case when k.expires_at <= $3 then ' 1' else ' 14' end)
+     order by k.expires_at limit $4`,
+    [new Date(now), new Date(now + 14 * DAY_MS), new Date(now + DAY_MS), limit],
+  );
+  for (const row of rows) {
+    const expiresAt = row.expires_at.getTime();
+    const days = WARNING_DAYS.find((count) => expiresAt <= now + count * DAY_MS);
+    await queueExpiryWarning(pool, surroundings, {
+      key: {
+        organisationId: row.organisation_id,
+        name: row.name,
+        display: `${row.head}…${row.tail}`,
+      },
+      to: row.technical_email,
+      expiresAt,
+      once: `expiry ${row.id} ${days}`,
+    });
+  }
 }
 
 /** Deletes the hashed records of keys revoked 90 days ago. The audit log keeps their story. */

@@ -18,7 +18,7 @@ import type { IssuedKey, KeyRegistry } from '../../ports/keys.ts';
 import type { Surroundings } from '../../ports/surroundings.ts';
 import { inTransaction, type Queryable } from './accounts-transaction.ts';
 import { appendAudit } from './audit-append.ts';
-import { expireDueKeys, purgeDueKeys } from './keys-deadlines.ts';
+import { expireDueKeys, purgeDueKeys, warnOfExpiry } from './keys-deadlines.ts';
 import { queueKeyMail } from './mail-events.ts';
 import { findKeyByHash, findKey, keyOf, KEY_COLUMNS, listKeys } from './keys-read.ts';
 import { negotiatedLimitsOf, type AccountRow, type KeyRow } from './schema-accounts.ts';
@@ -52,6 +52,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings): KeyRe
       ),
     findByHash: (hash) => findKeyByHash(pool, hash),
     expireDue: (limit) => expireDueKeys(pool, surroundings, limit),
+    warnExpiring: (limit) => warnOfExpiry(pool, surroundings, limit),
     purgeDue: (limit) => purgeDueKeys(pool, surroundings, limit),
   };
 }

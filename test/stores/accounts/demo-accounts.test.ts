@@ -45,13 +45,14 @@ describe('demo accounts', () => {
     const audit = createAuditLog(database.pool, systemSurroundings);
     const page = await audit.list({
       organisationId: organisations.audit,
-      limit: 7,
+      limit: 8,
       order: 'asc',
     });
     expect(page.items.map((entry) => entry.action)).toEqual([
       'account.created',
       'account.declared',
       'account.screened',
+      'account.referred',
       'account.approved',
       'account.contracted',
       'account.activated',

@@ -1,0 +1,55 @@
+import { limitsOf, type Account } from '../shared/domain/accounts/account.ts';
+import { describeAccount } from '../shared/domain/accounts/describe.ts';
+import type { Actor } from '../shared/domain/audit/entry.ts';
+import { invalidParam } from '../shared/domain/errors.ts';
+import { PLANS, type Plan } from '../shared/domain/plan.ts';
+import { actorFrom, asOperator, type OperatorDeps } from './operator.ts';
+import { printFields, printJson, time, type Row } from './print.ts';
+
+/** What every act on an account takes. */
+export interface Common {
+  actor: string;
+  json?: boolean;
+}
+
+export const ACTOR = ['--actor <who>', 'operator:<name> or support:<ticket>'] as const;
+
+/** Runs an act in the name of `--actor` and prints the account as it then is. */
+export async function run(
+  options: Common,
+  act: (deps: OperatorDeps, actor: Actor) => Promise<Account>,
+): Promise<void> {
+  const actor = actorFrom(options.actor);
+  await asOperator(async (deps) => printAccount(await act(deps, actor), options.json));
+}
+
+export function planFrom(text: string): Plan {
+  const plan = PLANS.find((known) => known === text);
+  if (plan === undefined) throw invalidParam('plan', `The plan is one of ${PLANS.join(', ')}.`);
+  return plan;
+}
+
+export function printAccount(account: Account, json: boolean | undefined): void {
+  if (json === true) {
+    printJson(describeAccount(account));
+    return;
+  }
+  const limits = limitsOf(account);
+  printFields({
+    ...rowOf(account),
+    'billing contact': `${account.billing.name} <${account.billing.email}>`,
+    'technical contact': `${account.technical.name} <${account.technical.email}>`,
+    limits: `${limits.requestsPerSecond}/s, burst ${limits.burst}, ${limits.requestsPerDay} a day, ${limits.concurrentStreams} streams`,
+  });
+}
+
+export function rowOf(account: Account): Row {
+  return {
+    id: account.id,
+    name: account.name,
+    state: account.state,
+    plan: account.plan,
+    since: time(account.stateChangedAt),
+    created: time(account.createdAt),
+  };
+}

@@ -1,0 +1,134 @@
+import type { Command } from 'commander';
+import { describeAccount } from '../../shared/domain/accounts/describe.ts';
+import { limitsOf, type Account } from '../../shared/domain/accounts/account.ts';
+import type { AccountState } from '../../shared/domain/credential.ts';
+import { PLANS, type Limits } from '../../shared/domain/plan.ts';
+import { registerOnboarding } from '../account-onboarding.ts';
+import { ACTOR, planFrom, printAccount, rowOf, run, type Common } from '../account-output.ts';
+import { asOperator, type OperatorDeps } from '../operator.ts';
+import { printJson, printTable } from '../print.ts';
+
+/** `docket accounts …`: the way of an organisation from application to closure. */
+export function register(program: Command): void {
+  const accounts = program.command('accounts').description('organisations and their onboarding');
+  registerReading(accounts);
+  registerOnboarding(accounts);
+  registerStates(accounts);
+  registerTerms(accounts);
+}
+
+function registerReading(accounts: Command): void {
+  accounts
+    .command('list')
+    .description('list accounts, newest first')
+    .option('--state <state>', 'only those in this state')
+    .option('--limit <n>', 'how many at most', '100')
+    .option('--json', 'for programs')
+    .action((options: { state?: AccountState; limit: string; json?: boolean }) =>
+      asOperator(async (deps) => {
+        const found = await listAccounts(deps, options.state, Number(options.limit));
+        if (options.json === true) printJson(found.map(describeAccount));
+        else printTable(found.map(rowOf), 'No accounts.');
+      }),
+    );
+  accounts
+    .command('show <org-id>')
+    .description('show an account')
+    .option('--json', 'for programs')
+    .action((id: string, options: { json?: boolean }) =>
+      asOperator(async (deps) => printAccount(await deps.accounts.get(id), options.json)),
+    );
+}
+
+function registerStates(accounts: Command): void {
+  const acts = {
+    approve: 'approve an applicant under review',
+    reject: 'reject an applicant under review',
+    suspend: 'suspend an active account',
+    reinstate: 'end a suspension',
+    close: 'close an account and revoke its keys',
+  } as const;
+  for (const [name, description] of Object.entries(acts)) {
+    accounts
+      .command(`${name} <org-id>`)
+      .description(description)
+      .requiredOption('--reason <text>', 'why')
+      .requiredOption(...ACTOR)
+      .option('--json', 'for programs')
+      .action((id: string, options: Common & { reason: string }) =>
+        run(options, ({ accounts: registry }, actor) => {
+          if (name === 'approve') return registry.decide(id, 'approved', actor, options.reason);
+          if (name === 'reject') return registry.decide(id, 'rejected', actor, options.reason);
+          return registry[name as 'suspend' | 'reinstate' | 'close'](id, actor, options.reason);
+        }),
+      );
+  }
+}
+
+function registerTerms(accounts: Command): void {
+  accounts
+    .command('set-plan <org-id> <plan>')
+    .description(`set the plan: ${PLANS.join(', ')}`)
+    .requiredOption(...ACTOR)
+    .option('--json', 'for programs')
+    .action((id: string, plan: string, options: Common) =>
+      run(options, (deps, actor) => deps.accounts.setPlan(id, planFrom(plan), actor)),
+    );
+  accounts
+    .command('set-limits <org-id>')
+    .description('set the negotiated limits of an enterprise account')
+    .option('--rps <n>', 'requests per second')
+    .option('--burst <n>', 'burst')
+    .option('--day <n>', 'requests per day')
+    .option('--streams <n>', 'concurrent streams')
+    .option('--none', 'back to the numbers of the plan')
+    .requiredOption(...ACTOR)
+    .option('--json', 'for programs')
+    .action((id: string, options: Common & LimitOptions) =>
+      run(options, async (deps, actor) => {
+        const limits =
+          options.none === true ? null : limitsFrom(options, await deps.accounts.get(id));
+        return deps.accounts.setLimits(id, limits, actor);
+      }),
+    );
+}
+
+interface LimitOptions {
+  rps?: string;
+  burst?: string;
+  day?: string;
+  streams?: string;
+  none?: boolean;
+}
+
+async function listAccounts(
+  { accounts }: OperatorDeps,
+  state: AccountState | undefined,
+  limit: number,
+): Promise<Account[]> {
+  const found: Account[] = [];
+  let hasMore = true;
+  while (hasMore && found.length < limit) {
+    const after = found.at(-1)?.id;
+    const page = await accounts.list({
+      limit: Math.min(100, limit - found.length),
+      order: 'desc',
+      ...(after === undefined ? {} : { after }),
+      ...(state === undefined ? {} : { state }),
+    });
+    found.push(...page.items);
+    hasMore = page.hasMore;
+  }
+  return found;
+}
+
+/** What is not named stays as it is. */
+function limitsFrom(options: LimitOptions, account: Account): Limits {
+  const current = limitsOf(account);
+  return {
+    requestsPerSecond: Number(options.rps ?? current.requestsPerSecond),
+    burst: Number(options.burst ?? current.burst),
+    requestsPerDay: Number(options.day ?? current.requestsPerDay),
+    concurrentStreams: Number(options.streams ?? current.concurrentStreams),
+  };
+}

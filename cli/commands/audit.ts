@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import type { AuditVerdict } from '../../shared/ports/audit.ts';
+import { asOperator } from '../operator.ts';
+import { printJson, printTable } from '../print.ts';
+
+/** `docket audit …`: the append-only record of acts. */
+export function register(program: Command): void {
+  const audit = program.command('audit').description('the audit log');
+  audit
+    .command('verify')
+    .description('rebuild every hash chain and compare it with its head')
+    .option('--org <id>', 'one organisation only')
+    .option('--json', 'for programs')
+    .action((options: { org?: string; json?: boolean }) =>
+      asOperator(async ({ audit: log }) => {
+        const verdicts: AuditVerdict[] = [];
+        for await (const verdict of log.verify(options.org)) verdicts.push(verdict);
+        if (options.json === true) printJson(verdicts.map(jsonOf));
+        else printTable(verdicts.map(rowOf), 'The audit log is empty.');
+        // The heads that are printed can be kept elsewhere: they show a log that was rewritten whole.
+        if (verdicts.some(({ fault }) => fault !== null)) {
+          throw new Error('The audit log has been tampered with.');
+        }
+      }),
+    );
+}
+
+function rowOf({ organisationId, size, hash, fault }: AuditVerdict) {
+  return {
+    organisation: organisationId,
+    entries: size,
+    verdict: fault === null ? 'sound' : `${fault.problem} at ${fault.sequence}`,
+    head: hash,
+  };
+}
+
+function jsonOf({ organisationId, size, hash, fault }: AuditVerdict): object {
+  return { organisation_id: organisationId, size, hash, fault };
+}

@@ -1,0 +1,93 @@
+import { Type, type Static, type TSchema } from 'typebox';
+
+/** How one kind of job is run. */
+export interface JobRow {
+  /** What travels; checked when it is written and again when it is read. */
+  payload: TSchema;
+  /** How often it is tried before it stays failed, visible to operators. */
+  attempts: number;
+  /** The first wait between two attempts; it doubles, with jitter. */
+  backoffMs: number;
+  /** After this its signal aborts and the attempt has failed. */
+  timeoutMs: number;
+  /** Jobs of this kind that one process runs at once. */
+  concurrency: number;
+  /** For jobs that nobody asks for: the time between two runs, over all processes. */
+  everyMs?: number;
+}
+
+const Nothing = Type.Object({}, { additionalProperties: false });
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/**
+ * Every kind of job, once. A queue has the name of its row. A job that is scheduled is also the
+ * fallback of one that is asked for: what a lost job has left undone, the next round finds.
+ */
+export const JOBS = {
+  /** Screens one applicant; normally sub-second, so an applicant sees the outcome at once. */
+  screening: {
+    payload: Type.Object(
+      { organisationId: Type.String({ pattern: '^org_' }) },
+      { additionalProperties: false },
+    ),
+    attempts: 8,
+    backoffMs: 500,
+    timeoutMs: 30 * SECOND,
+    concurrency: 2,
+  },
+  /** Screens whoever has not been compared with the current lists: everyone, after an import. */
+  'screening-sweep': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: 15 * SECOND,
+  },
+  /** Writes down that keys have expired. The check at each request does not wait for it. */
+  'key-expiry': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: MINUTE,
+    concurrency: 1,
+    everyMs: 10 * SECOND,
+  },
+  /** Tells technical contacts that a key will expire. */
+  'key-expiry-warnings': {
+    payload: Nothing,
+    attempts: 3,
+    backoffMs: 10 * SECOND,
+    timeoutMs: 5 * MINUTE,
+    concurrency: 1,
+    everyMs: HOUR,
+  },
+  /** Deletes the hashed records of keys that were revoked 90 days ago. */
+  'key-purge': {
+    payload: Nothing,
+    attempts: 3,
+    backoffMs: 10 * SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: HOUR,
+  },
+  /** Sends the letters that wait. */
+  mail: {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 5 * MINUTE,
+    concurrency: 1,
+    everyMs: 5 * SECOND,
+  },
+} as const satisfies Record<string, JobRow>;
+
+export type JobName = keyof typeof JOBS;
+export type JobPayload<N extends JobName> = Static<(typeof JOBS)[N]['payload']>;
+
+/** The names of those that run by the clock. */
+export type ScheduledJobName = {
+  [N in JobName]: (typeof JOBS)[N] extends { everyMs: number } ? N : never;
+}[JobName];

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { createFileMailer } from '../../shared/adapters/mail/files.ts';
+import { createSmtpMailer } from '../../shared/adapters/mail/smtp.ts';
+import { createAccountRegistry } from '../../shared/adapters/postgres/accounts.ts';
+import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
+import { createMailOutbox } from '../../shared/adapters/postgres/mail-outbox.ts';
+import { createPool } from '../../shared/adapters/postgres/pool.ts';
+import { createSanctionsStore } from '../../shared/adapters/postgres/sanctions.ts';
+import { connectRedis } from '../../shared/adapters/redis/connect.ts';
+import { transliterate } from '../../shared/adapters/sanctions/transliterate.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { JobQueues } from '../../shared/jobs/job-queues.ts';
+import { runJobs, type RunningJobs } from '../../shared/jobs/job-runner.ts';
+import { Screener } from '../../shared/jobs/screener.ts';
+import type { Mailer } from '../../shared/ports/mail.ts';
+import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
+import { jobEvents } from '../runtime/job-events.ts';
+import { housekeepingHandlers } from './handlers.ts';
+
+/** One per kind of job that uses the database at the same time. */
+const CONNECTIONS = 6;
+const SCHEDULED = ['screening-sweep', 'key-expiry', 'key-expiry-warnings', 'mail'] as const;
+
+/** Composes the housekeeping process: screening, expiry, mail. */
+export async function housekeepingProcess(context: ProcessContext): Promise<ProcessParts> {
+  const { config, log, registry, processId } = context;
+  const observer = jobEvents(log, registry);
+  const pool = createPool({
+    url: config.secrets.databaseUrl,
+    role: 'docket_housekeeping',
+    max: CONNECTIONS,
+    applicationName: 'docket housekeeping',
+    statementTimeoutMs: config.statementTimeoutMs,
+    onError: (error) => log.warn({ event: 'database_connection_lost', err: error }),
+  });
+  const redisFailed = (error: Error): void => observer.queueFailed('screening-sweep', error);
+  const connection = connectRedis(
+    { url: config.secrets.redisUrl, name: processId, use: 'patient' },
+    redisFailed,
+  );
+  const queues = new JobQueues(connection, redisFailed);
+  const mailer = openMailer(config);
+  const accounts = createAccountRegistry(pool, systemSurroundings);
+  const handlers = housekeepingHandlers({
+    accounts,
+    keys: createKeyRegistry(pool, systemSurroundings),
+    screener: new Screener({
+      accounts,
+      lists: createSanctionsStore(pool, systemSurroundings),
+      transliterate,
+    }),
+    outbox: createMailOutbox(pool, systemSurroundings),
+    mailer,
+    onScreeningFailed: (organisationId, error) =>
+      log.error({ event: 'screening_failed', organisationId, err: error }),
+  });
+  let running: RunningJobs[] = [];
+  return {
+    readiness: {
+      redis: () => connection.ping(),
+      postgres: () => pool.query('select from account limit 0'),
+    },
+    async start() {
+      await queues.schedule(SCHEDULED);
+      const common = { connection, observer };
+      running = [
+        runJobs({ name: 'screening', handler: handlers.screening, ...common }),
+        ...SCHEDULED.map((name) => runJobs({ name, handler: handlers[name], ...common })),
+      ];
+    },
+    async drain() {
+      await Promise.all(running.map((jobs) => jobs.stop()));
+    },
+    async close() {
+      await mailer.close();
+      await queues.close();
+      connection.disconnect();
+      await pool.end();
+    },
+  };
+}
+
+/** A mail server where one is named; files otherwise, so that nothing that was to be said is lost. */
+function openMailer(config: Config): Mailer {
+  const { smtpUrl } = config.secrets;
+  return smtpUrl === undefined
+    ? createFileMailer(join(config.dataDir, 'mail'), config.mailFrom)
+    : createSmtpMailer(smtpUrl, config.mailFrom);
+}

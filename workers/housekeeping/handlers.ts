@@ -1,0 +1,65 @@
+import type { JobHandler } from '../../shared/jobs/job-runner.ts';
+import type { Screener } from '../../shared/jobs/screener.ts';
+import type { JobName } from '../../shared/jobs/table.ts';
+import type { AccountRegistry } from '../../shared/ports/accounts.ts';
+import type { KeyRegistry } from '../../shared/ports/keys.ts';
+import type { MailOutbox, Mailer } from '../../shared/ports/mail.ts';
+
+/** Accounts read at once by a sweep. */
+const SWEEP_PAGE = 100;
+/** Keys and letters handled by one run; the next run follows within seconds. */
+const BATCH = 500;
+
+export interface HousekeepingOptions {
+  accounts: Pick<AccountRegistry, 'screeningDue'>;
+  keys: Pick<KeyRegistry, 'expireDue' | 'warnExpiring'>;
+  screener: Pick<Screener, 'screen'>;
+  outbox: Pick<MailOutbox, 'sendDue'>;
+  mailer: Mailer;
+  /** Told of accounts that could not be screened; the sweep goes on with the next. */
+  onScreeningFailed: (organisationId: string, error: unknown) => void;
+}
+
+export type HousekeepingJob = Exclude<JobName, 'key-purge'>;
+
+/** What this role does, job by job. */
+export function housekeepingHandlers(options: HousekeepingOptions): {
+  [N in HousekeepingJob]: JobHandler<N>;
+} {
+  const { accounts, keys, screener, outbox, mailer } = options;
+  return {
+    screening: ({ organisationId }) => screener.screen(organisationId, 'operator'),
+    'screening-sweep': (_payload, signal) => sweep({ ...options, accounts, screener }, signal),
+    'key-expiry': async () => {
+      await keys.expireDue(BATCH);
+    },
+    'key-expiry-warnings': () => keys.warnExpiring(BATCH),
+    mail: async () => {
+      await outbox.sendDue(mailer, BATCH);
+    },
+  };
+}
+
+/**
+ * Screens everyone who is due. An account that fails is left for the next sweep; when a whole page
+ * fails, so would the next, and the sweep ends.
+ */
+async function sweep(
+  { accounts, screener, onScreeningFailed }: HousekeepingOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const due = await accounts.screeningDue(SWEEP_PAGE);
+    let screened = 0;
+    for (const organisationId of due) {
+      if (signal.aborted) return;
+      try {
+        await screener.screen(organisationId, 'list_import');
+        screened += 1;
+      } catch (error) {
+        onScreeningFailed(organisationId, error);
+      }
+    }
+    if (screened === 0) return;
+  }
+}

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { JobObserver } from '../../shared/jobs/job-runner.ts';
+
+/** What happens to jobs, each as one function that writes the log line and the metric together. */
+export function jobEvents(log: Logger, registry: Registry): JobObserver {
+  const registers = [registry];
+  const duration = new Histogram({
+    name: 'docket_job_duration_seconds',
+    help: 'How long jobs took, by kind',
+    labelNames: ['job'],
+    buckets: [0.01, 0.05, 0.25, 1, 5, 30, 120, 600],
+    registers,
+  });
+  const failures = new Counter({
+    name: 'docket_job_failures_total',
+    help: 'Attempts that failed; final ones are not repeated',
+    labelNames: ['job', 'final'],
+    registers,
+  });
+  const queueFailures = new Counter({
+    name: 'docket_job_queue_failures_total',
+    help: 'Times the job queue itself could not be used',
+    labelNames: ['job'],
+    registers,
+  });
+  return {
+    done(job, durationMs) {
+      duration.observe({ job }, durationMs / 1_000);
+      log.debug({ event: 'job_done', job, duration_ms: durationMs });
+    },
+    failed(job, error, final) {
+      failures.inc({ job, final: String(final) });
+      log[final ? 'error' : 'warn']({ event: 'job_failed', job, final, err: error });
+    },
+    queueFailed(job, error) {
+      queueFailures.inc({ job });
+      log.warn({ event: 'job_queue_failed', job, err: error });
+    },
+  };
+}
