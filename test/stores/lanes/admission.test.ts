@@ -1,0 +1,279 @@
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { decideArrival, intervalUsOf, remainingOf } from '../../../shared/domain/rate-limit.ts';
+import { INLINE_BYTES_MAX } from '../../../shared/lanes/admission.ts';
+import { settleClaim, freeClaim } from '../../../shared/lanes/claims.ts';
+import {
+  bodyKey,
+  idempotencyKey,
+  inferenceLane,
+  leasesKey,
+  receiptsLane,
+} from '../../../shared/lanes/keys.ts';
+import type { InferenceEntry } from '../../../shared/lanes/messages.ts';
+import { defineLaneScripts } from '../../../shared/lanes/scripts.ts';
+import { decodeMessage } from '../../../shared/lanes/wire-format.ts';
+import { admissionRequest, admissionsOn, connectTo, GENEROUS } from '../../support/lanes.ts';
+import { startTestRedis } from '../../support/redis.ts';
+
+const LANE = inferenceLane(0, 'eu-west');
+const DAY_US = 86_400_000_000;
+let client: Redis;
+let nowUs = 1_800_000_000_000_000;
+
+beforeAll(async () => {
+  const server = await startTestRedis();
+  client = connectTo(server.url);
+});
+beforeEach(async () => {
+  await client.flushall();
+});
+afterAll(() => client.disconnect());
+
+const admissions = () => admissionsOn(client, () => nowUs);
+
+/** Everything in Redis, to show that a refusal leaves no trace. */
+async function snapshot(): Promise<string> {
+  const keys = (await client.keys('*')).toSorted();
+  const dumps = await Promise.all(keys.map((key) => client.dumpBuffer(key)));
+  return keys.map((key, i) => `${key}=${dumps[i]!.toString('hex')}`).join('\n');
+}
+
+describe('admission', () => {
+  it('puts an admitted request on the lane of its region, whole', async () => {
+    const request = admissionRequest();
+    const admission = await admissions().admit(request);
+    expect(admission).toMatchObject({ verdict: 'admitted' });
+    const [[, [, text]]] = (await client.xrange(LANE, '-', '+')) as [[string, [string, string]]];
+    const { head, payload } = decodeMessage<InferenceEntry>(text);
+    expect(head).toEqual(request.entry);
+    expect(payload).toBe(request.body);
+  });
+
+  it('sends a large body as a claim check, so that the lane stays light', async () => {
+    const body = `{"text":"${'x'.repeat(INLINE_BYTES_MAX)}"}`;
+    const request = admissionRequest({}, { body });
+    await admissions().admit(request);
+    const [[, [, text]]] = (await client.xrange(LANE, '-', '+')) as [[string, [string, string]]];
+    const { head, payload } = decodeMessage<InferenceEntry>(text);
+    expect(payload).toBe('');
+    expect(head.bodyRef).toBe(bodyKey(0, request.entry.id));
+    expect(await client.get(head.bodyRef!)).toBe(body);
+    expect(await client.ttl(head.bodyRef!)).toBeGreaterThan(0);
+  });
+
+  it('agrees with the pure rate limit on any sequence of arrivals', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 2_000 }),
+        fc.integer({ min: 1, max: 20 }),
+        fc.array(fc.integer({ min: 0, max: 100_000 }), { minLength: 1, maxLength: 60 }),
+        async (requestsPerSecond, burst, gaps) => {
+          await client.flushall();
+          const limits = { ...GENEROUS, requestsPerSecond, burst };
+          const interval = intervalUsOf(requestsPerSecond);
+          let tat = 0;
+          for (const gap of gaps) {
+            nowUs += gap;
+            const expected = decideArrival(tat, nowUs, interval, burst);
+            const admission = await admissions().admit(admissionRequest({}, { limits }));
+            expect(admission.verdict).toBe(expected.allowed ? 'admitted' : 'rate');
+            if (expected.allowed) tat = expected.nextTatUs;
+            expect(admission.remaining).toBe(remainingOf(tat, nowUs, interval, burst));
+            if (admission.verdict === 'rate') {
+              expect(admission.retryMs).toBe(Math.ceil(expected.retryUs / 1_000));
+            }
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it('never admits more than the burst when a hundred callers race', async () => {
+    const limits = { ...GENEROUS, requestsPerSecond: 1, burst: 7 };
+    const verdicts = await Promise.all(
+      Array.from({ length: 100 }, () => admissions().admit(admissionRequest({}, { limits }))),
+    );
+    expect(verdicts.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(7);
+    expect(await client.xlen(LANE)).toBe(7);
+  });
+
+  it('never admits more than the daily budget when callers race, and starts anew at midnight UTC', async () => {
+    nowUs = Math.floor(nowUs / DAY_US) * DAY_US + DAY_US / 2;
+    const limits = { ...GENEROUS, requestsPerDay: 5 };
+    const race = () =>
+      Promise.all(
+        Array.from({ length: 40 }, () => admissions().admit(admissionRequest({}, { limits }))),
+      );
+    const today = await race();
+    expect(today.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(5);
+    const refused = today.find(({ verdict }) => verdict === 'day');
+    expect(refused).toMatchObject({ retryMs: DAY_US / 2_000, remainingToday: 0 });
+    nowUs += DAY_US / 2;
+    const tomorrow = await race();
+    expect(tomorrow.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(5);
+  });
+
+  it('holds the number of open streams, and gives a lease back when it ends', async () => {
+    const limits = { ...GENEROUS, concurrentStreams: 3 };
+    const open = () => admissions().admit(admissionRequest({ stream: true }, { limits }));
+    const verdicts = await Promise.all(Array.from({ length: 20 }, open));
+    expect(verdicts.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(3);
+    const [held] = await client.zrange(leasesKey(0, 'org_a'), 0, 0);
+    await client.zrem(leasesKey(0, 'org_a'), held!);
+    expect((await open()).verdict).toBe('admitted');
+    expect((await open()).verdict).toBe('streams');
+    // The api process that held them died: nobody renews, and they end by themselves.
+    nowUs += 31_000_000;
+    expect((await open()).verdict).toBe('admitted');
+  });
+
+  it('does not count requests that are no streams as streams', async () => {
+    const limits = { ...GENEROUS, concurrentStreams: 1 };
+    await admissions().admit(admissionRequest({ stream: true }, { limits }));
+    expect((await admissions().admit(admissionRequest({}, { limits }))).verdict).toBe('admitted');
+  });
+
+  it('holds a key to its own limit below the organisation’s', async () => {
+    const keyLimit = { requestsPerSecond: 1, burst: 2 };
+    const with_ = (keyId: string) => admissions().admit(admissionRequest({ keyId }, { keyLimit }));
+    const verdicts = [
+      await with_('key_1'),
+      await with_('key_1'),
+      await with_('key_1'),
+      await with_('key_2'),
+    ];
+    expect(verdicts.map(({ verdict }) => verdict)).toEqual([
+      'admitted',
+      'admitted',
+      'rate',
+      'admitted',
+    ]);
+  });
+
+  it('refuses before the region’s lane is longer than its capacity', async () => {
+    const send = () => admissions().admit(admissionRequest({}, { regionCapacity: 2 }));
+    const verdicts = await Promise.all([send(), send(), send()]);
+    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['admitted', 'admitted', 'saturated']);
+    const elsewhere = await admissions().admit(
+      admissionRequest({ region: 'eu-north' }, { regionCapacity: 2 }),
+    );
+    expect(elsewhere.verdict).toBe('admitted');
+  });
+
+  it('keeps organisations apart', async () => {
+    const limits = { ...GENEROUS, requestsPerSecond: 1, burst: 1 };
+    const of = (organisationId: string) =>
+      admissions().admit(admissionRequest({ organisationId }, { limits }));
+    expect((await of('org_a')).verdict).toBe('admitted');
+    expect((await of('org_a')).verdict).toBe('rate');
+    expect((await of('org_b')).verdict).toBe('admitted');
+  });
+
+  it.each([
+    ['rate', { limits: { ...GENEROUS, requestsPerSecond: 1, burst: 1 } }],
+    ['day', { limits: { ...GENEROUS, requestsPerDay: 1 } }],
+    ['streams', { limits: { ...GENEROUS, concurrentStreams: 1 } }],
+    ['saturated', { regionCapacity: 1 }],
+  ] as const)('leaves no trace of a refusal: %s', async (verdict, rest) => {
+    await admissions().admit(admissionRequest({ stream: true }, rest));
+    const before = await snapshot();
+    const claim = idempotencyKey(0, 'org_a', 'refused');
+    const refused = await admissions().admit(
+      admissionRequest({ stream: true, claim }, { ...rest, fingerprint: 'f' }),
+    );
+    expect(refused.verdict).toBe(verdict);
+    expect(await snapshot()).toBe(before);
+  });
+});
+
+describe('an idempotency claim', () => {
+  const claim = idempotencyKey(0, 'org_a', 'digest');
+  const with_ = (fingerprint = 'f', rest = {}) =>
+    admissionRequest({ claim, ...rest }, { fingerprint });
+
+  it('lets one of a hundred equal requests run; the others wait for it', async () => {
+    const verdicts = await Promise.all(
+      Array.from({ length: 100 }, () => admissions().admit(with_())),
+    );
+    expect(verdicts.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(1);
+    expect(verdicts.filter(({ verdict }) => verdict === 'wait')).toHaveLength(99);
+    expect(await client.xlen(LANE)).toBe(1);
+  });
+
+  it('refuses the same key with another body, and charges nothing for it', async () => {
+    await admissions().admit(with_());
+    const before = await snapshot();
+    expect((await admissions().admit(with_('other'))).verdict).toBe('reused');
+    expect(await snapshot()).toBe(before);
+  });
+
+  it('is replayed once settled, without daily budget, and tells everyone who waited', async () => {
+    const scripts = defineLaneScripts(client);
+    const first = with_();
+    const { remainingToday } = await admissions().admit(first);
+    const second = with_();
+    await admissions().admit(second);
+    const waiters = await settleClaim(scripts, claim, first.entry.id, '{"receipt":1}');
+    expect(waiters).toEqual([{ inbox: 'api-test', requestId: second.entry.id }]);
+    const replay = await admissions().admit(with_());
+    expect(replay).toMatchObject({ verdict: 'replay', requestId: first.entry.id, remainingToday });
+    expect(await client.hget(claim, 'receipt')).toBe('{"receipt":1}');
+    expect(await client.ttl(claim)).toBeGreaterThan(86_000);
+  });
+
+  it('is free again after a failure', async () => {
+    const scripts = defineLaneScripts(client);
+    const first = with_();
+    await admissions().admit(first);
+    await admissions().admit(with_());
+    expect(await freeClaim(scripts, claim, first.entry.id)).toHaveLength(1);
+    expect((await admissions().admit(with_('another body'))).verdict).toBe('admitted');
+  });
+
+  it('cannot be ended by a request that does not hold it', async () => {
+    const scripts = defineLaneScripts(client);
+    await admissions().admit(with_());
+    expect(await freeClaim(scripts, claim, 'req_other')).toEqual([]);
+    expect((await admissions().admit(with_())).verdict).toBe('wait');
+  });
+
+  it('does not outlive its request by much when the pipeline loses it', async () => {
+    await admissions().admit(with_());
+    expect(await client.ttl(claim)).toBeLessThanOrEqual(60 + 60);
+  });
+});
+
+describe('backpressure', () => {
+  it('admits nothing more when too many receipts are owed', async () => {
+    // The bound itself is half a million entries: the script is asked with a small one.
+    const scripts = defineLaneScripts(client);
+    await client.xadd(receiptsLane(0), '*', 'e', 'owed');
+    const keys = ['l', 'k', 's', LANE, receiptsLane(0), 'b', 'c', 'w'].map((key) =>
+      key.startsWith('{') ? key : `{s0}:${key}`,
+    );
+    const verdict = (await scripts.admit(
+      ...keys,
+      'req',
+      'entry',
+      1,
+      10,
+      10,
+      0,
+      0,
+      0,
+      30_000,
+      10,
+      1,
+      '',
+      60,
+      'x y',
+      '',
+      60,
+      String(nowUs),
+    )) as [string];
+    expect(verdict[0]).toBe('backlog');
+  });
+});

@@ -1,0 +1,64 @@
+import type { Redis } from 'ioredis';
+import { connectRedis } from '../../shared/adapters/redis/connect.ts';
+import type { Limits } from '../../shared/domain/plan.ts';
+import { Admissions, type AdmissionRequest } from '../../shared/lanes/admission.ts';
+import type { InferenceEntry } from '../../shared/lanes/messages.ts';
+import { defineLaneScripts } from '../../shared/lanes/scripts.ts';
+
+export const GENEROUS: Limits = {
+  requestsPerSecond: 1_000_000,
+  burst: 1_000_000,
+  requestsPerDay: 1_000_000_000,
+  concurrentStreams: 100_000,
+};
+
+let made = 0;
+
+/** A request of one organisation, admitted by default. */
+export function admissionRequest(
+  entry: Partial<InferenceEntry> = {},
+  rest: Partial<Omit<AdmissionRequest, 'entry'>> = {},
+): AdmissionRequest {
+  made += 1;
+  const now = Date.now();
+  return {
+    entry: {
+      id: `req_${String(made).padStart(26, '0')}`,
+      organisationId: 'org_a',
+      keyId: 'key_a',
+      shard: 0,
+      route: 'chat.completions',
+      model: 'm',
+      region: 'eu-west',
+      tier: 'audit',
+      stream: false,
+      includeUsage: false,
+      inbox: 'api-test',
+      startedAt: now,
+      deadlineAt: now + 60_000,
+      salt: 'AAAAAAAAAAAAAAAAAAAAAA',
+      requestDigest: 'A'.repeat(43),
+      receipt: 'best_effort',
+      ...entry,
+    },
+    body: '{"model":"m","messages":[]}',
+    limits: GENEROUS,
+    keyLimit: null,
+    regionCapacity: 1_000_000,
+    ...rest,
+  };
+}
+
+/** A connection as processes have it, closed by the caller. */
+export function connectTo(
+  url: string,
+  use: 'patient' | 'interactive' | 'blocking' = 'patient',
+): Redis {
+  return connectRedis({ url, name: 'test', use }) as Redis;
+}
+
+/** Admission with a clock of the test's own (microseconds), or the server's. */
+export function admissionsOn(client: Redis, clockUs?: () => number): Admissions {
+  const scripts = defineLaneScripts(client);
+  return new Admissions(scripts, 1, clockUs === undefined ? undefined : () => String(clockUs()));
+}
