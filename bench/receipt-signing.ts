@@ -58,7 +58,7 @@ const measurement = {
 } as Measurement;
 
 const { privateKey } = generateKeyPairSync('ed25519');
-const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' });
 const issuer = receiptIssuer('https://gateway.example');
 const signer = createReceiptSigner({ privateKeyPem, did: issuer.did });
 

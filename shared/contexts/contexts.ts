@@ -8,7 +8,7 @@ import {
 } from '../domain/receipt/context.ts';
 
 /** The base context of Verifiable Credentials 2.0 as we ship it, byte for byte the W3C's. */
-export const VC_CONTEXT_NAME = 'credentials-v2.jsonld';
+const VC_CONTEXT_NAME = 'credentials-v2.jsonld';
 
 /** SHA-256 (hex) by file name: everything that may be served under `/contexts/`. */
 const DIGESTS: ReadonlyMap<string, string> = new Map([

@@ -128,7 +128,7 @@ export function createKey(dir: string, purpose: KeyPurpose, state: 'active' | 'n
   const path = keyPath(dir, purpose, state);
   if (isFile(path)) return false;
   const { privateKey } = generateKeyPairSync('ed25519');
-  return writeExclusively(path, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
+  return writeExclusively(path, privateKey.export({ type: 'pkcs8', format: 'pem' }));
 }
 
 /**
@@ -218,7 +218,7 @@ function notAKey(path: string, cause?: unknown): SigningKeyProblem {
 function pemFiles(folder: string): string[] {
   if (statSync(folder, { throwIfNoEntry: false }) === undefined) return [];
   const names = readdirSync(folder).filter((name) => name.endsWith('.pem'));
-  return names.sort().map((name) => join(folder, name));
+  return names.toSorted().map((name) => join(folder, name));
 }
 
 function isFile(path: string): boolean {

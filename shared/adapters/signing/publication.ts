@@ -5,7 +5,7 @@ import type { KeyPurpose, SigningKey } from './key-files.ts';
 /** Keys that may sign credentials. Those of checkpoints and of the anchor sign notes and must not pass as an issuer's. */
 const ASSERTING: readonly KeyPurpose[] = ['receipts', 'packs'];
 
-export interface VerificationMethod {
+interface VerificationMethod {
   id: string;
   type: 'Multikey';
   controller: string;

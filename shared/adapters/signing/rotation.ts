@@ -88,7 +88,7 @@ export function revokeSigningKey(
 
 /** A line above the PEM says since when; readers of PEM skip it. The first to write it is right about the time. */
 function keepPublicHalf(path: string, publicKey: Uint8Array, nowMs: number): void {
-  const pem = publicKeyFromRaw(publicKey).export({ type: 'spki', format: 'pem' }) as string;
+  const pem = publicKeyFromRaw(publicKey).export({ type: 'spki', format: 'pem' });
   writeExclusively(path, `since ${new Date(nowMs).toISOString()}\n${pem}`);
 }
 

@@ -12,7 +12,7 @@ const MULTIKEY_MAX = 64;
 const MULTIKEY_BYTES = 34;
 
 /** Why a DID document cannot be trusted from. */
-export class TrustProblem extends Error {
+class TrustProblem extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'TrustProblem';
@@ -69,7 +69,7 @@ function ed25519Key(raw: Uint8Array, facts: Omit<TrustedKey, 'verify'>): Trusted
   };
 }
 
-function trustedKey(method: Record<string, unknown>, mayAssert: boolean): TrustedKey | null {
+function trustedKey(method: Record<string, unknown>, asserts: boolean): TrustedKey | null {
   const { type, controller, publicKeyMultibase, revoked } = method as Record<string, unknown> & {
     type?: unknown;
     controller?: unknown;
@@ -83,7 +83,11 @@ function trustedKey(method: Record<string, unknown>, mayAssert: boolean): Truste
     ? decodeBase58(publicKeyMultibase.slice(1))
     : null;
   if (bytes?.length !== MULTIKEY_BYTES || bytes[0] !== 0xed || bytes[1] !== 0x01) return null;
-  return ed25519Key(bytes.subarray(2), { controller, mayAssert, revoked: revoked !== undefined });
+  return ed25519Key(bytes.subarray(2), {
+    controller,
+    mayAssert: asserts,
+    revoked: revoked !== undefined,
+  });
 }
 
 /** A relative DID URL (`#key-1`) belongs to the document it stands in. */

@@ -68,5 +68,5 @@ export function decodeBase58(text: string): Uint8Array | null {
   }
   let zeros = 0;
   while (text.charCodeAt(zeros) === 0x31) zeros += 1;
-  return Uint8Array.from([...new Array<number>(zeros).fill(0), ...bytes.reverse()]);
+  return Uint8Array.from([...Array.from({ length: zeros }, () => 0), ...bytes.toReversed()]);
 }

@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { ReceiptRefusal } from './refusal.ts';
 
 /**
@@ -19,11 +19,6 @@ export function digestMultibase(base64url: string, path: string): string {
     throw new ReceiptRefusal('wrong_value', path, 'a digest must be base64url of 32 bytes');
   }
   return `u${multihash.toString('base64url')}`;
-}
-
-/** Multihash of exact bytes, unsalted: pins a receipt that was revised, a methodology, a context. */
-export function documentDigest(bytes: Uint8Array): string {
-  return digestMultibase(hash('sha256', bytes, 'base64url'), 'digest');
 }
 
 /** The salt of a receipt as it stands in the document. @throws ReceiptRefusal when it is not 16 bytes. */

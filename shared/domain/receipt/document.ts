@@ -25,7 +25,7 @@ export const INPUT_TYPES = {
   site: 'SiteFactor',
   usage: 'UsageRecord',
 } as const;
-export type InputType = (typeof INPUT_TYPES)[keyof typeof INPUT_TYPES];
+type InputType = (typeof INPUT_TYPES)[keyof typeof INPUT_TYPES];
 
 /** The unit in which each quantity is stated; there is one. */
 export const QUANTITY_UNITS = {
@@ -113,6 +113,3 @@ export interface ReceiptDocument {
   validUntil?: string;
   wasRevisionOf?: { digest: string; id: string; leafIndex: number };
 }
-
-/** A receipt that carries its proof. */
-export type SignedReceiptDocument = ReceiptDocument & { proof: ProofDocument };

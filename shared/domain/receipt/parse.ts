@@ -46,7 +46,7 @@ export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
   const document = value as unknown as ReceiptDocument;
   agree(document);
   const canonical = sortedJson(document);
-  if (utf8Length(canonical) > RECEIPT_BYTES_MAX) throw tooLarge();
+  if (Buffer.byteLength(canonical) > RECEIPT_BYTES_MAX) throw tooLarge();
   return { document, canonical };
 }
 
@@ -210,10 +210,6 @@ function decode(bytes: Uint8Array): string {
   } catch {
     throw new ReceiptRefusal('not_utf8', '', 'is not UTF-8');
   }
-}
-
-function utf8Length(text: string): number {
-  return Buffer.byteLength(text);
 }
 
 function tooLarge(): ReceiptRefusal {

@@ -2,7 +2,7 @@ import { ReceiptRefusal, type RefusalCode } from './refusal.ts';
 
 /** What a receipt may be made of: no null, no fractions. */
 export type StrictValue = string | number | boolean | StrictValue[] | StrictObject;
-export interface StrictObject {
+interface StrictObject {
   [key: string]: StrictValue;
 }
 

@@ -13,7 +13,7 @@ const CLOCK_SKEW_MS = 5 * 60_000;
 const PROOF_VALUE_MAX = 89;
 const SIGNATURE_BYTES = 64;
 
-export type VerdictCode =
+type VerdictCode =
   | 'good'
   | RefusalCode
   | 'unknown_context'

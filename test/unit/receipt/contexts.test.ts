@@ -29,7 +29,7 @@ describe('contexts are content-addressed', () => {
   });
 
   it('every file is registered, and every registered file is there', () => {
-    expect(files.sort()).toEqual([...CONTEXT_NAMES].sort());
+    expect(files.toSorted()).toEqual(CONTEXT_NAMES.toSorted());
     for (const name of CONTEXT_NAMES)
       expect(JSON.parse(contextDocument(name)!.toString())).toHaveProperty('@context');
     expect(CONTEXT_NAMES).toContain(RECEIPT_CONTEXT_NAME);

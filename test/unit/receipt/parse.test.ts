@@ -5,7 +5,7 @@ import { locateReceipt } from '../../../shared/domain/receipt/locate.ts';
 import { parseReceipt } from '../../../shared/domain/receipt/parse.ts';
 import { ReceiptRefusal } from '../../../shared/domain/receipt/refusal.ts';
 import { parseStrictJson } from '../../../shared/domain/receipt/strict-json.ts';
-import { INPUTS, newIssuer } from './samples.ts';
+import { INPUTS, newIssuer, type Loose } from './samples.ts';
 
 const { signer } = newIssuer();
 const text = signer.sign(buildReceipt(INPUTS['full']!)).text;
@@ -142,12 +142,12 @@ describe('a receipt reads back', () => {
 });
 
 describe('a document that is no receipt is refused with its place', () => {
-  const edited = (edit: (document: any) => void): (() => unknown) => {
+  const edited = (edit: (document: Loose) => void): (() => unknown) => {
     const document = JSON.parse(text);
     edit(document);
     return () => parseReceipt(JSON.stringify(document));
   };
-  it.each<[string, string, (document: any) => void]>([
+  it.each<[string, string, (document: Loose) => void]>([
     ['missing_field', 'issuer', (d) => delete d.issuer],
     ['missing_field', 'credentialSubject.model', (d) => delete d.credentialSubject.model],
     ['unknown_field', 'footnote', (d) => (d.footnote = 'x')],

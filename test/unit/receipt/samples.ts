@@ -10,6 +10,9 @@ import { PLANS } from '../../../shared/domain/plan.ts';
 import type { ReceiptInput, Revision } from '../../../shared/domain/receipt/build.ts';
 import { receiptIssuer } from '../../../shared/domain/receipt/issuer.ts';
 
+/** Parsed JSON that a test edits or looks into at will. */
+export type Loose = ReturnType<typeof JSON.parse>;
+
 export const PUBLIC_URL = 'https://gateway.example';
 export const issuer = receiptIssuer(PUBLIC_URL);
 /** 2026-11-20T09:38:06.007Z */
@@ -66,7 +69,7 @@ export const revision: Revision & { newReceiptId: string } = {
 };
 
 /** A refused request: nothing ran, so there is no answer to digest. */
-export function refusedRecord(): InferenceRecord {
+function refusedRecord(): InferenceRecord {
   const { responseDigest: _, ...rest } = record;
   return {
     ...rest,
@@ -116,7 +119,7 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
 /** A key, a signer with it, and the did.json that publishes it. */
 export function newIssuer(publicUrl: string = PUBLIC_URL) {
   const { privateKey } = generateKeyPairSync('ed25519');
-  const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' });
   const publicKey = rawPublicKey(privateKey);
   const key: SigningKey = {
     purpose: 'receipts',

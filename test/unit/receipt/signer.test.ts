@@ -7,7 +7,6 @@ import { buildReceipt } from '../../../shared/domain/receipt/build.ts';
 import { decimalText } from '../../../shared/domain/receipt/decimal.ts';
 import { signedData } from '../../../shared/domain/receipt/verify.ts';
 import { decodeBase58 } from '../../../shared/domain/receipt/base58.ts';
-import type { UnsignedCredential } from '../../../shared/ports/signer.ts';
 import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
 
 const { key, signer } = newIssuer();
@@ -34,7 +33,7 @@ describe('other credentials are signed as receipts are', () => {
           issuer: issuer.did,
           validFrom: '2026-11-20T09:38:06.007Z',
         };
-        const { text } = signer.signCredential(credential as UnsignedCredential);
+        const { text } = signer.signCredential(credential);
         expect(text).toBe(canonicalize(JSON.parse(text)));
         expect(JSON.parse(text)).toMatchObject({
           proof: { created: credential.validFrom, verificationMethod: signer.kid },

@@ -105,7 +105,7 @@ describe('signing keys are made once and kept from others', () => {
     ['half a key', '-----BEGIN PRIVATE KEY-----\nMC4CAQAw\n-----END PRIVATE KEY-----\n'],
     [
       'another kind of key',
-      generateKeyPairSync('ed448').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+      generateKeyPairSync('ed448').privateKey.export({ type: 'pkcs8', format: 'pem' }),
     ],
     ['megabytes', '-'.repeat(1_000_000)],
   ])('%s in place of a key is refused, and not shown', (_, content) => {
@@ -126,7 +126,7 @@ describe('signing keys are made once and kept from others', () => {
     const pem = createPublicKey(readFileSync(path)).export({
       type: 'spki',
       format: 'pem',
-    }) as string;
+    });
     const before = didDocument(loadSigningKeys(dir), PUBLIC_URL);
     writeFileSync(path, pem);
     chmodSync(path, 0o644);

@@ -9,7 +9,7 @@ import { verifyCredential } from '@digitalbazaar/vc';
 import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
 import { buildReceipt } from '../../../shared/domain/receipt/build.ts';
-import { INPUTS, newIssuer } from './samples.ts';
+import { INPUTS, newIssuer, type Loose } from './samples.ts';
 
 const { signer, did } = newIssuer();
 const kinds = Object.keys(INPUTS);
@@ -75,7 +75,7 @@ describe('a Verifiable Credentials library verifies receipts offline', () => {
 const PROV = 'http://www.w3.org/ns/prov#';
 const QUDT = 'http://qudt.org/schema/qudt/';
 const OWN = 'urn:docket:vocabulary#';
-const expand = async (kind: string): Promise<Record<string, any>> => {
+const expand = async (kind: string): Promise<Loose> => {
   const [node] = await jsonld.expand(receiptOf(kind), {
     safe: true,
     documentLoader: offline,
@@ -106,7 +106,9 @@ describe('every term of a receipt is defined: JSON-LD safe mode expands it', () 
     delete receipt.proof['@context'];
     const terms =
       /^(VerifiableCredential|InferenceReceipt|Activity|Inference|Measurement|Plan|QuantityValue|DataIntegrityProof|assertionMethod|[A-Z][a-z]+(Record|Factor)|T\d|complete|upstream|energy|gwp|water|adp[ef]|kWh|kgCO2e|kgSbe|MJ|L)$/;
-    for (const value of values(receipt)) if (!terms.test(value)) expect(expanded).toContain(value);
+    const literals = values(receipt).filter((value) => !terms.test(value));
+    expect(literals.length).toBeGreaterThan(50);
+    expect(literals.filter((value) => !expanded.has(value))).toEqual([]);
   });
 
   it('a field that the context does not know is found', async () => {

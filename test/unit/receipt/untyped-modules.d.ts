@@ -12,9 +12,7 @@ declare module '@digitalbazaar/vc' {
   }>;
 }
 declare module '@digitalbazaar/data-integrity' {
-  export class DataIntegrityProof {
-    constructor(options: { cryptosuite: unknown; signer?: unknown; date?: string });
-  }
+  export const DataIntegrityProof: new (options: { cryptosuite: unknown }) => object;
 }
 declare module '@digitalbazaar/eddsa-jcs-2022-cryptosuite' {
   export function createVerifyCryptosuite(): unknown;

@@ -79,7 +79,7 @@ describe('base58btc', () => {
     };
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), fc.nat(5), (tail, zeros) => {
-        const bytes = Uint8Array.from([...new Array<number>(zeros).fill(0), ...tail]);
+        const bytes = Uint8Array.from([...Array.from({ length: zeros }, () => 0), ...tail]);
         expect(encodeBase58(bytes)).toBe(slow(bytes));
         expect(hex(decodeBase58(encodeBase58(bytes))!)).toBe(hex(bytes));
       }),

@@ -38,9 +38,14 @@ const save = (name: string, content: string): string => {
   return path;
 };
 
+/** What the command left for the shell; a function, because the compiler remembers the reset above it. */
+function exitCode(): number {
+  return Number(process.exitCode ?? 0);
+}
+
 async function run(...args: string[]): Promise<{ out: string; code: number }> {
   let out = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
+  const written = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
     out += String(chunk);
     return true;
   });
@@ -48,8 +53,8 @@ async function run(...args: string[]): Promise<{ out: string; code: number }> {
   const program = new Command().exitOverride();
   register(program);
   await program.parseAsync(['verify', ...args], { from: 'user' });
-  vi.mocked(process.stdout.write).mockRestore();
-  return { out, code: Number(process.exitCode ?? 0) };
+  written.mockRestore();
+  return { out, code: exitCode() };
 }
 
 describe('docket verify', () => {

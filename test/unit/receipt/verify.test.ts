@@ -7,7 +7,7 @@ import { encodeBase58 } from '../../../shared/domain/receipt/base58.ts';
 import { buildReceipt, buildUnsignedDegraded } from '../../../shared/domain/receipt/build.ts';
 import { RECEIPT_CONTEXT_DIGESTS, VC_CONTEXT_URL } from '../../../shared/domain/receipt/context.ts';
 import { signedData, verifyReceipt } from '../../../shared/domain/receipt/verify.ts';
-import { INPUTS, issuer, newIssuer, record, SIGNED_AT } from './samples.ts';
+import { INPUTS, issuer, newIssuer, record, SIGNED_AT, type Loose } from './samples.ts';
 
 const { key, privateKey, signer, did } = newIssuer();
 const keys = trustedKeysOf(JSON.stringify(did));
@@ -16,7 +16,7 @@ const text = signer.sign(buildReceipt(INPUTS['full']!)).text;
 const codeOf = (source: string | Uint8Array): string => verifyReceipt(source, keys, NOW).code;
 
 /** A copy with changes; `signedBy` also signs it anew, as an issuer that misbehaves could. */
-function changed(edit: (document: any) => void, resign = false): string {
+function changed(edit: (document: Loose) => void, resign = false): string {
   const document = JSON.parse(text);
   edit(document);
   if (resign) {
@@ -38,7 +38,7 @@ describe('a receipt that its issuer signed is good', () => {
   });
 
   it('whatever its white space and the order of its fields', () => {
-    const reversed = Object.fromEntries(Object.entries(JSON.parse(text)).reverse());
+    const reversed = Object.fromEntries(Object.entries(JSON.parse(text)).toReversed());
     expect(verifyReceipt(JSON.stringify(reversed, null, 4), keys, NOW)).toMatchObject({
       good: true,
       canonical: text,
@@ -78,7 +78,7 @@ describe('no byte of a receipt can be changed', () => {
   });
 
   it('nor a field of it', () => {
-    const leaves = (value: any, edit: (parent: any, name: string) => void): void => {
+    const leaves = (value: Loose, edit: (parent: Loose, name: string) => void): void => {
       for (const [name, member] of Object.entries(value)) {
         if (typeof member === 'object') leaves(member, edit);
         else edit(value, name);
@@ -270,61 +270,5 @@ describe('the verdict says what is wrong', () => {
     const method = { ...did.verificationMethod[0]!, revoked: '2099-01-01T00:00:00Z' };
     const published = trustedKeysOf(JSON.stringify({ ...did, verificationMethod: [method] }));
     expect(verifyReceipt(text, published, NOW).code).toBe('key_revoked');
-  });
-});
-
-describe('a did.json that is none', () => {
-  it.each([
-    '',
-    '[]',
-    '{}',
-    'null',
-    '{"id":"did:web:a"}',
-    '{"id":1,"verificationMethod":[]}',
-    '{"id":"did:web:a","verificationMethod":[]}',
-    '{"id":"did:web:a","verificationMethod":[null,1,{"type":"Multikey"}]}',
-  ])('%j is refused', (json) => {
-    expect(() => trustedKeysOf(json)).toThrow(expect.objectContaining({ name: 'TrustProblem' }));
-  });
-
-  it('or any other JSON, without a crash', () => {
-    const method = fc.record(
-      {
-        id: fc.json(),
-        type: fc.constant('Multikey'),
-        controller: fc.string(),
-        publicKeyMultibase: fc.oneof(
-          fc.string(),
-          fc.constant(did.verificationMethod[0]!.publicKeyMultibase),
-        ),
-      },
-      { requiredKeys: [] },
-    );
-    fc.assert(
-      fc.property(
-        fc.record({
-          id: fc.constant('did:web:a'),
-          verificationMethod: fc.array(fc.oneof(method, fc.jsonValue())),
-          assertionMethod: fc.jsonValue(),
-        }),
-        (document) => {
-          try {
-            trustedKeysOf(JSON.stringify(document));
-          } catch (error) {
-            expect(error).toMatchObject({ name: 'TrustProblem' });
-          }
-        },
-      ),
-    );
-  });
-
-  it('relative key ids and embedded methods are understood', () => {
-    const fragment = `#${key.thumbprint}`;
-    const relative = {
-      ...did,
-      verificationMethod: [{ ...did.verificationMethod[0]!, id: fragment }],
-      assertionMethod: [{ id: fragment }],
-    };
-    expect(verifyReceipt(text, trustedKeysOf(JSON.stringify(relative)), NOW).good).toBe(true);
   });
 });
