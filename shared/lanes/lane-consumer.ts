@@ -40,6 +40,7 @@ type Fields = string[] | null;
  */
 export class LaneConsumer {
   readonly #options: LaneConsumerOptions;
+  readonly #stop = Promise.withResolvers<void>();
   #stopped = false;
   #loop: Promise<void> = Promise.resolve();
   #reaping: Promise<void> = Promise.resolve();
@@ -60,6 +61,7 @@ export class LaneConsumer {
   /** Takes no new entries. Those already handed over stay with the handler. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#stop.resolve();
     clearInterval(this.#timer);
     this.#options.blocking.disconnect();
     await Promise.all([this.#loop, this.#reaping]);
@@ -89,7 +91,7 @@ export class LaneConsumer {
   async #read(): Promise<void> {
     const { blocking, lane, consumer, slots, batchMax } = this.#options;
     while (!this.#stopped) {
-      await slots.whenFree();
+      if (slots.free === 0) await Promise.race([slots.whenFree(), this.#stop.promise]);
       if (this.#stopped) return;
       try {
         const reply = (await blocking.xreadgroup(

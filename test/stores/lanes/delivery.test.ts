@@ -1,0 +1,245 @@
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Inbox } from '../../../shared/lanes/inbox.ts';
+import { aliveKey, CONSUMER_GROUP, inboxKey, inferenceLane } from '../../../shared/lanes/keys.ts';
+import { LaneConsumer, type LaneEntry } from '../../../shared/lanes/lane-consumer.ts';
+import { Liveness } from '../../../shared/lanes/liveness.ts';
+import { Outbox } from '../../../shared/lanes/outbox.ts';
+import { defineLaneScripts, type LaneScripts } from '../../../shared/lanes/scripts.ts';
+import { Slots } from '../../../shared/lanes/slots.ts';
+import { encodeMessage } from '../../../shared/lanes/wire-format.ts';
+import type { RedisServer } from '../../../dev/stores/redis.ts';
+import { connectTo } from '../../support/lanes.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+
+const LANE = inferenceLane(0, 'eu-west');
+let server: RedisServer;
+let client: Redis;
+let scripts: LaneScripts;
+const open: (() => Promise<unknown> | void)[] = [];
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  client = connectTo(server.url);
+  scripts = defineLaneScripts(client);
+});
+beforeEach(async () => {
+  await client.flushall();
+});
+afterEach(async () => {
+  for (const close of open.splice(0).toReversed()) await close();
+});
+afterAll(() => client.disconnect());
+
+const fail = (error: unknown): void => {
+  throw error;
+};
+
+function consume(
+  name: string,
+  slots: number,
+  onEntries: (entries: LaneEntry[], slots: Slots) => void,
+) {
+  const held = new Slots(slots);
+  const consumer = new LaneConsumer({
+    lane: LANE,
+    consumer: name,
+    slots: held,
+    batchMax: 100,
+    blocking: connectTo(server.url, 'blocking'),
+    client,
+    scripts,
+    onEntries: (entries) => onEntries(entries, held),
+    onError: () => {},
+  });
+  open.push(() => consumer.stop());
+  return { consumer, slots: held };
+}
+
+const put = (text: string) => client.xadd(LANE, '*', 'e', text);
+
+describe('a lane', () => {
+  it('delivers what was there before the first worker ever started', async () => {
+    await put('early');
+    const seen: string[] = [];
+    const { consumer } = consume('w1', 10, (entries) =>
+      seen.push(...entries.map(({ text }) => text)),
+    );
+    await consumer.start();
+    await until(() => seen.length === 1);
+    expect(seen).toEqual(['early']);
+  });
+
+  it('hands a worker no more than it has slots, and the rest when they are free', async () => {
+    for (let i = 0; i < 10; i += 1) await put(String(i));
+    const seen: string[] = [];
+    const { consumer, slots } = consume('w1', 3, (entries) =>
+      seen.push(...entries.map(({ text }) => text)),
+    );
+    await consumer.start();
+    await until(() => seen.length === 3);
+    const pending = (await client.xpending(LANE, CONSUMER_GROUP)) as [number];
+    expect(pending[0]).toBe(3);
+    slots.release(2);
+    await until(() => seen.length === 5);
+    expect(seen).toEqual(['0', '1', '2', '3', '4']);
+  });
+
+  it('gives a dead worker’s entries to a living one, with the number of the delivery', async () => {
+    await client.set(aliveKey('dead'), '1', 'PX', 60_000);
+    const first: LaneEntry[] = [];
+    const dying = consume('dead', 10, (entries) => first.push(...entries));
+    await dying.consumer.start();
+    await put('one');
+    await put('two');
+    await until(() => first.length === 2);
+    await dying.consumer.stop();
+
+    const second: LaneEntry[] = [];
+    const living = consume('living', 10, (entries) => second.push(...entries));
+    await living.consumer.start();
+    await client.del(aliveKey('dead'));
+    await until(() => second.length === 2);
+    expect(second.map(({ text, attempt }) => [text, attempt])).toEqual([
+      ['one', 2],
+      ['two', 2],
+    ]);
+    expect(first.every(({ attempt }) => attempt === 1)).toBe(true);
+    await until(async () => !(await names()).includes('dead'));
+  });
+
+  it('leaves the entries of a living worker alone, however long they take', async () => {
+    await client.set(aliveKey('slow'), '1', 'PX', 60_000);
+    const slow = consume('slow', 10, () => {});
+    await slow.consumer.start();
+    await put('long');
+    await until(async () => ((await client.xpending(LANE, CONSUMER_GROUP)) as [number])[0] === 1);
+    const stolen: LaneEntry[] = [];
+    const other = consume('other', 10, (entries) => stolen.push(...entries));
+    await other.consumer.start();
+    // Two rounds of the reaper are over when a later dead worker's consumer has been forgotten.
+    await client.xgroup('CREATECONSUMER', LANE, CONSUMER_GROUP, 'ghost');
+    await until(async () => !(await names()).includes('ghost'));
+    expect(stolen).toEqual([]);
+  });
+
+  it('works again after the server has forgotten everything', async () => {
+    const seen: string[] = [];
+    const { consumer } = consume('w1', 10, (entries) =>
+      seen.push(...entries.map(({ text }) => text)),
+    );
+    await consumer.start();
+    await client.flushall();
+    await put('after');
+    await until(() => seen.includes('after'));
+  });
+});
+
+async function names(): Promise<string[]> {
+  const consumers = (await client.xinfo('CONSUMERS', LANE, CONSUMER_GROUP)) as unknown[][];
+  return consumers.map((fields) => String(fields[fields.indexOf('name') + 1]));
+}
+
+describe('an inbox', () => {
+  const received = (id: string) => {
+    const messages: [object, string][] = [];
+    const inbox = new Inbox<object>(
+      connectTo(server.url, 'blocking'),
+      id,
+      (head, payload) => messages.push([head, payload]),
+      () => {},
+    );
+    open.push(() => inbox.stop());
+    return { inbox, messages };
+  };
+
+  it('brings every message in order, many in one entry', async () => {
+    const { inbox, messages } = received('p1');
+    const liveness = new Liveness(client, 'p1', () => inbox.lastRead);
+    await liveness.start();
+    open.push(() => liveness.stop());
+    inbox.start();
+    const outbox = new Outbox(client, fail);
+    for (let i = 0; i < 500; i += 1) outbox.send('p1', encodeMessage({ i }, `payload ${i}\nline`));
+    await outbox.flushed();
+    await until(() => messages.length === 501);
+    expect(messages.slice(1).map(([head]) => (head as { i: number }).i)).toEqual(
+      Array.from({ length: 500 }, (_, i) => i),
+    );
+    expect(messages[1]![1]).toBe('payload 0\nline');
+    // All of one turn travelled in one entry, behind the greeting.
+    expect(await client.xlen(inboxKey('p1'))).toBeLessThanOrEqual(2);
+  });
+
+  it('survives a lost connection without losing or repeating a message', async () => {
+    const { inbox, messages } = received('p2');
+    const liveness = new Liveness(client, 'p2', () => '0-0');
+    await liveness.start();
+    open.push(() => liveness.stop());
+    inbox.start();
+    const outbox = new Outbox(client, fail);
+    for (let i = 0; i < 50; i += 1) {
+      outbox.send('p2', encodeMessage({ i }));
+      await outbox.flushed();
+      if (i % 10 === 5) await client.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    }
+    await until(() => messages.length >= 51);
+    expect(messages.slice(1).map(([head]) => (head as { i: number }).i)).toEqual(
+      Array.from({ length: 50 }, (_, i) => i),
+    );
+  });
+
+  it('of a process that is gone is not made again by a reply', async () => {
+    const outbox = new Outbox(client, fail);
+    outbox.send('nobody', encodeMessage({}));
+    await outbox.flushed();
+    expect(await client.exists(inboxKey('nobody'))).toBe(0);
+  });
+});
+
+describe('an outbox', () => {
+  it('writes reply, hand-over and acknowledgement as one transaction', async () => {
+    const monitor = await connectTo(server.url).monitor();
+    open.push(() => monitor.disconnect());
+    const commands: string[] = [];
+    monitor.on('monitor', (_time: string, args: string[]) => commands.push(args[0]!.toLowerCase()));
+    const outbox = new Outbox(client, fail);
+    outbox.send('p', encodeMessage({}));
+    outbox.command(0, 'XADD', '{s0}:lane:receipts', '*', 'e', 'outcome');
+    outbox.done(0, LANE, '1-1');
+    await outbox.flushed();
+    await until(() => commands.includes('exec'));
+    expect(commands).toEqual(['multi', 'xadd', 'xack', 'xdel', 'xadd', 'exec']);
+  });
+
+  it('writes what it holds once Redis is back', async () => {
+    const other = await startTestRedis();
+    const patient = connectTo(other.url);
+    open.push(() => patient.disconnect());
+    await patient.ping();
+    const port = Number(new URL(other.url).port);
+    await other.stop();
+    const errors: unknown[] = [];
+    const outbox = new Outbox(patient, (error) => errors.push(error));
+    outbox.command(0, 'SET', 'kept', 'yes');
+    await startTestRedis({ port });
+    await outbox.flushed();
+    expect(await patient.get('kept')).toBe('yes');
+  });
+});
+
+describe('slots', () => {
+  it('let a drain wait for the last one', async () => {
+    const slots = new Slots(2);
+    slots.take(2);
+    let idle = false;
+    const drained = slots.whenIdle().then(() => (idle = true));
+    slots.release();
+    await Promise.resolve();
+    expect(idle).toBe(false);
+    slots.release();
+    await drained;
+    expect(slots.free).toBe(2);
+  });
+});

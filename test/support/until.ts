@@ -1,0 +1,15 @@
+/** Far above anything a healthy test waits for; a test that hits it has found something. */
+const PATIENCE_MS = 20_000;
+const LOOK_MS = 10;
+
+/** Waits until a condition holds. Throws after 20 s, with `what` in the message. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string = condition.toString(),
+): Promise<void> {
+  const end = Date.now() + PATIENCE_MS;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
