@@ -11,6 +11,8 @@ export interface SupervisorOptions {
 
 /** A process that keeps dying before it was ever ready will not be cured by another try. */
 const FIRST_LIVES_MAX = 3;
+/** What a role ends with when its settings cannot be used (sysexits' EX_CONFIG): it has said which. */
+const UNUSABLE_SETTINGS = 'exit 78';
 /** The slowest machine this is meant for starts a role in a few seconds. */
 const READY_MS = 60_000;
 
@@ -48,7 +50,8 @@ export class Supervisor {
         await process.exited;
         if (this.#stopping.signal.aborted) return;
         const reason = error instanceof Error ? error.message : String(error);
-        if (life >= FIRST_LIVES_MAX) throw error;
+        const hopeless = (await process.exited) === UNUSABLE_SETTINGS;
+        if (hopeless || life >= FIRST_LIVES_MAX) throw error;
         await this.#pause(reason, process);
         if (this.#stopping.signal.aborted) return;
       }

@@ -9,11 +9,12 @@ const EXIT_OF: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 130, SIGTERM:
 /**
  * `docket up`: starts everything, runs until told to stop, stops in reverse order. A second signal
  * kills what is left. The exit code is 0 after a clean stop, and 1 when the start failed.
+ * @param options.root the folder of another Procfile
  */
-export async function up(): Promise<void> {
+export async function up(options: { root?: URL } = {}): Promise<void> {
   const startedAt = performance.now();
   const output = terminalOutput(process.stdout);
-  const launcher = new Launcher({ env: readEnvironment(), output });
+  const launcher = new Launcher({ env: readEnvironment(), output, ...options });
   const told = toldToStop(launcher, (signal) => output.say(`${signal}: stopping`));
   // Whoever read our output is gone: there is nothing left to say, but everything to stop.
   process.stdout.on('error', () => {});

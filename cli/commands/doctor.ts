@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import type { Finding, Verdict } from '../doctor/finding.ts';
+import type { Report } from '../doctor/examine.ts';
+import { printJson, printTable } from '../print.ts';
+
+const SIGNS: Readonly<Record<Verdict, string>> = {
+  ok: '✓',
+  warning: '!',
+  problem: '✗',
+  skipped: '-',
+};
+
+/** `docket doctor`: what is wrong here, and what to do about it. */
+export function register(program: Command): void {
+  program
+    .command('doctor')
+    .description(
+      'check stores, versions, keys, catalogue, clocks and settings, and say what to fix',
+    )
+    .option('--json', 'for programs')
+    .addHelpText('after', '\nExit codes: 0 nothing must be fixed, 1 something must.\n')
+    .action(async (options: { json?: boolean }) => {
+      const { examine } = await import('../doctor/examine.ts');
+      const report = await examine();
+      if (options.json === true) printJson(report);
+      else print(report);
+      if (!report.healthy) process.exitCode = 1;
+    });
+}
+
+function print({ findings, settings, healthy }: Report): void {
+  printTable(
+    settings.map(({ name, value, source, problem }) => ({
+      setting: name,
+      value: problem === null ? value : `${value}  ← ${problem}`,
+      source,
+    })),
+    'No settings.',
+  );
+  process.stdout.write('\n');
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  for (const finding of findings) process.stdout.write(line(finding, width));
+  const toFix = findings.filter(({ verdict }) => verdict === 'problem').length;
+  process.stdout.write(healthy ? '\nNothing must be fixed.\n' : `\n${toFix} to fix.\n`);
+}
+
+function line({ name, verdict, detail, fix }: Finding, width: number): string {
+  const first = `${SIGNS[verdict]} ${name.padEnd(width)}  ${detail}\n`;
+  return fix === undefined ? first : `${first}  ${' '.repeat(width)}  → ${fix}\n`;
+}

@@ -1,0 +1,87 @@
+import {
+  ConfigError,
+  describeSettings,
+  loadToolConfig,
+  type SettingReport,
+  type ToolConfig,
+} from '../../shared/config/config.ts';
+import { canInstall, findRedisBinary } from '../../dev/stores/redis-binary.ts';
+import { type Finding, ok, problem, skipped } from './finding.ts';
+import { type EmbeddedInstance, embeddedInstance, examineProcesses } from './instance.ts';
+import {
+  examineCatalogue,
+  examineDirectory,
+  examineNode,
+  examinePort,
+  examineSigningKeys,
+} from './machine.ts';
+import { examinePostgres } from './postgres.ts';
+import { examineRedis } from './redis.ts';
+
+export interface Report {
+  /** False when anything must be fixed. */
+  healthy: boolean;
+  findings: Finding[];
+  settings: SettingReport[];
+}
+
+/** Looks at everything that Docket needs. Never throws for what it finds. */
+export async function examine(): Promise<Report> {
+  const settings = describeSettings();
+  const findings = [examineNode()];
+  try {
+    const config = loadToolConfig();
+    findings.push(ok('settings', 'all of them can be used'));
+    findings.push(...(await examineWith(config)));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    findings.push(
+      ...error.problems.map((line) => problem('settings', line, 'correct the variable')),
+    );
+    findings.push(skipped('everything else', 'the settings come first'));
+  }
+  return { healthy: findings.every(({ verdict }) => verdict !== 'problem'), findings, settings };
+}
+
+async function examineWith(config: ToolConfig): Promise<Finding[]> {
+  const instance = await embeddedInstance(config.dataDir);
+  const { databaseUrl, redisUrl } = config.secrets;
+  const embedded = databaseUrl === undefined || redisUrl === undefined;
+  // In the embedded mode it listens on the loopback address alone.
+  const host = embedded ? '127.0.0.1' : config.host;
+  const groups = await Promise.all([
+    examineDatabase(databaseUrl ?? instance?.database_url),
+    examineQueues(redisUrl ?? instance?.redis_url, config),
+    examineSigningKeys(config, embedded),
+    examineCatalogue(),
+    examineDirectory('data directory', config.dataDir),
+    examineDirectory('export store', config.exportStore),
+    examinePort(host, config.port, isAt(instance, config.port)),
+    instance === undefined ? [] : examineProcesses(instance),
+  ]);
+  return groups.flat();
+}
+
+function isAt(instance: EmbeddedInstance | undefined, port: number): boolean {
+  return instance !== undefined && Number(new URL(instance.base_url).port) === port;
+}
+
+async function examineDatabase(url: string | undefined): Promise<Finding[]> {
+  if (url !== undefined) return examinePostgres(url);
+  return [skipped('PostgreSQL', 'DATABASE_URL is not set: docket up starts one of its own')];
+}
+
+async function examineQueues(url: string | undefined, config: ToolConfig): Promise<Finding[]> {
+  if (url !== undefined) return examineRedis(url, config.allowVolatileRedis);
+  const binary = await findRedisBinary();
+  if (binary !== undefined) {
+    return [skipped('Redis', `REDIS_URL is not set: docket up starts ${binary}`)];
+  }
+  if (await canInstall()) {
+    return [
+      skipped('Redis', 'REDIS_URL is not set: docket up installs redis-server and starts it'),
+    ];
+  }
+  const fix = 'install redis-server or valkey-server, or set REDIS_URL';
+  return [problem('Redis', 'REDIS_URL is not set, and there is no redis-server on the PATH', fix)];
+}

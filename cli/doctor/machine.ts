@@ -1,0 +1,97 @@
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import {
+  KEY_PURPOSES,
+  loadSigningKeys,
+  SigningKeyProblem,
+} from '../../shared/adapters/signing/key-files.ts';
+import { CatalogueError, describeProblem } from '../../shared/catalogue/problem.ts';
+import type { ToolConfig } from '../../shared/config/config.ts';
+import { readCatalogue } from '../catalogue.ts';
+import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
+
+/** As package.json's `engines` says: older ones do not run TypeScript. */
+const NODE_MIN = 24;
+
+export function examineNode(): Finding {
+  const { node } = process.versions;
+  if (Number.parseInt(node, 10) >= NODE_MIN) return ok('Node', `version ${node}`);
+  return problem('Node', `version ${node}`, `use Node ${NODE_MIN} or newer`);
+}
+
+/** Looks at the signing keys: there, readable, for nobody else. */
+export function examineSigningKeys(config: ToolConfig, embedded: boolean): Finding {
+  const name = 'signing keys';
+  try {
+    const keys = loadSigningKeys(config.signingKeysDir);
+    const active = keys.filter((key) => key.state === 'active').length;
+    return ok(name, `${active} active of ${keys.length} in ${config.signingKeysDir}`);
+  } catch (error) {
+    if (embedded && error instanceof SigningKeyProblem && error.code === 'missing') {
+      return skipped(name, `${KEY_PURPOSES.join(', ')}: docket up makes them at its first start`);
+    }
+    const fix = 'do as it says, or point SIGNING_KEYS_DIR to where they are';
+    return problem(name, reasonOf(error), fix);
+  }
+}
+
+/** Looks at the catalogue, and at the credentials it names. */
+export function examineCatalogue(): Finding[] {
+  const name = 'catalogue';
+  try {
+    const { catalogue, file, warnings } = readCatalogue();
+    const { models, endpoints, regions } = catalogue;
+    const detail = `${file}: ${models.length} models, ${endpoints.length} endpoints, ${regions.length} regions`;
+    const unset = endpoints.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
+    const credentials = unset.length === 0 ? [ok('upstream credentials', 'none are named')] : [];
+    return [
+      ok(name, detail),
+      ...credentials,
+      ...warnings.map((found) =>
+        warning(name, describeProblem(file, found), 'mend the file, or set the variable it names'),
+      ),
+    ];
+  } catch (error) {
+    if (!(error instanceof CatalogueError)) throw error;
+    return error.problems.map((found) =>
+      problem(name, describeProblem(error.file, found), 'mend that line'),
+    );
+  }
+}
+
+/** Looks whether the port of the API is free, or taken by the instance that is meant. */
+export async function examinePort(host: string, port: number, ours: boolean): Promise<Finding> {
+  const name = `port ${port}`;
+  if (ours) return ok(name, 'in use by the instance that runs here');
+  const failure = await new Promise<string | undefined>((settle) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => settle(error.code ?? error.message));
+    server.listen(port, host, () => server.close(() => settle(undefined)));
+  });
+  if (failure === undefined) return ok(name, `free on ${host}`);
+  const detail = failure === 'EADDRINUSE' ? `in use on ${host}` : `${failure} on ${host}`;
+  return warning(name, detail, 'stop what uses it if it is not Docket, or set PORT');
+}
+
+/** Looks whether evidence packs and data can be written where they should go. */
+export async function examineDirectory(name: string, path: string): Promise<Finding> {
+  if (path.startsWith('s3://'))
+    return skipped(name, `${path}: tried when the first pack is written`);
+  for (let dir = resolve(path); ; dir = dirname(dir)) {
+    const state = await access(dir, constants.W_OK).then(
+      () => 'writable',
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    if (state === 'writable') return ok(name, dir === resolve(path) ? path : `${path} can be made`);
+    // Not there yet: then it matters whether its parent lets us make it.
+    if (state !== 'ENOENT' || dir === dirname(dir)) {
+      return problem(
+        name,
+        `${dir} cannot be written (${state})`,
+        'give it to the user who runs Docket',
+      );
+    }
+  }
+}

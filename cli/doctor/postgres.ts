@@ -1,0 +1,76 @@
+import { pendingMigrations } from '../../migrations/migrate.ts';
+import { createDatabase, createPool } from '../../shared/adapters/postgres/pool.ts';
+import { compareClocks } from './clock.ts';
+import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
+
+/** What the migrations use (builtin collations, MERGE … RETURNING) came with it. */
+const VERSION_MIN = 17;
+const STATEMENT_TIMEOUT_MS = 5_000;
+/** Room for every process of one machine with its pool, and for an operator. */
+const CONNECTIONS_MIN = 100;
+
+/** Looks at PostgreSQL: reachable, version, connections, clock, schema. */
+export async function examinePostgres(url: string): Promise<Finding[]> {
+  const pool = createPool({
+    url,
+    max: 1,
+    applicationName: 'docket doctor',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  try {
+    const asked = Date.now();
+    const { rows } = await pool.query<Facts>(FACTS);
+    const answered = Date.now();
+    const facts = rows[0]!;
+    return [
+      version(facts),
+      connections(facts),
+      compareClocks('PostgreSQL', Number(facts.now_ms), asked, answered),
+      await schema(pool),
+    ];
+  } catch (error) {
+    const fix = 'start it, or correct DATABASE_URL';
+    return [
+      problem('PostgreSQL', `cannot be reached: ${reasonOf(error)}`, fix),
+      skipped('schema', 'PostgreSQL cannot be reached'),
+    ];
+  } finally {
+    await pool.end();
+  }
+}
+
+interface Facts {
+  version: string;
+  max_connections: string;
+  now_ms: string;
+}
+
+const FACTS = `
+  select current_setting('server_version') as version,
+         current_setting('max_connections') as max_connections,
+         extract(epoch from clock_timestamp()) * 1000 as now_ms`;
+
+function version({ version: text }: Facts): Finding {
+  if (Number.parseInt(text, 10) >= VERSION_MIN) return ok('PostgreSQL', `version ${text}`);
+  return problem('PostgreSQL', `version ${text}`, `use PostgreSQL ${VERSION_MIN} or newer`);
+}
+
+function connections({ max_connections: text }: Facts): Finding {
+  const name = 'PostgreSQL connections';
+  if (Number(text) >= CONNECTIONS_MIN) return ok(name, `max_connections is ${text}`);
+  const fix = `raise max_connections to ${CONNECTIONS_MIN}, or lower DATABASE_POOL_MAX`;
+  return warning(name, `max_connections is ${text}`, fix);
+}
+
+async function schema(pool: ReturnType<typeof createPool>): Promise<Finding> {
+  const fix = 'run: node migrations/main.ts';
+  try {
+    const pending = await pendingMigrations(createDatabase(pool));
+    if (pending.length === 0) return ok('schema', 'every migration is applied');
+    return problem('schema', `not applied: ${pending.join(', ')}`, fix);
+  } catch (error) {
+    // undefined_table: nobody has ever migrated this database.
+    const empty = (error as { code?: string }).code === '42P01';
+    return problem('schema', empty ? 'the database is empty' : reasonOf(error), fix);
+  }
+}

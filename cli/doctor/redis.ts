@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { Cluster } from 'ioredis';
+import { connectRedis, type RedisClient } from '../../shared/adapters/redis/connect.ts';
+import { checkDurability } from '../../shared/adapters/redis/durability.ts';
+import { compareClocks } from './clock.ts';
+import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
+
+const READY_MS = 3_000;
+/** The lanes read with XAUTOCLAIM, which came with it. */
+const VERSION_MIN = [6, 2] as const;
+
+/** Looks at Redis: reachable, version, durability, clock. */
+export async function examineRedis(url: string, volatileAllowed: boolean): Promise<Finding[]> {
+  const failures: Error[] = [];
+  const client = connectRedis({ url, name: 'docket doctor', use: 'interactive' }, (error) =>
+    failures.push(error),
+  );
+  try {
+    await once(client, 'ready', { signal: AbortSignal.timeout(READY_MS) });
+    return [await version(client), await durability(client, volatileAllowed), await clock(client)];
+  } catch (error) {
+    const why = reasonOf(failures[0] ?? error);
+    return [
+      problem('Redis', `cannot be reached: ${why}`, 'start it, or correct REDIS_URL'),
+      skipped('Redis durability', 'Redis cannot be reached'),
+    ];
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function version(client: RedisClient): Promise<Finding> {
+  const info = await oneNode(client).info('server');
+  const product = /^valkey_version:/m.test(info) ? 'Valkey' : 'Redis';
+  const text = /^(?:valkey|redis)_version:(\S+)/m.exec(info)?.[1] ?? 'unknown';
+  const [major = 0, minor = 0] = text.split('.').map(Number);
+  const [majorMin, minorMin] = VERSION_MIN;
+  const detail = `${product}, version ${text}`;
+  if (major > majorMin || (major === majorMin && minor >= minorMin)) return ok('Redis', detail);
+  return problem('Redis', detail, `use Redis ${VERSION_MIN.join('.')} or newer, or Valkey`);
+}
+
+async function durability(client: RedisClient, volatileAllowed: boolean): Promise<Finding> {
+  const name = 'Redis durability';
+  try {
+    await checkDurability(client);
+    return ok(name, 'append-only file on, nothing is evicted');
+  } catch (error) {
+    const fix = 'set appendonly yes and maxmemory-policy noeviction';
+    const detail = reasonOf(error);
+    return volatileAllowed
+      ? warning(name, `${detail} (ALLOW_VOLATILE_REDIS is set)`, fix)
+      : problem(name, detail, fix);
+  }
+}
+
+async function clock(client: RedisClient): Promise<Finding> {
+  const asked = Date.now();
+  const [seconds, micros] = await oneNode(client).time();
+  const theirs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  return compareClocks('Redis', theirs, asked, Date.now());
+}
+
+/** Of a cluster, any node stands for all: they are one deployment. */
+function oneNode(client: RedisClient): Exclude<RedisClient, Cluster> {
+  if (!(client instanceof Cluster)) return client;
+  const [first] = client.nodes('master');
+  if (first === undefined) throw new Error('the cluster has no master');
+  return first;
+}
