@@ -88,7 +88,9 @@ const kvLatent = record({
   latent_dim: integer(1, 1_000_000),
 });
 const kv: Shape = (value, path) => {
-  (asObject(value, path)['layout'] === 'latent' ? kvLatent : kvGrouped)(value, path);
+  const { layout } = asObject(value, path);
+  oneOf(['grouped', 'latent'])(layout, `${path}.layout`);
+  (layout === 'latent' ? kvLatent : kvGrouped)(value, path);
   if ((value as KvLayout).bytes_per_token !== kvBytes(value as KvLayout)) {
     throw new MalformedData(`${path}.bytes_per_token`, 'does not follow from the layout');
   }

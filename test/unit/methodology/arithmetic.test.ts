@@ -50,9 +50,8 @@ describe('own arithmetic', () => {
   it('gives these very bits on every engine', () => {
     const bits = (value: number): string =>
       Buffer.from(new Float64Array([value]).buffer).toString('hex');
-    expect(
-      [exp(1), exp(-0.717178945637067), ln(1.6), ln(2.3), power(0.83, 64)].map(bits),
-    ).toMatchInlineSnapshot(`
+    expect([exp(1), exp(-0.717178945637067), ln(1.6), ln(2.3), power(0.83, 64)].map(bits))
+      .toMatchInlineSnapshot(`
       [
         "6a57148b0abf0540",
         "96684e7e7a3ddf3f",

@@ -57,7 +57,9 @@ describe('an explanation', () => {
           ...constants.map(({ symbol }) => symbol),
           ...inputs.flatMap(({ values }) => values.map(({ symbol }) => symbol)),
           ...bounds.map(({ share }) => `f_${share}`),
-          ...['w', 'n', 'E_kv'],
+          'w',
+          'n',
+          'E_kv',
         ]);
         for (const step of steps) {
           for (const { symbol } of step.inputs) expect(known, step.symbol).toContain(symbol);
@@ -107,7 +109,9 @@ describe('formulas', () => {
       ...Object.values(DOCKET_FORMULAS).map(({ symbol }) => symbol),
       ...ranges,
       ...bounds,
-      ...['w', 'J', 'E_kv'],
+      'w',
+      'J',
+      'E_kv',
     ]);
     for (const { formula } of Object.values(DOCKET_FORMULAS)) {
       for (const symbol of symbolsOf(formula)) expect(defined, formula).toContain(symbol);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Footprint } from '../../../shared/domain/catalogue.ts';
 import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
-import { MethodologyFailure } from '../../../shared/domain/measurement.ts';
+import { MethodologyFailure, type QuantityName } from '../../../shared/domain/measurement.ts';
 import { PRECISIONS } from '../../../shared/domain/methodology/factor-set.ts';
 import { loadFactorSet } from '../../../shared/methodology/load.ts';
 import { createMethodology } from '../../../shared/domain/methodology/docket-1.ts';
@@ -31,6 +31,17 @@ export function withTokens(outputTokens: number, inputTokens = 200, cached = 0):
 
 export function withFootprint(footprint: Footprint): EstimateInput {
   return request({ model: { id: 'some-model', footprint } });
+}
+
+/** The estimated value of one quantity. */
+export function valueOf(input: EstimateInput, name: QuantityName = 'energy'): number {
+  return METHODOLOGY.estimate(input).results.find((quantity) => quantity.name === name)!.value;
+}
+
+/** How far the upper bound of a quantity lies from its value. */
+export function factorOf(input: EstimateInput, name: QuantityName = 'energy'): number {
+  const { value, upper } = METHODOLOGY.estimate(input).results.find((q) => q.name === name)!;
+  return upper / value;
 }
 
 /** The failure that an input leads to. */
