@@ -77,7 +77,9 @@ describe('tests', () => {
 
   it('do not sleep', () => {
     const sleeping = /await (delay|sleep)\(|setTimeout\(\s*(resolve|r|done)\b|timers\/promises/;
-    expect(pathsWhere(tests, ({ text }) => sleeping.test(text))).toEqual([]);
+    // One file may: it looks again and again for what is awaited, and gives up at a bound.
+    const others = tests.filter(({ path }) => path !== 'test/support/until.ts');
+    expect(pathsWhere(others, ({ text }) => sleeping.test(text))).toEqual([]);
   });
 
   it('are all where a project of the test runner finds them', () => {

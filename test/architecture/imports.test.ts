@@ -17,7 +17,7 @@ describe('the import rules', () => {
     }
   });
 
-  it('hold in every folder', async () => {
+  it('hold in every folder', { timeout: 60_000 }, async () => {
     const { forbidden, options } = configuration;
     const folders = ['api', 'workers', 'shared', 'migrations', 'cli', 'dev', 'bench', 'test'];
     const result = await cruise(folders, {
