@@ -154,7 +154,7 @@ function isWithin(schema: Schema, value: number): boolean {
 function isShort(schema: Schema, value: string): boolean {
   const bound = schema.maxLength;
   if (bound === undefined || value.length <= bound) return true;
-  return value.length <= 2 * bound && [...value].length <= bound;
+  return value.length <= 2 * bound && Array.from(value).length <= bound;
 }
 
 function isBounded(

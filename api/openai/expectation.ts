@@ -30,25 +30,18 @@ export function expectation(schema: Schema): string {
       ? quoted(schema.enum[0])
       : `one of ${schema.enum.map(quoted).join(', ')}`;
   }
-  switch (schema.type) {
-    case 'number':
-      return `a number${range(schema)}`;
-    case 'integer':
-      return `an integer${range(schema)}`;
-    case 'string':
-      return ofString(schema);
-    case 'boolean':
-      return 'true or false';
-    case 'array':
-      return ofArray(schema);
-    case 'object':
-      return 'an object';
-    case 'null':
-      return 'null';
-    default:
-      return 'present';
-  }
+  return WORDS_OF_TYPE[schema.type ?? '']?.(schema) ?? 'present';
 }
+
+const WORDS_OF_TYPE: Readonly<Record<string, (schema: Schema) => string>> = {
+  number: (schema) => `a number${range(schema)}`,
+  integer: (schema) => `an integer${range(schema)}`,
+  string: ofString,
+  boolean: () => 'true or false',
+  array: ofArray,
+  object: () => 'an object',
+  null: () => 'null',
+};
 
 /** Null is not mentioned: it is the same as leaving the member out. */
 function ofUnion(alternatives: readonly Schema[]): string {

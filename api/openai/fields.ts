@@ -22,10 +22,7 @@ const LOGIT_BIAS_MAX = 100;
 /** A factor above 10 leaves only noise; every known upstream stops at 5 or below. */
 const REPETITION_PENALTY_MAX = 10;
 
-/** Removed from the body before an upstream sees it. */
-export const OWN_FIELDS = ['region', 'tier', 'receipt'] as const;
-
-/** Our own fields. Any string passes for `region` and `tier` here: routing knows which exist, and refuses the others. */
+/** Our own fields, removed before an upstream sees the body. Any string passes for `region` and `tier` here: routing knows which exist, and refuses the others. */
 export const ownFields = {
   region: maybe(Type.String({ description: 'Pins the request to this region of the catalogue.' })),
   tier: maybe(

@@ -103,12 +103,9 @@ const FunctionMessage = Type.Object({
   name: Type.String(NON_EMPTY),
 });
 
-export const Message = Type.Union([InputMessage, AssistantMessage, ToolMessage, FunctionMessage], {
+const Message = Type.Union([InputMessage, AssistantMessage, ToolMessage, FunctionMessage], {
   'x-expected': 'a message: an object with `role` and `content`',
 });
-
-export type ChatMessage = Type.Static<typeof Message>;
-export type ContentPart = Type.Static<typeof Part> | Type.Static<typeof AssistantPart>;
 
 export const Messages = Type.Array(Message, {
   minItems: 1,

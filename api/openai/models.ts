@@ -58,9 +58,12 @@ export function modelObject(
 }
 
 function footprintOf(
-  { ref, activeB }: Footprint,
+  { ref, activeB, totalB }: Footprint,
   confidenceOf: ConfidenceOf,
 ): ModelObject['footprint'] {
   if (ref !== undefined) return { source: 'factor_set', confidence: confidenceOf(ref) ?? null };
-  return { source: activeB === undefined ? 'none' : 'declared', confidence: null };
+  return {
+    source: activeB === undefined && totalB === undefined ? 'none' : 'declared',
+    confidence: null,
+  };
 }

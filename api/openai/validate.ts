@@ -3,7 +3,6 @@ import { Compile } from 'typebox/compile';
 import { invalidParam } from '../../shared/domain/errors.ts';
 import type { Fault } from '../../shared/domain/errors.ts';
 import { diagnose, dotted } from './diagnose.ts';
-import type { Schema } from './expectation.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';
 
@@ -34,8 +33,7 @@ export function validateEmbedding(body: unknown): EmbeddingRequest {
 }
 
 function refusal(schema: TObject, body: unknown): Fault {
-  // The builder's type hides the keywords; the object is plain JSON Schema.
-  const problem = diagnose(schema as Schema, body);
+  const problem = diagnose(schema, body);
   const param = problem?.path[0];
   if (problem === null || typeof param !== 'string') {
     return invalidParam('body', 'The body must be a JSON object with the fields of this endpoint.');

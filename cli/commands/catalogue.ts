@@ -62,6 +62,8 @@ function modelRows(catalogue: Catalogue): Row[] {
 
 function footprintText({ ref, activeB, totalB }: Footprint): string {
   if (ref !== undefined) return ref;
-  if (activeB === undefined) return 'no size: receipts are degraded';
-  return activeB === totalB ? `${activeB} B` : `${activeB} of ${totalB} B`;
+  const active = activeB ?? totalB;
+  const total = totalB ?? activeB;
+  if (active === undefined) return 'no size: receipts are degraded';
+  return active === total ? `${active} B` : `${active} of ${total} B`;
 }

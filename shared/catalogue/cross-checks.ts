@@ -147,7 +147,7 @@ function checkModel(
   if (ref !== undefined && known.models?.has(ref) === false) {
     report([...at, 'ref'], `the factor set has no model ${ref}`);
   }
-  if (ref !== undefined && active !== undefined)
+  if (ref !== undefined && (active !== undefined || total !== undefined))
     report(at, 'has both `ref` and a declared size; keep one');
   if (active !== undefined && total !== undefined && active > total) {
     report([...at, 'active_b'], 'must not be more than `total_b`');

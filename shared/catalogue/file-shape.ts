@@ -77,8 +77,6 @@ function words(error: ErrorObject): string {
       return `unknown field${suggestion(String(params['additionalProperty']), parentSchema)}`;
     case 'required':
       return `\`${params['missingProperty']}\` is missing`;
-    case 'dependentRequired':
-      return `\`${params['property']}\` needs \`${params['missingProperty']}\` beside it`;
     case 'enum':
       return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
     case 'const':

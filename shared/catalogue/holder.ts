@@ -7,13 +7,13 @@ import { CatalogueError } from './problem.ts';
 import type { CatalogueProblem } from './problem.ts';
 
 /** The catalogue in use and its index, always of the same file version. */
-export interface CatalogueInUse {
+interface CatalogueInUse {
   readonly catalogue: Catalogue;
   readonly index: RoutingIndex;
   readonly warnings: readonly CatalogueProblem[];
 }
 
-export type Reload =
+type Reload =
   | { outcome: 'replaced' | 'unchanged'; inUse: CatalogueInUse }
   /** The file is bad; the catalogue in use stays. */
   | { outcome: 'kept'; inUse: CatalogueInUse; error: CatalogueError };

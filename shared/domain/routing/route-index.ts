@@ -4,7 +4,7 @@ import { PLANS } from '../plan.ts';
 import type { Plan } from '../plan.ts';
 
 /** An endpoint that serves a model, and the model's name there. */
-export interface RouteEndpoint {
+interface RouteEndpoint {
   endpoint: Endpoint;
   /** What the upstream calls the model. */
   model: string;

@@ -13,7 +13,7 @@ interface Node {
 /** Every object schema in the published file, with where it stands. */
 function objects(node: unknown, at = '#'): [string, Node][] {
   if (typeof node !== 'object' || node === null) return [];
-  const here: [string, Node][] = Array.isArray(node) ? [] : [[at, node as Node]];
+  const here: [string, Node][] = Array.isArray(node) ? [] : [[at, node]];
   return [
     ...here,
     ...Object.entries(node).flatMap(([key, value]) => objects(value, `${at}/${key}`)),
@@ -26,16 +26,19 @@ describe('docs/catalogue.schema.json', () => {
   });
 
   it('refuses unknown fields in every object', () => {
-    for (const [at, node] of objects(schema)) {
-      if (node.properties !== undefined && node.type === 'object')
-        expect([at, node.additionalProperties]).toEqual([at, false]);
-    }
+    const open = objects(schema).filter(
+      ([, node]) =>
+        node.properties !== undefined &&
+        node.type === 'object' &&
+        node.additionalProperties !== false,
+    );
+    expect(open.map(([at]) => at)).toEqual([]);
   });
 
   it('says in words what every pattern wants', () => {
-    for (const [at, node] of objects(schema)) {
-      if (typeof node.pattern === 'string')
-        expect([at, typeof node.description]).toEqual([at, 'string']);
-    }
+    const silent = objects(schema).filter(
+      ([, node]) => typeof node.pattern === 'string' && typeof node.description !== 'string',
+    );
+    expect(silent.map(([at]) => at)).toEqual([]);
   });
 });

@@ -84,7 +84,7 @@ export const samplerEdges: Record<string, unknown[]> = {
   max_tokens: [1, 1_000_000, null],
   presence_penalty: [-2, 2],
   frequency_penalty: [-2, 2],
-  seed: [0, -5, 9_223_372_036_854_775_807],
+  seed: [0, -5, 2 ** 63],
   stop: ['x', ['a'], ['a', 'b', 'c', 'd'], null],
   logit_bias: [{}, { '50256': -100, '1': 100 }, null],
   stream: [true, false, null],

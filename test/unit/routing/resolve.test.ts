@@ -1,72 +1,10 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../shared/domain/errors.ts';
 import type { Plan } from '../../../shared/domain/plan.ts';
-import type { RegionHealth, RegionState } from '../../../shared/domain/routing/region-state.ts';
 import { modelsFor, resolveRoute } from '../../../shared/domain/routing/resolve.ts';
-import type { RouteRequest } from '../../../shared/domain/routing/resolve.ts';
 import { indexCatalogue } from '../../../shared/domain/routing/route-index.ts';
 import { catalogue, endpoint, model, region } from './catalogue.ts';
-
-const index = indexCatalogue(
-  catalogue(
-    [
-      region('eu'),
-      region('us'),
-      region('gone', { status: 'decommissioned' }),
-      region('dedicated', { organisations: ['org_A'] }),
-    ],
-    [
-      endpoint('eu-1', ['eu']),
-      endpoint('eu-2', ['eu']),
-      endpoint('us-1', ['us']),
-      endpoint('own', ['dedicated']),
-    ],
-    [
-      model('both', ['eu-2', 'eu-1', 'us-1']),
-      model('eu-only', ['eu-1'], { maxN: 1 }),
-      model('vectors', ['us-1'], { kinds: ['embedding'] }),
-      model('costly', ['eu-1'], { plans: ['enterprise'] }),
-      model('private', ['own'], { organisations: ['org_A', 'org_B'] }),
-      model('plain', ['eu-1'], { tiers: ['audit'] }),
-      model('hourly', ['eu-1'], { tiers: ['enterprise'] }),
-    ],
-  ),
-);
-
-const healthy: RegionHealth = { states: new Map(), openCircuits: new Set() };
-const states = (entries: Record<string, RegionState>, open: string[] = []): RegionHealth => ({
-  states: new Map(Object.entries(entries)),
-  openCircuits: new Set(open),
-});
-
-const resolve = (
-  request: Partial<RouteRequest>,
-  {
-    plan = 'enterprise',
-    organisationId = 'org_A',
-    health = healthy,
-  }: { plan?: Plan; organisationId?: string; health?: RegionHealth } = {},
-) =>
-  resolveRoute(
-    index,
-    { model: 'both', kind: 'chat', ...request },
-    { plan, organisationId },
-    health,
-  );
-
-const codes = (...args: Parameters<typeof resolve>) =>
-  resolve(...args).candidates.map((c) => c.region.code);
-
-function faultOf(...args: Parameters<typeof resolve>): Fault {
-  try {
-    resolve(...args);
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('was resolved');
-}
+import { codes, faultOf, healthy, index, resolve, states } from './offer.ts';
 
 describe('the model', () => {
   it.each([
@@ -230,77 +168,5 @@ describe('the tier', () => {
     expect(
       faultOf({ region: 'eu', tier: 'gold' }, { health: states({ eu: 'degraded' }) }).code,
     ).toBe('invalid_tier');
-  });
-});
-
-describe('any request', () => {
-  const state = fc.constantFrom<RegionState>(
-    'normal',
-    'normal',
-    'normal',
-    'degraded',
-    'saturated',
-    'decommissioned',
-  );
-  const anyRequest = fc.record({
-    model: fc.oneof(
-      { weight: 3, arbitrary: fc.constant('both') },
-      {
-        weight: 2,
-        arbitrary: fc.constantFrom(
-          'eu-only',
-          'vectors',
-          'costly',
-          'private',
-          'plain',
-          'hourly',
-          'nope',
-        ),
-      },
-    ),
-    region: fc.constantFrom('eu', 'us', 'gone', 'dedicated', 'mars', null, null, null),
-    regionHeader: fc.constantFrom('eu', 'us', null, null, null, null, null),
-    tier: fc.constantFrom('audit', 'audit_plus', 'enterprise', 'gold', null, null, null, null),
-    n: fc.constantFrom(1, 2, null),
-  });
-  const anyAccount = fc.record({
-    plan: fc.constantFrom<Plan>('audit', 'audit_plus', 'enterprise'),
-    organisationId: fc.constantFrom('org_A', 'org_B', 'org_C'),
-    health: fc.record({
-      states: fc
-        .dictionary(fc.constantFrom('eu', 'us', 'dedicated'), state)
-        .map((d) => new Map(Object.entries(d))),
-      openCircuits: fc.subarray(['eu-1', 'eu-2', 'us-1', 'own']).map((names) => new Set(names)),
-    }),
-  });
-
-  it('never leaves its pinned region, and only goes where it is healthy', () => {
-    let resolved = 0;
-    fc.assert(
-      fc.property(anyRequest, anyAccount, (request, account) => {
-        let result: ReturnType<typeof resolve>;
-        try {
-          result = resolve(request, account);
-        } catch (error) {
-          expect(error).toBeInstanceOf(Fault);
-          return;
-        }
-        resolved += 1;
-        const pin = request.region ?? request.regionHeader;
-        expect(result.candidates.length).toBeGreaterThan(0);
-        for (const { region: candidate, endpoints } of result.candidates) {
-          if (pin !== null) expect(candidate.code).toBe(pin);
-          expect(account.health.states.get(candidate.code) ?? candidate.status).toBe('normal');
-          expect(
-            endpoints.some(({ endpoint: e }) => !account.health.openCircuits.has(e.name)),
-          ).toBe(true);
-          expect(endpoints.every(({ endpoint: e }) => e.regions.includes(candidate.code))).toBe(
-            true,
-          );
-        }
-      }),
-      { numRuns: 3000 },
-    );
-    expect(resolved).toBeGreaterThan(100);
   });
 });
