@@ -1,0 +1,790 @@
+-- What the migrations make: written by "npm run schema:dump", never by hand, for reading only.
+-- Partitions are left out: housekeeping makes them as time passes.
+
+create table account (
+  id text not null,
+  name text not null,
+  state text not null default 'onboarding'::text,
+  plan text not null,
+  requests_per_second integer,
+  burst integer,
+  requests_per_day bigint,
+  concurrent_streams integer,
+  billing_name text not null,
+  billing_email text not null,
+  technical_name text not null,
+  technical_email text not null,
+  pseudonym_salt bytea not null,
+  created_at timestamp(3) with time zone not null,
+  state_changed_at timestamp(3) with time zone not null,
+  constraint account_burst_check CHECK ((burst > 0)),
+  constraint account_check CHECK ((num_nulls(requests_per_second, burst, requests_per_day, concurrent_streams) = ANY (ARRAY[0, 4]))),
+  constraint account_concurrent_streams_check CHECK ((concurrent_streams > 0)),
+  constraint account_id_check CHECK ((id ~~ 'org\_%'::text)),
+  constraint account_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint account_pkey PRIMARY KEY (id),
+  constraint account_plan_check CHECK ((plan = ANY (ARRAY['audit'::text, 'audit_plus'::text, 'enterprise'::text]))),
+  constraint account_pseudonym_salt_check CHECK ((length(pseudonym_salt) = 16)),
+  constraint account_requests_per_day_check CHECK ((requests_per_day > 0)),
+  constraint account_requests_per_second_check CHECK ((requests_per_second > 0)),
+  constraint account_state_check CHECK ((state = ANY (ARRAY['onboarding'::text, 'declared'::text, 'screened'::text, 'in_review'::text, 'approved'::text, 'contracted'::text, 'active'::text, 'suspended'::text, 'rejected'::text, 'closed'::text])))
+);
+
+create table account_transition (
+  from_state text not null,
+  to_state text not null,
+  constraint account_transition_pkey PRIMARY KEY (from_state, to_state)
+);
+
+create table api_key (
+  id text not null,
+  organisation_id text not null,
+  name text not null,
+  hash bytea not null,
+  head text not null,
+  tail text not null,
+  state text not null default 'active'::text,
+  scopes text[] not null,
+  requests_per_second integer,
+  burst integer,
+  lineage_id text not null,
+  predecessor_id text,
+  created_at timestamp(3) with time zone not null,
+  expires_at timestamp(3) with time zone,
+  revoked_at timestamp(3) with time zone,
+  last_used_at timestamp(3) with time zone,
+  constraint api_key_burst_check CHECK ((burst > 0)),
+  constraint api_key_check CHECK (((state = 'revoked'::text) = (revoked_at IS NOT NULL))),
+  constraint api_key_check1 CHECK ((num_nulls(requests_per_second, burst) = ANY (ARRAY[0, 2]))),
+  constraint api_key_hash_check CHECK ((length(hash) = 32)),
+  constraint api_key_head_check CHECK ((length(head) = 8)),
+  constraint api_key_id_check CHECK ((id ~~ 'key\_%'::text)),
+  constraint api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint api_key_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint api_key_pkey PRIMARY KEY (id),
+  constraint api_key_requests_per_second_check CHECK ((requests_per_second > 0)),
+  constraint api_key_scopes_check CHECK ((cardinality(scopes) > 0)),
+  constraint api_key_state_check CHECK ((state = ANY (ARRAY['active'::text, 'revoked'::text, 'expired'::text]))),
+  constraint api_key_tail_check CHECK ((length(tail) = 4))
+) with (fillfactor=80);
+
+create table audit_head (
+  organisation_id text not null,
+  size bigint not null,
+  hash bytea not null,
+  constraint audit_head_hash_check CHECK ((length(hash) = 32)),
+  constraint audit_head_pkey PRIMARY KEY (organisation_id)
+);
+
+create table audit_log (
+  organisation_id text not null,
+  sequence bigint not null,
+  id text not null,
+  at timestamp(3) with time zone not null,
+  action text not null,
+  actor_kind text not null,
+  actor_id text not null,
+  address text,
+  subject text,
+  reason text,
+  details text not null,
+  previous_hash bytea not null,
+  hash bytea not null,
+  constraint audit_log_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['user'::text, 'key'::text, 'operator'::text, 'support'::text, 'system'::text]))),
+  constraint audit_log_hash_check CHECK ((length(hash) = 32)),
+  constraint audit_log_id_check CHECK ((id ~~ 'aud\_%'::text)),
+  constraint audit_log_id_key UNIQUE (id),
+  constraint audit_log_pkey PRIMARY KEY (organisation_id, sequence),
+  constraint audit_log_previous_hash_check CHECK ((length(previous_hash) = 32)),
+  constraint audit_log_sequence_check CHECK ((sequence >= 0))
+);
+
+create table declaration (
+  id bigint not null generated always as identity,
+  organisation_id text not null,
+  version text not null,
+  statements jsonb not null,
+  country text not null,
+  industry text not null,
+  trading_names text[] not null default '{}'::text[],
+  declared_by text not null,
+  declared_at timestamp(3) with time zone not null,
+  constraint declaration_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
+  constraint declaration_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint declaration_pkey PRIMARY KEY (id)
+);
+
+create table ledger_body (
+  entry_id text not null,
+  org_id text not null,
+  kind text not null,
+  supersedes text,
+  key_id text,
+  model text,
+  region text,
+  tier text,
+  route text,
+  outcome text,
+  issued_at timestamp(3) with time zone not null,
+  input_tokens bigint,
+  cached_input_tokens bigint,
+  output_tokens bigint,
+  energy_kwh double precision,
+  gwp_kgco2e double precision,
+  water_l double precision,
+  adpe_kgsbe double precision,
+  adpf_mj double precision,
+  leaf_hash bytea not null,
+  body bytea not null,
+  constraint ledger_body_body_check CHECK (((length(body) >= 1) AND (length(body) <= 65535))),
+  constraint ledger_body_entry_id_check CHECK ((length(entry_id) = 31)),
+  constraint ledger_body_kind_check CHECK ((kind = ANY (ARRAY['inference'::text, 'degraded'::text, 'refused'::text, 'recalculated'::text, 'restated'::text]))),
+  constraint ledger_body_leaf_hash_check CHECK ((length(leaf_hash) = 32)),
+  constraint ledger_body_model_check CHECK ((length(model) <= 300)),
+  constraint ledger_body_pkey PRIMARY KEY (entry_id)
+) partition by RANGE (entry_id);
+
+create table ledger_checkpoint (
+  org_id text not null,
+  size bigint not null,
+  root bytea not null,
+  note text not null,
+  signed_at timestamp(3) with time zone not null,
+  constraint ledger_checkpoint_pkey PRIMARY KEY (org_id, size),
+  constraint ledger_checkpoint_root_check CHECK ((length(root) = 32)),
+  constraint ledger_checkpoint_size_check CHECK ((size >= 0))
+);
+
+create table ledger_entry (
+  org_id text not null,
+  index bigint not null,
+  entry_id text not null,
+  kind text not null,
+  leaf_hash bytea not null,
+  supersedes text,
+  integrated_at timestamp(3) with time zone not null,
+  constraint ledger_entry_entry_id_key UNIQUE (entry_id),
+  constraint ledger_entry_index_check CHECK ((index >= 0)),
+  constraint ledger_entry_leaf_hash_check CHECK ((length(leaf_hash) = 32)),
+  constraint ledger_entry_pkey PRIMARY KEY (org_id, index)
+);
+
+create table ledger_head (
+  org_id text not null,
+  size bigint not null,
+  root bytea not null,
+  frontier bytea not null,
+  integrated_at timestamp(3) with time zone not null,
+  checkpoint_size bigint not null default 0,
+  checkpoint_at timestamp(3) with time zone,
+  halted_at timestamp(3) with time zone,
+  halt_reason text,
+  constraint ledger_head_check CHECK (((checkpoint_size >= 0) AND (checkpoint_size <= size))),
+  constraint ledger_head_check1 CHECK ((num_nulls(halted_at, halt_reason) = ANY (ARRAY[0, 2]))),
+  constraint ledger_head_pkey PRIMARY KEY (org_id),
+  constraint ledger_head_root_check CHECK ((length(root) = 32)),
+  constraint ledger_head_size_check CHECK ((size >= 0))
+) with (fillfactor=50);
+
+create table ledger_quarantine (
+  entry_id text not null,
+  org_id text not null,
+  kind text not null,
+  supersedes text,
+  leaf_hash bytea not null,
+  submitted_at timestamp(3) with time zone not null,
+  quarantined_at timestamp(3) with time zone not null default now(),
+  reason text not null,
+  detail text,
+  constraint ledger_quarantine_pkey PRIMARY KEY (entry_id)
+);
+
+create table ledger_retention (
+  first_id text not null,
+  end_id text not null,
+  dropped_at timestamp(3) with time zone not null default now(),
+  constraint ledger_retention_check CHECK ((first_id < end_id)),
+  constraint ledger_retention_pkey PRIMARY KEY (first_id)
+);
+
+create table ledger_tile (
+  org_id text not null,
+  level smallint not null,
+  index bigint not null,
+  root bytea not null,
+  hashes bytea not null,
+  constraint ledger_tile_hashes_check CHECK ((length(hashes) = 8192)),
+  constraint ledger_tile_index_check CHECK ((index >= 0)),
+  constraint ledger_tile_level_check CHECK (((level >= 0) AND (level <= 6))),
+  constraint ledger_tile_pkey PRIMARY KEY (org_id, level, index),
+  constraint ledger_tile_root_check CHECK ((length(root) = 32))
+);
+
+create table mail_outbox (
+  id bigint not null generated always as identity,
+  organisation_id text,
+  recipient text not null,
+  subject text not null,
+  body text not null,
+  once text,
+  created_at timestamp(3) with time zone not null,
+  attempts integer not null default 0,
+  next_attempt_at timestamp(3) with time zone not null,
+  sent_at timestamp(3) with time zone,
+  failed_at timestamp(3) with time zone,
+  constraint mail_outbox_once_key UNIQUE (once),
+  constraint mail_outbox_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint mail_outbox_pkey PRIMARY KEY (id)
+);
+
+create table receipt_pending (
+  entry_id text not null,
+  org_id text not null,
+  kind text not null,
+  supersedes text,
+  leaf_hash bytea not null,
+  submitted_at timestamp(3) with time zone not null default now(),
+  constraint receipt_pending_leaf_hash_check CHECK ((length(leaf_hash) = 32)),
+  constraint receipt_pending_pkey PRIMARY KEY (entry_id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_vacuum_cost_delay=0);
+
+create table receipt_revision (
+  original_id text not null,
+  revision_id text not null,
+  org_id text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  constraint receipt_revision_check CHECK ((original_id <> revision_id)),
+  constraint receipt_revision_pkey PRIMARY KEY (original_id),
+  constraint receipt_revision_revision_id_key UNIQUE (revision_id)
+);
+
+create table review (
+  id text not null,
+  organisation_id text not null,
+  screening_id text,
+  reason text not null,
+  opened_at timestamp(3) with time zone not null,
+  decision text,
+  decided_by text,
+  decided_at timestamp(3) with time zone,
+  note text,
+  constraint review_check CHECK ((num_nulls(decision, decided_by, decided_at, note) = ANY (ARRAY[0, 4]))),
+  constraint review_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'rejected'::text]))),
+  constraint review_id_check CHECK ((id ~~ 'rev\_%'::text)),
+  constraint review_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint review_pkey PRIMARY KEY (id),
+  constraint review_screening_id_fkey FOREIGN KEY (screening_id) REFERENCES screening(id)
+);
+
+create table sanctions_list (
+  id bigint not null generated always as identity,
+  source text not null,
+  version text not null,
+  file_name text not null,
+  published_on text,
+  entities integer not null,
+  names integer not null,
+  imported_by text not null,
+  imported_at timestamp(3) with time zone not null,
+  current boolean not null default false,
+  constraint sanctions_list_pkey PRIMARY KEY (id),
+  constraint sanctions_list_source_check CHECK ((source = ANY (ARRAY['ofac_sdn'::text, 'eu'::text, 'un'::text, 'opensanctions'::text]))),
+  constraint sanctions_list_source_version_key UNIQUE (source, version),
+  constraint sanctions_list_version_check CHECK ((version ~ '^[0-9a-f]{64}$'::text))
+);
+
+create table sanctions_name (
+  list_id bigint not null,
+  ordinal integer not null,
+  entity_id text not null,
+  name text not null,
+  kind text not null,
+  weak boolean not null,
+  programme text not null,
+  countries text[] not null,
+  constraint sanctions_name_kind_check CHECK ((kind = ANY (ARRAY['person'::text, 'organisation'::text, 'other'::text]))),
+  constraint sanctions_name_list_id_fkey FOREIGN KEY (list_id) REFERENCES sanctions_list(id),
+  constraint sanctions_name_pkey PRIMARY KEY (list_id, ordinal)
+);
+
+create table schema_migration (
+  name character varying(255) not null,
+  "timestamp" character varying(255) not null,
+  constraint schema_migration_pkey PRIMARY KEY (name)
+);
+
+create table schema_migration_lock (
+  id character varying(255) not null,
+  is_locked integer not null default 0,
+  constraint schema_migration_lock_pkey PRIMARY KEY (id)
+);
+
+create table screening (
+  id text not null,
+  organisation_id text not null,
+  cause text not null,
+  outcome text not null,
+  lists jsonb not null,
+  reasons jsonb not null,
+  duration_ms integer not null,
+  screened_at timestamp(3) with time zone not null,
+  constraint screening_cause_check CHECK ((cause = ANY (ARRAY['onboarding'::text, 'list_import'::text, 'operator'::text]))),
+  constraint screening_id_check CHECK ((id ~~ 'scr\_%'::text)),
+  constraint screening_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint screening_outcome_check CHECK ((outcome = ANY (ARRAY['clear'::text, 'flagged'::text, 'hit'::text]))),
+  constraint screening_pkey PRIMARY KEY (id)
+);
+
+create table service_contract (
+  id bigint not null generated always as identity,
+  organisation_id text not null,
+  kind text not null,
+  document_sha256 bytea not null,
+  signatory text not null,
+  signed_at timestamp(3) with time zone not null,
+  recorded_by text not null,
+  recorded_at timestamp(3) with time zone not null,
+  constraint service_contract_document_sha256_check CHECK ((length(document_sha256) = 32)),
+  constraint service_contract_kind_check CHECK ((kind = ANY (ARRAY['pilot'::text, 'service'::text]))),
+  constraint service_contract_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint service_contract_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX account_by_state ON public.account USING btree (state, id);
+CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
+CREATE INDEX api_key_by_organisation ON public.api_key USING btree (organisation_id, id);
+CREATE INDEX api_key_expiring ON public.api_key USING btree (expires_at) WHERE ((state = 'active'::text) AND (expires_at IS NOT NULL));
+CREATE INDEX api_key_purgeable ON public.api_key USING btree (revoked_at) WHERE (state = 'revoked'::text);
+CREATE INDEX audit_log_by_action ON public.audit_log USING btree (organisation_id, action, sequence);
+CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (organisation_id, actor_id, sequence);
+CREATE INDEX declaration_by_organisation ON public.declaration USING btree (organisation_id, id DESC);
+CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
+CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
+CREATE INDEX ledger_head_halted ON public.ledger_head USING btree (org_id) WHERE (halted_at IS NOT NULL);
+CREATE INDEX ledger_quarantine_by_org ON public.ledger_quarantine USING btree (org_id, entry_id);
+CREATE INDEX mail_outbox_due ON public.mail_outbox USING btree (next_attempt_at) WHERE ((sent_at IS NULL) AND (failed_at IS NULL));
+CREATE INDEX review_by_age ON public.review USING btree (id DESC);
+CREATE UNIQUE INDEX review_one_open ON public.review USING btree (organisation_id) WHERE (decision IS NULL);
+CREATE UNIQUE INDEX sanctions_list_one_current ON public.sanctions_list USING btree (source) WHERE current;
+CREATE INDEX screening_by_organisation ON public.screening USING btree (organisation_id, id DESC);
+CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (organisation_id, id DESC);
+
+CREATE OR REPLACE FUNCTION public.account_check_state()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    if new.state <> 'onboarding' then
+      raise exception 'an account starts in onboarding, not in %', new.state using errcode = 'check_violation';
+    end if;
+    return new;
+  end if;
+  if new.state = old.state then
+    return new;
+  end if;
+  if not exists (select from account_transition t where t.from_state = old.state and t.to_state = new.state) then
+    raise exception 'an account cannot go from % to %', old.state, new.state using errcode = 'check_violation';
+  end if;
+  if new.state = 'declared' and not exists (select from declaration d where d.organisation_id = new.id) then
+    raise exception 'no declaration is on record' using errcode = 'check_violation';
+  end if;
+  if new.state = 'screened' and not exists (select from screening s where s.organisation_id = new.id) then
+    raise exception 'no screening is on record' using errcode = 'check_violation';
+  end if;
+  if new.state = 'approved' and old.state = 'screened' and coalesce((
+    select s.outcome from screening s where s.organisation_id = new.id order by s.id desc limit 1), '') <> 'clear' then
+    raise exception 'the latest screening is not clear' using errcode = 'check_violation';
+  end if;
+  if new.state = 'approved' and old.state = 'in_review' and coalesce((
+    select r.decision from review r where r.organisation_id = new.id order by r.id desc limit 1), '') <> 'approved' then
+    raise exception 'no review has approved the account' using errcode = 'check_violation';
+  end if;
+  if new.state in ('approved', 'active') and exists (
+    select from review r where r.organisation_id = new.id and r.decision is null) then
+    raise exception 'a review is open' using errcode = 'check_violation';
+  end if;
+  if new.state = 'contracted' and not exists (select from service_contract c where c.organisation_id = new.id) then
+    raise exception 'no contract is on record' using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.announce_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('docket_credentials', json_build_object(
+    'organisation', new.id,
+    'at', floor(extract(epoch from clock_timestamp()) * 1000))::text);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.announce_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed api_key := coalesce(new, old);
+begin
+  perform pg_notify('docket_credentials', json_build_object(
+    'hash', encode(changed.hash, 'hex'),
+    'at', floor(extract(epoch from clock_timestamp()) * 1000))::text);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.api_key_check_state()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  account_state text;
+begin
+  if tg_op = 'DELETE' then
+    if old.state <> 'revoked' then
+      raise exception 'only a revoked key can be deleted' using errcode = 'check_violation';
+    end if;
+    return old;
+  end if;
+  if tg_op = 'INSERT' then
+    select a.state into account_state from account a where a.id = new.organisation_id for share;
+    if account_state is distinct from 'active' then
+      raise exception 'keys are issued to active accounts only' using errcode = 'check_violation';
+    end if;
+    if new.state <> 'active' then
+      raise exception 'a key starts active' using errcode = 'check_violation';
+    end if;
+    return new;
+  end if;
+  if new.state <> old.state and (old.state, new.state) not in (
+    ('active', 'revoked'), ('active', 'expired'), ('revoked', 'active')) then
+    raise exception 'a key cannot go from % to %', old.state, new.state using errcode = 'check_violation';
+  end if;
+  if (new.id, new.organisation_id, new.hash, new.lineage_id) is distinct from
+     (old.id, old.organisation_id, old.hash, old.lineage_id) then
+    raise exception 'what identifies a key never changes' using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.audit_log_link()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  head audit_head;
+begin
+  select h.* into head from audit_head h where h.organisation_id = new.organisation_id for update;
+  if not found or head.size <> new.sequence or head.hash <> new.previous_hash then
+    raise exception 'the entry does not continue the chain' using errcode = 'check_violation';
+  end if;
+  update audit_head set size = new.sequence + 1, hash = new.hash where organisation_id = new.organisation_id;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.audit_log_refuse()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the audit log is append-only' using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.drop_ledger_bodies(month timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '2s'
+AS $function$
+declare
+  first_day constant timestamp := date_trunc('month', month at time zone 'utc');
+  name constant text := to_char(first_day, '"ledger_body_"YYYY_MM');
+  from_id constant text := receipt_id_at(first_day at time zone 'utc');
+  to_id constant text := receipt_id_at((first_day + interval '1 month') at time zone 'utc');
+begin
+  if first_day >= date_trunc('month', now() at time zone 'utc') then
+    raise exception 'the month is not over' using errcode = 'check_violation';
+  end if;
+  if to_regclass('public.' || name) is null then
+    raise exception 'there is no partition %', name using errcode = 'undefined_table';
+  end if;
+  -- From here on nothing is added to the month, so what was looked at stays true until the drop.
+  execute format('lock table %I in access exclusive mode', name);
+  if exists (select from receipt_pending p where p.entry_id >= from_id and p.entry_id < to_id)
+    or exists (select from ledger_quarantine q where q.entry_id >= from_id and q.entry_id < to_id) then
+    raise exception 'receipts of that month are not integrated' using errcode = 'check_violation';
+  end if;
+  execute format('drop table %I', name);
+  insert into ledger_retention (first_id, end_id) values (from_id, to_id);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ensure_ledger_partitions(months_ahead integer DEFAULT 3)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '2s'
+AS $function$
+declare
+  this_month constant timestamp := date_trunc('month', now() at time zone 'utc');
+  month timestamp;
+  name text;
+  first_id text;
+  end_id text;
+begin
+  if months_ahead not between 0 and 24 then
+    raise exception 'at most 24 months ahead' using errcode = 'invalid_parameter_value';
+  end if;
+  -- Two callers take turns, and the second finds nothing left to do.
+  perform pg_advisory_xact_lock(hashtext('ensure_ledger_partitions'));
+  for i in -1..months_ahead loop
+    month := this_month + make_interval(months => i);
+    name := to_char(month, '"ledger_body_"YYYY_MM');
+    first_id := receipt_id_at(month at time zone 'utc');
+    end_id := receipt_id_at((month + interval '1 month') at time zone 'utc');
+    continue when to_regclass('public.' || name) is not null;
+    continue when exists (select from ledger_body_default where entry_id >= first_id and entry_id < end_id);
+    -- Made apart and then attached: that leaves writers of the other months alone.
+    execute format('create table %I (like ledger_body including all) with (toast_tuple_target = 8160)', name);
+    execute format('alter table ledger_body attach partition %I for values from (%L) to (%L)', name, first_id, end_id);
+    execute format('create trigger ledger_body_no_truncate before truncate on %I
+      for each statement execute function ledger_refuse()', name);
+    return next name;
+  end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_checkpoint_check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select from ledger_checkpoint c where c.org_id = new.org_id and c.size >= new.size) then
+    raise exception 'a checkpoint is larger than those before it' using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_head_check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.size < old.size or new.checkpoint_size < old.checkpoint_size or new.org_id <> old.org_id then
+    raise exception 'a log never shrinks' using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_index_at(log text, moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  low bigint := 0;
+  high bigint := coalesce((select size from ledger_head where org_id = log), 0);
+  middle bigint;
+begin
+  while low < high loop
+    middle := (low + high) / 2;
+    if (select e.integrated_at < moment from ledger_entry e where e.org_id = log and e.index = middle) then
+      low := middle + 1;
+    else
+      high := middle;
+    end if;
+  end loop;
+  return low;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_refuse()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception '% is append-only', tg_table_name using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.receipt_id_at(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+declare
+  digits constant text := '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+  rest bigint := floor(extract(epoch from at) * 1000);
+  id text := '';
+begin
+  for i in 1..10 loop
+    id := substr(digits, (rest % 32)::int + 1, 1) || id;
+    rest := rest / 32;
+  end loop;
+  return 'rcpt_' || id;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.receipt_revision_check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from ledger_body b where b.entry_id = new.original_id and b.org_id = new.org_id) then
+    raise exception 'a revision belongs to a receipt of the same organisation' using errcode = 'foreign_key_violation';
+  end if;
+  return new;
+end $function$;
+
+CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
+CREATE TRIGGER api_key_announce AFTER INSERT OR DELETE OR UPDATE OF state, scopes, expires_at, requests_per_second, burst ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_key();
+CREATE TRIGGER api_key_check_state BEFORE INSERT OR DELETE OR UPDATE OF id, organisation_id, hash, lineage_id, state ON public.api_key FOR EACH ROW EXECUTE FUNCTION api_key_check_state();
+CREATE TRIGGER audit_head_no_removal BEFORE DELETE ON public.audit_head FOR EACH ROW EXECUTE FUNCTION audit_log_refuse();
+CREATE TRIGGER audit_head_no_truncate BEFORE TRUNCATE ON public.audit_head FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
+CREATE TRIGGER audit_log_link BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_link();
+CREATE TRIGGER audit_log_no_change BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_refuse();
+CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
+CREATE TRIGGER ledger_body_no_change BEFORE DELETE OR UPDATE ON public.ledger_body FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_body_no_truncate BEFORE TRUNCATE ON public.ledger_body FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_checkpoint_check BEFORE INSERT ON public.ledger_checkpoint FOR EACH ROW EXECUTE FUNCTION ledger_checkpoint_check();
+CREATE TRIGGER ledger_checkpoint_no_change BEFORE DELETE OR UPDATE ON public.ledger_checkpoint FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_checkpoint_no_truncate BEFORE TRUNCATE ON public.ledger_checkpoint FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_entry_no_change BEFORE DELETE OR UPDATE ON public.ledger_entry FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_entry_no_truncate BEFORE TRUNCATE ON public.ledger_entry FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_head_check BEFORE UPDATE ON public.ledger_head FOR EACH ROW EXECUTE FUNCTION ledger_head_check();
+CREATE TRIGGER ledger_head_no_removal BEFORE DELETE ON public.ledger_head FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_head_no_truncate BEFORE TRUNCATE ON public.ledger_head FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_retention_no_change BEFORE DELETE OR UPDATE ON public.ledger_retention FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_retention_no_truncate BEFORE TRUNCATE ON public.ledger_retention FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_tile_no_change BEFORE DELETE OR UPDATE ON public.ledger_tile FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER ledger_tile_no_truncate BEFORE TRUNCATE ON public.ledger_tile FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER receipt_revision_check BEFORE INSERT ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION receipt_revision_check();
+CREATE TRIGGER receipt_revision_no_change BEFORE DELETE OR UPDATE ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER receipt_revision_no_truncate BEFORE TRUNCATE ON public.receipt_revision FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+
+grant insert, select, update on account to docket_api;
+grant insert, select, update on account to docket_housekeeping;
+grant insert, select, update on account to docket_operator;
+grant select on account to docket_purge;
+grant select on account_transition to docket_api;
+grant select on account_transition to docket_housekeeping;
+grant select on account_transition to docket_operator;
+grant select on account_transition to docket_purge;
+grant insert, select on api_key to docket_api;
+grant select on api_key to docket_housekeeping;
+grant insert, select on api_key to docket_operator;
+grant delete, select on api_key to docket_purge;
+grant insert, select, update on audit_head to docket_api;
+grant insert, select, update on audit_head to docket_exports;
+grant insert, select, update on audit_head to docket_housekeeping;
+grant insert, select, update on audit_head to docket_operator;
+grant insert, select, update on audit_head to docket_purge;
+grant insert, select, update on audit_head to docket_recalculation;
+grant insert, select on audit_log to docket_api;
+grant insert, select on audit_log to docket_exports;
+grant insert, select on audit_log to docket_housekeeping;
+grant insert, select on audit_log to docket_operator;
+grant insert, select on audit_log to docket_purge;
+grant insert, select on audit_log to docket_recalculation;
+grant insert, select on declaration to docket_api;
+grant select on declaration to docket_housekeeping;
+grant insert, select on declaration to docket_operator;
+grant select on declaration to docket_purge;
+grant select on ledger_body to docket_api;
+grant select on ledger_body to docket_exports;
+grant select on ledger_body to docket_housekeeping;
+grant select on ledger_body to docket_ledger;
+grant select on ledger_body to docket_operator;
+grant insert, select on ledger_body to docket_recalculation;
+grant insert, select on ledger_body to docket_receipts;
+grant select on ledger_checkpoint to docket_api;
+grant select on ledger_checkpoint to docket_exports;
+grant select on ledger_checkpoint to docket_housekeeping;
+grant insert, select on ledger_checkpoint to docket_ledger;
+grant select on ledger_checkpoint to docket_operator;
+grant select on ledger_checkpoint to docket_recalculation;
+grant select on ledger_entry to docket_api;
+grant select on ledger_entry to docket_exports;
+grant select on ledger_entry to docket_housekeeping;
+grant insert, select on ledger_entry to docket_ledger;
+grant select on ledger_entry to docket_operator;
+grant select on ledger_entry to docket_recalculation;
+grant select on ledger_entry to docket_receipts;
+grant select on ledger_head to docket_api;
+grant select on ledger_head to docket_exports;
+grant select on ledger_head to docket_housekeeping;
+grant insert, select, update on ledger_head to docket_ledger;
+grant select on ledger_head to docket_operator;
+grant select on ledger_head to docket_recalculation;
+grant select on ledger_head to docket_receipts;
+grant select on ledger_quarantine to docket_api;
+grant select on ledger_quarantine to docket_housekeeping;
+grant insert, select on ledger_quarantine to docket_ledger;
+grant select on ledger_quarantine to docket_operator;
+grant select on ledger_retention to docket_api;
+grant select on ledger_retention to docket_exports;
+grant select on ledger_retention to docket_operator;
+grant select on ledger_tile to docket_api;
+grant select on ledger_tile to docket_exports;
+grant select on ledger_tile to docket_housekeeping;
+grant insert, select on ledger_tile to docket_ledger;
+grant select on ledger_tile to docket_operator;
+grant select on ledger_tile to docket_recalculation;
+grant insert on mail_outbox to docket_api;
+grant insert on mail_outbox to docket_exports;
+grant delete, insert, select, update on mail_outbox to docket_housekeeping;
+grant insert on mail_outbox to docket_operator;
+grant insert on mail_outbox to docket_purge;
+grant select on receipt_pending to docket_api;
+grant select on receipt_pending to docket_exports;
+grant select on receipt_pending to docket_housekeeping;
+grant delete, select on receipt_pending to docket_ledger;
+grant select on receipt_pending to docket_operator;
+grant insert, select on receipt_pending to docket_recalculation;
+grant insert, select on receipt_pending to docket_receipts;
+grant select on receipt_revision to docket_api;
+grant select on receipt_revision to docket_exports;
+grant select on receipt_revision to docket_housekeeping;
+grant select on receipt_revision to docket_ledger;
+grant select on receipt_revision to docket_operator;
+grant insert, select on receipt_revision to docket_recalculation;
+grant insert, select on receipt_revision to docket_receipts;
+grant insert, select, update on review to docket_api;
+grant insert, select, update on review to docket_housekeeping;
+grant insert, select, update on review to docket_operator;
+grant select on review to docket_purge;
+grant select on sanctions_list to docket_api;
+grant select on sanctions_list to docket_housekeeping;
+grant insert, select, update on sanctions_list to docket_operator;
+grant select on sanctions_name to docket_api;
+grant select on sanctions_name to docket_housekeeping;
+grant insert, select on sanctions_name to docket_operator;
+grant select on schema_migration to docket_api;
+grant select on schema_migration to docket_exports;
+grant select on schema_migration to docket_housekeeping;
+grant select on schema_migration to docket_ledger;
+grant select on schema_migration to docket_operator;
+grant select on schema_migration to docket_purge;
+grant select on schema_migration to docket_recalculation;
+grant select on schema_migration to docket_receipts;
+grant insert, select on screening to docket_api;
+grant insert, select on screening to docket_housekeeping;
+grant insert, select on screening to docket_operator;
+grant select on screening to docket_purge;
+grant insert, select on service_contract to docket_api;
+grant select on service_contract to docket_housekeeping;
+grant insert, select on service_contract to docket_operator;
+grant select on service_contract to docket_purge;
+
+grant select (id, pseudonym_salt) on account to docket_exports;
+grant select (id, pseudonym_salt) on account to docket_ledger;
+grant select (id, pseudonym_salt) on account to docket_recalculation;
+grant select (id, pseudonym_salt) on account to docket_receipts;
+grant update (state, revoked_at, last_used_at) on api_key to docket_api;
+grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
+grant update (state, revoked_at, last_used_at) on api_key to docket_operator;
+grant select (once) on mail_outbox to docket_api;
+grant select (once) on mail_outbox to docket_exports;
+grant select (once) on mail_outbox to docket_operator;
+grant select (once) on mail_outbox to docket_purge;
+grant update (submitted_at) on receipt_pending to docket_ledger;
+
+grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;
