@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  ACCOUNT_ACTS,
+  arrows,
+  transition,
+  type AccountAct,
+  type AccountFacts,
+} from '../../../shared/domain/accounts/machine.ts';
+import type { AccountState } from '../../../shared/domain/credential.ts';
+import { ACTOR_KINDS, type Actor } from '../../../shared/domain/audit/entry.ts';
+import { Fault } from '../../../shared/domain/errors.ts';
+
+const fresh: AccountFacts = {
+  state: 'onboarding',
+  declared: false,
+  screening: null,
+  review: null,
+  contracted: false,
+};
+
+function attempt(
+  facts: AccountFacts,
+  act: AccountAct,
+  kind: Actor['kind'],
+  reason: string | undefined,
+): AccountState | string {
+  try {
+    return transition(facts, act, { kind }, reason).to;
+  } catch (error) {
+    if (error instanceof Fault) return error.code;
+    throw error;
+  }
+}
+
+const event = fc.oneof(
+  fc.record({
+    type: fc.constant('act' as const),
+    act: fc.constantFrom(...ACCOUNT_ACTS),
+    kind: fc.constantFrom(...ACTOR_KINDS),
+    reason: fc.constantFrom(undefined, '', 'because'),
+  }),
+  // Evidence comes and changes at any time, whatever the account's state.
+  fc.record({
+    type: fc.constant('evidence' as const),
+    change: fc.oneof(
+      fc.record({ declared: fc.constant(true) }),
+      fc.record({ contracted: fc.constant(true) }),
+      fc.record({
+        screening: fc.constantFrom('clear' as const, 'flagged' as const, 'hit' as const),
+      }),
+      fc.record({
+        review: fc.constantFrom('open' as const, 'approved' as const, 'rejected' as const),
+      }),
+    ),
+  }),
+);
+
+describe('the account’s state machine', () => {
+  it('lets nobody become active past a gate, whatever is tried in whatever order', () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 120 }), (events) => {
+        let facts = fresh;
+        const passed: AccountState[] = ['onboarding'];
+        for (const step of events) {
+          if (step.type === 'evidence') {
+            facts = { ...facts, ...step.change };
+            continue;
+          }
+          const result = attempt(facts, step.act, step.kind, step.reason);
+          if (result.startsWith('invalid_')) continue;
+          const to = result as AccountState;
+          if (to === 'declared') expect(facts.declared).toBe(true);
+          if (to === 'screened') expect(facts.screening).not.toBeNull();
+          if (to === 'approved' && facts.state === 'screened') {
+            expect([facts.screening, step.kind]).toEqual(['clear', 'system']);
+          }
+          if (to === 'approved' && facts.state === 'in_review') {
+            expect([facts.review, step.kind]).toEqual(['approved', 'operator']);
+          }
+          if (to === 'contracted') expect(facts.contracted).toBe(true);
+          if (to === 'active') {
+            expect(facts.review).not.toBe('open');
+            expect(step.kind).toBe('operator');
+            for (const gate of ['declared', 'screened', 'approved', 'contracted'] as const) {
+              expect(passed).toContain(gate);
+            }
+          }
+          passed.push(to);
+          facts = { ...facts, state: to };
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('reaches every state on the way of the specification', () => {
+    let facts: AccountFacts = { ...fresh, declared: true, screening: 'clear', contracted: true };
+    const way: [AccountAct, Actor['kind']][] = [
+      ['declare', 'user'],
+      ['record_screening', 'system'],
+      ['clear', 'system'],
+      ['sign', 'operator'],
+      ['activate', 'operator'],
+      ['suspend', 'system'],
+      ['reinstate', 'operator'],
+      ['close', 'operator'],
+    ];
+    const states = way.map(([act, kind]) => {
+      const to = transition(facts, act, { kind }, 'because').to;
+      facts = { ...facts, state: to };
+      return to;
+    });
+    expect(states).toEqual([
+      'declared',
+      'screened',
+      'approved',
+      'contracted',
+      'active',
+      'suspended',
+      'active',
+      'closed',
+    ]);
+  });
+
+  it('never leaves closed or rejected', () => {
+    for (const state of ['closed', 'rejected'] as const) {
+      for (const act of ACCOUNT_ACTS) {
+        const facts: AccountFacts = {
+          state,
+          declared: true,
+          screening: 'clear',
+          review: 'approved',
+          contracted: true,
+        };
+        expect(attempt(facts, act, 'operator', 'because')).toBe('invalid_account_state');
+      }
+    }
+    expect(arrows().filter(({ from }) => from === 'closed' || from === 'rejected')).toEqual([]);
+  });
+
+  it('demands a reason wherever somebody loses or regains something', () => {
+    const suspended: AccountFacts = { ...fresh, state: 'suspended' };
+    expect(attempt({ ...fresh, state: 'active' }, 'suspend', 'operator', ' ')).toBe(
+      'invalid_reason',
+    );
+    expect(attempt(suspended, 'reinstate', 'operator', undefined)).toBe('invalid_reason');
+    expect(attempt(suspended, 'close', 'operator', undefined)).toBe('invalid_reason');
+  });
+
+  it('does not reinstate while a review is open or after it was rejected', () => {
+    for (const review of ['open', 'rejected'] as const) {
+      const facts: AccountFacts = { ...fresh, state: 'suspended', review };
+      expect(attempt(facts, 'reinstate', 'operator', 'because')).toBe('invalid_account_state');
+    }
+  });
+});

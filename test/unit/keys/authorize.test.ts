@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import type { AccountState, Credential } from '../../../shared/domain/credential.ts';
+import { SCOPES } from '../../../shared/domain/credential.ts';
+import { Fault } from '../../../shared/domain/errors.ts';
+import { authorize, type Demand } from '../../../shared/domain/keys/authorize.ts';
+import { PLAN_LIMITS } from '../../../shared/domain/plan.ts';
+
+const credential = (over: Partial<Credential> = {}): Credential => ({
+  keyId: 'key_1',
+  organisationId: 'org_1',
+  keyState: 'active',
+  expiresAt: null,
+  scopes: ['inference:write'],
+  plan: 'audit',
+  accountState: 'active',
+  limits: PLAN_LIMITS.audit,
+  keyLimit: null,
+  ...over,
+});
+
+function outcome(
+  over: Partial<Credential>,
+  demand: Demand = 'inference:write',
+  now = 1_000,
+): string {
+  try {
+    authorize(credential(over), demand, now);
+    return 'admitted';
+  } catch (error) {
+    if (error instanceof Fault) return `${error.status} ${error.code}`;
+    throw error;
+  }
+}
+
+describe('authorisation', () => {
+  it('admits an active key of an active account for a scope it has, and for any', () => {
+    expect(outcome({})).toBe('admitted');
+    expect(outcome({}, 'any')).toBe('admitted');
+  });
+
+  it('refuses every scope that the key lacks', () => {
+    for (const scope of SCOPES) {
+      expect(outcome({ scopes: SCOPES.filter((other) => other !== scope) }, scope)).toBe(
+        '403 insufficient_scope',
+      );
+    }
+  });
+
+  it('refuses revoked and expired keys before anything else', () => {
+    const rest = { accountState: 'suspended', scopes: [] } as const;
+    expect(outcome({ ...rest, keyState: 'revoked', expiresAt: 1 })).toBe('401 revoked_api_key');
+    expect(outcome({ ...rest, keyState: 'expired' })).toBe('401 expired_api_key');
+  });
+
+  it('expires by the clock alone, at the very millisecond', () => {
+    expect(outcome({ expiresAt: 1_001 })).toBe('admitted');
+    expect(outcome({ expiresAt: 1_000 })).toBe('401 expired_api_key');
+  });
+
+  it('knows an answer for every state of an account', () => {
+    const answers: Record<AccountState, string> = {
+      onboarding: '403 customer_suspended',
+      declared: '403 customer_suspended',
+      screened: '403 customer_suspended',
+      in_review: '403 customer_suspended',
+      approved: '403 customer_suspended',
+      contracted: '403 customer_suspended',
+      active: 'admitted',
+      suspended: '403 customer_suspended',
+      rejected: '401 revoked_api_key',
+      closed: '401 revoked_api_key',
+    };
+    for (const [accountState, answer] of Object.entries(answers)) {
+      expect(outcome({ accountState: accountState as AccountState })).toBe(answer);
+    }
+  });
+});

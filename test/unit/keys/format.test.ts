@@ -1,0 +1,98 @@
+import { crc32 as zlibCrc32 } from 'node:zlib';
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { crc32 } from '../../../shared/domain/keys/crc32.ts';
+import {
+  displayOf,
+  generateKey,
+  hashKey,
+  isWellFormedKey,
+  KEY_LENGTH,
+} from '../../../shared/domain/keys/format.ts';
+
+const key = fc
+  .uint8Array({ minLength: 64, maxLength: 64 })
+  .map((bytes) => generateKey(bytesThen(bytes)));
+
+/** Gives the drawn bytes first and real ones when they run out. */
+function bytesThen(drawn: Uint8Array): (size: number) => Uint8Array {
+  let used = 0;
+  return (size) => {
+    const part = drawn.subarray(used, used + size);
+    used += size;
+    return part.length === size ? part : randomBytes(size);
+  };
+}
+
+describe('the CRC-32 of a key', () => {
+  it('has the check value of the standard', () => {
+    expect(crc32('123456789')).toBe(0xcbf43926);
+  });
+
+  it('agrees with zlib', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => crc32(text) === zlibCrc32(text)),
+    );
+  });
+});
+
+describe('an API key', () => {
+  it('is dkt_, 32 base62 characters and 6 of checksum', () => {
+    fc.assert(
+      fc.property(key, (text) => {
+        expect(text).toMatch(/^dkt_[0-9A-Za-z]{38}$/);
+        expect(text).toHaveLength(KEY_LENGTH);
+        expect(isWellFormedKey(text)).toBe(true);
+      }),
+    );
+  });
+
+  it('with any one character changed is refused without a look-up', () => {
+    const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    fc.assert(
+      fc.property(key, fc.nat(KEY_LENGTH - 1), fc.nat(61), (text, at, digit) => {
+        const other = text.slice(0, at) + base62.charAt(digit) + text.slice(at + 1);
+        expect(isWellFormedKey(other)).toBe(other === text);
+      }),
+    );
+  });
+
+  it('with two neighbours swapped is refused', () => {
+    fc.assert(
+      fc.property(key, fc.nat(KEY_LENGTH - 2), (text, at) => {
+        const swapped = text.slice(0, at) + text[at + 1]! + text[at]! + text.slice(at + 2);
+        expect(isWellFormedKey(swapped)).toBe(swapped === text);
+      }),
+    );
+  });
+
+  it('is never taken for well-formed when it is any other text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => !isWellFormedKey(text)),
+    );
+    for (const text of ['', 'dkt_', `dkt_${'0'.repeat(38)}`, `DKT_${'0'.repeat(38)}`]) {
+      expect(isWellFormedKey(text)).toBe(false);
+    }
+  });
+
+  it('uses every character equally: bytes from 248 on are drawn again', () => {
+    const high = new Uint8Array(64).fill(255);
+    expect(generateKey(bytesThen(high))).not.toContain('7777777777');
+    const counts = new Map<string, number>();
+    for (let i = 0; i < 2_000; i += 1) {
+      for (const character of generateKey(randomBytes).slice(4, 36)) {
+        counts.set(character, (counts.get(character) ?? 0) + 1);
+      }
+    }
+    expect(counts.size).toBe(62);
+    // 64,000 draws over 62 characters: 1,032 expected, six standard deviations are 192.
+    for (const count of counts.values()) expect(Math.abs(count - 1_032)).toBeLessThan(192);
+  });
+
+  it('shows its first 8 and last 4 characters, and its hash is SHA-256', () => {
+    const text = generateKey(randomBytes);
+    expect(displayOf(text)).toEqual({ head: text.slice(0, 8), tail: text.slice(-4) });
+    expect(hashKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  });
+});

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Fault } from '../../../shared/domain/errors.ts';
+import {
+  expire,
+  isPurgeable,
+  restore,
+  RESTORE_WINDOW_MS,
+  revoke,
+  stateAt,
+} from '../../../shared/domain/keys/lifecycle.ts';
+
+const ACTIVE = { state: 'active', expiresAt: null, revokedAt: null } as const;
+type Key = Parameters<typeof stateAt>[0];
+
+function codeOf(act: () => unknown): string | null {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (error instanceof Fault) return error.code;
+    throw error;
+  }
+}
+
+describe('the life of a key', () => {
+  it('revocation is reversible for 90 days to the millisecond, and purged from then on', () => {
+    const revoked = revoke({ ...ACTIVE } as Key, 1_000);
+    const end = 1_000 + RESTORE_WINDOW_MS;
+    expect(restore(revoked, end - 1)).toEqual(ACTIVE);
+    expect(isPurgeable(revoked, end - 1)).toBe(false);
+    expect(codeOf(() => restore(revoked, end))).toBe('key_state_conflict');
+    expect(isPurgeable(revoked, end)).toBe(true);
+  });
+
+  it('expires by the clock, before any job has written it down', () => {
+    const key: Key = { ...ACTIVE, expiresAt: 5_000 };
+    expect(stateAt(key, 4_999)).toBe('active');
+    expect(stateAt(key, 5_000)).toBe('expired');
+    expect(expire(key, 4_999)).toBe(key);
+    expect(expire(key, 5_000).state).toBe('expired');
+    expect(codeOf(() => revoke(key, 5_000))).toBe('key_state_conflict');
+  });
+
+  it('does not come back from a revocation into expiry', () => {
+    const revoked = revoke<Key>({ ...ACTIVE, expiresAt: 5_000 }, 1_000);
+    expect(codeOf(() => restore(revoked, 6_000))).toBe('key_state_conflict');
+  });
+
+  it('takes only the arrows of the specification, whatever is tried in whatever order', () => {
+    const act = fc.record({
+      name: fc.constantFrom('revoke', 'restore', 'expire', 'wait'),
+      days: fc.nat(60),
+    });
+    const allowed = new Set(['active>revoked', 'active>expired', 'revoked>active']);
+    fc.assert(
+      fc.property(fc.option(fc.nat(200)), fc.array(act), (expiryDay, acts) => {
+        const day = 86_400_000;
+        let now = 0;
+        let key: Key = { ...ACTIVE, expiresAt: expiryDay === null ? null : expiryDay * day };
+        for (const { name, days } of acts) {
+          now += days * day;
+          const before = stateAt(key, now);
+          try {
+            if (name === 'revoke') key = revoke(key, now);
+            if (name === 'restore') key = restore(key, now);
+            if (name === 'expire') key = expire(key, now);
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'key_state_conflict' });
+          }
+          const after = stateAt(key, now);
+          if (before !== after) expect(allowed).toContain(`${before}>${after}`);
+          expect(key.revokedAt !== null).toBe(key.state === 'revoked');
+        }
+      }),
+    );
+  });
+});
