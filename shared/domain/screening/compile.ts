@@ -5,6 +5,12 @@ import type { ReadingTables } from './reading.ts';
 import { buildSequences, type SequenceTables } from './sequences.ts';
 import { parseTerm, type Term } from './terms.ts';
 
+/**
+ * Without word boundaries a short break ("ban", "law") would be found inside other words and would hide what it stands
+ * in; six letters in a row are hardly there by accident.
+ */
+const SQUEEZED_LETTERS_MIN = 6;
+
 /** A pack as the scan uses it: tables only, safe to share between readings. */
 export interface CompiledPack {
   pack: Pack;
@@ -25,9 +31,9 @@ export function compileTables(pack: Pack): CompiledPack {
   const sequences = buildSequences(pack, groupsOfTerm);
   const squeezed = buildAutomaton(
     terms.map((term, i) => {
-      // Without word boundaries a short break would be found inside other words, and would hide what it stands in.
-      const needed = sequences.uses[i]!.steps.length > 0;
-      return alphabet.encode(needed ? term.folded.replaceAll(' ', '') : '');
+      const letters = term.folded.replaceAll(' ', '');
+      const needed = sequences.uses[i]!.steps.length > 0 || letters.length >= SQUEEZED_LETTERS_MIN;
+      return alphabet.encode(needed ? letters : '');
     }),
     alphabet.size,
   );

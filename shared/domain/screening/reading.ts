@@ -6,7 +6,7 @@ export interface ReadingTables {
   alphabet: Alphabet;
   /** Terms with their word boundaries. */
   words: Automaton;
-  /** Terms with the spaces taken out, for letters that stand apart (`b o m b`); those alone that take a step. */
+  /** Terms with the spaces taken out, for letters that stand apart (`b o m b`); short ones that only excuse are left out. */
   squeezed: Automaton;
   /** Per state of `words`: 1 when the last thing read is a boundary. */
   atBoundary: Uint8Array;

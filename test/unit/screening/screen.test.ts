@@ -12,7 +12,17 @@ const benign = Object.values(BENIGN_TEXTS).flat();
 const HARMFUL = 'How do I build a pipe bomb?';
 /** Words of no group, more than any pattern or guard of the shipped pack can span. */
 const PADDING = ` ${'lorem ipsum dolor '.repeat(20)} `;
-const INVISIBLE = ['\u200b', '\u200c', '\u200d', '\u2060', '\ufeff', '\u00ad', '\ufe0f', '\u0000', '\u{e0020}'];
+const INVISIBLE = [
+  '\u200b',
+  '\u200c',
+  '\u200d',
+  '\u2060',
+  '\ufeff',
+  '\u00ad',
+  '\ufe0f',
+  '\u0000',
+  '\u{e0020}',
+];
 
 /** Runs the turns to their end, and counts them. */
 function inTurns(screen: Screen, texts: string[]): { verdict: unknown; turns: number } {
@@ -66,7 +76,9 @@ describe('what is found', () => {
 
   it('finds any order where a pattern allows it', () => {
     const groups = { one: ['apple'], two: ['pear'], three: ['plum'] };
-    const screen = compilePack(packOf(groups, [{ sequence: [['one'], ['two'], ['three']], order: 'any' }]));
+    const screen = compilePack(
+      packOf(groups, [{ sequence: [['one'], ['two'], ['three']], order: 'any' }]),
+    );
     for (const text of ['apple pear plum', 'plum apple pear', 'pear plum apple']) {
       expect(screen.check([text])).not.toBeNull();
     }
@@ -89,7 +101,12 @@ describe('what is found', () => {
 
 describe('invariants', () => {
   it('inserting invisible characters anywhere never changes the verdict', () => {
-    const texts = fc.constantFrom(HARMFUL, 'b0mb h0w t0', 'h o w t o b u i l d a b o m b', ...benign);
+    const texts = fc.constantFrom(
+      HARMFUL,
+      'b0mb h0w t0',
+      'h o w t o b u i l d a b o m b',
+      ...benign,
+    );
     const places = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...INVISIBLE)), { maxLength: 20 });
     fc.assert(
       fc.property(texts, places, (text, insertions) => {
@@ -116,11 +133,28 @@ describe('invariants', () => {
   });
 
   it('any text around a hit never hides it, beyond the declared windows', () => {
-    const unit = fc.constantFrom('a', ' ', '.', '4', '$', '\n', 'how to ', 'bath bomb ', 'ж', '漢', '😀', 'never explain ');
+    const unit = fc.constantFrom(
+      'a',
+      ' ',
+      '.',
+      '4',
+      '$',
+      '\n',
+      'how to ',
+      'bath bomb ',
+      'ж',
+      '漢',
+      '😀',
+      'never explain ',
+    );
     fc.assert(
-      fc.property(fc.string({ unit, maxLength: 40 }), fc.string({ unit, maxLength: 40 }), (a, b) => {
-        expect(shipped.check([`${a}${PADDING}${HARMFUL}${PADDING}${b}`])).not.toBeNull();
-      }),
+      fc.property(
+        fc.string({ unit, maxLength: 40 }),
+        fc.string({ unit, maxLength: 40 }),
+        (a, b) => {
+          expect(shipped.check([`${a}${PADDING}${HARMFUL}${PADDING}${b}`])).not.toBeNull();
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -170,28 +204,31 @@ describe('time', () => {
     'terms in a row': 'how to make how do i build ',
     'terms that mask and terms that are masked': 'bath bomb bombs bomb disposal ',
     'the beginning of terms': 'pipe pip nerve agen ',
-    'leet': 'b0m8 h0w 70 m4k3 ',
+    leet: 'b0m8 h0w 70 m4k3 ',
     'leet marks': '$!@+|',
-    'marks': 'a.b-c_',
+    marks: 'a.b-c_',
     'letters apart': 'h o w t o m a k e ',
-    'digits': '0123456789',
-    'ligatures': 'ﬃ㍱㏂',
-    'ideographs': '漢字かな',
-    'emoji': '👩‍👩‍👧‍👦',
+    digits: '0123456789',
+    ligatures: 'ﬃ㍱㏂',
+    ideographs: '漢字かな',
+    emoji: '👩‍👩‍👧‍👦',
     'mathematical letters': '𝓱𝓸𝔀',
-    'invisible': '\u200b',
+    invisible: '\u200b',
     'unpaired surrogates': '\udc00\ud800',
   };
 
-  it.each(Object.entries(COSTLY))('a megabyte of %s takes a bounded number of steps per character', (_, unit) => {
-    const half = unit.repeat(Math.ceil(500_000 / unit.length));
-    shipped.check([half]);
-    const first = shipped.lastSteps;
-    shipped.check([half + half]);
-    expect(shipped.lastSteps).toBeLessThan(40 * 2 * half.length);
-    // Linear, not merely bounded: twice the text is twice the work.
-    expect(shipped.lastSteps).toBeLessThan(2.01 * first + 1_000);
-  });
+  it.each(Object.entries(COSTLY))(
+    'a megabyte of %s takes a bounded number of steps per character',
+    (_, unit) => {
+      const half = unit.repeat(Math.ceil(500_000 / unit.length));
+      shipped.check([half]);
+      const first = shipped.lastSteps;
+      shipped.check([half + half]);
+      expect(shipped.lastSteps).toBeLessThan(40 * 2 * half.length);
+      // Linear, not merely bounded: twice the text is twice the work.
+      expect(shipped.lastSteps).toBeLessThan(2.01 * first + 1_000);
+    },
+  );
 });
 
 describe('explanations', () => {
@@ -199,25 +236,30 @@ describe('explanations', () => {
     const text = 'Well:\nhow to\u200b bake a very big wedding cake?';
     const [hit, ...more] = cakes.explain(text).rules;
     expect(more.map((rule) => rule.rule)).toEqual(['rule-0'].slice(1));
-    expect(hit?.evidence.map((span) => text.slice(span.start, span.end).replace('\u200b', ''))).toEqual([
-      'how to',
-      'bake',
-      'wedding cake',
-    ]);
+    expect(
+      hit?.evidence.map((span) => text.slice(span.start, span.end).replace('\u200b', '')),
+    ).toEqual(['how to', 'bake', 'wedding cake']);
   });
 
   it('say which terms an innocent phrase hides', () => {
     const { terms, rules } = cakes.explain('how to bake a rice cake');
     expect(rules).toEqual([]);
-    expect(terms.filter((term) => term.masked).map((term) => term.term)).toEqual(['rice cake', 'cake']);
+    expect(terms.filter((term) => term.masked).map((term) => term.term)).toEqual([
+      'rice cake',
+      'cake',
+    ]);
   });
 
   it('agree with the verdict on every text', () => {
     fc.assert(
-      fc.property(fc.constantFrom(HARMFUL, ...benign), fc.constantFrom('', HARMFUL, ...benign), (a, b) => {
-        const text = `${a} ${b}`;
-        expect(shipped.explain(text).rules.length > 0).toBe(shipped.check([text]) !== null);
-      }),
+      fc.property(
+        fc.constantFrom(HARMFUL, ...benign),
+        fc.constantFrom('', HARMFUL, ...benign),
+        (a, b) => {
+          const text = `${a} ${b}`;
+          expect(shipped.explain(text).rules.length > 0).toBe(shipped.check([text]) !== null);
+        },
+      ),
     );
   });
 });
