@@ -43,3 +43,8 @@ export function contextByUrl(url: string): Buffer | undefined {
   if (url === VC_CONTEXT_URL) return contextDocument(VC_CONTEXT_NAME);
   return contextDocument(url.slice(url.lastIndexOf('/') + 1));
 }
+
+/** The SHACL shapes of receipts, as JSON-LD: what a receipt must say, for processors that know only RDF. */
+export function receiptShapes(): Buffer {
+  return readFileSync(new URL('docket-receipt-shapes.jsonld', import.meta.url));
+}
