@@ -72,7 +72,7 @@ export async function readRevisions(
 ): Promise<string[]> {
   const { rows } = await pool.query<{ entry_id: string }>(
     `with recursive earlier as (
-       select $2::text as id, 0 as depth
+       select $2::text collate "C" as id, 0 as depth
        where exists (select from ledger_body where entry_id = $2 and org_id = $1)
           or exists (select from ledger_entry where entry_id = $2 and org_id = $1)
        union all

@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
+import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
+import { sameHash } from '../../shared/domain/ledger/hashing.ts';
+import { noteKeyHash } from '../../shared/domain/ledger/notes.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { makeReceipt, makeReceipts, submitReceipts } from '../support/ledger.ts';
+import { type StartedProcess, startProcess } from '../support/processes.ts';
+import { startTestRedis } from '../support/redis.ts';
+
+const database = await createTestDatabase();
+const redis = await startTestRedis();
+const receipts = database.poolAs('docket_receipts');
+const reader = createLedgerReader(database.poolAs('docket_api'));
+const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
+const key = ensureSigningKeys(keysDir).find((each) => each.purpose === 'checkpoints')!;
+afterAll(() => rm(keysDir, { recursive: true }));
+
+const start = (): Promise<StartedProcess> =>
+  startProcess({
+    role: 'ledger',
+    env: {
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      SIGNING_KEYS_DIR: keysDir,
+      PUBLIC_URL: 'https://gateway.example',
+    },
+  });
+
+/** Asks until the answer is there; the test's own time limit ends it otherwise. */
+async function until<T>(ask: () => Promise<T | null>): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+  }
+}
+
+describe('the ledger process', () => {
+  it('integrates and signs within the merge delay, in any number, and stops when told to', async () => {
+    const workers = await Promise.all([start(), start()]);
+    const batch = makeReceipts('org_a', 300);
+    const before = performance.now();
+    await submitReceipts(receipts, batch);
+    const note = await until(async () => {
+      const checkpoint = await reader.checkpoint('org_a');
+      return checkpoint !== null && parseCheckpoint(checkpoint).checkpoint.size === 300
+        ? checkpoint
+        : null;
+    });
+    expect(performance.now() - before).toBeLessThan(10_000);
+    const { checkpoint, note: signed } = parseCheckpoint(note);
+    expect(checkpoint.origin).toBe('gateway.example/log/org_a');
+    const [line] = signed.signatures;
+    expect(line!.name).toBe(checkpoint.origin);
+    expect(sameHash(line!.keyHash, noteKeyHash(checkpoint.origin, key.publicKey))).toBe(true);
+    for (const worker of workers) {
+      const metrics = await fetch(`http://127.0.0.1:${worker.metricsPort}/metrics`);
+      expect(await metrics.text()).toContain('docket_ledger_integrated_total');
+    }
+    expect(await Promise.all(workers.map((worker) => worker.stop()))).toEqual([0, 0]);
+  });
+
+  it('raises an alarm for poison and goes on', async () => {
+    const worker = await start();
+    const poison = makeReceipt('org_b', { leafHash: Buffer.alloc(32) });
+    const good = makeReceipt('org_b');
+    await submitReceipts(receipts, [poison, good]);
+    await until(() => reader.proof('org_b', good.id));
+    const alarm = worker.logs().find((entry) => entry['event'] === 'receipt_quarantined');
+    expect(alarm).toMatchObject({ level: 'error', receiptId: poison.id, reason: 'body_altered' });
+    expect(await worker.stop()).toBe(0);
+  });
+
+  it('refuses to start without signing keys, saying how to make them', async () => {
+    const env = { DATABASE_URL: database.url, REDIS_URL: redis.url, SIGNING_KEYS_DIR: '/nowhere' };
+    await expect(startProcess({ role: 'ledger', env })).rejects.toThrow(
+      /No signing key for .*openssl genpkey/s,
+    );
+  });
+});
