@@ -79,7 +79,7 @@ export async function readRevisions(
        select r.original_id, e.depth + 1 from earlier e
        join receipt_revision r on r.revision_id = e.id and r.org_id = $1 where e.depth < $3
      ), later as (
-       (select id, 0 as depth from earlier order by depth desc limit 1)
+       (select e.id, 0 as depth from earlier e order by e.depth desc limit 1)
        union all
        select r.revision_id, l.depth + 1 from later l
        join receipt_revision r on r.original_id = l.id and r.org_id = $1 where l.depth < $3
