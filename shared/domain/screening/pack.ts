@@ -150,7 +150,7 @@ function ruleOf(data: unknown, path: string, known: KnownGroup): Rule {
   const id = text(rule['id'], `${path}.id`);
   if (!NAME.test(id))
     throw new PackError(`${path}.id`, 'a rule is named in lower case with hyphens');
-  const code = SCREEN_CODES.find((known) => known === rule['code']);
+  const code = SCREEN_CODES.find((each) => each === rule['code']);
   if (code === undefined)
     throw new PackError(`${path}.code`, `must be one of ${SCREEN_CODES.join(', ')}`);
   const texts = (name: 'positive' | 'negative'): string[] =>

@@ -42,7 +42,7 @@ function answer(
     .get(ORIGIN)
     .intercept({ path: '/v1/moderations', method: 'POST' })
     .reply(status, (call) => {
-      requests.push({ headers: call.headers, body: JSON.parse(String(call.body)) });
+      requests.push({ headers: call.headers, body: JSON.parse(call.body as string) });
       return typeof body === 'string' ? body : JSON.stringify(body);
     });
   return { requests };
