@@ -1,10 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Kysely, sql } from 'kysely';
+import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { Pool } from 'pg';
-import { createDatabase, createPool } from '../shared/adapters/postgres/pool.ts';
-import type { Database } from '../shared/adapters/postgres/schema.ts';
+import { createPool } from '../shared/adapters/postgres/pool.ts';
 
 const DIRECTORY = import.meta.dirname;
 const TABLE = 'schema_migration';
@@ -29,16 +28,16 @@ export async function migrateToLatest(target: Pool | string): Promise<string[]> 
 }
 
 /** Names of the migrations that the database does not have yet. */
-export async function pendingMigrations(db: Kysely<Database>): Promise<string[]> {
-  const known = await sql<{ name: string }>`select name from ${sql.table(TABLE)}`.execute(db);
-  const applied = new Set(known.rows.map(({ name }) => name));
+export async function pendingMigrations(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(`select name from ${TABLE}`);
+  const applied = new Set(rows.map(({ name }) => name));
   return Object.keys(await readMigrations()).filter((name) => !applied.has(name));
 }
 
 async function migrate(pool: Pool): Promise<string[]> {
   const provider: MigrationProvider = { getMigrations: readMigrations };
   const migrator = new Migrator({
-    db: createDatabase(pool),
+    db: new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) }),
     provider,
     migrationTableName: TABLE,
     migrationLockTableName: `${TABLE}_lock`,

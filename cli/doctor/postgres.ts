@@ -1,5 +1,5 @@
 import { pendingMigrations } from '../../migrations/migrate.ts';
-import { createDatabase, createPool } from '../../shared/adapters/postgres/pool.ts';
+import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
 
@@ -65,7 +65,7 @@ function connections({ max_connections: text }: Facts): Finding {
 async function schema(pool: ReturnType<typeof createPool>): Promise<Finding> {
   const fix = 'run: node migrations/main.ts';
   try {
-    const pending = await pendingMigrations(createDatabase(pool));
+    const pending = await pendingMigrations(pool);
     if (pending.length === 0) return ok('schema', 'every migration is applied');
     return problem('schema', `not applied: ${pending.join(', ')}`, fix);
   } catch (error) {

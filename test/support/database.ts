@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import { afterAll, inject } from 'vitest';
-import {
-  createDatabase,
-  createPool,
-  type DatabaseRole,
-} from '../../shared/adapters/postgres/pool.ts';
-import type { Database } from '../../shared/adapters/postgres/schema.ts';
+import { createPool, type DatabaseRole } from '../../shared/adapters/postgres/pool.ts';
 import { TEMPLATE } from './global-setup.ts';
 import { queryOnce, withDatabase } from './sql.ts';
 
@@ -16,7 +10,6 @@ export interface TestDatabase {
   url: string;
   /** As the owner of the schema, for arranging and looking. */
   pool: Pool;
-  db: Kysely<Database>;
   /** A pool with the rights of one process; ended with the database. */
   poolAs(role: DatabaseRole, max?: number): Pool;
 }
@@ -48,5 +41,5 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
     await queryOnce(server, `drop database ${name} with (force)`);
   });
   const pool = open(10);
-  return { url, pool, db: createDatabase(pool), poolAs: (role, max = 10) => open(max, role) };
+  return { url, pool, poolAs: (role, max = 10) => open(max, role) };
 }

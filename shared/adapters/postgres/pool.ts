@@ -1,6 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely';
 import { Client, Pool } from 'pg';
-import type { Database } from './schema.ts';
 
 /** The roles of migrations/0001_roles.sql: what a process may do in the database. */
 export type DatabaseRole =
@@ -58,11 +56,6 @@ export function createPool(options: PoolOptions): Pool {
   // also end the process.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
-}
-
-/** Typed queries on a pool; ending the pool stays its owner's business. */
-export function createDatabase(pool: Pool): Kysely<Database> {
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
 }
 
 /**

@@ -9,14 +9,14 @@ const blocked = await createTestDatabase({ empty: true });
 
 describe('migrations', () => {
   it('twenty that race leave one schema, and each was applied once', async () => {
-    const { url, db } = racing;
+    const { url, pool } = racing;
     const applied = await Promise.all(Array.from({ length: 20 }, () => migrateToLatest(url)));
     const winners = applied.filter((names) => names.length > 0);
     expect(winners).toHaveLength(1);
     expect(winners[0]?.[0]).toBe('0001_roles');
     const rows = await queryOnce(url, 'select name from schema_migration order by name');
     expect(rows.map(({ name }) => name)).toEqual(winners[0]);
-    expect(await pendingMigrations(db)).toEqual([]);
+    expect(await pendingMigrations(pool)).toEqual([]);
   });
 
   it('of twenty databases of one cluster at once, which share the roles, all succeed', async () => {
