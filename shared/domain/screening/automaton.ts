@@ -8,7 +8,7 @@ export interface Automaton {
   readonly outputs: Uint16Array;
 }
 
-/** States are 16-bit numbers: the default pack has about a sixth of that. */
+/** States are 16-bit numbers: the shipped pack has about half of that. */
 const STATES_MAX = 65_535;
 
 /**

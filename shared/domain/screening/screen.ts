@@ -29,7 +29,7 @@ export const TURN_UNITS = 65_536;
 /** Words are numbered from check to check; a fresh run starts again long before the numbers pass 2^31. */
 const WORDS_MAX = 2 ** 30;
 
-/** Compiles a validated pack: some tens of milliseconds, once per process. Throws `RangeError` when it is too large. */
+/** Compiles a validated pack, once per process: the shipped one takes a tenth of a second or two. Throws `RangeError` when it is too large. */
 export function compilePack(pack: Pack): Screen {
   const compiled = compileTables(pack);
   let run = new Run(compiled);
