@@ -52,14 +52,12 @@ async function examineWith(config: ToolConfig): Promise<Finding[]> {
   const groups = await Promise.all([
     examineDatabase(databaseUrl ?? instance?.database_url),
     examineQueues(redisUrl ?? instance?.redis_url, config),
-    examineSigningKeys(config, embedded),
-    examineCatalogue(),
     examineDirectory('data directory', config.dataDir),
     examineDirectory('export store', config.exportStore),
     examinePort(host, config.port, isAt(instance, config.port)),
     instance === undefined ? [] : examineProcesses(instance),
   ]);
-  return groups.flat();
+  return [...groups.flat(), examineSigningKeys(config, embedded), ...examineCatalogue()];
 }
 
 function isAt(instance: EmbeddedInstance | undefined, port: number): boolean {

@@ -71,12 +71,18 @@ export class Launcher {
     const port = await claimPort(host, this.#config.port);
     const operator = await ensureOperatorLogin(this.#dataDir);
 
+    // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
+    const sandboxPort = await claimPort('127.0.0.1', 0);
+    const sandboxUrl = `http://127.0.0.1:${sandboxPort}`;
+    // What can be refused is refused before anything is started.
+    const common = this.#environment(sandboxUrl, host, port);
+    const chatModel = checkCatalogue(common);
+    ensureSigningKeys(loadToolConfig(common).signingKeysDir);
+
     output.say('starting PostgreSQL, Redis and the sandbox upstream');
-    const [stores, sandboxUrl] = await Promise.all([this.#startStores(), this.#startSandbox()]);
+    const [stores] = await Promise.all([this.#startStores(), this.#startSandbox(sandboxPort)]);
     this.#stopIfAsked();
-    const env = this.#environment(stores, sandboxUrl, host, port);
-    const chatModel = checkCatalogue(env);
-    ensureSigningKeys(loadToolConfig(env).signingKeysDir);
+    const env = { ...common, DATABASE_URL: stores.postgres.url, REDIS_URL: stores.redis.url };
     const applied = await migrateToLatest(stores.postgres.url);
     if (applied.length > 0) output.say(`applied ${applied.length} migrations`);
     this.#stopIfAsked();
@@ -150,13 +156,10 @@ export class Launcher {
     return this.#stores;
   }
 
-  async #startSandbox(): Promise<string> {
+  async #startSandbox(port: number): Promise<void> {
     const { env, output } = this.#options;
-    // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
-    const port = await claimPort('127.0.0.1', 0);
     this.#sandbox = this.#supervise(sandboxCommand(output, { ...env, PORT: String(port) }));
     await this.#sandbox.start();
-    return `http://127.0.0.1:${port}/v1`;
   }
 
   async #startRoles(env: Environment): Promise<void> {
@@ -182,20 +185,13 @@ export class Launcher {
     }
   }
 
-  /** What every process is given: where the others are, and what the caller had set himself. */
-  #environment(
-    stores: Stores,
-    sandboxUrl: string,
-    host: string,
-    port: number,
-  ): Record<string, string | undefined> {
+  /** What every process is given besides the stores: where things are, and what the caller had set himself. */
+  #environment(sandboxUrl: string, host: string, port: number): Record<string, string | undefined> {
     return {
       // Compiled code is kept between starts; a start is mostly compiling.
       NODE_COMPILE_CACHE: join(this.#dataDir, 'compile-cache'),
       ...this.#options.env,
-      DATABASE_URL: stores.postgres.url,
-      REDIS_URL: stores.redis.url,
-      SANDBOX_URL: sandboxUrl,
+      SANDBOX_URL: `${sandboxUrl}/v1`,
       DOCKET_DATA_DIR: this.#dataDir,
       HOST: host,
       PORT: String(port),

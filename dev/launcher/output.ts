@@ -72,7 +72,7 @@ export class Output {
     } catch {
       return stripVTControlCharacters(text);
     }
-    const level = String(entry['level'] ?? 'info');
+    const level = typeof entry['level'] === 'string' ? entry['level'] : 'info';
     const fields = Object.entries(entry)
       .filter(([key]) => !SHOWN_ELSEWHERE.has(key))
       .map(([key, value]) => `${key}=${shown(value)}`)

@@ -26,9 +26,7 @@ export async function startStores(options: StoresOptions): Promise<Stores> {
   if (first.status === 'fulfilled' && second.status === 'fulfilled') {
     return { postgres: first.value, redis: second.value };
   }
-  await Promise.all(
-    settled.map((one) => (one.status === 'fulfilled' ? one.value.stop() : undefined)),
-  );
+  for (const one of settled) if (one.status === 'fulfilled') await one.value.stop();
   throw settled.find((one) => one.status === 'rejected')?.reason as Error;
 }
 

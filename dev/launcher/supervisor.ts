@@ -77,15 +77,19 @@ export class Supervisor {
       if (this.#stopping.signal.aborted) return;
       process = new RoleProcess(this.command);
       this.#current = process;
-      // Not ready in time, or dead already: the one is left to try on, the other comes round again.
-      process.ready(this.#deadline()).then(
-        () => {
-          this.#options.output.say(`${this.command.name} is back`, 'green');
-          this.#options.onChange();
-        },
-        () => {},
-      );
+      void this.#tellWhenReady(process);
     }
+  }
+
+  async #tellWhenReady(process: RoleProcess): Promise<void> {
+    try {
+      await process.ready(this.#deadline());
+    } catch {
+      // Not ready in time, or dead already: the one is left to try on, the other comes round again.
+      return;
+    }
+    this.#options.output.say(`${this.command.name} is back`, 'green');
+    this.#options.onChange();
   }
 
   async #pause(reason: string, process: RoleProcess): Promise<void> {

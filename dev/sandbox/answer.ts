@@ -7,8 +7,8 @@ import type { Input } from './input.ts';
 import type { TextModel } from './ngram.ts';
 import type { Reply } from './reply.ts';
 
-/** The paths that are answered here, all by POST. */
-export const ROUTES = ['/v1/chat/completions', '/v1/completions', '/v1/embeddings'];
+/** The paths that are answered here, all by POST, after the version. */
+export const ROUTES = ['/chat/completions', '/completions', '/embeddings'];
 
 /** OpenAI's error object as text. */
 export function errorBody(
@@ -28,11 +28,11 @@ function identify(prefix: string): AnswerIdentity {
   };
 }
 
-async function sendWhole(reply: Reply, answer: object): Promise<void> {
+async function sendWhole(reply: Reply, whole: object): Promise<void> {
   const { fault } = reply;
   const spoilt = fault['error-first'] === true || fault['error-after'] !== undefined;
   if (spoilt || fault['malformed-after'] !== undefined) reply.markFaulted();
-  let body = JSON.stringify(spoilt ? UPSTREAM_FAILURE : answer);
+  let body = JSON.stringify(spoilt ? UPSTREAM_FAILURE : whole);
   if (fault['malformed-after'] !== undefined) body = body.slice(0, body.length >> 1);
   reply.open(200, {
     'content-type': 'application/json',
@@ -67,8 +67,8 @@ export async function answer(
 ): Promise<void> {
   const { fault } = reply;
   // Everything is read before anything is sent, so that a bad request is a 400 and not a broken stream.
-  const chat = path === '/v1/chat/completions' ? readChatRequest(input) : undefined;
-  const completion = path === '/v1/completions' ? readCompletionRequest(input) : undefined;
+  const chat = path === '/chat/completions' ? readChatRequest(input) : undefined;
+  const completion = path === '/completions' ? readCompletionRequest(input) : undefined;
   if (fault.stall !== undefined) await reply.pacer.sleep(fault.stall);
   if (reply.gone) return;
   if (fault.status !== undefined) return sendFailure(reply, fault.status);

@@ -114,7 +114,7 @@ export class CallBook {
     return {
       ...this.#total,
       models: Object.fromEntries(this.#models),
-      calls: calls.slice(-Math.min(filter.limit ?? 100, CALLS_KEPT)).reverse(),
+      calls: calls.slice(-Math.min(filter.limit ?? 100, CALLS_KEPT)).toReversed(),
     };
   }
 

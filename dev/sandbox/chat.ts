@@ -64,28 +64,22 @@ function logprobsOf(steps: readonly TokenStep[]): object[] {
 }
 
 function deltaJson(delta: Delta, logprobs: boolean): string {
-  switch (delta.kind) {
-    case 'text': {
-      const detail = logprobs
-        ? JSON.stringify({ content: logprobsOf(delta.steps), refusal: null })
-        : 'null';
-      return `"delta":{"content":${JSON.stringify(delta.text)}},"logprobs":${detail}`;
-    }
-    case 'tool': {
-      const { id, name } = delta.call;
-      const call = {
-        index: delta.position,
-        id,
-        type: 'function',
-        function: { name, arguments: '' },
-      };
-      return `"delta":{"tool_calls":[${JSON.stringify(call)}]},"logprobs":null`;
-    }
-    case 'arguments': {
-      const call = { index: delta.position, function: { arguments: delta.text } };
-      return `"delta":{"tool_calls":[${JSON.stringify(call)}]},"logprobs":null`;
-    }
+  if (delta.kind === 'text') {
+    const detail = logprobs
+      ? JSON.stringify({ content: logprobsOf(delta.steps), refusal: null })
+      : 'null';
+    return `"delta":{"content":${JSON.stringify(delta.text)}},"logprobs":${detail}`;
   }
+  const call =
+    delta.kind === 'tool'
+      ? {
+          index: delta.position,
+          id: delta.call.id,
+          type: 'function',
+          function: { name: delta.call.name, arguments: '' },
+        }
+      : { index: delta.position, function: { arguments: delta.text } };
+  return `"delta":{"tool_calls":[${JSON.stringify(call)}]},"logprobs":null`;
 }
 
 function total(ends: readonly DeltaEnd[]): number {

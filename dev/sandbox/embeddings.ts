@@ -70,7 +70,7 @@ function addDirection(vector: Float64Array, feature: number, weight: number): vo
 const PAIR_WEIGHT = 0.35;
 
 /** A unit vector that depends on nothing but the tokens: texts that share words lie close together. */
-export function embed(tokens: readonly number[], dimensions: number): Float32Array {
+function embed(tokens: readonly number[], dimensions: number): Float32Array {
   const sum = new Float64Array(dimensions);
   let last = 0;
   for (const token of tokens) {

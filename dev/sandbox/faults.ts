@@ -151,7 +151,7 @@ export function parseFault(source: unknown): SandboxFault {
   if (fault['fail-first'] !== undefined && fault['id'] === undefined) {
     throw new BadFault('fail-first counts the calls of an id: name one');
   }
-  return fault as SandboxFault;
+  return fault;
 }
 
 /** Parts that describe the call and not its failure: they hold for every attempt. */

@@ -10,9 +10,11 @@ const env = readEnvironment();
 function setting(name: string, fallback: number): number {
   const text = env[name];
   const value = text === undefined || text === '' ? fallback : Number(text);
-  if (Number.isFinite(value) && value >= 0) return value;
-  process.stderr.write(`sandbox: ${name} must be a number that is not negative\n`);
-  process.exit(1);
+  if (!Number.isFinite(value) || value < 0) {
+    process.stderr.write(`sandbox: ${name} must be a number that is not negative\n`);
+    process.exit(1);
+  }
+  return value;
 }
 
 const apiKey = env['SANDBOX_API_KEY'];

@@ -24,7 +24,7 @@ function bump(table: Counts, context: number, token: number): void {
 }
 
 function freeze(row: ReadonlyMap<number, number>): Candidates {
-  const ranked = [...row].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  const ranked = [...row].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]);
   let total = 0;
   for (const [, count] of ranked) total += count;
   return { tokens: ranked.map(([id]) => id), counts: ranked.map(([, count]) => count), total };

@@ -85,7 +85,7 @@ function nucleus(weights: readonly number[], settings: SamplerSettings): number[
   const { temperature, topP, topK, minP } = settings;
   const order = weights
     .map((_, index) => index)
-    .sort((a, b) => at(weights, b) - at(weights, a) || a - b);
+    .toSorted((a, b) => at(weights, b) - at(weights, a) || a - b);
   if (topK > 0) order.length = Math.min(order.length, topK);
   if (topP >= 1 && minP <= 0) return order;
   const sharp = order.map((index) => at(weights, index) ** (1 / temperature));
@@ -155,7 +155,7 @@ function alternatives(
 ): Alternative[] {
   const order = weights
     .map((_, index) => index)
-    .sort((a, b) => at(weights, b) - at(weights, a) || a - b);
+    .toSorted((a, b) => at(weights, b) - at(weights, a) || a - b);
   return order.slice(0, wanted).map((index) => ({
     text: wordOf(candidates.tokens[index] as number),
     logprob: Math.log(at(weights, index) / total),

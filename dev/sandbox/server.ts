@@ -95,7 +95,9 @@ async function serve(
   response: ServerResponse,
   sandbox: Sandbox,
 ): Promise<void> {
-  const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://sandbox');
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://sandbox');
+  // Some clients are given the origin, some the address with its version.
+  const path = pathname.replace(/^\/v1(?=\/)/, '');
   if (path.startsWith('/sandbox/')) {
     await answerAdmin(request, response, { path, searchParams, sandbox, readBody });
   } else if (!authorised(request, sandbox.options.apiKey)) {
@@ -104,7 +106,7 @@ async function serve(
       401,
       errorBody('Wrong API key.', 'invalid_request_error', null, 'invalid_api_key'),
     );
-  } else if (request.method === 'GET' && path === '/v1/models') {
+  } else if (request.method === 'GET' && path === '/models') {
     const data = [{ id: 'almanac', object: 'model', created: 1_767_225_600, owned_by: 'sandbox' }];
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ object: 'list', data }));
@@ -114,7 +116,7 @@ async function serve(
     sendError(
       response,
       404,
-      errorBody(`There is no ${path}.`, 'invalid_request_error', null, 'not_found'),
+      errorBody(`There is no ${pathname}.`, 'invalid_request_error', null, 'not_found'),
     );
   }
 }

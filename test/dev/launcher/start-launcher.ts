@@ -64,7 +64,7 @@ export function startLauncher(dataDir: string, env: Record<string, string> = {})
 }
 
 /** True while there is such a process. */
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -10,6 +10,8 @@ beforeAll(async () => {
 afterAll(() => sandbox[Symbol.asyncDispose]());
 
 type Body = Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>;
+/** Of vLLM, unknown to the SDK's types. */
+const TO_THE_END = { ignore_eos: true };
 const vendor = (fault: string | object) => ({ sandbox_fault: fault });
 
 function ask(fault: string | object, body: Body = {}) {
@@ -55,7 +57,7 @@ async function contentOf(fault: string | object): Promise<string> {
     stream: true,
     max_tokens: 8,
     seed: 4,
-    ...{ ignore_eos: true },
+    ...TO_THE_END,
     ...vendor(fault),
   });
   for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';

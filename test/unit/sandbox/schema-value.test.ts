@@ -37,11 +37,7 @@ const { schema: anySchema } = fc.letrec<{ schema: object }>((tie) => ({
       })),
     fc.record({ type: fc.constant('array'), items: tie('schema'), minItems: fc.nat(4) }),
     fc
-      .dictionary(
-        fc.string({ minLength: 1, maxLength: 6 }),
-        tie('schema') as fc.Arbitrary<object>,
-        { maxKeys: 4 },
-      )
+      .dictionary(fc.string({ minLength: 1, maxLength: 6 }), tie('schema'), { maxKeys: 4 })
       .map((properties) => ({
         type: 'object',
         properties,
