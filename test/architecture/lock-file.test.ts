@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './source-files.ts';
+
+interface Package {
+  optionalDependencies?: Record<string, string>;
+  hasInstallScript?: boolean;
+}
+
+interface Manifest {
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+  allowScripts: Record<string, boolean>;
+}
+
+const readJson = (name: string): unknown => JSON.parse(readFileSync(join(ROOT, name), 'utf8'));
+const { packages } = readJson('package-lock.json') as { packages: Record<string, Package> };
+const manifest = readJson('package.json') as Manifest;
+
+describe('the lock file', () => {
+  it('lists the binaries of every platform: npm ci refuses it otherwise, on all of them', () => {
+    const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter(
+        (name) =>
+          !(`${path}/node_modules/${name}` in packages) && !(`node_modules/${name}` in packages),
+      ),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('has no install script that nobody has decided about', () => {
+    const undecided = Object.entries(packages)
+      .filter(([, { hasInstallScript }]) => hasInstallScript === true)
+      .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length))
+      .filter((name) => !(name in manifest.allowScripts));
+    expect(undecided).toEqual([]);
+  });
+});
+
+describe('dependencies', () => {
+  it('are exact versions', () => {
+    const all = { ...manifest.dependencies, ...manifest.devDependencies };
+    const loose = Object.entries(all).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+    );
+    expect(loose).toEqual([]);
+  });
+});
