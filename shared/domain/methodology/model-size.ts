@@ -125,10 +125,11 @@ function declared(
   const { activeB, totalB, gpus } = model.footprint;
   const active = activeB ?? totalB;
   const total = totalB ?? activeB;
+  // Keys in canonical order, as in every record that a receipt carries.
   const record: JsonObject = {
+    ...(activeB === undefined ? {} : { active_b: toExactDecimalString(activeB) }),
     declared_by: 'catalogue',
     id: model.id,
-    ...(activeB === undefined ? {} : { active_b: toExactDecimalString(activeB) }),
     ...(totalB === undefined ? {} : { total_b: toExactDecimalString(totalB) }),
   };
   if (active === undefined || total === undefined) {

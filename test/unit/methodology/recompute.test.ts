@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { canonicalJson } from '../../../shared/domain/methodology/canonical-json.ts';
 import type { RecordedInput } from '../../../shared/domain/methodology/derivation.ts';
 import { rebuildInput } from '../../../shared/domain/methodology/rebuild.ts';
 import { recompute, statedForm } from '../../../shared/domain/methodology/recompute.ts';
@@ -24,10 +25,11 @@ describe('a measurement', () => {
     );
   });
 
-  it('carries records that hold text, whole numbers and booleans alone, as a receipt demands', () => {
+  it('carries records of text and whole numbers alone, in canonical order, as a receipt demands', () => {
     fc.assert(
       fc.property(requests, (input) => {
         for (const { record = {} } of METHODOLOGY.estimate(input).inputs) {
+          expect(JSON.stringify(record)).toBe(canonicalJson(record));
           for (const value of Object.values(record)) {
             expect(typeof value === 'string' || Number.isSafeInteger(value)).toBe(true);
           }
