@@ -67,19 +67,28 @@ export function letterMask(token: string): number {
 }
 
 /**
- * An upper bound of `jaroWinkler` from lengths and masks alone: a letter that only one token holds
- * cannot be matched in it.
+ * How many characters two tokens of these lengths must have in common to reach `min`. `prefix` is how
+ * many they share at the start, at most. Returns more than either length when it cannot be reached.
  */
-export function jaroWinklerBound(
+export function matchesNeeded(
   lengthA: number,
-  maskA: number,
   lengthB: number,
-  maskB: number,
+  min: number,
+  prefix: number,
 ): number {
-  const matches = Math.min(lengthA - bitCount(maskA & ~maskB), lengthB - bitCount(maskB & ~maskA));
-  if (matches <= 0) return 0;
-  const bound = (matches / lengthA + matches / lengthB + 1) / 3;
-  return bound + PREFIX_MAX * PREFIX_WEIGHT * (1 - bound);
+  const shorter = Math.min(lengthA, lengthB);
+  for (let matches = 1; matches <= shorter; matches += 1) {
+    const jaroMax = (matches / lengthA + matches / lengthB + 1) / 3;
+    const best = jaroMax + Math.min(prefix, PREFIX_MAX) * PREFIX_WEIGHT * (1 - jaroMax);
+    // The sum is rounded; a comparison too many is harmless, one too few is not.
+    if (best >= min - 1e-9) return matches;
+  }
+  return Number.MAX_SAFE_INTEGER;
+}
+
+/** How many different letters a token with mask `a` holds that one with mask `b` does not: none of them can match. */
+export function lettersMissing(a: number, b: number): number {
+  return bitCount(a & ~b);
 }
 
 function bitCount(bits: number): number {

@@ -1,17 +1,20 @@
-import { jaroWinkler, jaroWinklerBound, letterMask, TOKEN_LENGTH_MAX } from './jaro-winkler.ts';
 import type { ListedName } from './listed.ts';
-import { tokensOf } from './tokens.ts';
+import { isGeneric, joinedOf, tokensOf } from './tokens.ts';
+import { WordTable } from './word-table.ts';
 
-/** Two tokens are taken for spellings of one word from here on; Jaro-Winkler of unrelated names stays below. */
-const TOKEN_SIMILARITY_MIN = 0.86;
+/** Two words are taken for spellings of one from here on; Jaro-Winkler of unrelated names stays below. */
+const WORD_SIMILARITY_MIN = 0.86;
 /** Names written as one word ("Alfabank") must agree better: long strings resemble each other by chance. */
 const JOINED_SIMILARITY_MIN = 0.94;
 const JOINED_LENGTH_MIN = 6;
-/** A name found whole within a longer one counts almost as if it were the same. */
+/** A name found whole within a longer one counts almost as if it were the same … */
 const CONTAINED_WEIGHT = 0.95;
-/** … but only if enough of it is there: two words, eight letters. */
-const CONTAINED_TOKENS_MIN = 2;
+/** … if enough of it is there: two words, eight letters, half of what the longer name has to tell. */
+const CONTAINED_WORDS_MIN = 2;
 const CONTAINED_LETTERS_MIN = 8;
+const CONTAINED_SHARE_MIN = 0.5;
+/** A common word is still part of a name: it weighs at least a fifth of a unique one. */
+const COMMON_WEIGHT_MIN = 0.2;
 /** More matches than this are not read by anybody. */
 const MATCHES_MAX = 50;
 
@@ -21,43 +24,46 @@ export interface NameMatch {
   score: number;
 }
 
-interface Word {
-  text: string;
-  mask: number;
-  /** Names that hold it. */
-  names: number[];
-  /** Rarity: the logarithm of how many names there are for each that holds it. */
-  weight: number;
-}
-
 /** Turns a name of any script into ASCII. */
 export type Transliterate = (text: string) => string;
 
+/** A query's words, what each weighs, and how well each is found in one listed name. */
+interface Query {
+  words: readonly string[];
+  weights: readonly number[];
+  weight: number;
+}
+
 /**
  * Names of the lists, prepared for comparison. Words are compared once per distinct word, not once
- * per name, and most of those comparisons end at a bound; so a query against 50,000 names takes
- * milliseconds. Word order does not matter, rare words count more than common ones.
+ * per name. Word order does not matter; rare words count more than common ones.
  */
 export class NameIndex {
   readonly #listed: readonly ListedName[];
-  readonly #words: readonly Word[];
-  readonly #joined: readonly { text: string; mask: number }[];
-  /** Per name: the sum of its words' weights, and their number. */
-  readonly #weights: Float64Array;
-  readonly #counts: Uint8Array;
   readonly #transliterate: Transliterate;
+  readonly #words: WordTable;
+  readonly #joined: WordTable;
+  /** Per word: the names that hold it, and what it weighs. */
+  readonly #holders: readonly (readonly number[])[];
+  readonly #wordWeights: ReadonlyMap<string, number>;
+  /** Per name: the weight of all its words, and their number. */
+  readonly #nameWeights: Float64Array;
+  readonly #nameCounts: Uint8Array;
 
   constructor(listed: readonly ListedName[], transliterate: Transliterate) {
     this.#listed = listed;
     this.#transliterate = transliterate;
-    const tokens = listed.map(({ name }) => [...new Set(tokensOf(transliterate(name)))]);
-    this.#words = collectWords(tokens);
-    this.#joined = listed.map(({ name }) => joined(tokensOf(transliterate(name))));
-    this.#counts = Uint8Array.from(tokens, (list) => list.length);
-    this.#weights = new Float64Array(listed.length);
-    for (const word of this.#words) {
-      for (const name of word.names) this.#weights[name]! += word.weight;
-    }
+    const ascii = listed.map(({ name }) => transliterate(name));
+    const names = ascii.map(tokensOf);
+    const holders = holdersOf(names);
+    this.#holders = [...holders.values()];
+    this.#words = new WordTable([...holders.keys()]);
+    this.#joined = new WordTable(ascii.map(joinedOf));
+    this.#wordWeights = new Map(
+      [...holders].map(([word, { length }]) => [word, this.#weigh(word, length)]),
+    );
+    this.#nameCounts = Uint8Array.from(names, ({ length }) => length);
+    this.#nameWeights = Float64Array.from(names, (words) => this.#sum(words));
   }
 
   get size(): number {
@@ -66,9 +72,14 @@ export class NameIndex {
 
   /** Listed names that resemble `name` with a score of at least `scoreMin`, best first, one per entity. */
   search(name: string, scoreMin: number): NameMatch[] {
-    const tokens = tokensOf(this.#transliterate(name));
-    const scores = this.#scoreByWords([...new Set(tokens)]);
-    this.#scoreByJoined(joined(tokens), scores);
+    const ascii = this.#transliterate(name);
+    const scores = this.#scoreByWords(tokensOf(ascii));
+    const joined = joinedOf(ascii);
+    if (joined.length >= JOINED_LENGTH_MIN) {
+      this.#joined.eachSimilar(joined, JOINED_SIMILARITY_MIN, (index, similarity) => {
+        if (similarity > (scores.get(index) ?? 0)) scores.set(index, similarity);
+      });
+    }
     const best = new Map<string, NameMatch>();
     for (const [index, score] of scores) {
       if (score < scoreMin) continue;
@@ -79,108 +90,73 @@ export class NameIndex {
     return [...best.values()].toSorted((a, b) => b.score - a.score).slice(0, MATCHES_MAX);
   }
 
-  #scoreByWords(tokens: readonly string[]): Map<number, number> {
-    // Name → for each query token, the best similarity with one of its words.
+  #scoreByWords(words: readonly string[]): Map<number, number> {
+    // Name → for each of the query's words, how well it is found there.
     const found = new Map<number, Float64Array>();
-    const weights = tokens.map(() => Math.log(this.#listed.length + 1));
-    for (const [position, token] of tokens.entries()) {
-      const mask = letterMask(token);
-      for (const word of this.#words) {
-        const similarity = compare(token, mask, word, TOKEN_SIMILARITY_MIN);
-        if (similarity === 0) continue;
-        // A token weighs what the rarest word it resembles closely weighs, and all when it is unknown.
-        if (similarity === 1) weights[position] = word.weight;
-        for (const name of word.names) {
+    for (const [position, word] of words.entries()) {
+      this.#words.eachSimilar(word, WORD_SIMILARITY_MIN, (index, similarity) => {
+        for (const name of this.#holders[index]!) {
           let row = found.get(name);
-          if (row === undefined) found.set(name, (row = new Float64Array(tokens.length)));
+          if (row === undefined) found.set(name, (row = new Float64Array(words.length)));
           if (row[position]! < similarity) row[position] = similarity;
         }
-      }
+      });
     }
-    const queryWeight = weights.reduce((sum, weight) => sum + weight, 0);
+    const weights = words.map((word) => this.#wordWeights.get(word) ?? this.#weigh(word, 1));
+    const query: Query = { words, weights, weight: this.#sum(words) };
     const scores = new Map<number, number>();
-    for (const [name, row] of found) {
-      scores.set(name, this.#score(name, { row, tokens, weights, queryWeight }));
-    }
+    for (const [name, row] of found) scores.set(name, this.#score(name, row, query));
     return scores;
   }
 
-  #score(
-    name: number,
-    query: {
-      row: Float64Array;
-      tokens: readonly string[];
-      weights: readonly number[];
-      queryWeight: number;
-    },
-  ): number {
+  /** Shared weight over the weight of both, or over the shorter one where it is found whole. */
+  #score(name: number, row: Float64Array, query: Query): number {
     let matched = 0;
     let count = 0;
     let letters = 0;
-    for (const [position, token] of query.tokens.entries()) {
-      const similarity = query.row[position]!;
+    for (const [position, word] of query.words.entries()) {
+      const similarity = row[position]!;
       if (similarity === 0) continue;
       matched += similarity * query.weights[position]!;
       count += 1;
-      letters += token.length;
+      letters += word.length;
     }
-    const nameWeight = this.#weights[name]!;
-    const whole = Math.min(1, (2 * matched) / (query.queryWeight + nameWeight));
-    const shorter = Math.min(query.tokens.length, this.#counts[name]!);
+    const nameWeight = this.#nameWeights[name]!;
+    const whole = Math.min(1, (2 * matched) / (query.weight + nameWeight));
     const isContained =
-      count >= shorter && count >= CONTAINED_TOKENS_MIN && letters >= CONTAINED_LETTERS_MIN;
+      count >= Math.min(query.words.length, this.#nameCounts[name]!) &&
+      count >= CONTAINED_WORDS_MIN &&
+      letters >= CONTAINED_LETTERS_MIN &&
+      matched >= CONTAINED_SHARE_MIN * Math.max(query.weight, nameWeight);
     if (!isContained) return whole;
-    const contained = Math.min(1, matched / Math.min(query.queryWeight, nameWeight));
+    const contained = Math.min(1, matched / Math.min(query.weight, nameWeight));
     return Math.max(whole, contained * CONTAINED_WEIGHT);
   }
 
-  /** Spaces come and go: "Alfa Bank" and "Alfabank" share no word. */
-  #scoreByJoined(query: { text: string; mask: number }, scores: Map<number, number>): void {
-    if (query.text.length < JOINED_LENGTH_MIN) return;
-    for (const [name, candidate] of this.#joined.entries()) {
-      if (candidate.text.length < JOINED_LENGTH_MIN) continue;
-      const similarity = compare(query.text, query.mask, candidate, JOINED_SIMILARITY_MIN);
-      if (similarity > (scores.get(name) ?? 0)) scores.set(name, similarity);
+  /** 1 for a word of one name only, less the more names hold it. */
+  #weigh(word: string, holders: number): number {
+    if (isGeneric(word)) return COMMON_WEIGHT_MIN;
+    const rarest = Math.log(this.#listed.length + 1);
+    const rarity = Math.log((this.#listed.length + 1) / holders) / (rarest === 0 ? 1 : rarest);
+    return Math.max(COMMON_WEIGHT_MIN, rarity);
+  }
+
+  #sum(words: readonly string[]): number {
+    return words.reduce(
+      (sum, word) => sum + (this.#wordWeights.get(word) ?? this.#weigh(word, 1)),
+      0,
+    );
+  }
+}
+
+function holdersOf(names: readonly (readonly string[])[]): Map<string, number[]> {
+  const holders = new Map<string, number[]>();
+  for (const [name, words] of names.entries()) {
+    for (const word of words) {
+      const known = holders.get(word);
+      if (known === undefined) holders.set(word, [name]);
+      else known.push(name);
     }
   }
-}
-
-function collectWords(tokens: readonly (readonly string[])[]): readonly Word[] {
-  const words = new Map<string, Word>();
-  for (const [name, list] of tokens.entries()) {
-    for (const text of list) {
-      const word = words.get(text);
-      if (word === undefined) {
-        words.set(text, { text, mask: letterMask(text), names: [name], weight: 0 });
-      } else {
-        word.names.push(name);
-      }
-    }
-  }
-  for (const word of words.values()) {
-    // At least a fifth of the highest: a common first name is still part of a name.
-    const rarest = Math.log(tokens.length + 1);
-    word.weight = Math.max(rarest / 5, Math.log((tokens.length + 1) / word.names.length));
-  }
-  return [...words.values()];
-}
-
-function joined(tokens: readonly string[]): { text: string; mask: number } {
-  const text = tokens.join('').slice(0, TOKEN_LENGTH_MAX);
-  return { text, mask: letterMask(text) };
-}
-
-/** The similarity, or 0 where it is below `min`. */
-function compare(
-  token: string,
-  mask: number,
-  candidate: { text: string; mask: number },
-  min: number,
-): number {
-  const { text } = candidate;
-  if (jaroWinklerBound(token.length, mask, text.length, candidate.mask) < min) return 0;
-  // Short words differ by chance in one letter of three: they match exactly or not at all.
-  if (token.length <= 3 || text.length <= 3) return token === text ? 1 : 0;
-  const similarity = jaroWinkler(token, text);
-  return similarity < min ? 0 : similarity;
+  return holders;
 }
