@@ -1,13 +1,11 @@
-import { verify } from 'node:crypto';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { examineLedger } from '../../shared/adapters/postgres/ledger-fsck.ts';
-import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
 import type { SignatureCheck } from '../../shared/domain/ledger/examination.ts';
-import { encodeUlid } from '../../shared/domain/ids.ts';
 import type { Finding } from '../../shared/domain/ledger/findings.ts';
 import { createTestDatabase } from '../support/database.ts';
 import {
+  checkSignaturesOf,
+  collectFindings,
   integrateAll,
   makeCheckpointMemory,
   makeCheckpointSigner,
@@ -25,23 +23,11 @@ const operator = database.poolAs('docket_operator');
 const signer = makeCheckpointSigner();
 const memory = makeCheckpointMemory();
 
-const check = (keys: readonly Uint8Array[]): SignatureCheck => ({
-  publicKeys: keys,
-  verify: (key, text, signature) => verify(null, text, publicKeyFromRaw(key), signature),
-});
-
-async function fsck(
+function fsck(
   orgId?: string,
-  signatures: SignatureCheck | null = check([signer.publicKey]),
+  signatures: SignatureCheck | null = checkSignaturesOf([signer.publicKey]),
 ): Promise<Finding[]> {
-  const options = { signatures, ...(orgId === undefined ? {} : { orgId }) };
-  return collect(examineLedger(operator, options));
-}
-
-async function collect(findings: AsyncIterable<Finding>): Promise<Finding[]> {
-  const all: Finding[] = [];
-  for await (const each of findings) all.push(each);
-  return all;
+  return collectFindings(operator, { signatures, ...(orgId === undefined ? {} : { orgId }) });
 }
 
 /** A log of 600 entries, two full tiles, signed at 300 and 600. */
@@ -68,10 +54,10 @@ describe('fsck', () => {
     await submitReceipts(receipts, makeReceipts(orgId, 3));
     const progress: [number, number][] = [];
     const options = {
-      signatures: check([signer.publicKey]),
+      signatures: checkSignaturesOf([signer.publicKey]),
       onProgress: (done: number, total: number) => progress.push([done, total]),
     };
-    expect(await collect(examineLedger(operator, options))).toEqual([]);
+    expect(await collectFindings(operator, options)).toEqual([]);
     expect(progress.at(-1)).toEqual([607, 607]);
     await integrateAll(ledger);
     expect(await fsck()).toEqual([]);
@@ -82,7 +68,7 @@ describe('fsck', () => {
     expect(await fsck(orgId, null)).toMatchObject([
       { kind: 'signatures_unchecked', severity: 'note' },
     ]);
-    const found = await fsck(orgId, check([makeCheckpointSigner().publicKey]));
+    const found = await fsck(orgId, checkSignaturesOf([makeCheckpointSigner().publicKey]));
     expect(found).toMatchObject([
       { kind: 'checkpoint_wrong', subject: 'checkpoint of 300' },
       { kind: 'checkpoint_wrong', subject: 'checkpoint of 600' },
@@ -284,45 +270,5 @@ describe('fsck tells what waits for a person', () => {
         detail: expect.stringContaining('body_altered'),
       },
     ]);
-  });
-});
-
-describe('retention', () => {
-  const past = Date.UTC(2024, 4, 15);
-  const old = (ms: number): string =>
-    `rcpt_${encodeUlid(ms, crypto.getRandomValues(new Uint8Array(10)))}`;
-
-  const firstOf = (month: number): string =>
-    `rcpt_${encodeUlid(Date.UTC(2024, month), new Uint8Array(10)).slice(0, 10)}`;
-
-  beforeAll(async () => {
-    await database.pool.query(
-      `create table ledger_body_2024_05 (like ledger_body including all);
-       alter table ledger_body attach partition ledger_body_2024_05
-         for values from ('${firstOf(4)}') to ('${firstOf(5)}')`,
-    );
-  });
-
-  it('counts months as ids do, in the database and here', async () => {
-    const { rows } = await database.pool.query<{ id: string }>(
-      `select receipt_id_at('2024-05-01Z') as id union all select receipt_id_at('2024-06-01Z')`,
-    );
-    expect(rows.map((row) => row.id)).toEqual([firstOf(4), firstOf(5)]);
-  });
-
-  it('drops a month’s bodies, keeps its hashes, and fsck tells it from a loss', async () => {
-    const own = Array.from({ length: 3 }, (_, i) => makeReceipt(orgId, { id: old(past + i) }));
-    await submitReceipts(receipts, [...own, ...makeReceipts(orgId, 2)]);
-    const drop = `select drop_ledger_bodies('2024-05-20Z')`;
-    await expect(database.pool.query(drop)).rejects.toThrow('not integrated');
-    await integrateAll(ledger);
-    await expect(ledger.query(drop)).rejects.toThrow('permission denied');
-    await database.pool.query(drop);
-    expect(await fsck(orgId)).toMatchObject([
-      { kind: 'bodies_expired', severity: 'note', detail: expect.stringContaining('3 bodies') },
-    ]);
-    await expect(database.pool.query(`select drop_ledger_bodies(now())`)).rejects.toThrow(
-      'not over',
-    );
   });
 });

@@ -1,10 +1,14 @@
-import { generateKeyPairSync, hash, sign } from 'node:crypto';
+import { generateKeyPairSync, hash, sign, verify } from 'node:crypto';
 import type { Pool } from 'pg';
 import {
   type IntegrationResult,
   integrateBatch,
 } from '../../shared/adapters/postgres/ledger-integration.ts';
+import { examineLedger, type FsckOptions } from '../../shared/adapters/postgres/ledger-fsck.ts';
+import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
 import { newId } from '../../shared/adapters/system/ids.ts';
+import type { SignatureCheck } from '../../shared/domain/ledger/examination.ts';
+import type { Finding } from '../../shared/domain/ledger/findings.ts';
 import type {
   CheckpointMemory,
   CheckpointSigner,
@@ -127,4 +131,19 @@ export async function integrateAll(
     all.halted.push(...result.halted);
     if (result.claimed === 0) return all;
   }
+}
+
+/** Checks signatures of tests' own keys. */
+export function checkSignaturesOf(publicKeys: readonly Uint8Array[]): SignatureCheck {
+  return {
+    publicKeys,
+    verify: (key, text, signature) => verify(null, text, publicKeyFromRaw(key), signature),
+  };
+}
+
+/** Everything that an examination finds. */
+export async function collectFindings(pool: Pool, options: FsckOptions): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const each of examineLedger(pool, options)) findings.push(each);
+  return findings;
 }

@@ -20,7 +20,7 @@ export function inclusionRanges(index: number, size: number): LeafRange[] {
       start = middle;
     }
   }
-  return ranges.reverse();
+  return ranges.toReversed();
 }
 
 /** The subtrees whose hashes prove that a tree of `oldSize` is a prefix of one of `newSize` (RFC 6962, 2.1.2). Empty for 0 and for equal sizes. */
@@ -44,7 +44,7 @@ export function consistencyRanges(oldSize: number, newSize: number): LeafRange[]
   }
   // The old tree's own root is known to whoever verifies, so a walk that never went right leaves it out.
   if (start > 0) ranges.push({ start, end });
-  return ranges.reverse();
+  return ranges.toReversed();
 }
 
 export interface InclusionClaim {

@@ -92,7 +92,7 @@ export type TileBytes = (level: number, index: number) => Uint8Array;
 /** Hash of a range of leaves, from tiles (RFC 6962, 2.1). Throws `RangeError` when a tile is too short. */
 export function rangeHash(range: LeafRange, tile: TileBytes): Hash {
   let root: Hash | undefined;
-  for (const node of perfectNodes(range).reverse()) {
+  for (const node of perfectNodes(range).toReversed()) {
     const { level, index, offset, count } = locate(node);
     const bytes = tile(level, index).subarray(offset * HASH_BYTES, (offset + count) * HASH_BYTES);
     if (bytes.length !== count * HASH_BYTES) {

@@ -64,7 +64,7 @@ describe('signed notes', () => {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const signature = sign(null, Buffer.from(text), privateKey);
     const read = parseNote(formatNote({ text, signatures: [{ ...line, signature }] }));
-    const key = createPublicKey(publicKey.export({ type: 'spki', format: 'pem' }) as string);
+    const key = createPublicKey(publicKey.export({ type: 'spki', format: 'pem' }));
     expect(verify(null, Buffer.from(read.text), key, read.signatures[0]!.signature)).toBe(true);
   });
 

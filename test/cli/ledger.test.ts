@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
+import { createCheckpointSigners } from '../../shared/adapters/signing/checkpoint-signer.ts';
+import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { type CommandResult, runDocket } from '../support/docket-cli.ts';
+import {
+  integrateAll,
+  makeCheckpointMemory,
+  makeReceipt,
+  makeReceipts,
+  originOf,
+  submitReceipts,
+  tamper,
+} from '../support/ledger.ts';
+
+const database = await createTestDatabase();
+const receipts = database.poolAs('docket_receipts', 1);
+const ledger = database.poolAs('docket_ledger', 1);
+const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
+afterAll(() => rm(keysDir, { recursive: true }));
+
+const fsck = (...args: string[]): Promise<CommandResult> =>
+  runDocket(['ledger', 'fsck', ...args], { DATABASE_URL: database.url, SIGNING_KEYS_DIR: keysDir });
+
+beforeAll(async () => {
+  ensureSigningKeys(keysDir);
+  await submitReceipts(receipts, [...makeReceipts('org_a', 260), ...makeReceipts('org_b', 3)]);
+  await integrateAll(ledger);
+  const signer = createCheckpointSigners(keysDir)();
+  const memory = makeCheckpointMemory();
+  await publishCheckpoints(ledger, { signer, memory, originOf, limit: 10, intervalMs: 0 });
+});
+
+it('says that a sound ledger is sound and exits with 0', async () => {
+  const { code, stdout, stderr } = await fsck();
+  expect(stdout).toBe('The ledger is sound: 263 entries rebuilt from their receipts.\n');
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+});
+
+it('exits with 3 when something waits for a person', async () => {
+  await submitReceipts(receipts, [makeReceipt('org_b', { leafHash: Buffer.alloc(32) })]);
+  await integrateAll(ledger);
+  const { code, stdout } = await fsck('--org', 'org_b');
+  expect(stdout).toMatch(/^attention {2}org_b {2}rcpt_\w{26} {2}quarantined: .*body_altered\n/);
+  expect(code).toBe(3);
+});
+
+it('names the damage and exits with 2, for people and for programs', async () => {
+  const flip = 'leaf_hash = set_byte(leaf_hash, 0, get_byte(leaf_hash, 0) # 128)';
+  await tamper(
+    database.pool,
+    `update ledger_entry set ${flip} where org_id = 'org_a' and index = 7`,
+  );
+  const people = await fsck('--org', 'org_a');
+  expect(people.stdout).toMatch(
+    /^damage {2}org_a {2}entry 7 \(rcpt_\w{26}\) {2}leaf_altered: .*\n.*DAMAGED/,
+  );
+  expect(people.code).toBe(2);
+  const programs = await fsck('--org', 'org_a', '--json');
+  expect(programs.code).toBe(2);
+  expect(JSON.parse(programs.stdout)).toMatchObject({
+    verdict: 'damaged',
+    entries: 260,
+    findings: [{ kind: 'leaf_altered', severity: 'damage', orgId: 'org_a' }],
+  });
+});
+
+it('exits with 1 and one line when it cannot look', async () => {
+  const { code, stderr } = await runDocket(['ledger', 'fsck'], {
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    SIGNING_KEYS_DIR: keysDir,
+  });
+  expect(code).toBe(1);
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+});
