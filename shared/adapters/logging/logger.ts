@@ -36,7 +36,8 @@ export function createLogger({ role, level, destination }: LoggerOptions): Logge
   };
   // Written at once, not buffered: the last lines before a crash are the ones that matter.
   const root = pino(options, destination ?? pino.destination({ fd: 1, sync: true }));
-  return withScrubbedChildren(root, Reflect.get(root, 'child') as unknown as MakeChild);
+  const makeChild: unknown = Reflect.get(root, 'child');
+  return withScrubbedChildren(root, makeChild as MakeChild);
 }
 
 type MakeChild = (this: Logger, fields: Bindings, options: ChildLoggerOptions) => Logger;
