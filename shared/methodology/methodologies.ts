@@ -12,7 +12,7 @@ import { loadFactorSet } from './load.ts';
 export const DEFAULT_METHODOLOGY = 'docket-1';
 
 /** A line of `GET /methodologies`. */
-export interface MethodologySummary {
+interface MethodologySummary {
   readonly id: string;
   readonly version: string;
   readonly title: string;

@@ -1,6 +1,5 @@
-import { MethodologyFailure } from '../measurement.ts';
-import { powerOfTwoFrom } from './arithmetic.ts';
-import { power } from './arithmetic.ts';
+import { type DataQuality, MethodologyFailure } from '../measurement.ts';
+import { power, powerOfTwoFrom } from './arithmetic.ts';
 import type { JsonObject } from './canonical-json.ts';
 import { toExactDecimalString } from './decimal.ts';
 import type { RecordedInput, Recorder } from './derivation.ts';
@@ -12,13 +11,12 @@ import {
   DOCKET_FORMULAS as F,
   PRECISION_ASSUMED,
 } from './docket-1-formulas.ts';
-import { FactorIndex } from './factor-index.ts';
+import type { FactorIndex } from './factor-index.ts';
 import type { HardwareRecord, Precision } from './factor-set.ts';
 import { type GridFactors, gridFactors } from './grid-factors.ts';
 import { InputList } from './input-list.ts';
 import type { EstimateInput } from './methodology.ts';
 import { type ModelSize, modelSize } from './model-size.ts';
-import type { DataQuality } from '../measurement.ts';
 import { siteFactors } from './site-factors.ts';
 
 /** The hardware on which the decode model was fitted. */
@@ -29,7 +27,7 @@ const FITTED_ACTIVE_B = { min: 3, max: 406 };
 const FITTED_BATCH = { min: 8, max: 2000 };
 
 /** What the energy of a model is computed with; absent where nobody states a size. */
-export interface ModelRates {
+interface ModelRates {
   /** J, all GPUs. */
   readonly decodePerToken: number;
   readonly prefillPerToken: number;

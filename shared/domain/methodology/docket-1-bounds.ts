@@ -84,7 +84,7 @@ export interface Doubts {
 export type EnergyBasis = 'decode' | 'prefill' | 'measured';
 
 /** The shares of a result that have a factor of their own. */
-export type Share = 'energy' | 'gwp' | 'water' | 'adpe' | 'adpf' | 'embodied';
+type Share = 'energy' | 'gwp' | 'water' | 'adpe' | 'adpf' | 'embodied';
 
 export interface Bound {
   readonly share: Share;
@@ -123,7 +123,7 @@ export function boundsOf(doubts: Doubts, basis: EnergyBasis, set: SetUncertainty
 }
 
 /** The 90 % factor of a product of independent factors: root of the sum of squared logarithms. */
-export function combine(factors: readonly number[]): number {
+function combine(factors: readonly number[]): number {
   let sum = 0;
   for (const factor of factors) {
     const log = ln(factor);

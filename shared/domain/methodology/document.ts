@@ -34,7 +34,7 @@ export interface MethodologyContent {
 }
 
 /** How a formula in a document is to be read; the same for all methodologies. */
-export const FORMULA_LANGUAGE =
+const FORMULA_LANGUAGE =
   'Expressions over symbols and numbers with + - * / ^ (power) and parentheses; functions exp, ln, sqrt, ceil, min and power_of_two_from (the smallest power of two that is at least its argument). Evaluated from left to right in IEEE 754 binary64.';
 
 /** Turns content into the document's bytes and digest. */

@@ -33,7 +33,7 @@ export interface Source {
   readonly licence: string;
 }
 
-export interface Field {
+interface Field {
   readonly name: string;
   readonly unit: string;
   readonly meaning: string;
@@ -137,7 +137,7 @@ export interface ModelClassRecord {
   readonly basis: string;
 }
 
-export interface EmbodiedImpacts {
+interface EmbodiedImpacts {
   readonly gwp_kgco2e: number;
   readonly adpe_kgsbe: number;
   readonly pe_mj: number;
@@ -158,7 +158,7 @@ export interface HardwareRecord {
   readonly flags: readonly string[];
 }
 
-export interface AlternativeImpacts {
+interface AlternativeImpacts {
   readonly id: string;
   readonly gwp_kgco2e: number;
   readonly adpe_kgsbe?: number;
@@ -168,14 +168,14 @@ export interface AlternativeImpacts {
   readonly note?: string;
 }
 
-export interface Alternatives {
+interface Alternatives {
   readonly note: string;
   readonly gpus: readonly AlternativeImpacts[];
   readonly servers: readonly AlternativeImpacts[];
 }
 
 /** A 90 % factor: the truth lies between value / factor and value * factor in nine cases of ten. */
-export interface UncertaintyRecord {
+interface UncertaintyRecord {
   readonly id: string;
   readonly factor: number;
   readonly basis: string;

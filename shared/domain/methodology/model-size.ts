@@ -158,7 +158,7 @@ function declared(
 }
 
 /** Refuses a footprint that cannot be computed with. Throws MethodologyFailure `footprint_invalid`. */
-export function checkFootprint(footprint: Footprint): void {
+function checkFootprint(footprint: Footprint): void {
   const { activeB, totalB, batch, gpus, precision } = footprint;
   within('active_b', activeB, SIZE_B_MAX);
   within('total_b', totalB, SIZE_B_MAX);

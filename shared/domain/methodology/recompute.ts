@@ -14,7 +14,7 @@ export interface StatedMeasurement {
   readonly dataQuality: string;
 }
 
-export interface StatedQuantity {
+interface StatedQuantity {
   readonly name: string;
   readonly unit: string;
   readonly value: string;
