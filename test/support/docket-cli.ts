@@ -15,6 +15,8 @@ export interface CommandResult {
 export function runDocket(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  /** What the command reads on standard input. */
+  input: string = '',
 ): Promise<CommandResult> {
   return new Promise((resolve) => {
     const child = execFile(
@@ -23,5 +25,6 @@ export function runDocket(
       { env: { ...env, DOCKET_DATA_DIR: '/nonexistent' }, timeout: TIMEOUT_MS },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
+    child.stdin?.end(input);
   });
 }

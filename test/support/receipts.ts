@@ -1,0 +1,86 @@
+import { hash } from 'node:crypto';
+import { expect } from 'vitest';
+import { type TrustedKeys, verifyReceipt } from '../../shared/domain/receipt/verify.ts';
+import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
+import type { System } from './system.ts';
+import { until } from './until.ts';
+
+/** A receipt as a client sees it. */
+export interface Receipt {
+  id: string;
+  tier: string;
+  explanation?: string;
+  proof?: object;
+  degradation?: { stage: string; code: string };
+  credentialSubject: {
+    outcome?: string;
+    inputTokens?: number;
+    outputTokens?: number;
+    cachedInputTokens?: number;
+    usageSource?: string;
+    attempts?: number;
+    requestDigest?: string;
+    responseDigest?: string;
+    salt?: string;
+    region: string;
+    model: string;
+  };
+  measurement?: { dataQuality: string; result: { quantityKind: string; value: string }[] };
+}
+
+/** The keys that the service publishes, as an auditor would fetch them once. */
+export async function publishedKeys(system: System): Promise<TrustedKeys> {
+  const response = await fetch(`${system.root}/.well-known/did.json`);
+  return trustedKeysOf(await response.text());
+}
+
+/** Fails unless the receipt is signed by the service and whole. */
+export async function expectSigned(system: System, receipt: unknown): Promise<void> {
+  const keys = await publishedKeys(system);
+  const verdict = verifyReceipt(JSON.stringify(receipt), keys, Date.now());
+  expect(verdict).toMatchObject({ good: true });
+}
+
+export const idOf = (receipt: Receipt): string => receipt.id.slice(receipt.id.lastIndexOf('/') + 1);
+
+/** The digest that a receipt states of these bytes. */
+export function digestOf(receipt: Receipt, bytes: string | Uint8Array): string {
+  const salt = Buffer.from(receipt.credentialSubject.salt!.slice(1), 'base64url');
+  const digest = hash('sha256', Buffer.concat([salt, Buffer.from(bytes)]), 'buffer');
+  return `u${Buffer.concat([Buffer.from([0x12, 0x20]), digest]).toString('base64url')}`;
+}
+
+export interface Tally {
+  receipts: number;
+  distinct: number;
+  pending: number;
+  entries: number;
+  /** Organisations whose indexes are not exactly 0..n-1. */
+  gaps: number;
+}
+
+/** What PostgreSQL holds: every receipt, what is still owed to the ledger, and the logs. */
+export async function tally(system: System): Promise<Tally> {
+  const { rows } = await system.database.pool.query<Record<keyof Tally, string>>(`
+    SELECT
+      (SELECT count(*) FROM ledger_body) AS receipts,
+      (SELECT count(DISTINCT entry_id) FROM ledger_body) AS distinct,
+      (SELECT count(*) FROM receipt_pending) AS pending,
+      (SELECT count(*) FROM ledger_entry) AS entries,
+      (SELECT count(*) FROM (SELECT org_id FROM ledger_entry GROUP BY org_id
+         HAVING min(index) <> 0 OR max(index) <> count(*) - 1) AS broken) AS gaps`);
+  const row = rows[0]!;
+  return Object.fromEntries(
+    Object.entries(row).map(([key, value]) => [key, Number(value)]),
+  ) as unknown as Tally;
+}
+
+/** Waits until every receipt is in the ledger. */
+export async function integrated(system: System): Promise<Tally> {
+  let last = await tally(system);
+  await until(async () => {
+    last = await tally(system);
+    return last.pending === 0 && last.entries === last.receipts;
+  }, 'every receipt is in the ledger');
+  return last;
+}

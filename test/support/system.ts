@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { type DemoAccounts, ensureDemoAccounts } from '../../dev/demo-accounts.ts';
+import type { RedisServer, RedisServerOptions } from '../../dev/stores/redis.ts';
+import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import type { Environment, Role } from '../../shared/config/env.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { type StartedProcess, startProcess } from './processes.ts';
+import { startTestRedis } from './redis.ts';
+
+/** The processes that one answer with its receipt goes through. */
+const MAIN_ROLES: readonly Role[] = ['receipts', 'ledger', 'inference', 'api'];
+
+export interface SystemOptions {
+  /** How many of each role; one of each on the main path when absent. */
+  replicas?: Partial<Record<Role, number>>;
+  env?: Environment;
+  redis?: RedisServerOptions;
+  /** In place of the file's own database, e.g. of a PostgreSQL that the test stops. */
+  databaseUrl?: string;
+}
+
+export interface System {
+  /** Base URL of each api process, ending in /v1. */
+  baseUrls: string[];
+  baseUrl: string;
+  /** Without /v1: of the first api process. */
+  root: string;
+  demo: DemoAccounts;
+  /** The enterprise key. */
+  key: string;
+  organisationId: string;
+  database: TestDatabase;
+  redis: RedisServer;
+  sandbox: StartedProcess;
+  sandboxUrl: string;
+  signingKeysDir: string;
+  processes(role: Role): StartedProcess[];
+  /** Starts one more, as an orchestrator would after a crash. */
+  start(role: Role, env?: Environment): Promise<StartedProcess>;
+}
+
+/** The whole product as separate processes on real stores, with the sandbox upstream over TCP. */
+export async function startSystem(options: SystemOptions = {}): Promise<System> {
+  const [database, redis, directory] = await Promise.all([
+    createTestDatabase(),
+    startTestRedis(options.redis),
+    mkdtemp(join(tmpdir(), 'docket-system-')),
+  ]);
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+  const signingKeysDir = join(directory, 'signing-keys');
+  ensureSigningKeys(signingKeysDir);
+  const [sandbox, demo] = await Promise.all([
+    startProcess({
+      role: 'api',
+      entry: 'dev/sandbox/main.ts',
+      env: { SANDBOX_TOKENS_PER_SECOND: '0' },
+    }),
+    ensureDemoAccounts(database.pool, directory),
+  ]);
+  const sandboxUrl = `http://127.0.0.1:${sandbox.port}`;
+  const env: Environment = {
+    DATABASE_URL: options.databaseUrl ?? database.url,
+    REDIS_URL: redis.url,
+    ALLOW_VOLATILE_REDIS: '1',
+    PUBLIC_URL: 'https://docket.example',
+    SIGNING_KEYS_DIR: signingKeysDir,
+    EXPORT_STORE: join(directory, 'exports'),
+    SANDBOX_URL: sandboxUrl,
+    SUPPORT_EMAIL: 'support@docket.example',
+    ...options.env,
+  };
+  const started = new Map<Role, StartedProcess[]>();
+  const start = async (role: Role, more: Environment = {}): Promise<StartedProcess> => {
+    const process_ = await startProcess({ role, env: { ...env, ...more } });
+    started.set(role, [...(started.get(role) ?? []), process_]);
+    return process_;
+  };
+  await Promise.all(
+    MAIN_ROLES.flatMap((role) =>
+      Array.from({ length: options.replicas?.[role] ?? 1 }, () => start(role)),
+    ),
+  );
+  const baseUrls = started.get('api')!.map(({ port }) => `http://127.0.0.1:${port}/v1`);
+  return {
+    baseUrls,
+    baseUrl: baseUrls[0]!,
+    root: baseUrls[0]!.replace(/\/v1$/, ''),
+    demo,
+    key: demo.keys.enterprise,
+    organisationId: demo.organisations.enterprise,
+    database,
+    redis,
+    sandbox,
+    sandboxUrl,
+    signingKeysDir,
+    processes: (role) => started.get(role) ?? [],
+    start,
+  };
+}
