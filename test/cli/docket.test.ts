@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Report } from '../../cli/doctor/examine.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { runDocket } from '../support/docket-cli.ts';
+import { startTestRedis } from '../support/redis.ts';
+
+describe('docket', () => {
+  it('lists its commands, each with a sentence', async () => {
+    const { code, stdout } = await runDocket(['--help']);
+    expect(code).toBe(0);
+    for (const command of ['up', 'doctor', 'keys', 'verify']) {
+      expect(stdout).toMatch(new RegExp(`^  ${command}\\b.* \\w+`, 'm'));
+    }
+  });
+
+  it('suggests what was meant, and fails', async () => {
+    const { code, stderr } = await runDocket(['dokter']);
+    expect(code).toBe(1);
+    expect(stderr).toContain("unknown command 'dokter'");
+    expect(stderr).toContain('Did you mean doctor?');
+  });
+
+  it('names an option that does not exist', async () => {
+    const { code, stderr } = await runDocket(['doctor', '--jsno']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('--jsno');
+  });
+});
+
+describe('docket doctor', () => {
+  let directory: string;
+  let healthy: Record<string, string>;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'docket-doctor-'));
+    const [database, redis] = await Promise.all([
+      createTestDatabase(),
+      startTestRedis({ durable: true }),
+    ]);
+    healthy = {
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      EXPORT_STORE: join(directory, 'exports'),
+      SIGNING_KEYS_DIR: join(directory, 'keys'),
+      PORT: '0',
+    };
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  async function examined(env: Record<string, string>) {
+    const { code, stdout } = await runDocket(['doctor', '--json'], env);
+    const report = JSON.parse(stdout) as Report;
+    expect(code).toBe(report.healthy ? 0 : 1);
+    const verdicts = Object.fromEntries(
+      report.findings.map(({ name, verdict }) => [name, verdict]),
+    );
+    return { report, verdicts, stdout };
+  }
+
+  it('finds stores, versions, schema and clocks in order', async () => {
+    const { verdicts } = await examined(healthy);
+    expect(verdicts).toMatchObject({
+      Node: 'ok',
+      settings: 'ok',
+      PostgreSQL: 'ok',
+      'PostgreSQL clock': 'ok',
+      schema: 'ok',
+      Redis: 'ok',
+      'Redis durability': 'ok',
+      'Redis clock': 'ok',
+      catalogue: 'ok',
+    });
+  });
+
+  it('says which stores cannot be reached, and goes on to the rest', async () => {
+    const nowhere = {
+      DATABASE_URL: 'postgres://u:hush@127.0.0.1:1/d',
+      REDIS_URL: 'redis://127.0.0.1:1',
+    };
+    const { verdicts, report, stdout } = await examined({ ...healthy, ...nowhere });
+    expect(verdicts).toMatchObject({ PostgreSQL: 'problem', Redis: 'problem', catalogue: 'ok' });
+    expect(report.findings.every(({ verdict, fix }) => verdict !== 'problem' || fix)).toBe(true);
+    expect(stdout).not.toContain('hush');
+  });
+
+  it('finds a database that was never migrated', async () => {
+    const { url } = await createTestDatabase({ empty: true });
+    const { verdicts } = await examined({ ...healthy, DATABASE_URL: url });
+    expect(verdicts['schema']).toBe('problem');
+  });
+
+  it('finds a Redis that forgets, unless that is allowed', async () => {
+    const { url } = await startTestRedis({ durable: false });
+    const forgetful = { ...healthy, REDIS_URL: url };
+    expect((await examined(forgetful)).verdicts['Redis durability']).toBe('problem');
+    const allowed = await examined({ ...forgetful, ALLOW_VOLATILE_REDIS: '1' });
+    expect(allowed.verdicts['Redis durability']).toBe('warning');
+  });
+
+  it('finds settings and catalogues that cannot be used', async () => {
+    expect((await examined({ ...healthy, PORT: 'many' })).verdicts['settings']).toBe('problem');
+    const missing = await examined({ ...healthy, CATALOGUE: join(directory, 'none.yaml') });
+    expect(missing.verdicts['catalogue']).toBe('problem');
+  });
+
+  it('tells every setting, where it came from, and no secret', async () => {
+    const { report, stdout } = await examined({
+      ...healthy,
+      SMTP_URL: 'smtp://u:hush@mail.example',
+    });
+    const source = (name: string) => report.settings.find((row) => row.name === name)?.source;
+    expect(source('DATABASE_URL')).toBe('environment');
+    expect(source('SHARDS')).toBe('default');
+    expect(source('TSA_URL')).toBe('unset');
+    expect(stdout).not.toContain('hush');
+  });
+});
