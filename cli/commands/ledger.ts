@@ -1,13 +1,18 @@
 import { verify } from 'node:crypto';
 import type { Command } from 'commander';
 import { examineLedger } from '../../shared/adapters/postgres/ledger-fsck.ts';
+import {
+  type Repair,
+  requeueReceipt,
+  resumeLog,
+} from '../../shared/adapters/postgres/ledger-repair.ts';
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
 import { loadSigningKeys, SigningKeyProblem } from '../../shared/adapters/signing/key-files.ts';
 import { loadToolConfig } from '../../shared/config/config.ts';
 import type { SignatureCheck } from '../../shared/domain/ledger/examination.ts';
 import type { Finding, Severity } from '../../shared/domain/ledger/findings.ts';
-import { databaseUrl } from '../operator.ts';
+import { actorFrom, asOperator, databaseUrl } from '../operator.ts';
 import { printJson } from '../print.ts';
 import { createProgressBar } from '../progress-bar.ts';
 
@@ -35,6 +40,43 @@ export function register(program: Command): void {
       '\nExit codes: 0 sound, 1 could not be examined, 2 damaged, 3 sound, but something waits for a person.',
     )
     .action(fsck);
+  const repair = (command: Command): Command =>
+    command
+      .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
+      .option('--reason <text>', 'why');
+  repair(ledger.command('resume').description('let a halted log go on, if fsck finds it undamaged'))
+    .requiredOption('--org <id>', 'organisation')
+    .action(resume);
+  repair(
+    ledger
+      .command('requeue <receipt-id>')
+      .description('give a receipt in quarantine another try, once its cause is gone'),
+  ).action((receiptId: string, options: RepairOptions) =>
+    asOperator(async ({ pool, surroundings }) => {
+      await requeueReceipt(pool, surroundings, receiptId, repairOf(options));
+      process.stdout.write(`${receiptId} waits for integration again.\n`);
+    }),
+  );
+}
+
+interface RepairOptions {
+  actor: string;
+  reason?: string;
+}
+
+const repairOf = ({ actor, reason }: RepairOptions): Repair => ({
+  actor: actorFrom(actor),
+  ...(reason === undefined ? {} : { reason }),
+});
+
+/** A damaged log must not go on: what is appended to it would have to be thrown away with the repair. */
+async function resume(options: RepairOptions & { org: string }): Promise<void> {
+  const repair = repairOf(options);
+  await fsck({ org: options.org });
+  if (process.exitCode === EXIT_DAMAGE) return;
+  process.exitCode = 0;
+  await asOperator(({ pool, surroundings }) => resumeLog(pool, surroundings, options.org, repair));
+  process.stdout.write(`The log of ${options.org} goes on.\n`);
 }
 
 async function fsck(options: FsckCommandOptions): Promise<void> {

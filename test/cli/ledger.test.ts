@@ -23,8 +23,9 @@ const ledger = database.poolAs('docket_ledger', 1);
 const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
 afterAll(() => rm(keysDir, { recursive: true }));
 
+const env = { DATABASE_URL: database.url, SIGNING_KEYS_DIR: keysDir };
 const fsck = (...args: string[]): Promise<CommandResult> =>
-  runDocket(['ledger', 'fsck', ...args], { DATABASE_URL: database.url, SIGNING_KEYS_DIR: keysDir });
+  runDocket(['ledger', 'fsck', ...args], env);
 
 beforeAll(async () => {
   ensureSigningKeys(keysDir);
@@ -48,6 +49,53 @@ it('exits with 3 when something waits for a person', async () => {
   const { code, stdout } = await fsck('--org', 'org_b');
   expect(stdout).toMatch(/^attention {2}org_b {2}rcpt_\w{26} {2}quarantined: .*body_altered\n/);
   expect(code).toBe(3);
+});
+
+it('gives a receipt in quarantine another try, as an act of somebody', async () => {
+  const { rows } = await database.pool.query<{ entry_id: string }>(
+    'select entry_id from ledger_quarantine',
+  );
+  const id = rows[0]!.entry_id;
+  const leaf = `sha256('\\x00'::bytea || body)`;
+  await tamper(database.pool, `update ledger_body set leaf_hash = ${leaf} where entry_id = $1`, [
+    id,
+  ]);
+  await tamper(
+    database.pool,
+    `update ledger_quarantine q set leaf_hash = b.leaf_hash from ledger_body b where b.entry_id = q.entry_id`,
+  );
+  const requeue = ['ledger', 'requeue', id, '--actor', 'operator:ada', '--reason', 'mended'];
+  expect(await runDocket(requeue, env)).toMatchObject({
+    code: 0,
+    stdout: `${id} waits for integration again.\n`,
+  });
+  expect(await integrateAll(ledger)).toEqual({ quarantined: [], halted: [] });
+  expect((await runDocket(requeue, env)).code).toBe(1);
+  expect((await fsck('--org', 'org_b')).code).toBe(0);
+  const { rows: acts } = await database.pool.query(
+    'select action, actor_id, subject, reason from audit_log',
+  );
+  expect(acts).toEqual([
+    { action: 'receipt.requeued', actor_id: 'ada', subject: id, reason: 'mended' },
+  ]);
+});
+
+it('lets a halted log go on when fsck finds it undamaged, and only then', async () => {
+  const halt = `update ledger_head set halted_at = now(), halt_reason = 'for a test' where org_id = 'org_b'`;
+  const resume = ['ledger', 'resume', '--org', 'org_b', '--actor', 'support:4711'];
+  const { rows } = await database.pool.query(`select root from ledger_head where org_id = 'org_b'`);
+  const setRoot = (root: string, ...values: unknown[]): Promise<number> =>
+    tamper(database.pool, `update ledger_head set root = ${root} where org_id = 'org_b'`, values);
+  await tamper(database.pool, halt);
+  await setRoot('sha256(root)');
+  expect((await runDocket(resume, env)).code).toBe(2);
+  expect((await fsck('--org', 'org_b')).stdout).toContain('log_halted');
+  await setRoot('$1', (rows[0] as { root: Buffer }).root);
+  const resumed = await runDocket(resume, env);
+  expect(resumed.stdout).toMatch(/The log of org_b goes on\.\n$/);
+  expect(resumed.code).toBe(0);
+  expect((await fsck('--org', 'org_b')).code).toBe(0);
+  expect((await runDocket(resume, env)).code).toBe(1);
 });
 
 it('names the damage and exits with 2, for people and for programs', async () => {

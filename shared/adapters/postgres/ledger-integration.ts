@@ -1,5 +1,4 @@
 import type { Pool, PoolClient } from 'pg';
-import { sameHash } from '../../domain/ledger/hashing.ts';
 import { inTransaction, type Queryable } from './accounts-transaction.ts';
 import { appendEntries, type SoundRow } from './ledger-append.ts';
 import { haltLogs, lockHeads, planByIndex, type LockedHead } from './ledger-heads.ts';
@@ -23,7 +22,8 @@ export interface QuarantinedReceipt {
 
 /** A promise, and what the database found under its id. */
 interface ClaimedRow extends SoundRow {
-  computed_hash: Buffer | null;
+  /** The body hashes to what was promised, twice over; null when there is no body. */
+  intact: boolean | null;
   integrated_before: boolean;
 }
 
@@ -74,7 +74,7 @@ async function claim(client: Queryable, limit: number): Promise<ClaimedRow[]> {
        where p.org_id <> all (array(select h.org_id from ledger_head h where h.halted_at is not null))
        order by p.entry_id limit $1
        for update skip locked)
-     select c.*, sha256('\\x00'::bytea || b.body) as computed_hash,
+     select c.*, sha256('\\x00'::bytea || b.body) = c.leaf_hash and b.leaf_hash = c.leaf_hash as intact,
        exists (select from ledger_entry e where e.entry_id = c.entry_id) as integrated_before
      from claimed c left join ledger_body b on b.entry_id = c.entry_id and b.org_id = c.org_id
      order by c.entry_id`,
@@ -105,8 +105,8 @@ async function integrate(batch: Batch, claimed: readonly ClaimedRow[]): Promise<
 
 function faultOf(row: ClaimedRow): QuarantineReason | null {
   if (row.integrated_before) return 'already_integrated';
-  if (row.computed_hash === null) return 'body_missing';
-  return sameHash(row.computed_hash, row.leaf_hash) ? null : 'body_altered';
+  if (row.intact === null) return 'body_missing';
+  return row.intact ? null : 'body_altered';
 }
 
 /** The whole batch at once; when the database refuses it, log by log, so that one log's fault is its own. */
