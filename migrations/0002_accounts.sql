@@ -42,6 +42,8 @@ create index declaration_by_organisation on declaration (organisation_id, id des
 
 create table screening (
   id              text primary key check (id like 'scr\_%'),
+  -- The order in which they were made: ids of one millisecond sort at random.
+  sequence        bigint generated always as identity,
   organisation_id text not null references account (id),
   cause           text not null check (cause in ('onboarding', 'list_import', 'operator')),
   outcome         text not null check (outcome in ('clear', 'flagged', 'hit')),
@@ -52,10 +54,11 @@ create table screening (
   duration_ms     integer not null,
   screened_at     timestamptz(3) not null
 );
-create index screening_by_organisation on screening (organisation_id, id desc);
+create index screening_by_organisation on screening (organisation_id, sequence desc);
 
 create table review (
   id              text primary key check (id like 'rev\_%'),
+  sequence        bigint generated always as identity,
   organisation_id text not null references account (id),
   screening_id    text references screening (id),
   reason          text not null,
@@ -67,7 +70,7 @@ create table review (
   check (num_nulls(decision, decided_by, decided_at, note) in (0, 4))
 );
 create unique index review_one_open on review (organisation_id) where decision is null;
-create index review_by_age on review (id desc);
+create index review_by_organisation on review (organisation_id, sequence desc);
 
 create table service_contract (
   id              bigint generated always as identity primary key,
@@ -119,11 +122,11 @@ begin
     raise exception 'no screening is on record' using errcode = 'check_violation';
   end if;
   if new.state = 'approved' and old.state = 'screened' and coalesce((
-    select s.outcome from screening s where s.organisation_id = new.id order by s.id desc limit 1), '') <> 'clear' then
+    select s.outcome from screening s where s.organisation_id = new.id order by s.sequence desc limit 1), '') <> 'clear' then
     raise exception 'the latest screening is not clear' using errcode = 'check_violation';
   end if;
   if new.state = 'approved' and old.state = 'in_review' and coalesce((
-    select r.decision from review r where r.organisation_id = new.id order by r.id desc limit 1), '') <> 'approved' then
+    select r.decision from review r where r.organisation_id = new.id order by r.sequence desc limit 1), '') <> 'approved' then
     raise exception 'no review has approved the account' using errcode = 'check_violation';
   end if;
   if new.state in ('approved', 'active') and exists (
@@ -294,6 +297,8 @@ grant insert, update on review to docket_api, docket_operator, docket_housekeepi
 grant insert on api_key to docket_api, docket_operator;
 grant update (state, revoked_at, last_used_at) on api_key to docket_api, docket_operator, docket_housekeeping;
 grant delete on api_key to docket_purge;
+-- Locking a row before deleting it needs the right to update some column of it.
+grant update (last_used_at) on api_key to docket_purge;
 grant insert on audit_log to docket_api, docket_operator, docket_housekeeping, docket_purge, docket_exports,
   docket_recalculation;
 grant select on audit_log to docket_exports, docket_recalculation;

@@ -71,9 +71,9 @@ async function readFacts({ client, account }: HeldAccount): Promise<AccountFacts
   }>(
     `select
        exists (select from declaration where organisation_id = $1) as declared,
-       (select outcome from screening where organisation_id = $1 order by id desc limit 1) as screening,
+       (select outcome from screening where organisation_id = $1 order by sequence desc limit 1) as screening,
        (select coalesce(decision, 'open') from review where organisation_id = $1
-          order by id desc limit 1) as review,
+          order by sequence desc limit 1) as review,
        exists (select from service_contract where organisation_id = $1) as contracted`,
     [account.id],
   );

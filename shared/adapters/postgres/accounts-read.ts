@@ -95,7 +95,7 @@ export async function listScreeningDue(pool: Pool, limit: number): Promise<reado
        from sanctions_list where current)
      select a.id from account a, lists
      where a.state not in ('onboarding', 'rejected', 'closed')
-       and (select s.lists from screening s where s.organisation_id = a.id order by s.id desc limit 1)
+       and (select s.lists from screening s where s.organisation_id = a.id order by s.sequence desc limit 1)
          is distinct from lists.compared
      order by a.id limit $1`,
     [limit],

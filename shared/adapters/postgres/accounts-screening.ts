@@ -17,7 +17,8 @@ export async function recordScreening(
   screening: ScreeningRecord,
 ): Promise<Account> {
   const held = await holdAccount(client, surroundings, organisationId);
-  if (held.account.state === 'rejected' || held.account.state === 'closed') return held.account;
+  // Before there is a declaration there is nothing to compare, and after the end nothing to decide.
+  if (['onboarding', 'rejected', 'closed'].includes(held.account.state)) return held.account;
   const screeningId = await insertScreening(held, screening);
   const details = { outcome: screening.outcome, cause: screening.cause };
   if (held.account.state === 'declared') {

@@ -1,0 +1,288 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { arrows } from '../../../shared/domain/accounts/machine.ts';
+import type { AccountState } from '../../../shared/domain/credential.ts';
+import { Fault } from '../../../shared/domain/errors.ts';
+import type { Account } from '../../../shared/domain/accounts/account.ts';
+import {
+  activeAccount,
+  contract,
+  createRegistries,
+  declaration,
+  newAccount,
+  OPERATOR,
+  screening,
+} from '../../support/accounts.ts';
+import { createTestDatabase } from '../../support/database.ts';
+
+const database = await createTestDatabase();
+const pool = database.poolAs('docket_operator');
+const registries = createRegistries(pool);
+const { accounts, keys, audit } = registries;
+
+const ACTS = {
+  declare: (id: string) => accounts.declare(id, declaration(), OPERATOR),
+  screenClear: (id: string) => accounts.recordScreening(id, screening()),
+  screenFlagged: (id: string) =>
+    accounts.recordScreening(id, screening({ outcome: 'flagged', reasons: [reason('industry')] })),
+  screenHit: (id: string) =>
+    accounts.recordScreening(id, screening({ outcome: 'hit', reasons: [reason('list_match')] })),
+  approve: (id: string) => accounts.decide(id, 'approved', OPERATOR, 'looked at it'),
+  reject: (id: string) => accounts.decide(id, 'rejected', OPERATOR, 'looked at it'),
+  sign: (id: string) => accounts.sign(id, contract(), OPERATOR),
+  activate: (id: string) => accounts.activate(id, OPERATOR),
+  suspend: (id: string) => accounts.suspend(id, OPERATOR, 'because'),
+  reinstate: (id: string) => accounts.reinstate(id, OPERATOR, 'because'),
+  close: (id: string) => accounts.close(id, OPERATOR, 'because'),
+} as const;
+type ActName = keyof typeof ACTS;
+
+function reason(kind: 'industry' | 'list_match') {
+  return { kind, score: 1, text: 'a reason', entity: 'un:1' } as const;
+}
+
+/** What the specification says, written down once more and simpler than the code under test. */
+class Model {
+  state: AccountState = 'onboarding';
+  review: 'open' | 'approved' | 'rejected' | null = null;
+
+  /** The state after the act, or null where it must be refused. */
+  apply(name: ActName): AccountState | null {
+    const { state, review } = this;
+    if (state === 'onboarding' && name.startsWith('screen')) return state;
+    const ended = state === 'rejected' || state === 'closed';
+    switch (name) {
+      case 'declare':
+        return this.#go(state === 'onboarding', 'declared');
+      case 'sign':
+        return this.#go(state === 'approved', 'contracted');
+      case 'activate':
+        return this.#go(state === 'contracted' && review !== 'open', 'active');
+      case 'suspend':
+        return this.#go(state === 'active', 'suspended');
+      case 'reinstate':
+        return this.#go(
+          state === 'suspended' && review !== 'open' && review !== 'rejected',
+          'active',
+        );
+      case 'close':
+        return this.#go(!ended, 'closed');
+      case 'approve':
+      case 'reject': {
+        if (review !== 'open') return null;
+        this.review = name === 'approve' ? 'approved' : 'rejected';
+        return this.#go(true, state === 'in_review' ? this.review : state);
+      }
+      case 'screenClear':
+        return this.#go(true, state === 'declared' ? 'approved' : state);
+      case 'screenFlagged':
+        if (state === 'declared') this.review = 'open';
+        return this.#go(true, state === 'declared' ? 'in_review' : state);
+      case 'screenHit':
+        if (!ended && state !== 'onboarding') this.review = 'open';
+        if (state === 'active') return this.#go(true, 'suspended');
+        if (['declared', 'approved', 'contracted'].includes(state))
+          return this.#go(true, 'in_review');
+        return state;
+    }
+  }
+
+  #go(isAllowed: boolean, to: AccountState): AccountState | null {
+    if (!isAllowed) return null;
+    this.state = to;
+    return to;
+  }
+}
+
+async function run(name: ActName, id: string): Promise<Account | Fault> {
+  try {
+    return await ACTS[name](id);
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+}
+
+describe('the account’s way in the database', () => {
+  it('agrees with the machine at every step of any sequence of acts, and never offers a key past a gate', async () => {
+    const names = Object.keys(ACTS) as ActName[];
+    const way: ActName[] = ['declare', 'screenClear', 'sign', 'activate'];
+    // Half of the sequences begin far enough for the later states to be seen.
+    const sequence = fc
+      .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
+      .map(([begun, rest]) => [...way.slice(0, begun), ...rest]);
+    await fc.assert(
+      fc.asyncProperty(sequence, async (acts) => {
+        const { id } = await accounts.create(newAccount(), OPERATOR);
+        const model = new Model();
+        for (const name of acts) {
+          const expected = model.apply(name);
+          const result = await run(name, id);
+          if (expected === null) expect(result).toMatchObject({ code: 'invalid_account_state' });
+          const { state } = await accounts.get(id);
+          expect(state).toBe(expected ?? model.state);
+          const issue = keys.issue(id, { name: 'a key' }, OPERATOR);
+          if (state === 'active')
+            await expect(issue).resolves.toMatchObject({ key: { state: 'active' } });
+          else await expect(issue).rejects.toBeInstanceOf(Fault);
+        }
+        for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('draws the same arrows as the machine', async () => {
+    const { rows } = await pool.query<{ from_state: string; to_state: string }>(
+      'select from_state, to_state from account_transition',
+    );
+    const inDatabase = rows.map((row) => `${row.from_state} → ${row.to_state}`).toSorted();
+    expect(inDatabase).toEqual(
+      arrows()
+        .map(({ from, to }) => `${from} → ${to}`)
+        .toSorted(),
+    );
+  });
+
+  it('refuses an account that does not begin at the beginning, a skipped gate, and a key for it, at the SQL prompt', async () => {
+    await expect(
+      pool.query(
+        `insert into account (id, name, state, plan, billing_name, billing_email, technical_name,
+           technical_email, pseudonym_salt, created_at, state_changed_at)
+         values ('org_x', 'x', 'active', 'audit', 'x', 'x', 'x', 'x', decode(repeat('00', 16), 'hex'), now(), now())`,
+      ),
+    ).rejects.toThrow('an account starts in onboarding');
+    const { id } = await accounts.create(newAccount(), OPERATOR);
+    const set = (state: string) =>
+      pool.query('update account set state = $2 where id = $1', [id, state]);
+    await expect(set('active')).rejects.toThrow('cannot go from onboarding to active');
+    await expect(set('declared')).rejects.toThrow('no declaration is on record');
+    await accounts.declare(id, declaration(), OPERATOR);
+    await expect(set('screened')).rejects.toThrow('no screening is on record');
+    await accounts.recordScreening(
+      id,
+      screening({ outcome: 'flagged', reasons: [reason('industry')] }),
+    );
+    await expect(set('approved')).rejects.toThrow('no review has approved');
+    await accounts.decide(id, 'approved', OPERATOR, 'looked at it');
+    await expect(set('contracted')).rejects.toThrow('no contract is on record');
+    await expect(
+      pool.query(
+        `insert into api_key (id, organisation_id, name, hash, head, tail, scopes, lineage_id, created_at)
+         values ('key_x', $1, 'x', decode(repeat('00', 32), 'hex'), 'dkt_xxxx', 'xxxx', '{inference:read}', 'key_x', now())`,
+        [id],
+      ),
+    ).rejects.toThrow('keys are issued to active accounts only');
+  });
+
+  it('serialises acts that race: of twenty suspensions one succeeds', async () => {
+    const { id } = await activeAccount(registries);
+    const results = await Promise.all(Array.from({ length: 20 }, () => run('suspend', id)));
+    expect(results.filter((result) => !(result instanceof Fault))).toHaveLength(1);
+    const page = await audit.list({
+      organisationId: id,
+      limit: 100,
+      order: 'asc',
+      action: 'account.suspended',
+    });
+    expect(page.items).toHaveLength(1);
+  });
+});
+
+describe('what an account may do', () => {
+  it('limits are negotiated on enterprise only, and go with the plan', async () => {
+    const { id } = await activeAccount(registries, 'enterprise');
+    const limits = { requestsPerSecond: 5, burst: 9, requestsPerDay: 100, concurrentStreams: 2 };
+    expect((await accounts.setLimits(id, limits, OPERATOR)).negotiatedLimits).toEqual(limits);
+    await accounts.setPlan(id, 'audit', OPERATOR);
+    await expect(accounts.setLimits(id, limits, OPERATOR)).rejects.toMatchObject({
+      code: 'invalid_plan',
+    });
+    await expect(
+      accounts.setLimits(id, limits, { kind: 'support', id: 'T-1' }),
+    ).rejects.toBeInstanceOf(Fault);
+  });
+
+  it('nobody but an operator decides a review, and not without a reason', async () => {
+    const { id } = await accounts.create(newAccount(), OPERATOR);
+    await accounts.declare(id, declaration(), OPERATOR);
+    await accounts.recordScreening(
+      id,
+      screening({ outcome: 'hit', reasons: [reason('list_match')] }),
+    );
+    await expect(
+      accounts.decide(id, 'approved', { kind: 'support', id: 'T-1' }, 'please'),
+    ).rejects.toMatchObject({ code: 'invalid_actor' });
+    await expect(accounts.decide(id, 'approved', OPERATOR, ' ')).rejects.toMatchObject({
+      code: 'invalid_reason',
+    });
+  });
+
+  it('a closed account has no active key, and each revocation is in its log', async () => {
+    const { id } = await activeAccount(registries);
+    const issued = await keys.issue(id, { name: 'a' }, OPERATOR);
+    await keys.issue(id, { name: 'b' }, OPERATOR);
+    await accounts.close(id, OPERATOR, 'contract ended');
+    expect((await keys.get(id, issued.key.id)).state).toBe('revoked');
+    const revoked = await audit.list({
+      organisationId: id,
+      limit: 10,
+      order: 'asc',
+      action: 'key.revoked',
+    });
+    expect(revoked.items).toHaveLength(2);
+  });
+});
+
+describe('the audit log in the database', () => {
+  it('refuses update, delete and truncate, even of its owner', async () => {
+    await activeAccount(registries);
+    for (const statement of [
+      `update audit_log set reason = 'x'`,
+      'delete from audit_log',
+      'truncate audit_log',
+      'delete from audit_head',
+      'truncate audit_head',
+    ]) {
+      await expect(database.pool.query(statement)).rejects.toThrow('append-only');
+    }
+  });
+
+  it('refuses an entry that does not continue its chain', async () => {
+    const { id } = await activeAccount(registries);
+    await expect(
+      database.pool.query(
+        `insert into audit_log (organisation_id, sequence, id, at, action, actor_kind, actor_id, details,
+           previous_hash, hash)
+         values ($1, 99, 'aud_x', now(), 'x', 'system', 'x', '{}', decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'))`,
+        [id],
+      ),
+    ).rejects.toThrow('does not continue the chain');
+  });
+
+  it('verification finds what a superuser has altered or cut off', async () => {
+    const { id } = await activeAccount(registries);
+    const other = await activeAccount(registries);
+    const verdict = async () => {
+      for await (const found of audit.verify(id)) return found.fault;
+      return undefined;
+    };
+    expect(await verdict()).toBeNull();
+    await database.pool.query('alter table audit_log disable trigger user');
+    try {
+      await database.pool.query(
+        `update audit_log set actor_id = 'eve' where organisation_id = $1 and sequence = 2`,
+        [id],
+      );
+      expect(await verdict()).toEqual({ sequence: 2, problem: 'altered' });
+      await database.pool.query(
+        `delete from audit_log where organisation_id = $1 and sequence >= 2`,
+        [id],
+      );
+      expect(await verdict()).toEqual({ sequence: 2, problem: 'truncated' });
+    } finally {
+      await database.pool.query('alter table audit_log enable trigger user');
+    }
+    for await (const found of audit.verify(other.id)) expect(found.fault).toBeNull();
+  });
+});

@@ -1,0 +1,261 @@
+import { describe, expect, it } from 'vitest';
+import {
+  createCredentialSource,
+  createKeyUseStore,
+} from '../../../shared/adapters/postgres/credentials.ts';
+import { PLAN_LIMITS } from '../../../shared/domain/plan.ts';
+import { hashKey } from '../../../shared/domain/keys/format.ts';
+import type { Actor } from '../../../shared/domain/audit/entry.ts';
+import {
+  activeAccount,
+  createRegistries,
+  DAY_MS,
+  movableClock,
+  OPERATOR,
+} from '../../support/accounts.ts';
+import { createTestDatabase } from '../../support/database.ts';
+
+const database = await createTestDatabase();
+const api = createRegistries(database.poolAs('docket_api'));
+const operator = createRegistries(database.poolAs('docket_operator'));
+
+async function* everyKey(organisationId: string, order: 'asc' | 'desc'): AsyncGenerator<string> {
+  let cursor = {};
+  for (;;) {
+    const page = await api.keys.list({ organisationId, limit: 3, order, ...cursor });
+    for (const key of page.items) yield key.id;
+    if (!page.hasMore) return;
+    cursor = { after: page.items.at(-1)?.id };
+  }
+}
+
+describe('a key in the database', () => {
+  it('never stores the plaintext, only its SHA-256', async () => {
+    const { id } = await activeAccount(operator);
+    const { plaintext } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
+    const { rows: tables } = await database.pool.query<{ name: string }>(
+      `select format('%I', tablename) as name from pg_tables where schemaname = 'public'`,
+    );
+    for (const { name } of tables) {
+      const { rows } = await database.pool.query(
+        `select 1 from ${name} t where t::text like '%' || $1 || '%'`,
+        [plaintext.slice(4)],
+      );
+      expect(rows, name).toEqual([]);
+    }
+    expect((await api.keys.findByHash(hashKey(plaintext)))?.organisationId).toBe(id);
+  });
+
+  it('a rotation keeps lineage, scopes and limits, and leaves the predecessor active', async () => {
+    const { id } = await activeAccount(operator);
+    const limit = { requestsPerSecond: 7, burst: 9 };
+    const first = await api.keys.issue(
+      id,
+      { name: 'prod', scopes: ['service:export'], limit },
+      OPERATOR,
+    );
+    const second = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
+    const third = await api.keys.rotate(id, second.key.id, { scopes: ['service:read'] }, OPERATOR);
+    expect(second.key).toMatchObject({
+      name: 'prod',
+      scopes: ['service:export'],
+      limit,
+      lineageId: first.key.id,
+      predecessorId: first.key.id,
+    });
+    expect(third.key).toMatchObject({
+      scopes: ['service:read'],
+      lineageId: first.key.id,
+      predecessorId: second.key.id,
+    });
+    expect((await api.keys.get(id, first.key.id)).state).toBe('active');
+    await api.keys.revoke(id, first.key.id, OPERATOR);
+    await expect(api.keys.rotate(id, first.key.id, {}, OPERATOR)).rejects.toMatchObject({
+      code: 'key_state_conflict',
+    });
+  });
+
+  it('another organisation’s key is a key that does not exist', async () => {
+    const mine = await activeAccount(operator);
+    const theirs = await activeAccount(operator);
+    const { key } = await api.keys.issue(theirs.id, { name: 'a' }, OPERATOR);
+    for (const act of [
+      () => api.keys.get(mine.id, key.id),
+      () => api.keys.revoke(mine.id, key.id, OPERATOR),
+      () => api.keys.restore(mine.id, key.id, OPERATOR),
+      () => api.keys.rotate(mine.id, key.id, {}, OPERATOR),
+    ]) {
+      await expect(act()).rejects.toMatchObject({ code: 'key_not_found', status: 404 });
+    }
+  });
+
+  it('a key revokes others, not itself, and makes and restores no administrators', async () => {
+    const { id } = await activeAccount(operator);
+    const admin = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
+    const other = await api.keys.issue(id, { name: 'other', scopes: ['admin:keys'] }, OPERATOR);
+    const actor: Actor = { kind: 'key', id: admin.key.id };
+    await expect(api.keys.revoke(id, admin.key.id, actor)).rejects.toMatchObject({
+      code: 'invalid_key',
+    });
+    await expect(api.keys.rotate(id, admin.key.id, {}, actor)).rejects.toMatchObject({
+      code: 'invalid_scope',
+    });
+    await api.keys.revoke(id, other.key.id, actor, 'left the company');
+    await expect(api.keys.restore(id, other.key.id, actor)).rejects.toMatchObject({
+      code: 'invalid_scope',
+    });
+    expect((await api.keys.restore(id, other.key.id, OPERATOR)).state).toBe('active');
+  });
+
+  it('pages through keys by id without gaps or repeats', async () => {
+    const { id } = await activeAccount(operator);
+    for (let i = 0; i < 7; i += 1) await api.keys.issue(id, { name: `key ${i}` }, OPERATOR);
+    const ids: string[] = [];
+    for await (const entry of everyKey(id, 'asc')) ids.push(entry);
+    expect(ids).toHaveLength(7);
+    expect(ids).toEqual([...new Set(ids)].toSorted());
+    const backwards: string[] = [];
+    for await (const entry of everyKey(id, 'desc')) backwards.push(entry);
+    expect(backwards).toEqual(ids.toReversed());
+  });
+
+  it('moves at the SQL prompt only along its arrows, and disappears only after a revocation', async () => {
+    const { id } = await activeAccount(operator);
+    const { key } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
+    const sql = (text: string) => database.pool.query(text, [key.id]);
+    await expect(sql('delete from api_key where id = $1')).rejects.toThrow('only a revoked key');
+    await sql(`update api_key set state = 'expired' where id = $1`);
+    await expect(sql(`update api_key set state = 'active' where id = $1`)).rejects.toThrow(
+      'cannot go from',
+    );
+    await expect(
+      sql(`update api_key set state = 'revoked', revoked_at = now() where id = $1`),
+    ).rejects.toThrow('cannot go from');
+    await expect(
+      sql(`update api_key set hash = decode(repeat('00', 32), 'hex') where id = $1`),
+    ).rejects.toThrow('never changes');
+  });
+});
+
+describe('the purge', () => {
+  it('with the clock moved: 89 days restore, 90 gone, and the audit log still tells the story', async () => {
+    const clock = movableClock();
+    const admin = createRegistries(database.poolAs('docket_operator'), clock);
+    const purge = createRegistries(database.poolAs('docket_purge'), clock);
+    const { id } = await activeAccount(admin);
+    const kept = await admin.keys.issue(id, { name: 'kept' }, OPERATOR);
+    const gone = await admin.keys.issue(id, { name: 'gone' }, OPERATOR);
+    await admin.keys.revoke(id, kept.key.id, OPERATOR, 'a mistake');
+    await admin.keys.revoke(id, gone.key.id, { kind: 'support', id: 'T-4711' }, 'leaked');
+
+    clock.advance(89 * DAY_MS);
+    expect(await purge.keys.purgeDue(100)).toBe(0);
+    expect((await admin.keys.restore(id, kept.key.id, OPERATOR)).state).toBe('active');
+
+    clock.advance(DAY_MS);
+    await expect(admin.keys.restore(id, gone.key.id, OPERATOR)).rejects.toMatchObject({
+      code: 'key_state_conflict',
+    });
+    // Twice at the same time, and once more.
+    await Promise.all([purge.keys.purgeDue(100), purge.keys.purgeDue(100)]);
+    expect(await purge.keys.purgeDue(100)).toBe(0);
+    expect(await admin.keys.findByHash(hashKey(gone.plaintext))).toBeNull();
+    expect((await admin.keys.get(id, kept.key.id)).state).toBe('active');
+
+    const story = await admin.audit.list({ organisationId: id, limit: 100, order: 'asc' });
+    const ofGone = story.items.filter((entry) => entry.subject === gone.key.id);
+    expect(
+      ofGone.map(({ action, actorKind, actorId, reason }) => [action, actorKind, actorId, reason]),
+    ).toEqual([
+      ['key.issued', 'operator', 'ada', null],
+      ['key.revoked', 'support', 'T-4711', 'leaked'],
+      ['key.purged', 'system', 'key-purge', null],
+    ]);
+    expect(JSON.stringify(story.items)).not.toContain(hashKey(gone.plaintext));
+    for await (const verdict of admin.audit.verify(id)) expect(verdict.fault).toBeNull();
+  });
+});
+
+describe('expiry', () => {
+  it('is written down once by two that race, told by letter, warned of twice before', async () => {
+    const clock = movableClock();
+    const admin = createRegistries(database.poolAs('docket_operator'), clock);
+    const housekeeping = createRegistries(database.poolAs('docket_housekeeping'), clock);
+    const { id } = await activeAccount(admin);
+    const expiresAt = clock.now() + 30 * DAY_MS;
+    const { key } = await admin.keys.issue(id, { name: 'short', expiresAt }, OPERATOR);
+    const letters = async () => {
+      const { rows } = await database.pool.query<{ subject: string }>(
+        `select subject from mail_outbox where organisation_id = $1 and subject like '%"short"%' order by id`,
+        [id],
+      );
+      return rows.map((row) => row.subject);
+    };
+    const issued = 'API key "short" was issued';
+    await housekeeping.keys.warnExpiring(10);
+    expect(await letters()).toEqual([issued]);
+    clock.advance(17 * DAY_MS);
+    await Promise.all([housekeeping.keys.warnExpiring(10), housekeeping.keys.warnExpiring(10)]);
+    clock.advance(12.5 * DAY_MS);
+    await housekeeping.keys.warnExpiring(10);
+    await housekeeping.keys.warnExpiring(10);
+    const warning = 'API key "short" expires soon';
+    expect(await letters()).toEqual([issued, warning, warning]);
+
+    clock.advance(DAY_MS);
+    const counts = await Promise.all([
+      housekeeping.keys.expireDue(10),
+      housekeeping.keys.expireDue(10),
+    ]);
+    expect(counts[0] + counts[1]).toBe(1);
+    expect((await admin.keys.get(id, key.id)).state).toBe('expired');
+    expect(await letters()).toEqual([issued, warning, warning, 'API key "short" has expired']);
+  });
+});
+
+describe('a credential', () => {
+  it('carries what the plan still allows and the limits that apply', async () => {
+    const { id } = await activeAccount(operator, 'enterprise');
+    const { plaintext } = await api.keys.issue(
+      id,
+      { name: 'a', scopes: ['service:read', 'service:export'] },
+      OPERATOR,
+    );
+    const hash = hashKey(plaintext);
+    const source = createCredentialSource(database.poolAs('docket_api'));
+    const read = async () => (await source.findByHashes([hash, '00'.repeat(32)])).get(hash);
+    const limits = { requestsPerSecond: 5, burst: 9, requestsPerDay: 100, concurrentStreams: 2 };
+    await operator.accounts.setLimits(id, limits, OPERATOR);
+    expect(await read()).toMatchObject({
+      plan: 'enterprise',
+      limits,
+      scopes: ['service:read', 'service:export'],
+    });
+    await operator.accounts.setPlan(id, 'audit', OPERATOR);
+    expect(await read()).toMatchObject({
+      plan: 'audit',
+      limits: PLAN_LIMITS.audit,
+      scopes: ['service:read'],
+    });
+  });
+
+  it('last use only moves forward, whoever writes, without deadlock', async () => {
+    const { id } = await activeAccount(operator);
+    const issued = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => operator.keys.issue(id, { name: `k${i}` }, OPERATOR)),
+    );
+    const ids = issued.map(({ key }) => key.id);
+    const uses = createKeyUseStore(database.poolAs('docket_api'));
+    const base = Date.now();
+    await Promise.all(
+      Array.from({ length: 20 }, (_, round) =>
+        uses.recordUses(
+          new Map((round % 2 ? ids : ids.toReversed()).map((key) => [key, base + round])),
+        ),
+      ),
+    );
+    await uses.recordUses(new Map(ids.map((key) => [key, base + 100])));
+    await uses.recordUses(new Map(ids.map((key) => [key, base])));
+    for (const key of ids) expect((await api.keys.get(id, key)).lastUsedAt).toBe(base + 100);
+  });
+});

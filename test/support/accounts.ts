@@ -1,0 +1,96 @@
+import type { Pool } from 'pg';
+import { createAccountRegistry } from '../../shared/adapters/postgres/accounts.ts';
+import { createAuditLog } from '../../shared/adapters/postgres/audit.ts';
+import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
+import type {
+  Account,
+  Declaration,
+  ServiceContract,
+} from '../../shared/domain/accounts/account.ts';
+import { DECLARATION_VERSION, STATEMENTS } from '../../shared/domain/accounts/declaration.ts';
+import type { Actor } from '../../shared/domain/audit/entry.ts';
+import type { Plan } from '../../shared/domain/plan.ts';
+import type { AccountRegistry, NewAccount, ScreeningRecord } from '../../shared/ports/accounts.ts';
+import type { AuditLog } from '../../shared/ports/audit.ts';
+import type { KeyRegistry } from '../../shared/ports/keys.ts';
+import type { Surroundings } from '../../shared/ports/surroundings.ts';
+
+export const OPERATOR: Actor = { kind: 'operator', id: 'ada' };
+export const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** A clock that a test can move. It begins at the present, because the database has its own. */
+export interface MovableClock extends Surroundings {
+  advance(ms: number): void;
+}
+
+export function movableClock(): MovableClock {
+  let offset = 0;
+  return {
+    ...systemSurroundings,
+    now: () => Date.now() + offset,
+    advance: (ms) => {
+      offset += ms;
+    },
+  };
+}
+
+export interface Registries {
+  accounts: AccountRegistry;
+  keys: KeyRegistry;
+  audit: AuditLog;
+  clock: MovableClock;
+}
+
+export function createRegistries(pool: Pool, clock: MovableClock = movableClock()): Registries {
+  return {
+    accounts: createAccountRegistry(pool, clock),
+    keys: createKeyRegistry(pool, clock),
+    audit: createAuditLog(pool, clock),
+    clock,
+  };
+}
+
+export function newAccount(over: Partial<NewAccount> = {}): NewAccount {
+  return {
+    name: 'Harmless Bakery',
+    plan: 'audit_plus',
+    billing: { name: 'Bill Example', email: 'billing@bakery.example' },
+    technical: { name: 'Tess Example', email: 'technical@bakery.example' },
+    ...over,
+  };
+}
+
+export function declaration(over: Partial<Declaration> = {}): Declaration {
+  return {
+    version: DECLARATION_VERSION,
+    statements: Object.fromEntries(
+      STATEMENTS[DECLARATION_VERSION]!.map(({ id, expected }) => [id, expected]),
+    ),
+    country: 'FR',
+    industry: 'retail',
+    tradingNames: [],
+    declaredBy: 'Tess Example',
+    ...over,
+  };
+}
+
+export function screening(over: Partial<ScreeningRecord> = {}): ScreeningRecord {
+  return { cause: 'onboarding', outcome: 'clear', lists: [], reasons: [], durationMs: 1, ...over };
+}
+
+export function contract(): ServiceContract {
+  return { kind: 'pilot', documentSha256: 'ab'.repeat(32), signatory: 'Bill Example', signedAt: 0 };
+}
+
+/** An organisation that has come all the way to active. */
+export async function activeAccount(
+  { accounts }: Pick<Registries, 'accounts'>,
+  plan: Plan = 'audit_plus',
+): Promise<Account> {
+  const { id } = await accounts.create(newAccount({ plan }), OPERATOR);
+  await accounts.declare(id, declaration(), OPERATOR);
+  await accounts.recordScreening(id, screening());
+  await accounts.sign(id, contract(), OPERATOR);
+  return accounts.activate(id, OPERATOR);
+}
