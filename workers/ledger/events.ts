@@ -5,7 +5,7 @@ import type { PublicationResult } from '../../shared/adapters/postgres/ledger-ch
 import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-integration.ts';
 
 /** The contract's maximum merge delay. */
-export const MERGE_DELAY_MAX_MS = 10_000;
+const MERGE_DELAY_MAX_MS = 10_000;
 
 /** What happens in this role, each as one function that writes the log line and the metric together. */
 export interface LedgerEvents {

@@ -5,7 +5,7 @@ import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-in
 import type { LedgerEvents } from './events.ts';
 
 /** What the loop turns; the composition root says with what. */
-export interface LedgerSteps {
+interface LedgerSteps {
   integrate: () => Promise<IntegrationResult>;
   publish: () => Promise<PublicationResult>;
   backlog: () => Promise<LedgerBacklog>;

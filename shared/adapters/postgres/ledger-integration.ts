@@ -13,7 +13,7 @@ export interface IntegrationResult {
   halted: { orgId: string; reason: string }[];
 }
 
-export interface QuarantinedReceipt {
+interface QuarantinedReceipt {
   receiptId: string;
   orgId: string;
   reason: QuarantineReason;

@@ -32,14 +32,6 @@ export interface EntryRow {
   integrated_at: Date;
 }
 
-export interface TileRow {
-  org_id: string;
-  level: number;
-  index: string;
-  root: Buffer;
-  hashes: Buffer;
-}
-
 export interface CheckpointRow {
   org_id: string;
   size: string;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 /** C2SP signed-note: readers accept at least 16 signatures, the largest known (post-quantum) being nearly 5 kB. */
 export const NOTE_BYTES_MAX = 131_072;
-export const NOTE_SIGNATURES_MAX = 64;
+const NOTE_SIGNATURES_MAX = 64;
 
 /** Note signature by Ed25519 (C2SP signed-note, signature types). */
 const ED25519_TYPE = 0x01;
@@ -19,7 +19,7 @@ export class MalformedLedgerText extends Error {
   }
 }
 
-export interface NoteSignature {
+interface NoteSignature {
   name: string;
   /** Four bytes that tell which key of that name signed. */
   keyHash: Uint8Array;
@@ -60,7 +60,7 @@ export function formatNote(note: SignedNote): string {
 }
 
 /** One line: em dash, name, base64 of key hash and signature. */
-export function formatSignature(line: NoteSignature): string {
+function formatSignature(line: NoteSignature): string {
   if (!NAME.test(line.name))
     throw new MalformedLedgerText('note_name', 'A key name has no spaces and no plus.');
   return `— ${line.name} ${encodeBase64(Uint8Array.from([...line.keyHash, ...line.signature]))}\n`;
@@ -85,7 +85,7 @@ export function parseNote(source: string | Uint8Array): SignedNote {
 }
 
 /** Reads one signature line without its newline. Throws `MalformedLedgerText`. */
-export function parseSignature(line: string): NoteSignature {
+function parseSignature(line: string): NoteSignature {
   const match = SIGNATURE_LINE.exec(line);
   const bytes = match === null ? null : decodeBase64(match[2]!);
   if (match === null || bytes === null || bytes.length < 5) {

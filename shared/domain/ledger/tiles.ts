@@ -30,7 +30,7 @@ export interface LeafRange {
 export type TileRequest = Tile | { level: 'entries'; index: number; width: number };
 
 /** How many hashes there are at tile `level` in a tree of `size` leaves, over all its tiles. */
-export function hashesAtLevel(level: number, size: number): number {
+function hashesAtLevel(level: number, size: number): number {
   return Math.floor(size / TILE_WIDTH ** level);
 }
 
