@@ -10,8 +10,10 @@ import {
 import { createKeyRegistry } from '../shared/adapters/postgres/keys.ts';
 import { createLedgerReader } from '../shared/adapters/postgres/ledger-reader.ts';
 import { createPool } from '../shared/adapters/postgres/pool.ts';
+import { watchCircuits } from '../shared/adapters/redis/circuits.ts';
 import { connectRedis } from '../shared/adapters/redis/connect.ts';
 import { checkDurability } from '../shared/adapters/redis/durability.ts';
+import { watchRegionStatus } from '../shared/adapters/redis/region-status.ts';
 import { loadSigningKeys } from '../shared/adapters/signing/key-files.ts';
 import { didDocument, jwks } from '../shared/adapters/signing/publication.ts';
 import { newId, randomBytesFromPool } from '../shared/adapters/system/ids.ts';
@@ -66,6 +68,8 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     connectRedis({ url: config.secrets.redisUrl, name: processId, use }, events.storeFailed);
   const client = connect('interactive');
   const steady = connect('patient');
+  const regions = watchRegionStatus(steady, events.storeFailed);
+  const circuits = watchCircuits(steady, events.storeFailed);
   const scripts = defineLaneScripts(client);
   const dispatcher = new Dispatcher({
     admissions: new Admissions(scripts, config.shards),
@@ -99,7 +103,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       guard: { screen: loadScreen(), tokens: createTokenCounter() },
       prepare: {
         index,
-        health: () => ({ states: new Map(), openCircuits: new Set() }),
+        health: () => ({ states: regions.current(), openCircuits: circuits.current() }),
         newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
         processId,
         shardOf: (organisationId) => dispatcher.shardOf(organisationId),
@@ -135,16 +139,17 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
 
   return {
     readiness: {
-      redis: () => client.ping(),
+      redis: () => steady.ping(),
       postgres: () => pool.query('SELECT'),
     },
     async start() {
       if (!config.allowVolatileRedis) await checkDurability(steady);
-      await liveness.start();
+      await Promise.all([liveness.start(), regions.start(), circuits.start()]);
       inbox.start();
       dispatcher.start();
       // Passed on to the socket: several api processes may share the port, and the kernel spreads connections.
-      const address: ListenOptions = { port: config.port, host: config.host, reusePort: true };
+      const { port, host, reusePort } = config;
+      const address: ListenOptions = { port, host, reusePort };
       await app.listen(address as FastifyListenOptions);
       const bound = app.server.address();
       return typeof bound === 'object' && bound !== null ? { port: bound.port } : {};
@@ -162,6 +167,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await feed.close();
       await inbox.stop();
       await liveness.stop();
+      await Promise.all([regions.stop(), circuits.stop()]);
       client.disconnect();
       steady.disconnect();
       await pool.end();

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { type TrustedKeys, verifyReceipt } from '../../shared/domain/receipt/verify.ts';
 import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
 import type { System } from './system.ts';
+import { connectTo } from './lanes.ts';
 import { until } from './until.ts';
 
 /** A receipt as a client sees it. */
@@ -75,12 +76,23 @@ export async function tally(system: System): Promise<Tally> {
   ) as unknown as Tally;
 }
 
-/** Waits until every receipt is in the ledger. */
+/** Waits until the lanes are empty and every receipt is in the ledger. */
 export async function integrated(system: System): Promise<Tally> {
+  const client = connectTo(system.redis.url);
   let last = await tally(system);
-  await until(async () => {
-    last = await tally(system);
-    return last.pending === 0 && last.entries === last.receipts;
-  }, 'every receipt is in the ledger');
+  try {
+    await until(async () => {
+      const lanes = await client.keys('{s*}:lane:*');
+      const lengths = await Promise.all(lanes.map((lane) => client.xlen(lane)));
+      last = await tally(system);
+      return (
+        lengths.every((length) => length === 0) &&
+        last.pending === 0 &&
+        last.entries === last.receipts
+      );
+    }, 'every receipt is in the ledger');
+  } finally {
+    client.disconnect();
+  }
   return last;
 }

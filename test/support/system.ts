@@ -18,8 +18,8 @@ export interface SystemOptions {
   replicas?: Partial<Record<Role, number>>;
   env?: Environment;
   redis?: RedisServerOptions;
-  /** In place of the file's own database, e.g. of a PostgreSQL that the test stops. */
-  databaseUrl?: string;
+  /** In place of the file's own database, e.g. of a PostgreSQL that the test stops. It has the newest schema. */
+  database?: Pick<TestDatabase, 'url' | 'pool'>;
 }
 
 export interface System {
@@ -32,7 +32,7 @@ export interface System {
   /** The enterprise key. */
   key: string;
   organisationId: string;
-  database: TestDatabase;
+  database: Pick<TestDatabase, 'url' | 'pool'>;
   redis: RedisServer;
   sandbox: StartedProcess;
   sandboxUrl: string;
@@ -45,7 +45,7 @@ export interface System {
 /** The whole product as separate processes on real stores, with the sandbox upstream over TCP. */
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const [database, redis, directory] = await Promise.all([
-    createTestDatabase(),
+    options.database ?? createTestDatabase(),
     startTestRedis(options.redis),
     mkdtemp(join(tmpdir(), 'docket-system-')),
   ]);
@@ -62,7 +62,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   ]);
   const sandboxUrl = `http://127.0.0.1:${sandbox.port}`;
   const env: Environment = {
-    DATABASE_URL: options.databaseUrl ?? database.url,
+    DATABASE_URL: database.url,
     REDIS_URL: redis.url,
     ALLOW_VOLATILE_REDIS: '1',
     PUBLIC_URL: 'https://docket.example',
