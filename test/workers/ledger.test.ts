@@ -13,7 +13,7 @@ import { type StartedProcess, startProcess } from '../support/processes.ts';
 import { startTestRedis } from '../support/redis.ts';
 
 const database = await createTestDatabase();
-const redis = await startTestRedis();
+const redis = await startTestRedis({ durable: true });
 const receipts = database.poolAs('docket_receipts');
 const reader = createLedgerReader(database.poolAs('docket_api'));
 const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));

@@ -1,17 +1,14 @@
-import { performance } from 'node:perf_hooks';
-import { createLogger, type Logger } from '../../shared/adapters/logging/logger.ts';
-import { type HealthServer, serveHealth } from '../../shared/adapters/metrics/health-server.ts';
-import { createRegistry } from '../../shared/adapters/metrics/registry.ts';
 import { readBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import { integrateBatch } from '../../shared/adapters/postgres/ledger-integration.ts';
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { createCheckpointMemory } from '../../shared/adapters/redis/checkpoint-memory.ts';
 import { connectRedis } from '../../shared/adapters/redis/connect.ts';
+import { checkDurability } from '../../shared/adapters/redis/durability.ts';
 import { createCheckpointSigners } from '../../shared/adapters/signing/checkpoint-signer.ts';
-import type { Config } from '../../shared/config/config.ts';
+import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
 import { ledgerEvents } from './events.ts';
-import type { LedgerLoopOptions } from './loop.ts';
+import { runLedger } from './loop.ts';
 
 /** Logs looked at in one go; the rest follow a quarter of a second later. */
 const LOGS_PER_PUBLICATION = 500;
@@ -20,17 +17,9 @@ const CHECKPOINT_INTERVAL_MS = 1_000;
 /** One for integration and signing, which take turns, and one for probes. */
 const CONNECTIONS = 2;
 
-export interface LedgerProcess {
-  loop: LedgerLoopOptions;
-  health: HealthServer;
-  log: Logger;
-  close: () => Promise<void>;
-}
-
-/** Puts the ledger worker together. */
-export async function createLedgerProcess(config: Config): Promise<LedgerProcess> {
-  const log = createLogger({ role: 'ledger', level: config.logLevel });
-  const registry = createRegistry('ledger');
+/** Composes a ledger worker: PostgreSQL for the logs, Redis for what was published, the key for checkpoints. */
+export async function ledgerProcess(context: ProcessContext): Promise<ProcessParts> {
+  const { config, log, registry, processId } = context;
   const events = ledgerEvents(log, registry);
   const pool = createPool({
     url: config.secrets.databaseUrl,
@@ -41,44 +30,44 @@ export async function createLedgerProcess(config: Config): Promise<LedgerProcess
     onError: (error) => events.failed('integrate', error),
   });
   // Interactive: a Redis that is away must fail the signing at once, not hold up integration.
-  const redis = connectRedis({
-    url: config.secrets.redisUrl,
-    name: 'ledger',
-    use: 'interactive',
-  });
+  const redis = connectRedis({ url: config.secrets.redisUrl, name: processId, use: 'interactive' });
   const signers = createCheckpointSigners(config.signingKeysDir);
+  // A missing key is found now, not when the first log has grown.
   signers();
   const host = new URL(config.publicUrl).host;
-  const options = {
+  const publisher = {
     memory: createCheckpointMemory(redis),
     originOf: (orgId: string) => `${host}/log/${orgId}`,
     limit: LOGS_PER_PUBLICATION,
     intervalMs: CHECKPOINT_INTERVAL_MS,
   };
-  const health = await serveHealth({
-    port: config.metricsPort,
-    host: config.metricsHost,
-    readiness: {
-      database: () => pool.query('select from ledger_head limit 0'),
-      redis: () => redis.ping(),
+  const loop = {
+    events,
+    batchMax: config.ledgerBatchMax,
+    now: () => performance.now(),
+    steps: {
+      integrate: () => integrateBatch(pool, config.ledgerBatchMax),
+      publish: () => publishCheckpoints(pool, { ...publisher, signer: signers() }),
+      backlog: () => readBacklog(pool),
     },
-    registry,
-  });
+  };
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
   return {
-    log,
-    health,
-    loop: {
-      events,
-      batchMax: config.ledgerBatchMax,
-      now: () => performance.now(),
-      steps: {
-        integrate: () => integrateBatch(pool, config.ledgerBatchMax),
-        publish: () => publishCheckpoints(pool, { ...options, signer: signers() }),
-        backlog: () => readBacklog(pool),
-      },
+    readiness: {
+      redis: () => redis.ping(),
+      postgres: () => pool.query('select from ledger_head limit 0'),
     },
-    close: async () => {
-      await health.close();
+    async start() {
+      // What was published is remembered there: losing it would let a restored database rewrite a log.
+      if (!config.allowVolatileRedis) await checkDurability(redis);
+      running = runLedger(loop, stopping.signal);
+    },
+    async drain() {
+      stopping.abort();
+      await running;
+    },
+    async close() {
       redis.disconnect();
       await pool.end();
     },
