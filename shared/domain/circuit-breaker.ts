@@ -32,17 +32,27 @@ export function askBreaker(breaker: Breaker, now: number): { allowed: boolean; n
   };
 }
 
-/** True when a call could be made at `now`; asks without taking the trial. */
-export function isClosed(breaker: Breaker, now: number): boolean {
-  return breaker.state === 'closed' || now >= breaker.openUntil;
+/** True when it is open and its time is over: the next to ask gets the trial. */
+export function isDue(breaker: Breaker, now: number): boolean {
+  return breaker.state !== 'closed' && now >= breaker.openUntil;
 }
 
 export function afterSuccess(): Breaker {
   return CLOSED;
 }
 
+/**
+ * A probe came back well: calls may be made again, and the first that fails opens it at once, for longer than before.
+ * A probe is less than a call, so it does not wipe the slate.
+ */
+export function afterProbe(breaker: Breaker): Breaker {
+  return { state: 'closed', failures: FAILURES_MAX - 1, openUntil: 0, openMs: breaker.openMs };
+}
+
 export function afterFailure(breaker: Breaker, now: number): Breaker {
   const failures = breaker.failures + 1;
+  // Calls that were under way when it opened fail too; they tell nothing new, and must not keep it open for longer.
+  if (breaker.state === 'open' && now < breaker.openUntil) return { ...breaker, failures };
   if (breaker.state === 'closed' && failures < FAILURES_MAX) return { ...breaker, failures };
   const openMs = Math.min(breaker.openMs === 0 ? OPEN_MS : breaker.openMs * 2, OPEN_MS_MAX);
   return { state: 'open', failures, openUntil: now + openMs, openMs };

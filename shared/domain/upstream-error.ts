@@ -1,4 +1,7 @@
-/** Why a call failed. `rejected` is the caller's fault (a 4xx about the request); the others are the upstream's. */
+/**
+ * Why a call failed. `rejected` is the caller's fault (a 4xx about the request); the others are the upstream's.
+ * `cut_off`: no call was made, because every circuit is open.
+ */
 export interface UpstreamFailure {
   kind:
     | 'rejected'
@@ -8,6 +11,7 @@ export interface UpstreamFailure {
     | 'timeout'
     | 'connection'
     | 'malformed'
+    | 'cut_off'
     | 'aborted';
   /** For the log; may hold the upstream's own words. */
   detail: string;

@@ -36,5 +36,10 @@ export interface UpstreamCall {
 
 export interface Provider {
   call(request: UpstreamRequest, sink: UpstreamSink): UpstreamCall;
+  /**
+   * Whether an endpoint answers at all and takes our credential, without asking it for an inference, which would cost.
+   * Never rejects.
+   */
+  probe(endpoint: Endpoint, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }

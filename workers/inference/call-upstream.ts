@@ -24,7 +24,7 @@ export interface CallPlan {
 }
 
 const NO_ENDPOINT: UpstreamFailure = {
-  kind: 'unavailable',
+  kind: 'cut_off',
   detail: 'every endpoint of the region has its circuit open',
 };
 
@@ -34,25 +34,27 @@ const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' }
  * Calls the upstreams of a region until one answers: retries with backoff and jitter, the next endpoint after each
  * failure, never another region, nothing once the caller has gone or the deadline has passed.
  * Each target is tried in turn; a request that was itself refused is not tried again anywhere.
- * @throws UpstreamError the last failure
+ * @throws UpstreamError the last failure; `cut_off` when no call could be made
  */
 export async function callUpstream<T>(
   plan: CallPlan,
   attempt: (target: Target) => Attempt<T>,
 ): Promise<{ value: T; target: Target }> {
   let next = 0;
+  let last: UpstreamFailure | undefined;
   const once = async (): Promise<{ value: T; target: Target }> => {
     if (plan.isCancelled()) throw new AbortError(new UpstreamError(GONE));
     const target = pick(plan, next);
     next += 1;
-    if (target === undefined) throw new AbortError(new UpstreamError(NO_ENDPOINT));
+    if (target === undefined) throw new AbortError(new UpstreamError(last ?? NO_ENDPOINT));
     const { opened, call } = attempt(target);
     plan.onCall(call);
     try {
       const value = await opened;
-      plan.breakers.succeeded(target.endpoint.name, plan.region);
+      plan.breakers.succeeded(target.endpoint.name, plan.region, plan.now());
       return { value, target };
     } catch (error) {
+      if (error instanceof UpstreamError) last = error.failure;
       throw judge(plan, target, error);
     }
   };

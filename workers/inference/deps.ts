@@ -1,4 +1,5 @@
 import { connectRedis } from '../../shared/adapters/redis/connect.ts';
+import { createCircuitBoard } from '../../shared/adapters/redis/circuits.ts';
 import { checkDurability } from '../../shared/adapters/redis/durability.ts';
 import { OpenAiCompatibleProvider } from '../../shared/adapters/providers/openai-compatible/provider.ts';
 import { createTokenCounter } from '../../shared/adapters/tokenizer/counter.ts';
@@ -15,6 +16,7 @@ import { defineLaneScripts } from '../../shared/lanes/scripts.ts';
 import { Slots } from '../../shared/lanes/slots.ts';
 import type { Provider } from '../../shared/ports/provider.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
+import { CircuitKeeper } from './circuit-keeper.ts';
 import { usageCounter } from './count-usage.ts';
 import { Breakers } from './endpoints.ts';
 import { inferenceEvents } from './events.ts';
@@ -33,14 +35,27 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   const outbox = new Outbox(writer, events.storeFailed);
   const slots = new Slots(config.inferenceConcurrency);
   const provider = new OpenAiCompatibleProvider(config.upstreamCredential);
+  const providerOf = (_endpoint: Endpoint): Provider => provider;
+  const breakers = new Breakers((endpoint, region, open) => {
+    events.breakerChanged(endpoint, region, open);
+    circuits.publish();
+  });
+  const circuits = new CircuitKeeper({
+    breakers,
+    board: createCircuitBoard(client, processId),
+    catalogue: () => catalogue.current().catalogue,
+    providerOf,
+    now: Date.now,
+    onError: events.storeFailed,
+  });
   const worker = new InferenceWorker(
     {
       outbox,
       client,
       events,
-      breakers: new Breakers(events.breakerChanged),
+      breakers,
       catalogue: () => catalogue.current().catalogue,
-      providerOf: (_endpoint: Endpoint): Provider => provider,
+      providerOf,
       countUsage: usageCounter(createTokenCounter(), () => catalogue.current().catalogue),
       freeClaim: (claim, requestId) => freeClaim(scripts, claim, requestId),
       now: Date.now,
@@ -74,6 +89,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       if (!config.allowVolatileRedis) await checkDurability(client);
       await liveness.start();
       cancellations.start();
+      circuits.start();
       await Promise.all(consumers.map((consumer) => consumer.start()));
     },
     async drain() {
@@ -84,6 +100,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     },
     async close() {
       outbox.close();
+      await circuits.stop();
       await cancellations.stop();
       await liveness.stop();
       await provider.close();

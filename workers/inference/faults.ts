@@ -22,6 +22,7 @@ const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, [ErrorCode, 
     'The connection to the upstream provider failed. Try again shortly.',
   ],
   malformed: ['upstream_error', 'The upstream provider sent an answer that cannot be read.'],
+  cut_off: ['region_degraded', 'The region is in incident mode. Try again shortly.'],
   aborted: ['upstream_error', 'The request was cancelled.'],
 };
 

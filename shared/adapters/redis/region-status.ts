@@ -5,14 +5,10 @@ import type {
   RegionStatusWatch,
 } from '../../ports/region-status.ts';
 import type { RedisClient } from './connect.ts';
+import { poll } from './poll.ts';
 
 /** A hash: region code → status. */
 const KEY = 'regions:status';
-/**
- * A setting is in force everywhere within a second. Asking is one small command per process and second; a subscription
- * would need a connection of its own and this question as well, for notices that are lost.
- */
-const PERIOD_MS = 1_000;
 
 const STATUSES: readonly string[] = [
   'normal',
@@ -34,31 +30,7 @@ export function watchRegionStatus(
   client: RedisClient,
   onError: (error: Error) => void,
 ): RegionStatusWatch {
-  let overrides: RegionOverrides = new Map();
-  let timer: NodeJS.Timeout | undefined;
-  let reading: Promise<void> = Promise.resolve();
-  let stopped = false;
-  const look = async (): Promise<void> => {
-    try {
-      overrides = await read(client);
-    } catch (error) {
-      onError(error as Error);
-    }
-    if (stopped) return;
-    timer = setTimeout(() => {
-      reading = look();
-    }, PERIOD_MS);
-    timer.unref();
-  };
-  return {
-    start: () => (reading = look()),
-    current: () => overrides,
-    async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      await reading;
-    },
-  };
+  return poll<RegionOverrides>(() => read(client), new Map(), onError);
 }
 
 async function read(client: RedisClient): Promise<RegionOverrides> {

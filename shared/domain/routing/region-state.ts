@@ -8,15 +8,23 @@ export type RegionState = RegionStatus | 'saturated';
 export interface RegionHealth {
   /** States set at run time (by an operator, or because a region is full). Others have the catalogue's status. */
   states: ReadonlyMap<string, RegionState>;
-  /** Names of the endpoints whose circuit breaker is open. */
+  /** `circuitName` of the endpoints whose circuit breaker is open in a region. */
   openCircuits: ReadonlySet<string>;
+}
+
+/** One endpoint may serve several regions, and be cut off from one of them only. Neither name holds a space. */
+export function circuitName(region: string, endpoint: string): string {
+  return `${region} ${endpoint}`;
 }
 
 /** A region whose every endpoint for the model is cut off is as good as degraded. */
 export function stateOf(route: RegionRoute, health: RegionHealth): RegionState {
   const state = health.states.get(route.region.code) ?? route.region.status;
   if (state !== 'normal' || health.openCircuits.size === 0) return state;
-  const cutOff = route.endpoints.every(({ endpoint }) => health.openCircuits.has(endpoint.name));
+  const { code } = route.region;
+  const cutOff = route.endpoints.every(({ endpoint }) =>
+    health.openCircuits.has(circuitName(code, endpoint.name)),
+  );
   return cutOff ? 'degraded' : 'normal';
 }
 

@@ -42,7 +42,9 @@ describe('any request', () => {
       states: fc
         .dictionary(fc.constantFrom('eu', 'us', 'dedicated'), state)
         .map((d) => new Map(Object.entries(d))),
-      openCircuits: fc.subarray(['eu-1', 'eu-2', 'us-1', 'own']).map((names) => new Set(names)),
+      openCircuits: fc
+        .subarray(['eu eu-1', 'eu eu-2', 'us us-1', 'dedicated own'])
+        .map((names) => new Set(names)),
     }),
   });
 
@@ -64,7 +66,9 @@ describe('any request', () => {
           if (pin !== null) expect(candidate.code).toBe(pin);
           expect(account.health.states.get(candidate.code) ?? candidate.status).toBe('normal');
           expect(
-            endpoints.some(({ endpoint: e }) => !account.health.openCircuits.has(e.name)),
+            endpoints.some(
+              ({ endpoint: e }) => !account.health.openCircuits.has(`${candidate.code} ${e.name}`),
+            ),
           ).toBe(true);
           expect(endpoints.every(({ endpoint: e }) => e.regions.includes(candidate.code))).toBe(
             true,

@@ -96,10 +96,14 @@ describe('the region', () => {
   });
 
   it('with every endpoint of the model cut off is degraded; with one left it is not', () => {
-    expect(faultOf({ region: 'eu' }, { health: states({}, ['eu-1', 'eu-2']) }).code).toBe(
+    expect(faultOf({ region: 'eu' }, { health: states({}, ['eu eu-1', 'eu eu-2']) }).code).toBe(
       'region_degraded',
     );
-    expect(codes({ region: 'eu' }, { health: states({}, ['eu-1']) })).toEqual(['eu']);
+    expect(codes({ region: 'eu' }, { health: states({}, ['eu eu-1']) })).toEqual(['eu']);
+  });
+
+  it('is not degraded by an endpoint that is cut off from another region', () => {
+    expect(codes({ region: 'eu' }, { health: states({}, ['us eu-1', 'us eu-2']) })).toEqual(['eu']);
   });
 
   it('set to normal at run time overrides the catalogue', () => {
@@ -128,7 +132,7 @@ describe('default routing', () => {
     ]);
     expect(resolve({}).candidates[0]?.endpoints[0]?.model).toBe('up/both');
     expect(codes({}, { health: states({ eu: 'saturated' }) })).toEqual(['us']);
-    expect(codes({}, { health: states({}, ['eu-1', 'eu-2']) })).toEqual(['us']);
+    expect(codes({}, { health: states({}, ['eu eu-1', 'eu eu-2']) })).toEqual(['us']);
   });
 
   it.each([

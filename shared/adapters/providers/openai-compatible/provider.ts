@@ -21,6 +21,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Below the five seconds after which common servers close an idle connection, so that a reused one is not half closed. */
 const KEEP_ALIVE_MS = 4_000;
 
+/** Our credential is wrong, or we are to stay away for now. */
+const REFUSALS = new Set([401, 403, 408, 429]);
+
 interface Target {
   origin: string;
   basePath: string;
@@ -65,6 +68,25 @@ export class OpenAiCompatibleProvider implements Provider {
       response,
     );
     return response;
+  }
+
+  /** Asks for the list of models. A server that has none is there all the same; one that refuses us is of no use. */
+  async probe(endpoint: Endpoint, timeoutMs: number): Promise<boolean> {
+    const { origin, basePath, headers } = this.#target(endpoint);
+    try {
+      const answer = await this.#agent.request({
+        origin,
+        path: `${basePath}/models`,
+        method: 'GET',
+        headers,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      });
+      await answer.body.dump();
+      return answer.statusCode < 500 && !REFUSALS.has(answer.statusCode);
+    } catch {
+      return false;
+    }
   }
 
   async close(): Promise<void> {
