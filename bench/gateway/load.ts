@@ -20,4 +20,4 @@ process.send?.({
   mean: latency.average,
   failed: non2xx + errors,
 });
-process.disconnect();
+process.disconnect?.();

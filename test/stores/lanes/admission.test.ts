@@ -121,7 +121,7 @@ describe('admission', () => {
     const open = () => admissions().admit(admissionRequest({ stream: true }, { limits }));
     const verdicts = await Promise.all(Array.from({ length: 20 }, open));
     expect(verdicts.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(3);
-    const [held] = await client.zrange(leasesKey(0, 'org_a'), 0, 0);
+    const [held] = await client.zrange(leasesKey(0, 'org_a'), '0', '0');
     await client.zrem(leasesKey(0, 'org_a'), held!);
     expect((await open()).verdict).toBe('admitted');
     expect((await open()).verdict).toBe('streams');

@@ -182,7 +182,7 @@ describe('an inbox', () => {
     for (let i = 0; i < 50; i += 1) {
       outbox.send('p2', encodeMessage({ i }));
       await outbox.flushed();
-      if (i % 10 === 5) await client.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      if (i % 10 === 5) await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     }
     await until(() => messages.length >= 51);
     expect(messages.slice(1).map(([head]) => (head as { i: number }).i)).toEqual(

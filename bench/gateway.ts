@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuByProcess, type NamedProcess } from './cpu.ts';
+import { cpuByProcess, type NamedProcess } from './gateway/cpu.ts';
 
 /**
  * What the gateway costs, beside a direct call to the upstream and beside a bare proxy of the same stack, in one run:
@@ -21,7 +21,7 @@ interface LoadResult {
 }
 
 const seconds = Number(process.argv[2] ?? 6);
-const here = import.meta.dirname;
+const here = join(import.meta.dirname, 'gateway');
 const children: ChildProcess[] = [];
 const dataDir = mkdtempSync(join(tmpdir(), 'docket-bench-'));
 
@@ -66,7 +66,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
 async function startGateway(upstreamPort: string) {
   const catalogue = join(dataDir, 'catalogue.yaml');
   writeFileSync(catalogue, catalogueFor(upstreamPort));
-  const child = fork(join(here, '../../cli/docket.ts'), ['up'], {
+  const child = fork(join(import.meta.dirname, '../cli/docket.ts'), ['up'], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: {
       ...process.env,
