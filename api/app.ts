@@ -1,7 +1,10 @@
+import type { Socket } from 'node:net';
 import type {} from '@fastify/swagger';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions } from './plugins/authenticate.ts';
-import { replyWithError } from './plugins/reply-with-error.ts';
+import { answerClientError } from './plugins/client-errors.ts';
+import { faultOf, replyWithError, sendFault } from './plugins/reply-with-error.ts';
+import { validateParameters } from './plugins/validate-parameters.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from './openai/parse-json.ts';
 import { accountRoutes, type AccountRoutesOptions } from './routes/account.ts';
@@ -54,7 +57,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
+    // Node would answer a missing Host without a body; the hook that refuses it gives the envelope.
+    http: { requireHostHeader: false },
+    clientErrorHandler: (error, socket) =>
+      answerClientError(error, socket as Socket, options.newRequestId),
+    // What fails before routing passes no hook and no error handler.
+    frameworkErrors: (error, request, reply) =>
+      sendFault(reply.header('x-request-id', request.id), faultOf(error)),
   });
+  // An expectation that nobody knows may be ignored (RFC 9110, 10.1.1); node would answer without a body.
+  app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
   app.addHook('onRequest', (request, reply, next) => {
     void reply.header('x-request-id', request.id);
     next();
@@ -63,6 +75,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     onInternalError: (error, request) => options.events.failedInside(error, request),
     onRefusal: (fault, request) => options.events.refused(fault, request),
   });
+  validateParameters(app);
   await app.register(authenticate, options.authenticate);
   parseJson(app);
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault, invalidParam } from '../../shared/domain/errors.ts';
+import { dotted } from '../openai/diagnose.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 
 export interface ReplyWithErrorOptions {
@@ -17,17 +18,36 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
     options.onRefusal(fault, request);
     return sendFault(reply, fault);
   });
-  app.setNotFoundHandler((request, reply) => {
+  const nothingHere = (request: FastifyRequest): Fault => {
     const allowed = methodsOf(request.url);
-    const fault =
-      allowed.length > 0
-        ? new Fault('method_not_allowed', `${request.method} is not allowed here.`, {
-            headers: { allow: allowed.join(', ') },
-          })
-        : new Fault('route_not_found', 'There is nothing at this address.');
+    if (allowed.length === 0) return new Fault('route_not_found', NOTHING_HERE);
+    return new Fault('method_not_allowed', `${request.method} is not allowed here.`, {
+      headers: { allow: allowed.join(', ') },
+    });
+  };
+  // Said before the body is read: what is wrong with a body matters only where there is something to send it to.
+  app.addHook('onRequest', (request, _reply, next) => {
+    if (request.is404) return next(nothingHere(request));
+    next(refusedAddress(request));
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const fault = nothingHere(request);
     options.onRefusal(fault, request);
     return sendFault(reply, fault);
   });
+}
+
+const NOTHING_HERE = 'There is nothing at this address.';
+
+/** What no route takes, so that none has to look for it: no store holds a NUL, and HTTP/1.1 demands a Host. */
+function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
+  if (url.includes('%00')) {
+    return new Fault('invalid_url', 'The address holds a NUL character.');
+  }
+  if (raw.headers.host === undefined && raw.httpVersion === '1.1') {
+    return new Fault('invalid_host', 'The header Host is missing.', { param: 'Host' });
+  }
+  return undefined;
 }
 
 /** Sends a refusal with its headers. */
@@ -81,6 +101,11 @@ export function faultOf(error: unknown): Fault {
           param: 'Content-Length',
         },
       );
+    case 'FST_ERR_BAD_URL':
+      return new Fault('invalid_url', 'The address is not a valid URL.');
+    // No id is as long as the longest that a path may hold.
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Fault('route_not_found', NOTHING_HERE);
     case undefined:
     default:
   }
@@ -94,14 +119,19 @@ export function faultOf(error: unknown): Fault {
 
 /** A schema of ours refused a query, a path or a body: names the first parameter at fault. */
 function faultOfValidation(validation: NonNullable<FastifyError['validation']>): Fault {
-  const first = validation[0];
-  const missing = first?.params?.['missingProperty'] ?? first?.params?.['additionalProperty'];
-  const path = (first?.instancePath ?? '').split('/').filter((part) => part !== '');
+  const { instancePath = '', message, params = {} } = validation[0] ?? {};
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+  const missing = params['missingProperty'];
+  const unknown = params['additionalProperty'];
   if (typeof missing === 'string') path.push(missing);
-  const param = path[0] ?? 'request';
-  return invalidParam(
-    param,
-    `\`${path.join('.') || 'request'}\` ${first?.message ?? 'is not valid'}.`,
-    path.join('.') || param,
-  );
+  // The name of an unknown member is the caller's text, of any length.
+  if (typeof unknown === 'string' && /^\w{1,64}$/.test(unknown)) path.push(unknown);
+  const param = String(path[0] ?? 'request');
+  const name = dotted(path) || param;
+  if (missing !== undefined) return invalidParam(param, `\`${name}\` is required.`, name);
+  if (unknown !== undefined) return invalidParam(param, `\`${name}\` is not known here.`, name);
+  return invalidParam(param, `\`${name}\` ${message ?? 'is not valid'}.`, name);
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Fault } from '../../shared/domain/errors.ts';
+import { Fault } from '../../shared/domain/errors.ts';
 import { receiptIdOf } from '../../shared/domain/ids.ts';
 import type { Route } from '../../shared/domain/inference.ts';
 import { buildUnsignedDegraded } from '../../shared/domain/receipt/build.ts';
@@ -35,6 +35,8 @@ const PATHS: Record<Route, string> = {
   embeddings: '/embeddings',
 };
 
+const NO_BODY = 'The body is missing. Send JSON, with the content type application/json.';
+
 /** The three operations that reach a model. */
 export function inferenceRoutes(app: FastifyInstance, options: InferenceRouteOptions): void {
   for (const [route, path] of Object.entries(PATHS) as [Route, string][]) {
@@ -68,7 +70,9 @@ class Handling {
   }
 
   async run(): Promise<FastifyReply> {
-    const { rawBody } = this.#request.body as { rawBody: Buffer };
+    const { rawBody } = (this.#request.body ?? {}) as { rawBody?: Buffer };
+    // Without a content type and without a body, nothing was there to be parsed.
+    if (rawBody === undefined) throw new Fault('invalid_content_type', NO_BODY);
     this.#prepared = prepare(this.#options.prepare, this.#route, {
       id: this.#request.id,
       rawBody,

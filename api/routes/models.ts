@@ -31,7 +31,7 @@ export function modelRoutes(
     (request) => {
       const id = request.params['*'];
       const routes = modelsFor(index(), request.credential).find(({ model }) => model.id === id);
-      if (routes === undefined) throw notFound('model');
+      if (routes === undefined) throw notFound('model', id);
       return modelObject(routes, request.credential, confidenceOf);
     },
   );

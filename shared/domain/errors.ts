@@ -29,6 +29,8 @@ const CODES = {
   request_too_large: row('validation_error', 413, false),
   invalid_content_type: row('validation_error', 415, false),
   method_not_allowed: row('validation_error', 405, false),
+  request_timeout: row('validation_error', 408, true),
+  headers_too_large: row('validation_error', 431, false),
   recalculation_pending: row('validation_error', 409, false),
   not_degraded: row('validation_error', 409, false),
   key_state_conflict: row('validation_error', 409, false),
@@ -51,7 +53,11 @@ const CODES = {
   dispatch_unavailable: row('internal_error', 500, true),
 } as const satisfies Record<string, CodeRow>;
 
-export type ErrorCode = keyof typeof CODES | `invalid_${string}` | `${string}_not_found`;
+/** The codes that have a row of their own. */
+export type StableCode = keyof typeof CODES;
+export const STABLE_CODES = Object.keys(CODES) as readonly StableCode[];
+
+export type ErrorCode = StableCode | `invalid_${string}` | `${string}_not_found`;
 
 const INVALID = row('validation_error', 400, false);
 const NOT_FOUND = row('validation_error', 404, false);

@@ -1,0 +1,55 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { Fault } from '../../shared/domain/errors.ts';
+import { envelopeOf, errorHeaders } from './error-envelope.ts';
+
+/** What node's HTTP parser says of a connection that it cannot go on with. */
+export type ParserError = Error & { code?: string };
+
+/**
+ * Answers what never became a request: a malformed request line, headers that are too large or too slow. The connection
+ * is closed, because nobody knows where in it the next request would begin.
+ */
+export function answerClientError(
+  error: ParserError,
+  socket: Socket,
+  newRequestId: () => string,
+): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  if (!socket.writable || hasBegunAnswer(socket)) {
+    socket.destroy(error);
+    return;
+  }
+  const fault = faultOfParser(error);
+  const body = JSON.stringify(envelopeOf(fault));
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+    'x-request-id': newRequestId(),
+    ...errorHeaders(fault),
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const status = `HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status] ?? ''}\r\n`;
+  // Ended first: the answer must be out before the rest of the request is refused.
+  socket.end(`${status}${lines.join('')}\r\n${body}`, () => socket.destroy());
+}
+
+function faultOfParser({ code }: ParserError): Fault {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new Fault('request_timeout', 'The request took too long to arrive.');
+    case 'HPE_HEADER_OVERFLOW':
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new Fault('headers_too_large', 'The headers are larger than this service accepts.');
+    case undefined:
+    default:
+      return new Fault('invalid_request', 'The request is not valid HTTP.');
+  }
+}
+
+/** A second answer in the middle of the first would be read as part of it. Node asks the same of the same field. */
+function hasBegunAnswer(socket: Socket): boolean {
+  const { _httpMessage: answer } = socket as { _httpMessage?: { headersSent: boolean } };
+  return answer?.headersSent === true;
+}

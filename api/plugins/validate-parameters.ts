@@ -1,0 +1,17 @@
+import { Ajv, type Options } from 'ajv';
+import type { FastifyInstance } from 'fastify';
+
+/** Keywords that only describe are ours to use; `useDefaults` is what makes a missing `limit` 20. */
+const OPTIONS: Options = { useDefaults: true, strict: false };
+
+/**
+ * Validates what routes declare. A query and a path are text, so their numbers are read out of it. A body is taken at its
+ * word: neither is `"5"` a number, nor is a misspelt field dropped without a word.
+ */
+export function validateParameters(app: FastifyInstance): void {
+  const ofText = new Ajv({ ...OPTIONS, coerceTypes: true });
+  const ofJson = new Ajv(OPTIONS);
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    (httpPart === 'body' ? ofJson : ofText).compile(schema as object),
+  );
+}
