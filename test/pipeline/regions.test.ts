@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '../support/calls.ts';
+import { writeTwoRegions } from '../support/catalogues.ts';
+import { runDocket } from '../support/docket-cli.ts';
+import type { Receipt } from '../support/receipts.ts';
+import { startSystem, type System } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+let system: System;
+let catalogue: string;
+
+beforeAll(async () => {
+  catalogue = writeTwoRegions();
+  system = await startSystem({ env: { CATALOGUE: catalogue } });
+});
+
+const ask = (rest: object = {}) =>
+  post(system, '/chat/completions', chatBody({ model: 'everywhere', ...rest }));
+const statusOf = async (rest: object = {}): Promise<number> => {
+  const response = await ask(rest);
+  await response.arrayBuffer();
+  return response.status;
+};
+/** A region is healthy again once a pinned request is answered. */
+const healthy = (region: string) =>
+  until(async () => (await statusOf({ region })) === 200, `${region} is healthy again`);
+
+describe('a pinned request', () => {
+  // Mostly one failure before success, so that circuits stay closed and many calls are made.
+  const fault = fc.oneof(
+    { weight: 3, arbitrary: fc.constant('') },
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom(
+        'status=503; fail-first=1',
+        'status=429; fail-first=2',
+        'error-first; fail-first=1',
+        'cut=reset; fail-first=1',
+      ),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        'status=500',
+        'cut=close; cut-after=1',
+        'malformed-after=0',
+        'error-first',
+      ),
+    },
+  );
+  const call = fc.record({
+    region: fc.constantFrom('west', 'north'),
+    stream: fc.boolean(),
+    fault,
+  });
+  let made = 0;
+
+  it('never leaves its region, under retry, failover or error', async () => {
+    let answered = 0;
+    let called = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(call, { minLength: 2, maxLength: 8 }), async (calls) => {
+        await Promise.all(
+          calls.map(async ({ region, stream, fault }) => {
+            made += 1;
+            const id = `pin-${made}`;
+            const response = await ask({ region, stream, sandbox_fault: `id=${id}; ${fault}` });
+            const text = await response.text();
+            if (response.status === 200) {
+              answered += 1;
+              expect(response.headers.get('x-region')).toBe(region);
+              const carrier = stream ? (payloadsIn(text).at(-2) ?? '{}') : text;
+              const { receipt } = JSON.parse(carrier) as { receipt?: Receipt };
+              if (receipt !== undefined) expect(receipt.credentialSubject.region).toBe(region);
+            }
+            for (const { model } of await upstreamCalls(system, id)) {
+              called += 1;
+              expect(model).toMatch(new RegExp(`^${region}-`));
+            }
+          }),
+        );
+      }),
+      { numRuns: 12 },
+    );
+    expect(answered).toBeGreaterThan(5);
+    expect(called).toBeGreaterThan(answered);
+  });
+});
+
+describe('a region whose every endpoint fails', () => {
+  afterEach(() => healthy('west'));
+
+  it('is degraded for pinned requests, left out by default routing, and heals by itself', async () => {
+    await healthy('west');
+    let code: string | undefined;
+    await until(async () => {
+      const response = await ask({ region: 'west', sandbox_fault: 'status=503' });
+      expect([502, 503]).toContain(response.status);
+      code = await codeOf(response);
+      return code === 'region_degraded';
+    }, 'the region is degraded');
+    await until(async () => {
+      const response = await ask();
+      await response.arrayBuffer();
+      return response.status === 200 && response.headers.get('x-region') === 'north';
+    }, 'default routing goes around it');
+    const refused = await ask({ region: 'west' });
+    if (refused.status === 503) {
+      expect(refused.headers.get('x-should-retry')).toBe('true');
+      expect(Number(refused.headers.get('retry-after-ms'))).toBeGreaterThan(0);
+      expect(await codeOf(refused)).toBe('region_degraded');
+    }
+    await healthy('west');
+    const again = await ask();
+    expect(again.headers.get('x-region')).toBe('west');
+    await again.arrayBuffer();
+  });
+});
+
+describe('a region in incident mode', () => {
+  const set = async (status: string): Promise<void> => {
+    const { code, stderr } = await runDocket(
+      ['regions', 'set', 'west', status, '--actor', 'operator:test'],
+      {
+        CATALOGUE: catalogue,
+        SANDBOX_URL: system.sandboxUrl,
+        REDIS_URL: system.redis.url,
+        DATABASE_URL: system.database.url,
+      },
+    );
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+  };
+
+  it('is refused to pinned requests and left out by default, until operators set it back', async () => {
+    await set('degraded');
+    await until(async () => (await statusOf({ region: 'west' })) === 503);
+    const pinned = await ask({ region: 'west' });
+    expect(pinned.headers.get('x-should-retry')).toBe('true');
+    expect(await pinned.json()).toMatchObject({
+      error: { type: 'region_unavailable', code: 'region_degraded', param: null },
+    });
+    const open = await ask();
+    expect(open.headers.get('x-region')).toBe('north');
+    await open.arrayBuffer();
+    await set('decommissioned');
+    await until(
+      async () => (await codeOf(await ask({ region: 'west' }))) === 'region_decommissioned',
+    );
+    expect((await ask({ region: 'west' })).headers.get('x-should-retry')).toBe('false');
+    await set('normal');
+    await healthy('west');
+  });
+});
+
+describe('a region that is full', () => {
+  it('is saturated for a pinned request and passed over by default routing', async () => {
+    const held = new AbortController();
+    const occupying = post(
+      system,
+      '/chat/completions',
+      chatBody({ model: 'crowded', region: 'tiny', sandbox_fault: 'id=hold; stall=60000' }),
+      { signal: held.signal },
+    ).catch(() => null);
+    await until(async () => (await upstreamCalls(system, 'hold')).length === 1);
+    const pinned = await ask({ model: 'crowded', region: 'tiny' });
+    expect(pinned.status).toBe(503);
+    expect(pinned.headers.get('retry-after')).toBe('1');
+    expect(await codeOf(pinned)).toBe('region_saturated');
+    const open = await ask({ model: 'crowded' });
+    expect(open.status).toBe(200);
+    expect(open.headers.get('x-region')).toBe('north');
+    await open.arrayBuffer();
+    held.abort();
+    await occupying;
+    await until(async () => (await statusOf({ model: 'crowded', region: 'tiny' })) === 200);
+  });
+});

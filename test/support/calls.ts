@@ -1,0 +1,65 @@
+import type { System } from './system.ts';
+
+export interface CallOptions {
+  /** The enterprise key when absent. */
+  key?: string;
+  headers?: Record<string, string>;
+  /** Which api process; the first when absent. */
+  baseUrl?: string;
+  signal?: AbortSignal;
+}
+
+/** A request as it is on the wire, for what must be exact to the byte. */
+export async function post(
+  system: System,
+  path: string,
+  body: string | object,
+  { key = system.key, headers = {}, baseUrl = system.baseUrl, signal }: CallOptions = {},
+): Promise<Response> {
+  return fetch(`${baseUrl}${path}`, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+/** A small chat request that the sandbox answers with exactly `max_tokens` tokens. */
+export function chatBody(rest: object = {}): Record<string, unknown> {
+  return {
+    model: 'llama-3.1-8b',
+    messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+    max_tokens: 4,
+    ignore_eos: true,
+    ...rest,
+  };
+}
+
+/** The data payloads of a stream, `[DONE]` included. */
+export function payloadsIn(text: string): string[] {
+  return text
+    .split('\n\n')
+    .filter((frame) => frame.startsWith('data: '))
+    .map((frame) => frame.slice(6).replaceAll('\ndata: ', '\n'));
+}
+
+/** What the sandbox remembers of a call. */
+export interface SandboxCall {
+  id: string | null;
+  model: string | null;
+  state: 'running' | 'finished' | 'aborted' | 'faulted';
+  headers: Record<string, string>;
+}
+
+/** The calls that reached the upstream, newest first; those of one fault id when it is named. */
+export async function upstreamCalls(system: System, id?: string): Promise<SandboxCall[]> {
+  const query = id === undefined ? 'limit=1000' : `limit=1000&id=${encodeURIComponent(id)}`;
+  const response = await fetch(`${system.sandboxUrl}/sandbox/stats?${query}`);
+  return ((await response.json()) as { calls: SandboxCall[] }).calls;
+}
+
+/** The error code of an answer; undefined when it is none. */
+export async function codeOf(response: Response): Promise<string | undefined> {
+  const { error } = (await response.json()) as { error?: { code: string } };
+  return error?.code;
+}
