@@ -27,11 +27,18 @@ const Entry = Type.Object(
   { title: 'AuditLogEntry' },
 );
 
+/** No actor and no action has a control character, and no database could compare one. */
+const PRINTABLE = '^[^\\u0000-\\u001f]*$';
+
 const Query = Type.Object({
   ...Listing.properties,
-  action: Type.Optional(Type.String({ maxLength: 100 })),
+  action: Type.Optional(Type.String({ maxLength: 100, pattern: PRINTABLE })),
   actor: Type.Optional(
-    Type.String({ maxLength: 200, description: 'Id of a key, user or operator' }),
+    Type.String({
+      maxLength: 200,
+      pattern: PRINTABLE,
+      description: 'Id of a key, user or operator',
+    }),
   ),
 });
 

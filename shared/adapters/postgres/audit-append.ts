@@ -20,10 +20,10 @@ export async function appendAudit(
     at: surroundings.now(),
     action: event.action,
     actorKind: event.actor.kind,
-    actorId: event.actor.id,
-    address: event.actor.address ?? null,
-    subject: event.subject ?? null,
-    reason: event.reason ?? null,
+    actorId: storable(event.actor.id) ?? '',
+    address: storable(event.actor.address),
+    subject: storable(event.subject),
+    reason: storable(event.reason),
     details: JSON.stringify(event.details ?? {}),
     previousHash: head.hash,
   };
@@ -49,6 +49,11 @@ export async function appendAudit(
     ],
   );
   return entry;
+}
+
+/** What PostgreSQL would refuse (NUL) or replace (half a surrogate pair) must not be in what is hashed. */
+function storable(text: string | undefined): string | null {
+  return text?.toWellFormed().replaceAll('\0', '') ?? null;
 }
 
 /** Writers of one organisation take turns on this row. */

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { checkHead, checkLink, EMPTY_CHAIN, type ChainHead } from '../../domain/audit/chain.ts';
 import type { AuditEntry } from '../../domain/audit/entry.ts';
-import { invalidParam } from '../../domain/errors.ts';
+import { invalidParam, type Fault } from '../../domain/errors.ts';
+import { isId } from '../../domain/ids.ts';
 import type { AuditLog, AuditPageRequest, AuditVerdict, Page } from '../../ports/audit.ts';
 import type { Surroundings } from '../../ports/surroundings.ts';
 import { inTransaction, type Queryable } from './accounts-transaction.ts';
@@ -50,13 +51,18 @@ async function listEntries(pool: Pool, request: AuditPageRequest): Promise<Page<
 
 async function sequenceOf(pool: Pool, request: AuditPageRequest): Promise<number | null> {
   if (request.after === undefined) return null;
+  if (!isId('aud', request.after)) throw unknownCursor();
   const { rows } = await pool.query<{ sequence: string }>(
     'select sequence from audit_log where id = $1 and organisation_id = $2',
     [request.after, request.organisationId],
   );
   const row = rows[0];
-  if (row === undefined) throw invalidParam('after', 'There is no such entry to continue after.');
+  if (row === undefined) throw unknownCursor();
   return Number(row.sequence);
+}
+
+function unknownCursor(): Fault {
+  return invalidParam('after', 'There is no such entry to continue after.');
 }
 
 async function* verifyChains(pool: Pool, organisationId?: string): AsyncGenerator<AuditVerdict> {

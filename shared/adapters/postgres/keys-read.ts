@@ -29,6 +29,7 @@ export async function findKey(
   organisationId: string,
   keyId: string,
 ): Promise<KeyRecord> {
+  if (!isId('key', keyId)) throw notFound('key');
   const { rows } = await pool.query<KeyRow>(
     `select ${KEY_COLUMNS} from api_key where id = $1 and organisation_id = $2`,
     [keyId, organisationId],

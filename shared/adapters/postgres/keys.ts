@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { limitsOf } from '../../domain/accounts/account.ts';
 import type { Actor, AuditDetails } from '../../domain/audit/entry.ts';
 import { Fault, invalidParam, notFound } from '../../domain/errors.ts';
+import { isId } from '../../domain/ids.ts';
 import { displayOf, generateKey, hashKey } from '../../domain/keys/format.ts';
 import { requireRotatable, restore, revoke } from '../../domain/keys/lifecycle.ts';
 import type { KeyRecord } from '../../domain/keys/record.ts';
@@ -190,6 +191,7 @@ async function lockTerms(
 
 /** Someone else's key and no key are the same answer. */
 async function lockKey(client: Queryable, act: KeyAct): Promise<KeyRecord> {
+  if (!isId('key', act.keyId)) throw notFound('key');
   const { rows } = await client.query<KeyRow>(
     `select ${KEY_COLUMNS} from api_key where id = $1 and organisation_id = $2 for update`,
     [act.keyId, act.organisationId],

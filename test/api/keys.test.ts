@@ -1,0 +1,371 @@
+import type { InjectOptions } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { SCOPES, type Scope } from '../../shared/domain/credential.ts';
+import type { Plan } from '../../shared/domain/plan.ts';
+import { createAccountEdge } from '../support/account-edge.ts';
+import { activeAccount, createRegistries, DAY_MS, OPERATOR } from '../support/accounts.ts';
+import { createTestDatabase } from '../support/database.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.poolAs('docket_operator'));
+const edge = await createAccountEdge(database);
+
+interface Answer {
+  status: number;
+  headers: Record<string, unknown>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked at field by field
+  body: any;
+}
+
+async function call(
+  key: string | null,
+  method: 'GET' | 'POST',
+  path: string,
+  payload?: object,
+): Promise<Answer> {
+  const options: InjectOptions = { method, url: `/v1${path}` };
+  if (key !== null) options.headers = { authorization: `Bearer ${key}` };
+  if (payload !== undefined) options.payload = payload;
+  const reply = await edge.app.inject(options);
+  return { status: reply.statusCode, headers: reply.headers, body: reply.json() };
+}
+
+async function organisation(plan: Plan = 'audit_plus', scopes: readonly Scope[] = ['admin:keys']) {
+  const account = await activeAccount(registries, plan);
+  const issued = await registries.keys.issue(account.id, { name: 'first', scopes }, OPERATOR);
+  return { id: account.id, key: issued.plaintext, keyId: issued.key.id };
+}
+
+const refusalOf = ({ status, body }: Answer): unknown => [
+  status,
+  body.error.code,
+  body.error.param,
+];
+
+describe('POST /keys', () => {
+  it('201: shows the key once, working at once, and never again', async () => {
+    const { key } = await organisation();
+    const expires = new Date(Date.now() + DAY_MS).toISOString();
+    const made = await call(key, 'POST', '/keys', {
+      name: 'ci',
+      expires_at: expires,
+      rate_limit: { requests_per_second: 3 },
+    });
+    expect(made.status).toBe(201);
+    expect(made.headers['cache-control']).toBe('no-store');
+    expect(made.body).toMatchObject({
+      object: 'api_key',
+      name: 'ci',
+      state: 'active',
+      scopes: ['inference:read', 'inference:write', 'service:read'],
+      expires_at: expires,
+      rate_limit: { requests_per_second: 3, burst: 12 },
+      predecessor_id: null,
+      lineage_id: made.body.id,
+      last_used_at: null,
+    });
+    expect(made.body.display).toBe(`${made.body.key.slice(0, 8)}…${made.body.key.slice(-4)}`);
+    expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
+    const shown = await call(key, 'GET', `/keys/${made.body.id}`);
+    expect(shown.body).not.toHaveProperty('key');
+    expect(JSON.stringify((await call(key, 'GET', '/keys')).body)).not.toContain(made.body.key);
+  });
+
+  it.each([
+    ['admin:keys from a key', { name: 'a', scopes: ['admin:keys'] }, 'invalid_scope', 'scopes'],
+    ['an unknown scope', { name: 'a', scopes: ['root'] }, 'invalid_scope', 'scopes'],
+    ['no scope', { name: 'a', scopes: [] }, 'invalid_scope', 'scopes'],
+    [
+      'a past expiry',
+      { name: 'a', expires_at: '2001-01-01T00:00:00Z' },
+      'invalid_expiry',
+      'expires_at',
+    ],
+    [
+      'an expiry that is no time',
+      { name: 'a', expires_at: 'soon' },
+      'invalid_expiry',
+      'expires_at',
+    ],
+    [
+      'a limit above the account’s',
+      { name: 'a', rate_limit: { requests_per_second: 201 } },
+      'invalid_rate_limit',
+      'rate_limit',
+    ],
+    ['an empty name', { name: ' ' }, 'invalid_name', 'name'],
+  ])('400: %s', async (_case, payload, code, param) => {
+    const { key } = await organisation();
+    expect(refusalOf(await call(key, 'POST', '/keys', payload))).toEqual([400, code, param]);
+  });
+
+  it('400: a scope or expiry beyond the plan', async () => {
+    const account = await activeAccount(registries, 'audit_plus');
+    const { plaintext } = await registries.keys.issue(
+      account.id,
+      { name: 'a', scopes: ['admin:keys'] },
+      OPERATOR,
+    );
+    expect(
+      (await call(plaintext, 'POST', '/keys', { name: 'b', scopes: ['service:export'] })).status,
+    ).toBe(201);
+    await registries.accounts.setPlan(account.id, 'audit', OPERATOR);
+    await edge.caughtUp();
+    // admin:keys itself is beyond the plan now.
+    expect(refusalOf(await call(plaintext, 'POST', '/keys', { name: 'c' }))).toEqual([
+      403,
+      'insufficient_scope',
+      null,
+    ]);
+  });
+
+  it('401 and 403: who may not even ask', async () => {
+    expect(refusalOf(await call(null, 'POST', '/keys', { name: 'a' }))).toEqual([
+      401,
+      'invalid_api_key',
+      null,
+    ]);
+    const others = SCOPES.filter((scope) => scope !== 'admin:keys');
+    const { key } = await organisation('audit_plus', others);
+    expect(refusalOf(await call(key, 'POST', '/keys', { name: 'a' }))).toEqual([
+      403,
+      'insufficient_scope',
+      null,
+    ]);
+  });
+});
+
+describe('the acts on a key', () => {
+  it('rotate → revoke → restore, each answer and each entry of the audit log', async () => {
+    const { key, keyId } = await organisation();
+    const made = await call(key, 'POST', '/keys', { name: 'prod', scopes: ['service:export'] });
+    const rotated = await call(key, 'POST', `/keys/${made.body.id}/rotate`);
+    expect(rotated.status).toBe(201);
+    expect(rotated.body).toMatchObject({
+      scopes: ['service:export'],
+      lineage_id: made.body.id,
+      predecessor_id: made.body.id,
+    });
+    expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
+
+    const revoked = await call(key, 'POST', `/keys/${made.body.id}/revoke`, { reason: 'rotated' });
+    expect(revoked.body).toMatchObject({ state: 'revoked' });
+    await edge.caughtUp();
+    const window = Date.parse(revoked.body.restorable_until) - Date.parse(revoked.body.revoked_at);
+    expect(window).toBe(90 * DAY_MS);
+    expect(refusalOf(await call(made.body.key, 'GET', '/account'))).toEqual([
+      401,
+      'revoked_api_key',
+      null,
+    ]);
+    expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/revoke`))).toEqual([
+      409,
+      'key_state_conflict',
+      null,
+    ]);
+    expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/rotate`))).toEqual([
+      409,
+      'key_state_conflict',
+      null,
+    ]);
+
+    expect((await call(key, 'POST', `/keys/${made.body.id}/restore`)).body.state).toBe('active');
+    await edge.caughtUp();
+    expect((await call(made.body.key, 'GET', '/account')).status).toBe(200);
+    expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/restore`))).toEqual([
+      409,
+      'key_state_conflict',
+      null,
+    ]);
+
+    const log = await call(key, 'GET', `/audit-log?order=asc&actor=${keyId}`);
+    expect(
+      log.body.data.map((entry: { action: string; reason: string | null }) => [
+        entry.action,
+        entry.reason,
+      ]),
+    ).toEqual([
+      ['key.issued', null],
+      ['key.rotated', null],
+      ['key.revoked', 'rotated'],
+      ['key.restored', null],
+    ]);
+    expect(log.body.data[0]).toMatchObject({
+      object: 'audit_log_entry',
+      actor: { kind: 'key', id: keyId },
+      address: '127.0.0.1',
+      subject: made.body.id,
+    });
+  });
+
+  it('400: a key cannot revoke itself', async () => {
+    const { key, keyId } = await organisation();
+    expect(refusalOf(await call(key, 'POST', `/keys/${keyId}/revoke`))).toEqual([
+      400,
+      'invalid_key',
+      'id',
+    ]);
+    expect((await call(key, 'GET', '/account')).status).toBe(200);
+  });
+
+  it('404: a key of another organisation, and none, are the same', async () => {
+    const { key } = await organisation();
+    const theirs = await organisation();
+    for (const id of [theirs.keyId, 'key_none', 'key%20none']) {
+      expect(refusalOf(await call(key, 'GET', `/keys/${id}`))).toEqual([
+        404,
+        'key_not_found',
+        null,
+      ]);
+      for (const act of ['rotate', 'revoke', 'restore']) {
+        expect(refusalOf(await call(key, 'POST', `/keys/${id}/${act}`))).toEqual([
+          404,
+          'key_not_found',
+          null,
+        ]);
+      }
+    }
+  });
+});
+
+describe('lists', () => {
+  it('GET /keys pages by cursor, both ways', async () => {
+    const { key } = await organisation();
+    for (let i = 0; i < 4; i += 1) await call(key, 'POST', '/keys', { name: `k${i}` });
+    const all = await call(key, 'GET', '/keys');
+    expect(all.body).toMatchObject({ object: 'list', has_more: false });
+    expect(all.body.data).toHaveLength(5);
+    const first = await call(key, 'GET', '/keys?limit=2');
+    const second = await call(key, 'GET', `/keys?limit=3&after=${first.body.last_id}`);
+    expect([...first.body.data, ...second.body.data]).toEqual(all.body.data);
+    expect([first.body.has_more, second.body.has_more]).toEqual([true, false]);
+    expect(first.body.first_id).toBe(first.body.data[0].id);
+    const upwards = await call(key, 'GET', '/keys?order=asc');
+    expect(upwards.body.data).toEqual(all.body.data.toReversed());
+  });
+
+  it('GET /audit-log shows the chain, filters, and refuses a cursor that is not its own', async () => {
+    const { key } = await organisation();
+    const other = await organisation();
+    const whole = await call(key, 'GET', '/audit-log?order=asc&limit=100');
+    const entries = whole.body.data as {
+      id: string;
+      previous_hash: string;
+      hash: string;
+      sequence: number;
+    }[];
+    for (const [at, entry] of entries.entries()) {
+      expect(entry.sequence).toBe(at);
+      expect(entry.previous_hash).toBe(entries[at - 1]?.hash ?? '0'.repeat(64));
+    }
+    const issued = await call(key, 'GET', '/audit-log?action=key.issued');
+    expect(issued.body.data).toHaveLength(1);
+    const foreign = await call(other.key, 'GET', `/audit-log?after=${entries[0]!.id}`);
+    expect(refusalOf(foreign)).toEqual([400, 'invalid_after', 'after']);
+  });
+
+  it.each(['/keys?limit=0', '/keys?limit=101', '/audit-log?order=up', '/keys?limit=x'])(
+    '400: %s',
+    async (path) => {
+      const { key } = await organisation();
+      expect((await call(key, 'GET', path)).status).toBe(400);
+    },
+  );
+});
+
+describe('text that no database can hold', () => {
+  it('neither breaks an act nor the chain that records it', async () => {
+    const { key, id } = await organisation();
+    const made = await call(key, 'POST', '/keys', { name: 'odd' });
+    const reason = 'lone \ud800 surrogate and a nul \u0000';
+    const revoked = await call(key, 'POST', `/keys/${made.body.id}/revoke`, { reason });
+    expect(revoked.status).toBe(200);
+    for await (const verdict of registries.audit.verify(id)) expect(verdict.fault).toBeNull();
+    for (const query of ['after=%00', 'action=%00', 'actor=%00']) {
+      expect((await call(key, 'GET', `/audit-log?${query}`)).status).toBeLessThan(500);
+    }
+  });
+});
+
+describe('GET /account', () => {
+  it('tells any key what its account may do', async () => {
+    const { key, id, keyId } = await organisation('audit', ['service:read']);
+    const { body } = await call(key, 'GET', '/account');
+    expect(body).toMatchObject({
+      object: 'account',
+      id,
+      state: 'active',
+      plan: 'audit',
+      limits: {
+        requests_per_second: 50,
+        burst: 200,
+        requests_per_day: 100_000,
+        concurrent_streams: 20,
+      },
+      key: { id: keyId, scopes: ['service:read'] },
+    });
+  });
+});
+
+describe('authentication', () => {
+  it.each([
+    ['nothing', undefined],
+    ['another scheme', 'Basic abc'],
+    ['no token', 'Bearer '],
+    ['two spaces', `Bearer  dkt_${'a'.repeat(38)}`],
+    ['a wrong checksum', `Bearer dkt_${'a'.repeat(38)}`],
+    ['too short', 'Bearer dkt_abc'],
+    ['another prefix', `Bearer sk-${'a'.repeat(39)}`],
+    ['SQL', `Bearer ' or 1=1 --`],
+    ['a very long token', `Bearer ${'a'.repeat(8_000)}`],
+  ])('401 for %s', async (_case, authorization) => {
+    const reply = await edge.app.inject({
+      url: '/v1/account',
+      headers: authorization === undefined ? {} : { authorization },
+    });
+    expect([reply.statusCode, reply.json().error.code]).toEqual([401, 'invalid_api_key']);
+    expect(reply.headers['www-authenticate']).toBe('Bearer realm="docket"');
+  });
+
+  it('takes the scheme in any case', async () => {
+    const { key } = await organisation();
+    const reply = await edge.app.inject({
+      url: '/v1/account',
+      headers: { authorization: `bearer ${key}` },
+    });
+    expect(reply.statusCode).toBe(200);
+  });
+
+  it('notes the last use, in a batch', async () => {
+    const { key, keyId, id } = await organisation();
+    await call(key, 'GET', '/account');
+    expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeNull();
+    await edge.keyUse.flush();
+    expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeGreaterThan(Date.now() - 60_000);
+  });
+
+  it('expires by the clock, before the job has run', async () => {
+    const own = await createAccountEdge(database);
+    const account = await activeAccount(registries);
+    const { plaintext } = await registries.keys.issue(
+      account.id,
+      { name: 'short', expiresAt: Date.now() + DAY_MS },
+      OPERATOR,
+    );
+    const ask = async () => {
+      const reply = await own.app.inject({
+        url: '/v1/account',
+        headers: { authorization: `Bearer ${plaintext}` },
+      });
+      return [reply.statusCode, reply.json().error?.code];
+    };
+    expect(await ask()).toEqual([200, undefined]);
+    own.clock.advance(DAY_MS);
+    expect(await ask()).toEqual([401, 'expired_api_key']);
+  });
+
+  it('a route that declares no scope stops the start', async () => {
+    const own = await createAccountEdge(database, { listens: false });
+    expect(() => own.app.route({ method: 'GET', url: '/open', handler: () => 'oops' })).toThrow();
+  });
+});
