@@ -10,6 +10,8 @@ type WithReceipt<T> = T & { receipt: Receipt };
 
 let system: System;
 let openai: OpenAI;
+/** A field of the sandbox: generate exactly `max_tokens`. */
+const EXACT: object = { ignore_eos: true };
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];
 
 beforeAll(async () => {
@@ -23,6 +25,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
       model: 'llama-3.1-8b',
       messages: MESSAGES,
       max_tokens: 12,
+      ...EXACT,
     })) as WithReceipt<OpenAI.ChatCompletion>;
     expect(completion.choices[0]!.message.content).not.toBe('');
     const { receipt } = completion;
@@ -53,6 +56,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
       model: 'llama-3.1-8b',
       messages: MESSAGES,
       max_tokens: 12,
+      ...EXACT,
       stream: true,
     });
     const chunks: WithReceipt<OpenAI.ChatCompletionChunk>[] = [];
@@ -71,6 +75,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
       model: 'llama-3.1-8b',
       messages: MESSAGES,
       max_tokens: 5,
+      ...EXACT,
       stream: true,
       stream_options: { include_usage: true },
     });
@@ -89,6 +94,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
       model: 'llama-3.1-8b',
       prompt: 'The sea',
       max_tokens: 4,
+      ...EXACT,
     })) as WithReceipt<OpenAI.Completion>;
     expect(completion.object).toBe('text_completion');
     await expectSigned(system, completion.receipt);
@@ -119,7 +125,12 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
 
 describe('a receipt', () => {
   it('states digests that anybody can recompute from the request and the answer', async () => {
-    const body = JSON.stringify({ model: 'llama-3.1-8b', messages: MESSAGES, max_tokens: 8 });
+    const body = JSON.stringify({
+      model: 'llama-3.1-8b',
+      messages: MESSAGES,
+      max_tokens: 8,
+      ...EXACT,
+    });
     const text = await (await post(system, '/chat/completions', body)).text();
     const { receipt } = JSON.parse(text) as { receipt: Receipt };
     const at = text.indexOf(',"receipt":');
@@ -133,6 +144,7 @@ describe('a receipt', () => {
       model: 'llama-3.1-8b',
       messages: MESSAGES,
       max_tokens: 8,
+      ...EXACT,
       stream: true,
     });
     const payloads = await payloadsOf(await post(system, '/chat/completions', body));
@@ -147,7 +159,7 @@ describe('a receipt', () => {
     const response = await post(
       system,
       '/chat/completions',
-      JSON.stringify({ model: 'llama-3.1-8b', messages: MESSAGES, max_tokens: 3 }),
+      JSON.stringify({ model: 'llama-3.1-8b', messages: MESSAGES, max_tokens: 3, ...EXACT }),
     );
     const id = response.headers.get('x-receipt-id')!;
     const text = await response.text();
@@ -170,6 +182,7 @@ describe('a receipt', () => {
       model: 'llama-3.1-8b',
       messages: MESSAGES,
       max_tokens: 3,
+      ...EXACT,
     })) as WithReceipt<OpenAI.ChatCompletion>;
     const env = { SIGNING_KEYS_DIR: system.signingKeysDir, PUBLIC_URL: 'https://docket.example' };
     const good = await runDocket(['verify', '-'], env, JSON.stringify(receipt));
@@ -183,6 +196,7 @@ describe('a receipt', () => {
       model: 'sandbox-unsized',
       messages: MESSAGES,
       max_tokens: 3,
+      ...EXACT,
     })) as WithReceipt<OpenAI.ChatCompletion>;
     await expectSigned(system, receipt);
     expect(receipt.tier).toBe('degraded');

@@ -23,6 +23,7 @@ describe('an upstream over TCP', () => {
         model: 'llama-3.1-8b',
         messages: MESSAGES,
         max_tokens: 6,
+        ignore_eos: true,
         sandbox_fault: fault,
         ...rest,
       }),
