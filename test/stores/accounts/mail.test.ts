@@ -1,0 +1,129 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createFileMailer } from '../../../shared/adapters/mail/files.ts';
+import { createSmtpMailer } from '../../../shared/adapters/mail/smtp.ts';
+import { createMailOutbox } from '../../../shared/adapters/postgres/mail-outbox.ts';
+import type { Letter, Mailer } from '../../../shared/ports/mail.ts';
+import { DAY_MS, movableClock } from '../../support/accounts.ts';
+import { createTestDatabase } from '../../support/database.ts';
+
+const database = await createTestDatabase();
+const clock = movableClock();
+const outbox = createMailOutbox(database.poolAs('docket_housekeeping'), clock);
+const directory = await mkdtemp(join(tmpdir(), 'mail-'));
+afterAll(() => rm(directory, { recursive: true }));
+
+function recording(fails = false): Mailer & { letters: Letter[] } {
+  const letters: Letter[] = [];
+  return {
+    letters,
+    send: async (letter) => {
+      if (fails) throw new Error('the server is away');
+      letters.push(letter);
+    },
+    close: async () => {},
+  };
+}
+
+const letter: Letter = { to: 'ada@bakery.example', subject: 'Hello', body: 'World' };
+
+describe('the outbox', () => {
+  it('sends each letter once, also when two send at the same time', async () => {
+    for (let i = 0; i < 20; i += 1) await outbox.queue({ ...letter, subject: `letter ${i}` });
+    const mailer = recording();
+    await Promise.all([outbox.sendDue(mailer, 100), outbox.sendDue(mailer, 100)]);
+    expect(new Set(mailer.letters.map(({ subject }) => subject)).size).toBe(20);
+    expect(mailer.letters).toHaveLength(20);
+    expect(await outbox.sendDue(mailer, 100)).toEqual({ sent: 0, failed: 0 });
+  });
+
+  it('writes a letter with the same name once', async () => {
+    await outbox.queue(letter, { once: 'warning 1' });
+    await outbox.queue(letter, { once: 'warning 1' });
+    const mailer = recording();
+    await outbox.sendDue(mailer, 100);
+    expect(mailer.letters).toEqual([letter]);
+  });
+
+  it('tries again later and later, and gives up after a day or so', async () => {
+    await outbox.queue(letter);
+    expect(await outbox.sendDue(recording(true), 10)).toEqual({ sent: 0, failed: 1 });
+    expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 0, failed: 0 });
+    clock.advance(31_000);
+    for (let attempt = 2; attempt <= 12; attempt += 1) {
+      expect(await outbox.sendDue(recording(true), 10)).toEqual({ sent: 0, failed: 1 });
+      clock.advance(DAY_MS / 8);
+    }
+    clock.advance(30 * DAY_MS);
+    expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 0, failed: 0 });
+  });
+});
+
+describe('a letter', () => {
+  it('becomes a private file that a mail program opens', async () => {
+    const mailer = createFileMailer(directory, 'docket@localhost.example');
+    await mailer.send({ ...letter, subject: 'Grüße' });
+    const [name] = await readdir(directory);
+    expect(name).toMatch(/\.eml$/);
+    expect((await stat(join(directory, name!))).mode & 0o777).toBe(0o600);
+    const text = await readFile(join(directory, name!), 'utf8');
+    expect(text).toMatch(/^To: ada@bakery\.example$/m);
+    expect(text).toMatch(/^Subject: =\?UTF-8\?/m);
+  });
+
+  it('reaches a mail server, and a name with a line break in it makes no header', async () => {
+    const server = await smtpServer();
+    const mailer = createSmtpMailer(server.url, 'docket@localhost.example');
+    await mailer.send({ ...letter, subject: 'a\r\nBcc: eve@evil.example' });
+    await mailer.close();
+    await server.close();
+    expect(server.recipients).toEqual(['ada@bakery.example']);
+    expect(server.data).not.toMatch(/^Bcc:/m);
+    expect(server.data).toContain('World');
+  });
+});
+
+/** As much of RFC 5321 as one letter needs. */
+async function smtpServer() {
+  const seen = { recipients: [] as string[], data: '' };
+  const server = createServer((socket) => {
+    let inData = false;
+    let pending = '';
+    socket.write('220 test\r\n');
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      pending += chunk;
+      for (let end = pending.indexOf('\r\n'); end >= 0; end = pending.indexOf('\r\n')) {
+        const line = pending.slice(0, end);
+        pending = pending.slice(end + 2);
+        if (inData) {
+          if (line === '.') socket.write('250 taken\r\n');
+          else seen.data += `${line}\n`;
+          inData = line !== '.';
+        } else if (line.startsWith('DATA')) {
+          inData = true;
+          socket.write('354 go on\r\n');
+        } else if (line.startsWith('QUIT')) {
+          socket.end('221 bye\r\n');
+        } else {
+          const recipient = /^RCPT TO:<(.+?)>/.exec(line)?.[1];
+          if (recipient !== undefined) seen.recipients.push(recipient);
+          socket.write('250 ok\r\n');
+        }
+      }
+    });
+    socket.on('error', () => socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    ...seen,
+    get data() {
+      return seen.data;
+    },
+    url: `smtp://127.0.0.1:${port}`,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
