@@ -11,6 +11,7 @@ import {
   plainText,
   publicAddress,
   url,
+  urls,
 } from './parsers.ts';
 
 /** The environment as a process gets it. An empty variable counts as one that is not set. */
@@ -248,6 +249,29 @@ export const SETTINGS = {
     '',
     'Witnesses that cosign the anchor log.',
   ),
+  moderationUrl: optional(
+    'MODERATION_URL',
+    url('https', 'http'),
+    'Endpoint with OpenAI’s moderation interface that judges what the rules let through; ends in /v1.',
+  ),
+  moderationModel: setting(
+    'MODERATION_MODEL',
+    plainText(128),
+    'omni-moderation-latest',
+    'Model that the moderation endpoint is asked for.',
+  ),
+  moderationFailMode: setting(
+    'MODERATION_FAIL_MODE',
+    oneOf(['closed', 'open']),
+    'closed',
+    'What becomes of requests that could not be judged: open lets them pass.',
+  ),
+  moderationTimeoutMs: setting(
+    'MODERATION_TIMEOUT_MS',
+    integer(10, 60_000),
+    '2000',
+    'How long a judgement may take; every request waits for it.',
+  ),
   otlpEndpoint: optional(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     url('https', 'http'),
@@ -260,8 +284,13 @@ export const SECRET_SETTINGS = {
   databaseUrl: secret('DATABASE_URL', url('postgres', 'postgresql'), 'PostgreSQL.'),
   redisUrl: secret(
     'REDIS_URL',
-    url('redis', 'rediss'),
-    'Redis or Valkey (append-only, noeviction).',
+    urls('redis', 'rediss'),
+    'Redis or Valkey (append-only, noeviction); the nodes of a cluster separated by commas.',
+  ),
+  moderationApiKey: secret(
+    'MODERATION_API_KEY',
+    plainText(512),
+    'Credential of the moderation endpoint.',
   ),
   smtpUrl: secret('SMTP_URL', url('smtp', 'smtps'), 'Mail server; mails are off when unset.'),
   awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', plainText(256), 'Credential of the S3 bucket.'),

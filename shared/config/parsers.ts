@@ -39,6 +39,16 @@ export function plainText(lengthMax: number): Parser<string> {
   };
 }
 
+/** One URL, or several separated by commas (the nodes of a cluster). */
+export function urls(...schemes: string[]): Parser<string> {
+  const one = url(...schemes);
+  return (text) =>
+    text
+      .split(',')
+      .map((part) => one(part.trim()))
+      .join(',');
+}
+
 /**
  * A URL with one of the given schemes, returned without a trailing slash. The text itself is never
  * repeated in the message: it may hold a password.
@@ -53,6 +63,12 @@ export function url(...schemes: string[]): Parser<string> {
     }
     return text.replace(/\/+$/, '');
   };
+}
+
+/** The same for the nodes of a cluster: one URL, or several separated by commas. */
+export function urls(countMax: number, ...schemes: string[]): Parser<string> {
+  const nodes = list(url(...schemes), countMax);
+  return (text) => nodes(text).join(',');
 }
 
 /** A web address that identifiers are built on: nothing in it but scheme, host, port and path. */

@@ -70,6 +70,13 @@ describe('loadConfig', () => {
     expect(problemsOf({ ...STORES, REGIONS: 'eu-west,,eu-north' })).toHaveLength(1);
   });
 
+  it('takes the nodes of a Redis cluster, each of them checked', () => {
+    const nodes = 'redis://10.0.0.1:6379,redis://10.0.0.2:6379';
+    expect(loadConfig({ ...STORES, REDIS_URL: nodes }).secrets.redisUrl).toBe(nodes);
+    expect(problemsOf({ ...STORES, REDIS_URL: 'redis://a:1,http://b:2' })).toHaveLength(1);
+    expect(problemsOf({ ...STORES, REDIS_URL: 'redis://a:1,' })).toHaveLength(1);
+  });
+
   it('makes defaults from the settings they depend on', () => {
     const config = loadConfig({ ...STORES, DOCKET_DATA_DIR: '/srv/docket', HOST: '127.0.0.1' });
     expect(config.signingKeysDir).toBe('/srv/docket/signing-keys');
