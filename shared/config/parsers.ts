@@ -65,12 +65,6 @@ export function url(...schemes: string[]): Parser<string> {
   };
 }
 
-/** The same for the nodes of a cluster: one URL, or several separated by commas. */
-export function urls(countMax: number, ...schemes: string[]): Parser<string> {
-  const nodes = list(url(...schemes), countMax);
-  return (text) => nodes(text).join(',');
-}
-
 /** A web address that identifiers are built on: nothing in it but scheme, host, port and path. */
 export const publicAddress: Parser<string> = (text) => {
   const address = url('https', 'http')(text);
