@@ -54,9 +54,11 @@ async function migrate(pool: Pool): Promise<string[]> {
 async function readMigrations(): Promise<Record<string, Migration>> {
   const files = (await readdir(DIRECTORY)).filter((name) => FILE_NAME.test(name)).toSorted();
   const migrations: Record<string, Migration> = {};
-  for (const [index, file] of files.entries()) {
-    const number = Number(FILE_NAME.exec(file)?.[1]);
-    if (number !== index + 1) throw new Error(`${file}: migrations are numbered 0001, 0002, …`);
+  const numbers = new Set<string>();
+  for (const file of files) {
+    const number = FILE_NAME.exec(file)?.[1] ?? '';
+    if (numbers.has(number)) throw new Error(`${file}: another migration has the number ${number}`);
+    numbers.add(number);
     const text = await readFile(join(DIRECTORY, file), 'utf8');
     migrations[file.replace(/\.sql$/, '')] = {
       up: async (db) => {
