@@ -18,6 +18,8 @@ export interface SystemOptions {
   replicas?: Partial<Record<Role, number>>;
   env?: Environment;
   redis?: RedisServerOptions;
+  /** In place of a server of the file's own, e.g. the nodes of a cluster. */
+  redisUrl?: string;
   /** In place of the file's own database, e.g. of a PostgreSQL that the test stops. It has the newest schema. */
   database?: Pick<TestDatabase, 'url' | 'pool'>;
 }
@@ -63,7 +65,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const sandboxUrl = `http://127.0.0.1:${sandbox.port}`;
   const env: Environment = {
     DATABASE_URL: database.url,
-    REDIS_URL: redis.url,
+    REDIS_URL: options.redisUrl ?? redis.url,
     ALLOW_VOLATILE_REDIS: '1',
     PUBLIC_URL: 'https://docket.example',
     SIGNING_KEYS_DIR: signingKeysDir,
