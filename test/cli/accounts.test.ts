@@ -1,0 +1,231 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { DECLARATION_VERSION, STATEMENTS } from '../../shared/domain/accounts/declaration.ts';
+import { hashKey } from '../../shared/domain/keys/format.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { runDocket } from '../support/docket-cli.ts';
+
+const database = await createTestDatabase();
+const directory = await mkdtemp(join(tmpdir(), 'docket-accounts-'));
+afterAll(() => rm(directory, { recursive: true }));
+const document = join(directory, 'contract.pdf');
+await writeFile(document, 'signed');
+const FIXTURES = join(import.meta.dirname, '../fixtures/sanctions');
+const ENV = { DATABASE_URL: database.url };
+const ACTOR = ['--actor', 'operator:ada'];
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are looked at field by field
+async function json(args: readonly string[], input?: string): Promise<any> {
+  const { code, stdout, stderr } = await runDocket([...args, '--json'], ENV, input);
+  expect({ code, args, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, args, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+async function refused(args: readonly string[], input?: string): Promise<string> {
+  const { code, stdout, stderr } = await runDocket([...args], ENV, input);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  return stderr;
+}
+
+const answers = STATEMENTS[DECLARATION_VERSION]!.flatMap(({ id, expected }) => [
+  '--answer',
+  `${id}=${expected ? 'yes' : 'no'}`,
+]);
+
+async function create(name: string): Promise<string> {
+  const contact = ['--billing-name', 'B', '--billing-email', 'b@x.example'];
+  const technical = ['--technical-name', 'T', '--technical-email', 't@x.example'];
+  const args = ['accounts', 'create', '--name', name, '--plan', 'audit_plus'];
+  return (await json([...args, ...contact, ...technical, ...ACTOR])).id;
+}
+
+async function declare(id: string, industry = 'retail') {
+  const who = ['--country', 'FR', '--industry', industry, '--declared-by', 'T'];
+  return json(['accounts', 'declare', id, ...who, ...answers, ...ACTOR]);
+}
+
+describe('docket accounts, review, sanctions, keys, audit', () => {
+  it('without a list an applicant goes to review; with one the harmless are approved at once', async () => {
+    const early = await create('Early Bird');
+    expect((await declare(early)).state).toBe('in_review');
+    const imported = ['sanctions', 'import', join(FIXTURES, 'ofac-sdn.xml'), ...ACTOR];
+    expect(await json(imported)).toMatchObject({
+      source: 'ofac_sdn',
+      entities: 2,
+      names: 4,
+      is_new: true,
+    });
+    expect(await json(imported)).toMatchObject({ is_new: false });
+    expect(await json(['sanctions', 'status'])).toMatchObject({
+      lists: [{ source: 'ofac_sdn', current: true }],
+      accounts_due: 1,
+    });
+    const id = await create('Harmless Bakery');
+    expect((await declare(id)).state).toBe('approved');
+  });
+
+  it('leads a flagged applicant through review and contract to a key, each step refused before its time', async () => {
+    const id = await create('Sharp Tools');
+    expect(await refused(['accounts', 'activate', id, ...ACTOR])).toContain('cannot activate');
+    expect(await refused(['keys', 'issue', '--org', id, ...ACTOR])).toContain(
+      'Keys need an active account',
+    );
+    expect((await declare(id, 'defence')).state).toBe('in_review');
+    const reviews = await json(['review', 'list']);
+    const review = reviews.find((one: { organisation_id: string }) => one.organisation_id === id);
+    const shown = await json(['review', 'show', review.id]);
+    expect(shown.screening.reasons[0]).toMatchObject({ kind: 'industry' });
+    expect((await runDocket(['review', 'show', review.id], ENV)).stdout).toContain('defence');
+    expect(
+      await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...ACTOR]),
+    ).toContain('approve or reject');
+    const decided = [
+      'review',
+      'decide',
+      review.id,
+      'approve',
+      '--reason',
+      'kitchen knives',
+      ...ACTOR,
+    ];
+    expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: 'ada' });
+    expect(await refused(decided)).toContain('decided already');
+
+    const sign = [
+      'accounts',
+      'sign',
+      id,
+      '--kind',
+      'pilot',
+      '--document',
+      document,
+      '--signatory',
+      'B',
+    ];
+    expect((await json([...sign, ...ACTOR])).state).toBe('contracted');
+    expect((await json(['accounts', 'activate', id, ...ACTOR])).state).toBe('active');
+    const issued = await json([
+      'keys',
+      'issue',
+      '--org',
+      id,
+      '--scopes',
+      'inference:read,admin:keys',
+      ...ACTOR,
+    ]);
+    expect(issued).toMatchObject({ state: 'active', scopes: ['inference:read', 'admin:keys'] });
+    expect(issued.key).toMatch(/^dkt_/);
+
+    const rotated = await json(['keys', 'rotate', issued.id, '--org', id, ...ACTOR]);
+    expect(rotated).toMatchObject({ predecessor_id: issued.id, scopes: issued.scopes });
+    const support = ['--actor', 'support:T-4711', '--reason', 'asked by telephone'];
+    expect(await json(['keys', 'revoke', issued.id, '--org', id, ...support])).toMatchObject({
+      state: 'revoked',
+    });
+    expect(await json(['keys', 'restore', issued.id, '--org', id, ...support])).toMatchObject({
+      state: 'active',
+    });
+    expect(await json(['keys', 'list', '--org', id])).toHaveLength(2);
+    expect((await runDocket(['keys', 'list', '--org', id], ENV)).stdout).not.toContain(issued.key);
+  });
+
+  it('revokes a leaked key from standard input, by itself or by its hash', async () => {
+    const id = await activeAccount();
+    for (const form of ['key', 'hash'] as const) {
+      const { key, id: keyId } = await json(['keys', 'issue', '--org', id, ...ACTOR]);
+      const input = `${form === 'key' ? key : hashKey(key)}\n`;
+      const leaked = ['keys', 'revoke', '--leaked', '--actor', 'support:T-1'];
+      expect(await json(leaked, input)).toMatchObject({ id: keyId, state: 'revoked' });
+      expect(await refused(leaked, input)).toContain('revoked');
+    }
+    const leaked = ['keys', 'revoke', '--leaked', '--actor', 'support:T-1'];
+    expect(await refused(leaked, 'dkt_nonsense\n')).toContain('neither a key nor a SHA-256');
+    expect(await refused(leaked, `${'0'.repeat(64)}\n`)).toContain('No such key');
+  });
+
+  it('suspends, reinstates, sets plan and limits, closes', async () => {
+    const id = await activeAccount();
+    const because = ['--reason', 'because', ...ACTOR];
+    expect((await json(['accounts', 'suspend', id, ...because])).state).toBe('suspended');
+    expect(await refused(['accounts', 'suspend', id, ...because])).toContain('cannot suspend');
+    expect((await json(['accounts', 'reinstate', id, ...because])).state).toBe('active');
+    expect(await refused(['accounts', 'set-limits', id, '--rps', '5', ...ACTOR])).toContain(
+      'enterprise',
+    );
+    expect((await json(['accounts', 'set-plan', id, 'enterprise', ...ACTOR])).plan).toBe(
+      'enterprise',
+    );
+    const limited = await json([
+      'accounts',
+      'set-limits',
+      id,
+      '--rps',
+      '5',
+      '--burst',
+      '9',
+      ...ACTOR,
+    ]);
+    expect(limited.limits).toMatchObject({
+      requests_per_second: 5,
+      burst: 9,
+      concurrent_streams: 500,
+    });
+    expect(await refused(['accounts', 'set-plan', id, 'gold', ...ACTOR])).toContain(
+      'plan is one of',
+    );
+    expect((await json(['accounts', 'close', id, ...because])).state).toBe('closed');
+    expect((await json(['accounts', 'show', id])).state).toBe('closed');
+    expect((await runDocket(['accounts', 'list', '--state', 'closed'], ENV)).stdout).toContain(id);
+  });
+
+  it('verifies the audit log, and fails when somebody has altered it', async () => {
+    const id = await activeAccount();
+    const sound = await json(['audit', 'verify']);
+    expect(sound.every(({ fault }: { fault: unknown }) => fault === null)).toBe(true);
+    await database.pool.query('alter table audit_log disable trigger user');
+    await database.pool.query(
+      `update audit_log set reason = 'nothing happened' where organisation_id = $1 and sequence = 1`,
+      [id],
+    );
+    await database.pool.query('alter table audit_log enable trigger user');
+    const { code, stdout, stderr } = await runDocket(['audit', 'verify'], ENV);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(new RegExp(`^${id} .*altered at 1`, 'm'));
+    expect(stderr).toContain('tampered');
+  });
+
+  it('names nobody as actor that is not there, and says in one line what is wrong', async () => {
+    expect(await refused(['accounts', 'suspend', 'org_none', '--reason', 'x', ...ACTOR])).toContain(
+      'No such organisation',
+    );
+    expect(
+      await refused(['accounts', 'suspend', 'org_none', '--reason', 'x', '--actor', 'key:1']),
+    ).toContain('--actor');
+    expect(await refused(['sanctions', 'import', document, ...ACTOR])).toContain('Not a list');
+  });
+});
+
+async function activeAccount(): Promise<string> {
+  const id = await create('Harmless Bakery');
+  const { state } = await declare(id);
+  if (state === 'in_review') {
+    await json(['accounts', 'approve', id, '--reason', 'fine', ...ACTOR]);
+  }
+  await json([
+    'accounts',
+    'sign',
+    id,
+    '--kind',
+    'pilot',
+    '--document',
+    document,
+    '--signatory',
+    'B',
+    ...ACTOR,
+  ]);
+  await json(['accounts', 'activate', id, ...ACTOR]);
+  return id;
+}
