@@ -14,12 +14,15 @@ import { watchCircuits } from '../shared/adapters/redis/circuits.ts';
 import { connectRedis } from '../shared/adapters/redis/connect.ts';
 import { checkDurability } from '../shared/adapters/redis/durability.ts';
 import { watchRegionStatus } from '../shared/adapters/redis/region-status.ts';
-import { loadSigningKeys } from '../shared/adapters/signing/key-files.ts';
+import { currentKeys } from '../shared/adapters/signing/current-keys.ts';
+import { OpenAiCompatibleModerator } from '../shared/adapters/moderation/openai-compatible.ts';
 import { didDocument, jwks } from '../shared/adapters/signing/publication.ts';
 import { newId, randomBytesFromPool } from '../shared/adapters/system/ids.ts';
 import { systemSurroundings } from '../shared/adapters/system/surroundings.ts';
 import { createTokenCounter } from '../shared/adapters/tokenizer/counter.ts';
+import type { Config } from '../shared/config/config.ts';
 import { contextDocument } from '../shared/contexts/contexts.ts';
+import type { Model } from '../shared/domain/catalogue.ts';
 import { receiptIssuer } from '../shared/domain/receipt/issuer.ts';
 import { Admissions } from '../shared/lanes/admission.ts';
 import { Inbox } from '../shared/lanes/inbox.ts';
@@ -48,7 +51,16 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const index = () => catalogue.current().index;
   const issuer = receiptIssuer(config.publicUrl);
   const factors = loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version);
-  const keys = loadSigningKeys(config.signingKeysDir);
+  const published = currentKeys(
+    config.signingKeysDir,
+    (keys) => ({
+      didDocument: didDocument(keys, config.publicUrl),
+      jwks: jwks(keys, config.publicUrl),
+    }),
+    events.signingKeysUnreadable,
+  );
+  const moderator = openModerator(config);
+  const tokens = createTokenCounter();
 
   const pool = createPool({
     url: config.secrets.databaseUrl,
@@ -100,7 +112,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       dispatcher,
       issuer,
       events,
-      guard: { screen: loadScreen(), tokens: createTokenCounter() },
+      guard: { screen: loadScreen(), tokens, moderator, onUnjudged: events.unjudged },
       prepare: {
         index,
         health: () => ({ states: regions.current(), openCircuits: circuits.current() }),
@@ -126,8 +138,8 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     account: { accounts: createAccountRegistry(pool, systemSurroundings) },
     auditLog: { audit: createAuditLog(pool, systemSurroundings) },
     publicDocuments: {
-      didDocument: () => didDocument(keys, config.publicUrl),
-      jwks: () => jwks(keys, config.publicUrl),
+      didDocument: () => published().didDocument,
+      jwks: () => published().jwks,
       context: contextDocument,
     },
   });
@@ -151,6 +163,10 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       const { port, host, reusePort } = config;
       const address: ListenOptions = { port, host, reusePort };
       await app.listen(address as FastifyListenOptions);
+      // After listening: it takes a moment, and only requests that need counting would wait for it.
+      for (const family of new Set(catalogue.current().catalogue.models.map(familyOf))) {
+        tokens.load(family);
+      }
       const bound = app.server.address();
       return typeof bound === 'object' && bound !== null ? { port: bound.port } : {};
     },
@@ -163,6 +179,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     async close() {
       dispatcher.stop();
       await app.close();
+      await moderator?.close();
       await keyUse.close();
       await feed.close();
       await inbox.stop();
@@ -174,4 +191,23 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     },
     reload: () => catalogue.reload(),
   };
+}
+
+/** The second stage of screening, where one is configured. */
+function openModerator(config: Config): OpenAiCompatibleModerator | undefined {
+  const { moderationUrl, moderationModel, moderationFailMode, moderationTimeoutMs } = config;
+  if (moderationUrl === undefined) return undefined;
+  const { moderationApiKey } = config.secrets;
+  return new OpenAiCompatibleModerator({
+    baseUrl: moderationUrl,
+    model: moderationModel,
+    ...(moderationApiKey === undefined ? {} : { apiKey: moderationApiKey }),
+    timeoutMs: moderationTimeoutMs,
+    failMode: moderationFailMode,
+    now: Date.now,
+  });
+}
+
+function familyOf({ tokenizer }: Model): string | undefined {
+  return tokenizer;
 }

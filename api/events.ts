@@ -12,7 +12,11 @@ export interface ApiEvents {
   failedInside(error: unknown, request: FastifyRequest): void;
   receiptLate(entry: InferenceEntry): void;
   clientGone(entry: InferenceEntry): void;
+  /** A request passed without the second stage of screening, which could not be asked. */
+  unjudged(): void;
   storeFailed(error: unknown): void;
+  /** Changed signing keys cannot be read; the ones known before stay published. */
+  signingKeysUnreadable(error: unknown): void;
   /** What the credential cache tells of itself. */
   credentials: CredentialObserver;
 }
@@ -42,6 +46,11 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
   const gone = new Counter({
     name: 'docket_clients_gone_total',
     help: 'Requests whose client left before the end',
+    registers,
+  });
+  const unjudged = new Counter({
+    name: 'docket_moderation_skipped_total',
+    help: 'Requests that passed because the moderation endpoint could not be asked',
     registers,
   });
   const stores = new Counter({
@@ -85,12 +94,19 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       gone.inc();
       log.debug({ event: 'client_gone', requestId: entry.id });
     },
+    unjudged() {
+      unjudged.inc();
+      log.warn({ event: 'moderation_skipped' });
+    },
     storeFailed(error) {
       stores.inc();
       log.warn({
         event: 'store_error',
         message: error instanceof Error ? error.message : String(error),
       });
+    },
+    signingKeysUnreadable(error) {
+      log.error({ event: 'signing_keys_unreadable', err: error });
     },
     credentials: credentialEvents(log, registry),
   };

@@ -1,15 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Model } from '../../shared/domain/catalogue.ts';
-import { Fault } from '../../shared/domain/errors.ts';
+import { Fault, invalidParam } from '../../shared/domain/errors.ts';
 import type { Route } from '../../shared/domain/inference.ts';
 import { promptsOf } from '../../shared/domain/prompt.ts';
 import type { Screen, Verdict } from '../../shared/domain/screening/screen.ts';
 import { textsOf } from '../../shared/domain/screening/texts.ts';
+import type { Moderator } from '../../shared/ports/moderation.ts';
 import type { TokenCounter } from '../../shared/ports/tokenizer.ts';
 
 export interface GuardDeps {
   screen: Screen;
   tokens: TokenCounter;
+  /** The second stage, for what the rules let through; none when it is not configured. */
+  moderator?: Moderator | undefined;
+  /** Told of requests that passed because the second stage could not be asked. */
+  onUnjudged: () => void;
 }
 
 type Body = Readonly<Record<string, unknown>>;
@@ -17,16 +22,53 @@ type Body = Readonly<Record<string, unknown>>;
 /** Bodies below this are screened in one go (about a millisecond); larger ones give way to other requests between turns. */
 const ONE_GO_BYTES = 256 * 1024;
 
-/** The rule that a request breaks, or null. Synchronous for bodies of ordinary size. */
+/**
+ * The rule that a request breaks, or null. Synchronous for bodies of ordinary size when there is no second stage.
+ * @throws Fault for token arrays that nobody here can read, and when a second stage that must judge cannot be asked
+ */
 export function screenBody(
-  { screen, tokens }: GuardDeps,
+  deps: GuardDeps,
   route: Route,
   body: Body,
   bytes: number,
   model: Model,
 ): Verdict | null | Promise<Verdict | null> {
-  const texts = textsOf(route, body, tokens.decoder(model.tokenizer));
-  return bytes <= ONE_GO_BYTES ? screen.check(texts) : inTurns(screen, texts);
+  const decode = deps.tokens.decoder(model.tokenizer);
+  if (decode === undefined) refuseTokens(route, body);
+  const texts = textsOf(route, body, decode);
+  const found = bytes <= ONE_GO_BYTES ? deps.screen.check(texts) : inTurns(deps.screen, texts);
+  return deps.moderator === undefined ? found : inTwoStages(found, texts, deps);
+}
+
+/** Token ids of an unknown vocabulary cannot be screened, so they would be a way around every rule. */
+function refuseTokens(route: Route, body: Body): void {
+  if (route === 'chat.completions') return;
+  if (!promptsOf(route, body).some(({ tokens }) => tokens > 0)) return;
+  const param = PARAMS[route];
+  throw invalidParam(param, 'This model takes text; its token ids cannot be read by the gateway.');
+}
+
+async function inTwoStages(
+  first: Verdict | null | Promise<Verdict | null>,
+  texts: string[],
+  { moderator, onUnjudged }: GuardDeps,
+): Promise<Verdict | null> {
+  const found = await first;
+  if (found !== null) return found;
+  const moderation = await moderator!.judge(texts);
+  switch (moderation.outcome) {
+    case 'flagged':
+      return moderation.verdict;
+    case 'unavailable':
+      throw new Fault('internal_error', 'The request could not be screened. Try again shortly.', {
+        retryAfterMs: 1_000,
+      });
+    case 'skipped':
+      onUnjudged();
+      return null;
+    case 'passed':
+      return null;
+  }
 }
 
 async function inTurns(screen: Screen, texts: string[]): Promise<Verdict | null> {

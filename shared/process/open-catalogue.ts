@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
 import { type CatalogueHolder, createCatalogueHolder } from '../catalogue/holder.ts';
+import { referencesIn } from '../catalogue/known-references.ts';
 import { DEFAULT_CATALOGUE } from '../catalogue/load.ts';
 import type { Config } from '../config/config.ts';
+import { FROZEN_FACTOR_SETS } from '../methodology/frozen.ts';
+import { loadFactorSet } from '../methodology/load.ts';
 
 export interface OpenCatalogue {
   current: CatalogueHolder['current'];
@@ -13,6 +16,7 @@ export interface OpenCatalogue {
 export function openCatalogue(config: Config, log: Logger): OpenCatalogue {
   const holder = createCatalogueHolder(config.cataloguePath ?? DEFAULT_CATALOGUE, {
     variable: config.upstreamCredential,
+    known: referencesIn(loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version)),
   });
   for (const warning of holder.current().warnings)
     log.warn({ event: 'catalogue_warning', ...warning });

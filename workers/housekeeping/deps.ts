@@ -36,7 +36,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
   });
   const redisFailed = (error: Error): void => observer.queueFailed('screening-sweep', error);
   const connection = connectRedis(
-    { url: config.secrets.redisUrl, name: processId, use: 'patient' },
+    { url: config.secrets.redisUrl, name: processId, use: 'jobs' },
     redisFailed,
   );
   const queues = new JobQueues(connection, redisFailed);

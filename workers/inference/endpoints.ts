@@ -86,11 +86,13 @@ export class Breakers {
 
   /** What this process can say of its circuits: which are open, and which have let a call through lately. */
   reports(now: number): CircuitReport[] {
-    return [...this.#circuits.values()].flatMap(({ endpoint, region, breaker, wellAt }) => {
-      if (breaker.state !== 'closed') return [{ region, endpoint, open: true }];
-      const lately = wellAt !== undefined && now - wellAt < LATELY_MS;
-      return lately ? [{ region, endpoint, open: false }] : [];
-    });
+    return [...this.#circuits.values()].flatMap<CircuitReport>(
+      ({ endpoint, region, breaker, wellAt }) => {
+        if (breaker.state !== 'closed') return [{ region, endpoint, open: true }];
+        const lately = wellAt !== undefined && now - wellAt < LATELY_MS;
+        return lately ? [{ region, endpoint, open: false }] : [];
+      },
+    );
   }
 
   #circuit(endpoint: string, region: string): Circuit {

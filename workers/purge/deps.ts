@@ -25,7 +25,7 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
   });
   const redisFailed = (error: Error): void => observer.queueFailed('key-purge', error);
   const connection = connectRedis(
-    { url: config.secrets.redisUrl, name: processId, use: 'patient' },
+    { url: config.secrets.redisUrl, name: processId, use: 'jobs' },
     redisFailed,
   );
   const queues = new JobQueues(connection, redisFailed);

@@ -2,7 +2,8 @@ import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { PostgresReceiptStore } from '../../shared/adapters/postgres/receipt-store.ts';
 import { connectRedis } from '../../shared/adapters/redis/connect.ts';
 import { checkDurability } from '../../shared/adapters/redis/durability.ts';
-import { activeKey, loadSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
+import { activeKey } from '../../shared/adapters/signing/key-files.ts';
 import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
 import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
 import { settleClaim } from '../../shared/lanes/claims.ts';
@@ -28,8 +29,15 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   const events = receiptsEvents(log, registry);
   const catalogue = openCatalogue(config, log);
   const methodology = loadMethodologies().current;
-  const key = activeKey(loadSigningKeys(config.signingKeysDir), 'receipts');
   const issuer = receiptIssuer(config.publicUrl);
+  const signer = currentKeys(
+    config.signingKeysDir,
+    (keys) => {
+      const { privateKeyPem } = activeKey(keys, 'receipts');
+      return createReceiptSigner({ privateKeyPem, did: issuer.did });
+    },
+    events.signingKeysUnreadable,
+  );
   const pool = createPool({
     url: config.secrets.databaseUrl,
     role: 'docket_receipts',
@@ -50,7 +58,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
       issuer,
       outbox,
       events,
-      signer: createReceiptSigner({ privateKeyPem: key.privateKeyPem, did: issuer.did }),
+      signer,
       estimate: methodology.estimate,
       catalogue: () => catalogue.current().catalogue,
       store: new PostgresReceiptStore(pool),

@@ -11,6 +11,8 @@ export interface ReceiptsEvents {
   /** No receipt can be made or stored of this entry; it was set aside. */
   receiptImpossible(lane: LaneEntry, requestId: string | null, error: unknown): void;
   storeFailed(error: unknown): void;
+  /** Changed signing keys cannot be read; the key known before goes on signing. */
+  signingKeysUnreadable(error: unknown): void;
 }
 
 export function receiptsEvents(log: Logger, registry: Registry): ReceiptsEvents {
@@ -68,6 +70,9 @@ export function receiptsEvents(log: Logger, registry: Registry): ReceiptsEvents 
         requestId,
         err: error,
       });
+    },
+    signingKeysUnreadable(error) {
+      log.error({ event: 'signing_keys_unreadable', err: error });
     },
     storeFailed(error) {
       stores.inc();

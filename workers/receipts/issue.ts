@@ -1,11 +1,8 @@
 import type { Catalogue } from '../../shared/domain/catalogue.ts';
 import { receiptIdOf } from '../../shared/domain/ids.ts';
 import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import {
-  type Measurement,
-  MethodologyFailure,
-  type QuantityName,
-} from '../../shared/domain/measurement.ts';
+import type { Measurement, QuantityName } from '../../shared/domain/measurement.ts';
+import { attemptEstimate, estimateInput } from '../../shared/domain/methodology/estimate-input.ts';
 import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
 import type { Degradation } from '../../shared/domain/receipt/document.ts';
 import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
@@ -15,7 +12,8 @@ import type { EstimateInput } from '../../shared/domain/methodology/methodology.
 
 export interface IssueDeps {
   issuer: ReceiptIssuer;
-  signer: ReceiptSigner;
+  /** The signer of this moment: keys are rotated while the process runs. */
+  signer: () => ReceiptSigner;
   estimate: (input: EstimateInput) => Measurement;
   catalogue: () => Catalogue;
   /** Epoch milliseconds. */
@@ -40,9 +38,12 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const input: ReceiptInput = { issuer: deps.issuer, record, signedAt };
   if (region !== undefined) input.gridZone = region.zone;
   if (record.upstreamModel !== undefined) input.modelVersion = record.upstreamModel;
-  const estimate = record.outcome === 'refused' ? undefined : estimateOf(deps, record);
+  const estimate =
+    record.outcome === 'refused'
+      ? undefined
+      : attemptEstimate(() => deps.estimate(estimateInput(deps.catalogue(), record)));
   if (estimate !== undefined) input.estimate = estimate;
-  const { text, bytes, leafHash } = deps.signer.sign(buildReceipt(input));
+  const { text, bytes, leafHash } = deps.signer().sign(buildReceipt(input));
   const measurement =
     estimate !== undefined && 'measurement' in estimate ? estimate.measurement : undefined;
   const degradation =
@@ -60,45 +61,6 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
     bytes,
   };
   return degradation === undefined ? { row, text } : { row, text, degradation };
-}
-
-function estimateOf(
-  { estimate, catalogue }: IssueDeps,
-  record: InferenceRecord,
-): { measurement: Measurement } | { degradation: Degradation } {
-  try {
-    return { measurement: estimate(estimateInput(catalogue(), record)) };
-  } catch (error) {
-    if (error instanceof MethodologyFailure) {
-      return { degradation: { stage: error.stage, code: error.code } };
-    }
-    // A bug in the methodology must not cost the caller its receipt either.
-    return { degradation: { stage: 'computation', code: 'unexpected_error' } };
-  }
-}
-
-/** What the methodology is asked, with the model and region as the catalogue has them now. */
-export function estimateInput(catalogue: Catalogue, record: InferenceRecord): EstimateInput {
-  const model = catalogue.models.find(({ id }) => id === record.model);
-  const region = catalogue.regions.find(({ code }) => code === record.region);
-  if (model === undefined)
-    throw new MethodologyFailure('model', 'model_unknown', 'the catalogue has no such model');
-  if (region === undefined)
-    throw new MethodologyFailure('factors', 'region_unknown', 'the catalogue has no such region');
-  const { name, pue, wue } = region.operator;
-  return {
-    usage: record.usage,
-    route: record.route,
-    model: { id: model.id, footprint: model.footprint },
-    zone: region.zone,
-    site: {
-      operator: name,
-      ...(pue === undefined ? {} : { pue }),
-      ...(wue === undefined ? {} : { wue }),
-    },
-    attempts: record.attempts,
-    latencyS: (record.endedAt - record.startedAt) / 1_000,
-  };
 }
 
 function rowOf(

@@ -23,9 +23,9 @@ export interface RedisConnectOptions {
   /**
    * `interactive`: a caller waits, so a command fails within `INTERACTIVE_TIMEOUT_MS` and is never queued while the
    * server is away. `patient`: background work, which waits for the server to come back. `blocking`: a reader that parks
-   * in XREAD; it must not share its connection.
+   * in XREAD; it must not share its connection. `jobs`: what BullMQ is given; it parks on copies of it, for longer.
    */
-  use: 'interactive' | 'patient' | 'blocking';
+  use: 'interactive' | 'patient' | 'blocking' | 'jobs';
 }
 
 /** A request must fail within a second when Redis is gone (also when packets vanish without a reset). */
@@ -33,6 +33,8 @@ const INTERACTIVE_TIMEOUT_MS = 800;
 /** A parked read returns at least every `BLOCK_MS`; when it does not, the connection is dead. */
 export const BLOCK_MS = 2_000;
 const BLOCKING_TIMEOUT_MS = 5_000;
+/** BullMQ parks for up to ten seconds, whatever its options say; a connection that is silent for longer is dead. */
+const JOBS_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
 
@@ -78,5 +80,6 @@ function optionsFor({ name, use }: RedisConnectOptions): ConnectionOptions {
       commandTimeout: INTERACTIVE_TIMEOUT_MS,
     };
   }
-  return { ...base, maxRetriesPerRequest: null, socketTimeout: BLOCKING_TIMEOUT_MS };
+  const socketTimeout = use === 'jobs' ? JOBS_TIMEOUT_MS : BLOCKING_TIMEOUT_MS;
+  return { ...base, maxRetriesPerRequest: null, socketTimeout };
 }

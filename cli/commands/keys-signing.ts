@@ -1,0 +1,128 @@
+import { userInfo } from 'node:os';
+import { Argument, type Command } from 'commander';
+import {
+  KEY_PURPOSES,
+  type KeyPurpose,
+  loadSigningKeys,
+} from '../../shared/adapters/signing/key-files.ts';
+import {
+  PUBLISHED_BEFORE_USE_MS,
+  revokeSigningKey,
+  rotateSigningKey,
+} from '../../shared/adapters/signing/rotation.ts';
+import { loadToolConfig } from '../../shared/config/config.ts';
+import { type Actor, type AuditEvent, SERVICE_CHAIN } from '../../shared/domain/audit/entry.ts';
+import { actorFrom, asOperator } from '../operator.ts';
+import { printFields, printJson, printTable } from '../print.ts';
+
+interface ActOptions {
+  actor?: string;
+  reason?: string;
+  json?: boolean;
+}
+
+/** `docket keys-signing …`: the keys that sign receipts, checkpoints, the anchor and packs. */
+export function register(program: Command): void {
+  const keys = program
+    .command('keys-signing')
+    .description('the keys that sign receipts, checkpoints, the anchor and packs');
+  const purpose = () => new Argument('<purpose>', 'what it signs').choices(KEY_PURPOSES);
+  const act = (command: Command): Command =>
+    command
+      .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
+      .option('--reason <text>', 'why, for the audit log')
+      .option('--json', 'for programs');
+  keys
+    .command('list')
+    .description('list every key there ever was, with what it may still do')
+    .option('--json', 'for programs')
+    .action(list);
+  act(
+    keys
+      .command('rotate')
+      .description(
+        `publish the next key; run again ${PUBLISHED_BEFORE_USE_MS / 60_000} minutes later, put it to use`,
+      )
+      .addArgument(purpose()),
+  ).action(rotate);
+  act(
+    keys
+      .command('revoke')
+      .description('stop vouching for a retired key')
+      .addArgument(purpose())
+      .argument('<thumbprint>', 'as `list` shows it'),
+  ).action(revoke);
+}
+
+function list({ json }: { json?: boolean }): void {
+  const rows = loadSigningKeys(directory()).map(({ purpose, state, thumbprint, since }) => ({
+    purpose,
+    state,
+    thumbprint,
+    since: since ?? null,
+  }));
+  if (json === true) printJson(rows);
+  else printTable(rows, 'No keys.');
+}
+
+async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
+  const actor = actorOf(options);
+  const rotation = rotateSigningKey(directory(), purpose, Date.now());
+  const { step, thumbprint, retired } = rotation;
+  // After the act: a rotation that is urgent must not wait for a database.
+  await record(
+    `signing_key.${step}`,
+    purpose,
+    { ...options, actor },
+    {
+      thumbprint,
+      ...(retired === undefined ? {} : { retired }),
+    },
+  );
+  if (options.json === true) return printJson({ purpose, ...rotation });
+  printFields({ purpose, step, thumbprint, retired: retired ?? null });
+  if (step === 'published') {
+    process.stdout.write(
+      `It is in did.json now. Run this again after ${PUBLISHED_BEFORE_USE_MS / 60_000} minutes to put it to use.\n`,
+    );
+  }
+}
+
+async function revoke(purpose: KeyPurpose, thumbprint: string, options: ActOptions): Promise<void> {
+  const actor = actorOf(options);
+  revokeSigningKey(directory(), purpose, thumbprint, Date.now());
+  await record('signing_key.revoked', purpose, { ...options, actor }, { thumbprint });
+  if (options.json === true) printJson({ purpose, thumbprint, state: 'revoked' });
+  else printFields({ purpose, thumbprint, state: 'revoked' });
+}
+
+async function record(
+  action: string,
+  subject: string,
+  { actor, reason }: { actor: Actor; reason?: string },
+  details: NonNullable<AuditEvent['details']>,
+): Promise<void> {
+  try {
+    await asOperator(({ audit }) =>
+      audit.append({
+        organisationId: SERVICE_CHAIN,
+        action,
+        actor,
+        subject,
+        details,
+        ...(reason === undefined ? {} : { reason }),
+      }),
+    );
+  } catch (error) {
+    throw new Error(`Done (${action}), but the audit log could not be written.`, { cause: error });
+  }
+}
+
+/** Before the act: nobody's act is refused, not done. */
+function actorOf({ actor }: ActOptions): Actor {
+  return actorFrom(actor ?? `operator:${userInfo().username}`);
+}
+
+function directory(): string {
+  return loadToolConfig().signingKeysDir;
+}

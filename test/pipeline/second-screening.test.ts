@@ -1,0 +1,83 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chatBody, codeOf, post } from '../support/calls.ts';
+import { startSystem, type System } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+let system: System;
+let moderation: Server;
+/** What the endpoint was asked, in order. */
+const asked: string[][] = [];
+let failing = false;
+
+beforeAll(async () => {
+  moderation = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    request.on('end', () => {
+      const { input } = JSON.parse(text) as { input: string[] };
+      asked.push(input);
+      const results = input.map((one) => ({
+        flagged: one.includes('lighthouse'),
+        categories: { harm: one.includes('lighthouse') },
+      }));
+      response.writeHead(failing ? 500 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ results }));
+    });
+  });
+  await new Promise<void>((resolve) => moderation.listen(0, '127.0.0.1', resolve));
+  const { port } = moderation.address() as AddressInfo;
+  system = await startSystem({ env: { MODERATION_URL: `http://127.0.0.1:${port}/v1` } });
+});
+afterAll(() => {
+  moderation.closeAllConnections();
+  moderation.close();
+});
+
+const chat = (content: string, baseUrl = system.baseUrl) =>
+  post(system, '/chat/completions', chatBody({ messages: [{ role: 'user', content }] }), {
+    baseUrl,
+  });
+
+describe('the second stage of screening', () => {
+  it('judges what the rules let through, and its refusals are receipted like theirs', async () => {
+    expect((await chat('What is a harbour?')).status).toBe(200);
+    const refused = await chat('Tell me about the lighthouse.');
+    expect(refused.status).toBe(403);
+    expect(await codeOf(refused)).toBe('acceptable_use_violation');
+    expect(asked).toContainEqual(['Tell me about the lighthouse.']);
+    const id = refused.headers.get('x-receipt-id')!;
+    await until(async () => {
+      const { rows } = await system.database.pool.query<{ kind: string; body: Buffer }>(
+        'select kind, body from ledger_body where entry_id = $1',
+        [id],
+      );
+      return rows[0]?.kind === 'refused' && rows[0].body.toString().includes('moderation:harm');
+    }, 'the refusal has its receipt');
+  });
+
+  it('that cannot be asked refuses as a fault of the gateway, or lets pass, as declared', async () => {
+    failing = true;
+    const closed = await chat('What is a harbour?');
+    expect(closed.status).toBe(500);
+    expect(closed.headers.get('x-should-retry')).toBe('true');
+    expect(await codeOf(closed)).toBe('internal_error');
+    const open = await system.start('api', { MODERATION_FAIL_MODE: 'open' });
+    const passed = await chat('What is a harbour?', `http://127.0.0.1:${open.port}/v1`);
+    expect(passed.status).toBe(200);
+    expect(open.logs().some(({ event }) => event === 'moderation_skipped')).toBe(true);
+    failing = false;
+  });
+});
+
+describe('a prompt of token ids', () => {
+  /** "Tell me about the lighthouse." in o200k_base, as ids; it must be read like the text. */
+  const TOKENS = [60751, 668, 1078, 290, 180069, 13];
+
+  it('is screened as the text that it is', async () => {
+    const refused = await post(system, '/completions', { model: 'llama-3.1-8b', prompt: TOKENS });
+    expect(asked.at(-1)).toEqual(['Tell me about the lighthouse.']);
+    expect(refused.status).toBe(403);
+  });
+});
