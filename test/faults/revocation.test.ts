@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { activeAccount, createRegistries, OPERATOR } from '../support/accounts.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { startProcess, type StartedProcess } from '../support/processes.ts';
+import { startTestRedis } from '../support/redis.ts';
+
+const database = await createTestDatabase();
+const redis = await startTestRedis({ durable: true });
+const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
+afterAll(() => rm(keysDir, { recursive: true }));
+ensureSigningKeys(keysDir);
+const registries = createRegistries(database.poolAs('docket_operator'));
+const env = {
+  DATABASE_URL: database.url,
+  REDIS_URL: redis.url,
+  SIGNING_KEYS_DIR: keysDir,
+  PUBLIC_URL: 'https://gateway.example',
+  // The shipped catalogue names it; nothing here calls a model.
+  SANDBOX_URL: 'http://127.0.0.1:9',
+};
+
+async function ask(process: StartedProcess, key: string): Promise<string> {
+  const reply = await fetch(`http://127.0.0.1:${process.port}/v1/account`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const body = (await reply.json()) as { error?: { code: string } };
+  return body.error?.code ?? 'admitted';
+}
+
+/** How long the process goes on admitting the key, in milliseconds, asked without a pause. */
+async function admittedFor(process: StartedProcess, key: string): Promise<number> {
+  const begun = performance.now();
+  while ((await ask(process, key)) === 'admitted');
+  expect(await ask(process, key)).toBe('revoked_api_key');
+  return performance.now() - begun;
+}
+
+describe('two api processes', () => {
+  it('a key revoked through one is refused by the other within a second, and within five when notices are lost', async () => {
+    const [one, two] = (await Promise.all([
+      startProcess({ role: 'api', env }),
+      startProcess({ role: 'api', env }),
+    ])) as [StartedProcess, StartedProcess];
+    const { id } = await activeAccount(registries);
+    const admin = await registries.keys.issue(
+      id,
+      { name: 'admin', scopes: ['admin:keys'] },
+      OPERATOR,
+    );
+    const issue = async (): Promise<{ id: string; plaintext: string }> => {
+      const { key, plaintext } = await registries.keys.issue(id, { name: 'target' }, OPERATOR);
+      for (const process of [one, two]) expect(await ask(process, plaintext)).toBe('admitted');
+      return { id: key.id, plaintext };
+    };
+    const revoke = async (keyId: string): Promise<void> => {
+      const reply = await fetch(`http://127.0.0.1:${one.port}/v1/keys/${keyId}/revoke`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${admin.plaintext}` },
+      });
+      expect(reply.status).toBe(200);
+    };
+
+    const first = await issue();
+    await revoke(first.id);
+    expect(await admittedFor(two, first.plaintext)).toBeLessThan(1_000);
+
+    const metrics = await (await fetch(`http://127.0.0.1:${two.metricsPort}/metrics`)).text();
+    const sample = (line: RegExp): number => Number(line.exec(metrics)?.[1]);
+    const heard = sample(/^docket_credential_change_delay_seconds_count\{.*\} (\d+)$/m);
+    expect(heard).toBeGreaterThan(0);
+    expect(sample(/^docket_credential_change_delay_seconds_bucket\{le="1",.*\} (\d+)$/m)).toBe(
+      heard,
+    );
+
+    // Without its trigger the database says nothing: what is left is the age of what is in memory.
+    const second = await issue();
+    await database.pool.query('alter table api_key disable trigger api_key_announce');
+    await revoke(second.id);
+    const elapsed = await admittedFor(two, second.plaintext);
+    expect(elapsed).toBeLessThan(5_000);
+    expect(await Promise.all([one.stop(), two.stop()])).toEqual([0, 0]);
+  });
+});
