@@ -7,16 +7,16 @@ import type { InferenceEntry } from '../shared/lanes/messages.ts';
 
 /** What happens at the edge, each as one function that writes the log line and the metric together. */
 export interface ApiEvents {
-  answered(entry: InferenceEntry, startedAt: number): void;
-  refused(fault: Fault, request: FastifyRequest): void;
-  failedInside(error: unknown, request: FastifyRequest): void;
-  receiptLate(entry: InferenceEntry): void;
-  clientGone(entry: InferenceEntry): void;
+  answered: (entry: InferenceEntry, startedAt: number) => void;
+  refused: (fault: Fault, request: FastifyRequest) => void;
+  failedInside: (error: unknown, request: FastifyRequest) => void;
+  receiptLate: (entry: InferenceEntry) => void;
+  clientGone: (entry: InferenceEntry) => void;
   /** A request passed without the second stage of screening, which could not be asked. */
-  unjudged(): void;
-  storeFailed(error: unknown): void;
+  unjudged: () => void;
+  storeFailed: (error: unknown) => void;
   /** Changed signing keys cannot be read; the ones known before stay published. */
-  signingKeysUnreadable(error: unknown): void;
+  signingKeysUnreadable: (error: unknown) => void;
   /** What the credential cache tells of itself. */
   credentials: CredentialObserver;
 }

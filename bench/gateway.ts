@@ -46,9 +46,7 @@ try {
   }
 } finally {
   for (const child of children) child.kill('SIGTERM');
-  await Promise.all(
-    children.map((child) => (child.exitCode === null ? once(child, 'exit') : null)),
-  );
+  for (const child of children) if (child.exitCode === null) await once(child, 'exit');
   rmSync(dataDir, { recursive: true, force: true });
 }
 

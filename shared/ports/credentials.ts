@@ -20,10 +20,10 @@ export interface CredentialFeed {
 /** What the credential cache tells about itself; one implementation writes the metrics. */
 export interface CredentialObserver {
   /** A change reached this process, this many milliseconds after it was made. */
-  changeArrived(delayMs: number): void;
-  lookedUp(outcome: 'hit' | 'refreshing' | 'miss' | 'unknown' | 'outage'): void;
-  feedLost(error: unknown): void;
-  feedRestored(): void;
+  changeArrived: (delayMs: number) => void;
+  lookedUp: (outcome: 'hit' | 'refreshing' | 'miss' | 'unknown' | 'outage') => void;
+  feedLost: (error: unknown) => void;
+  feedRestored: () => void;
 }
 
 /** Where the time of a key's last use is written, in batches. */

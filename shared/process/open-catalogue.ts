@@ -9,7 +9,7 @@ import { loadFactorSet } from '../methodology/load.ts';
 export interface OpenCatalogue {
   current: CatalogueHolder['current'];
   /** Reads the file again; a bad one is reported and the old one stays. */
-  reload(): void;
+  reload: () => void;
 }
 
 /** Loads the catalogue of this process, says what is odd about it, and reloads it on demand. */

@@ -26,13 +26,13 @@ export interface ProcessParts {
   /** What it needs before it can work, by name. */
   readiness: Readonly<Record<string, ReadinessCheck>>;
   /** Called once every check has passed. Returns the port of its API, if it has one. */
-  start(): Promise<{ port?: number } | void>;
+  start: () => Promise<{ port?: number } | void>;
   /** Takes no new work and finishes what is open; the caller bounds how long. */
-  drain(): Promise<void>;
+  drain: () => Promise<void>;
   /** Closes connections. Called after `drain`, or when its time is over. */
-  close(): Promise<void>;
+  close: () => Promise<void>;
   /** On SIGHUP. */
-  reload?(): void;
+  reload?: () => void;
 }
 
 /** How often a process that waits for its stores looks again. */
@@ -91,7 +91,7 @@ function readConfig(): Config {
     return loadConfig();
   } catch (error) {
     process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`);
-    process.exit(78);
+    return process.exit(78);
   }
 }
 
@@ -114,10 +114,10 @@ async function untilReachable(
   log: Logger,
   stopping: Promise<string>,
 ): Promise<boolean> {
-  let stopped = false;
-  void stopping.then(() => (stopped = true));
+  const stop = { asked: false };
+  void stopping.then(() => (stop.asked = true));
   let said = false;
-  while (!stopped) {
+  while (!stop.asked) {
     const results = await Promise.allSettled(Object.values(readiness).map((check) => check()));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed === undefined) return true;

@@ -1,20 +1,13 @@
-import { connectRedis } from '../../shared/adapters/redis/connect.ts';
 import { createCircuitBoard } from '../../shared/adapters/redis/circuits.ts';
-import { checkDurability } from '../../shared/adapters/redis/durability.ts';
 import { OpenAiCompatibleProvider } from '../../shared/adapters/providers/openai-compatible/provider.ts';
 import { createTokenCounter } from '../../shared/adapters/tokenizer/counter.ts';
 import { openCatalogue } from '../../shared/process/open-catalogue.ts';
 import type { Endpoint } from '../../shared/domain/catalogue.ts';
 import { freeClaim } from '../../shared/lanes/claims.ts';
-import { Inbox } from '../../shared/lanes/inbox.ts';
 import { inferenceLane } from '../../shared/lanes/keys.ts';
-import { LaneConsumer } from '../../shared/lanes/lane-consumer.ts';
-import { Liveness } from '../../shared/lanes/liveness.ts';
 import type { Cancellation } from '../../shared/lanes/messages.ts';
-import { Outbox } from '../../shared/lanes/outbox.ts';
-import { defineLaneScripts } from '../../shared/lanes/scripts.ts';
-import { Slots } from '../../shared/lanes/slots.ts';
 import type { Provider } from '../../shared/ports/provider.ts';
+import { LaneConnections } from '../../shared/process/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
 import { CircuitKeeper } from './circuit-keeper.ts';
 import { usageCounter } from './count-usage.ts';
@@ -27,13 +20,12 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   const { config, log, registry, processId } = context;
   const events = inferenceEvents(log, registry);
   const catalogue = openCatalogue(config, log);
-  const connect = (use: 'patient' | 'blocking') =>
-    connectRedis({ url: config.secrets.redisUrl, name: processId, use }, events.storeFailed);
-  const client = connect('patient');
-  const writer = connect('patient');
-  const scripts = defineLaneScripts(client);
-  const outbox = new Outbox(writer, events.storeFailed);
-  const slots = new Slots(config.inferenceConcurrency);
+  const lanes = new LaneConnections<Cancellation | { kind: 'hello' }>(
+    context,
+    config.inferenceConcurrency,
+    events.storeFailed,
+  );
+  const { client, scripts, outbox, slots } = lanes;
   const provider = new OpenAiCompatibleProvider(config.upstreamCredential);
   const providerOf = (_endpoint: Endpoint): Provider => provider;
   const breakers = new Breakers((endpoint, region, open) => {
@@ -62,52 +54,25 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     },
     slots,
   );
-  const cancellations = new Inbox<Cancellation | { kind: 'hello' }>(
-    connect('blocking'),
-    processId,
-    (message) => (message.kind === 'cancel' ? worker.cancel(message) : undefined),
-    events.storeFailed,
-  );
-  const liveness = new Liveness(client, processId, () => cancellations.lastRead);
-  const consumers = lanesOf(config, catalogue.current().catalogue.regions).map(
-    (lane) =>
-      new LaneConsumer({
-        lane,
-        consumer: processId,
-        slots,
-        batchMax: config.inferenceConcurrency,
-        blocking: connect('blocking'),
-        client,
-        scripts,
-        onEntries: (entries) => worker.take(entries),
-        onError: events.storeFailed,
-      }),
-  );
+  lanes.consume({
+    lanes: lanesOf(config, catalogue.current().catalogue.regions),
+    batchMax: config.inferenceConcurrency,
+    onEntries: (entries) => worker.take(entries),
+    onMessage: (message) => (message.kind === 'cancel' ? worker.cancel(message) : undefined),
+  });
   return {
     readiness: { redis: () => client.ping() },
-    async start() {
-      if (!config.allowVolatileRedis) await checkDurability(client);
-      await liveness.start();
-      cancellations.start();
+    start: async () => {
+      await lanes.start();
       circuits.start();
-      await Promise.all(consumers.map((consumer) => consumer.start()));
     },
-    async drain() {
-      await Promise.all(consumers.map((consumer) => consumer.stop()));
-      await slots.whenIdle();
-      await outbox.flushed();
-      await Promise.all(consumers.map((consumer) => consumer.leave()));
-    },
-    async close() {
-      outbox.close();
+    drain: () => lanes.drain(),
+    close: async () => {
       await circuits.stop();
-      await cancellations.stop();
-      await liveness.stop();
+      await lanes.close();
       await provider.close();
-      client.disconnect();
-      writer.disconnect();
     },
-    reload: () => catalogue.reload(),
+    reload: catalogue.reload,
   };
 }
 

@@ -8,13 +8,13 @@ import type { Target } from './endpoints.ts';
 
 /** What happens in this role, each as one function that writes the log line and the metric together. */
 export interface InferenceEvents {
-  runFinished(record: InferenceRecord): void;
-  runFailed(entry: InferenceEntry, fault: WireFault): void;
-  runCrashed(entry: InferenceEntry, error: unknown): void;
-  upstreamFailed(entry: InferenceEntry, target: Target, failure: UpstreamFailure): void;
-  entryUnreadable(lane: LaneEntry, error: unknown): void;
-  breakerChanged(endpoint: string, region: string, open: boolean): void;
-  storeFailed(error: unknown): void;
+  runFinished: (record: InferenceRecord) => void;
+  runFailed: (entry: InferenceEntry, fault: WireFault) => void;
+  runCrashed: (entry: InferenceEntry, error: unknown) => void;
+  upstreamFailed: (entry: InferenceEntry, target: Target, failure: UpstreamFailure) => void;
+  entryUnreadable: (lane: LaneEntry, error: unknown) => void;
+  breakerChanged: (endpoint: string, region: string, open: boolean) => void;
+  storeFailed: (error: unknown) => void;
 }
 
 /** Prompts and answers never appear here, nor does an upstream's error text: it may quote the prompt. */

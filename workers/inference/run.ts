@@ -85,9 +85,9 @@ export class Run {
         if (this.#entry.claim !== undefined) stored += frame;
       },
     });
-    const { target } = await callUpstream(this.#plan(), (target) => {
-      relay.readFrom(target.endpoint);
-      return callForStream(this.#deps.providerOf(target.endpoint), this.#request(target), {
+    const { target } = await callUpstream(this.#plan(), (next) => {
+      relay.readFrom(next.endpoint);
+      return callForStream(this.#deps.providerOf(next.endpoint), this.#request(next), {
         payload: (text, chunk) => relay.accept(text, chunk),
         end: (clean, joules) => {
           relay.measured(joules);

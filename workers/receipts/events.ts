@@ -5,14 +5,14 @@ import type { Issued } from './issue.ts';
 
 /** What happens in this role, each as one function that writes the log line and the metric together. */
 export interface ReceiptsEvents {
-  receiptIssued(issued: Issued): void;
-  batchCommitted(size: number, ms: number): void;
-  commitFailed(size: number, error: unknown): void;
+  receiptIssued: (issued: Issued) => void;
+  batchCommitted: (size: number, ms: number) => void;
+  commitFailed: (size: number, error: unknown) => void;
   /** No receipt can be made or stored of this entry; it was set aside. */
-  receiptImpossible(lane: LaneEntry, requestId: string | null, error: unknown): void;
-  storeFailed(error: unknown): void;
+  receiptImpossible: (lane: LaneEntry, requestId: string | null, error: unknown) => void;
+  storeFailed: (error: unknown) => void;
   /** Changed signing keys cannot be read; the key known before goes on signing. */
-  signingKeysUnreadable(error: unknown): void;
+  signingKeysUnreadable: (error: unknown) => void;
 }
 
 export function receiptsEvents(log: Logger, registry: Registry): ReceiptsEvents {

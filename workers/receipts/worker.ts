@@ -88,7 +88,9 @@ export class ReceiptsWorker {
   async #commit(batch: Pending[]): Promise<boolean> {
     for (;;) {
       try {
+        const startedAt = performance.now();
         await this.#commitOnce(batch);
+        this.#deps.events.batchCommitted(batch.length, performance.now() - startedAt);
         return true;
       } catch (error) {
         this.#deps.events.commitFailed(batch.length, error);
@@ -101,7 +103,7 @@ export class ReceiptsWorker {
 
   /** Rows that the database will never take are set aside one by one; the others must not wait for them. */
   async #commitEach(batch: Pending[]): Promise<boolean> {
-    for (const pending of [...batch]) {
+    for (const pending of batch.slice()) {
       try {
         await this.#commitOnce([pending]);
       } catch (error) {

@@ -63,11 +63,11 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    const type = String(headers['content-type'] ?? '');
+    const type = (headers['content-type'] ?? '');
     if (status >= 300) this.#mode = 'error';
     else if (this.#stream && !type.startsWith('application/json')) this.#startStream();
     else this.#mode = 'whole';
-    this.#inflate = this.#inflater(String(headers['content-encoding'] ?? ''));
+    this.#inflate = this.#inflater(headers['content-encoding'] ?? '');
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

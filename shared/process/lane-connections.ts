@@ -1,0 +1,86 @@
+import { connectRedis, type RedisClient } from '../adapters/redis/connect.ts';
+import { checkDurability } from '../adapters/redis/durability.ts';
+import { Inbox } from '../lanes/inbox.ts';
+import { LaneConsumer, type LaneEntry } from '../lanes/lane-consumer.ts';
+import { Liveness } from '../lanes/liveness.ts';
+import { Outbox } from '../lanes/outbox.ts';
+import { defineLaneScripts, type LaneScripts } from '../lanes/scripts.ts';
+import { Slots } from '../lanes/slots.ts';
+import type { ProcessContext } from './run-process.ts';
+
+export interface Consumption<Message> {
+  lanes: readonly string[];
+  /** Entries taken at one read. */
+  batchMax: number;
+  /** The handler releases one slot per entry when it is done with it. */
+  onEntries: (entries: LaneEntry[]) => void;
+  /** What others write to this process. */
+  onMessage: (message: Message) => void;
+}
+
+/** Everything a worker holds of Redis: connections, outbox, inbox, sign of life, and its hold on the lanes. */
+export class LaneConnections<Message = object> {
+  readonly client: RedisClient;
+  readonly scripts: LaneScripts;
+  readonly outbox: Outbox;
+  readonly slots: Slots;
+  readonly #context: ProcessContext;
+  readonly #onError: (error: unknown) => void;
+  readonly #writer: RedisClient;
+  #inbox!: Inbox<Message>;
+  #liveness!: Liveness;
+  #consumers: LaneConsumer[] = [];
+
+  /** `slotCount`: entries in hand at once, over all lanes. */
+  constructor(context: ProcessContext, slotCount: number, onError: (error: unknown) => void) {
+    this.#context = context;
+    this.#onError = onError;
+    this.client = this.#connect('patient');
+    this.#writer = this.#connect('patient');
+    this.scripts = defineLaneScripts(this.client);
+    this.outbox = new Outbox(this.#writer, onError);
+    this.slots = new Slots(slotCount);
+  }
+
+  /** Says what is to be done with entries and messages; nothing is read before `start`. */
+  consume({ lanes, batchMax, onEntries, onMessage }: Consumption<Message>): void {
+    const { client, scripts, slots } = this;
+    const { processId } = this.#context;
+    const onError = this.#onError;
+    this.#inbox = new Inbox<Message>(this.#connect('blocking'), processId, onMessage, onError);
+    this.#liveness = new Liveness(client, processId, () => this.#inbox.lastRead);
+    this.#consumers = lanes.map((lane) => {
+      const own = { lane, consumer: processId, blocking: this.#connect('blocking') };
+      return new LaneConsumer({ ...own, slots, batchMax, client, scripts, onEntries, onError });
+    });
+  }
+
+  /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
+  async start(): Promise<void> {
+    if (!this.#context.config.allowVolatileRedis) await checkDurability(this.client);
+    await this.#liveness.start();
+    this.#inbox.start();
+    await Promise.all(this.#consumers.map((consumer) => consumer.start()));
+  }
+
+  /** Takes nothing new, waits for what is in hand, writes what is queued, leaves the groups. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#consumers.map((consumer) => consumer.stop()));
+    await this.slots.whenIdle();
+    await this.outbox.flushed();
+    await Promise.all(this.#consumers.map((consumer) => consumer.leave()));
+  }
+
+  async close(): Promise<void> {
+    this.outbox.close();
+    await this.#inbox.stop();
+    await this.#liveness.stop();
+    this.client.disconnect();
+    this.#writer.disconnect();
+  }
+
+  #connect(use: 'patient' | 'blocking'): RedisClient {
+    const { config, processId } = this.#context;
+    return connectRedis({ url: config.secrets.redisUrl, name: processId, use }, this.#onError);
+  }
+}
