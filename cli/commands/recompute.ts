@@ -1,20 +1,18 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { EstimateInput, Methodology } from '../../shared/domain/methodology/methodology.ts';
+import { rebuildInput } from '../../shared/domain/methodology/rebuild.ts';
 import { type Difference, recompute } from '../../shared/domain/methodology/recompute.ts';
 import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
 import { locateReceipt } from '../../shared/domain/receipt/locate.ts';
 import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
+import { statedMeasurement } from '../../shared/domain/receipt/reread.ts';
 import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
-import { readCatalogue } from '../catalogue.ts';
 import { printFields, printJson, printTable } from '../print.ts';
-import { inputByCatalogue, inputOnReceipt, statedMeasurement } from '../stated-measurement.ts';
 
 /** A saved answer holds its receipt: large answers (embeddings, images) are tens of megabytes. */
 const FILE_BYTES_MAX = 256 * 1_048_576;
 
 interface RecomputeOptions {
-  catalogue?: string;
   json?: boolean;
 }
 
@@ -24,18 +22,14 @@ export function register(program: Command): void {
     .command('recompute')
     .description('compute the measurement of a receipt again and compare every character')
     .argument('<file>', 'a receipt, or an API answer or stream that carries one')
-    .option(
-      '--catalogue <file>',
-      'the catalogue of that time, for what a receipt does not carry itself (default: CATALOGUE)',
-    )
     .option('--json', 'for programs')
     .addHelpText(
       'after',
-      '\nThis does not check the signature: that is `docket verify`.\n\nExample:\n  $ npx docket recompute receipt.json\n',
+      '\nOffline, and from the receipt alone. This does not check the signature: that is `docket verify`.\n\nExample:\n  $ npx docket recompute receipt.json\n',
     )
     .action((file: string, options: RecomputeOptions) => {
       const { document } = parseReceipt(locateReceipt(readText(file)));
-      const report = reproduce(document, options.catalogue);
+      const report = reproduce(document);
       if (options.json === true) printJson(report);
       else print(report);
       if (!report.reproduced) process.exitCode = 1;
@@ -46,13 +40,11 @@ interface Report {
   reproduced: boolean;
   receipt: string;
   methodology: string;
-  /** Where the inputs that are not in the factor set came from. */
-  inputs_from: 'receipt' | 'catalogue';
   differences: readonly Difference[];
 }
 
-function reproduce(document: ReceiptDocument, catalogueFile: string | undefined): Report {
-  const { measurement, degradation, credentialSubject: subject } = document;
+function reproduce(document: ReceiptDocument): Report {
+  const { measurement, degradation } = document;
   if (measurement === undefined) {
     const why =
       degradation === undefined ? 'the request was refused' : `degraded: ${degradation.code}`;
@@ -60,27 +52,23 @@ function reproduce(document: ReceiptDocument, catalogueFile: string | undefined)
   }
   const stated = statedMeasurement(measurement);
   const { id, version } = stated.methodology;
-  const methodology: Methodology | undefined = loadMethodologies().methodology(id, version);
+  const methodology = loadMethodologies().methodology(id, version);
   if (methodology === undefined) throw new Error(`There is no methodology ${id} ${version} here.`);
-  const carried = inputOnReceipt(measurement);
-  const input: EstimateInput =
-    carried ?? inputByCatalogue(subject, readCatalogue(catalogueFile).catalogue);
-  const { differences } = recompute(input, methodology, stated);
+  const { differences } = recompute(rebuildInput(stated.inputs), methodology, stated);
   return {
     reproduced: differences.length === 0,
     receipt: document.id,
     methodology: `${id} ${version}`,
-    inputs_from: carried === undefined ? 'catalogue' : 'receipt',
     differences,
   };
 }
 
-function print({ reproduced, receipt, methodology, inputs_from: from, differences }: Report): void {
+function print({ reproduced, receipt, methodology, differences }: Report): void {
   const verdict = reproduced
     ? 'REPRODUCED  every figure and digest, to the last character'
     : `DIFFERENT  ${differences.length} of the stated figures and digests`;
   process.stdout.write(`${verdict}\n\n`);
-  printFields({ receipt, methodology, 'inputs from': from });
+  printFields({ receipt, methodology });
   if (reproduced) return;
   process.stdout.write('\n');
   printTable(
@@ -91,11 +79,6 @@ function print({ reproduced, receipt, methodology, inputs_from: from, difference
     })),
     '',
   );
-  if (from === 'catalogue' && differences.some(({ path }) => path.startsWith('inputs['))) {
-    process.stdout.write(
-      '\nAn input has another digest: this is not the catalogue of that time. Name that one with --catalogue.\n',
-    );
-  }
 }
 
 function readText(path: string): string {

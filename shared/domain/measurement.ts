@@ -11,6 +11,9 @@ export interface Quantity {
   upper: number;
 }
 
+/** A record that a receipt carries: flat, of text and whole numbers alone, its keys in canonical order. */
+export type CarriedRecord = Readonly<Record<string, string | number>>;
+
 /** An input record that the computation used, pinned by the digest of its canonical JSON. */
 export interface MeasurementInput {
   kind: 'usage' | 'model' | 'grid' | 'site' | 'hardware';
@@ -18,6 +21,11 @@ export interface MeasurementInput {
   id: string;
   /** base64url SHA-256 of the record's canonical JSON (RFC 8785). */
   digest: string;
+  /**
+   * The record itself where no published factor set has it (usage, catalogue entries, hourly grid signals): a
+   * receipt has to carry it, or nobody could recompute the measurement. Decimals are text.
+   */
+  record?: CarriedRecord;
 }
 
 /** T1 measured by the upstream · T2 open weights, known hardware · T3 open weights · T4 guessed architecture · T5 class default. */

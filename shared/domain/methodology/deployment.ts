@@ -1,8 +1,12 @@
-import { type DataQuality, MethodologyFailure } from '../measurement.ts';
+import {
+  type CarriedRecord,
+  type DataQuality,
+  type MeasurementInput,
+  MethodologyFailure,
+} from '../measurement.ts';
 import { power, powerOfTwoFrom } from './arithmetic.ts';
-import type { JsonObject } from './canonical-json.ts';
 import { toExactDecimalString } from './decimal.ts';
-import type { RecordedInput, Recorder } from './derivation.ts';
+import type { Recorder } from './derivation.ts';
 import { type Bounds, boundsOf, type EnergyBasis, type SetUncertainty } from './docket-1-bounds.ts';
 import {
   BATCH_ASSUMED,
@@ -40,7 +44,7 @@ interface ModelRates {
 
 /** A model at a place: everything about a request that is not the request's own. */
 export interface Deployment {
-  readonly inputs: readonly RecordedInput[];
+  readonly inputs: readonly MeasurementInput[];
   readonly quality: DataQuality;
   readonly rates: ModelRates | undefined;
   readonly batch: number;
@@ -239,7 +243,7 @@ function replicaRecord(
     footprint.precision === undefined && served.released !== undefined
       ? 'model_record'
       : basis(footprint.precision);
-  const record: JsonObject = {
+  const record: CarriedRecord = {
     batch: toExactDecimalString(served.batch),
     batch_basis: basis(footprint.batch),
     gpus: served.gpus,

@@ -4,15 +4,6 @@ import type { Bound } from './docket-1-bounds.ts';
 import type { Source } from './factor-set.ts';
 import { type Formula, symbolsOf } from './formula.ts';
 
-/**
- * An input of a measurement. `record` is there when the record is not part of the published factor set (usage,
- * catalogue entries, hourly grid signals): then a receipt has to carry it, or nobody could recompute it.
- * Such records hold text, whole numbers and booleans only; other numbers are decimal strings.
- */
-export interface RecordedInput extends MeasurementInput {
-  readonly record?: JsonObject;
-}
-
 /** One number as it was computed. */
 export interface Step {
   readonly symbol: string;
@@ -38,8 +29,10 @@ export interface RecordValue {
 }
 
 /** An input record with everything that is known about it. */
-export interface RecordView extends MeasurementInput {
+export interface RecordView extends Omit<MeasurementInput, 'record'> {
   readonly record: JsonObject;
+  /** True when no factor set holds the record, so that the receipt carries it. */
+  readonly carried: boolean;
   readonly values: readonly RecordValue[];
   readonly warnings: readonly Warning[];
 }

@@ -1,10 +1,14 @@
-import { MethodologyFailure, type Quantity, type QuantityName } from '../measurement.ts';
+import {
+  type Measurement,
+  MethodologyFailure,
+  type Quantity,
+  type QuantityName,
+} from '../measurement.ts';
 import { toSignificant } from './decimal.ts';
 import type { Deployment } from './deployment.ts';
 import type { Recorder } from './derivation.ts';
 import type { Bounds } from './docket-1-bounds.ts';
 import { DOCKET_CONSTANTS as C, DOCKET_FORMULAS as F } from './docket-1-formulas.ts';
-import type { RecordedMeasurement } from './methodology.ts';
 import { type RequestFigures, usageInput } from './request-figures.ts';
 
 /** Outside these no figure of one request can be; a number there is a mistake that a receipt cannot write down. */
@@ -16,7 +20,7 @@ export function measure(
   deployment: Deployment,
   request: RequestFigures,
   recorder: Recorder | undefined,
-): Omit<RecordedMeasurement, 'methodology'> {
+): Omit<Measurement, 'methodology'> {
   const usage = usageInput(request, recorder);
   const gpuJ = gpuEnergy(deployment, request, recorder);
   const itKwh = (gpuJ / 3_600_000) * (1 + C.host.value) * (1 + C.idle.value);

@@ -1,6 +1,6 @@
-import type { MeasurementInput } from '../measurement.ts';
-import { digestOf, type JsonObject } from './canonical-json.ts';
-import type { Recorder, RecordedInput, RecordValue, Warning } from './derivation.ts';
+import type { CarriedRecord, MeasurementInput } from '../measurement.ts';
+import { digestOf } from './canonical-json.ts';
+import type { Recorder, RecordValue, Warning } from './derivation.ts';
 import type { FactorIndex, InputRecord } from './factor-index.ts';
 import { json } from './factor-index.ts';
 
@@ -14,7 +14,7 @@ export type Figure = Pick<RecordValue, 'symbol' | 'name' | 'value' | 'unit'> & {
 
 /** Collects the inputs of a measurement, and shows each to the recorder if there is one. */
 export class InputList {
-  readonly inputs: RecordedInput[] = [];
+  readonly inputs: MeasurementInput[] = [];
   readonly #index: FactorIndex;
   readonly #recorder: Recorder | undefined;
 
@@ -40,11 +40,11 @@ export class InputList {
     }));
     const flags = 'flags' in record ? record.flags : [];
     const warnings: Warning[] = flags.map((code) => ({ code, message: index.meaning(code) }));
-    this.#recorder.used({ ...input, record: json(record), values, warnings });
+    this.#recorder.used({ ...input, record: json(record), carried: false, values, warnings });
   }
 
   /** A record that the receipt itself has to carry. */
-  carried(kind: Kind, id: string, record: JsonObject, figures: () => readonly Figure[]): void {
+  carried(kind: Kind, id: string, record: CarriedRecord, figures: () => readonly Figure[]): void {
     const input = { kind, id, digest: digestOf(record), record };
     this.inputs.push(input);
     if (this.#recorder === undefined) return;
@@ -56,6 +56,6 @@ export class InputList {
       year: 'of this request',
       sources: [],
     }));
-    this.#recorder.used({ ...input, values, warnings: [] });
+    this.#recorder.used({ ...input, carried: true, values, warnings: [] });
   }
 }

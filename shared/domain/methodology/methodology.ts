@@ -1,7 +1,7 @@
 import type { Footprint } from '../catalogue.ts';
 import type { Route, Usage } from '../inference.ts';
 import type { Measurement } from '../measurement.ts';
-import type { Derivation, RecordedInput } from './derivation.ts';
+import type { Derivation } from './derivation.ts';
 
 /** Everything that an estimate depends on, besides the methodology itself. */
 export interface EstimateInput {
@@ -36,11 +36,6 @@ export interface GridSignal {
   readonly gwpKgco2ePerKwh: number;
 }
 
-/** A measurement whose inputs carry the records that the factor set does not hold. */
-export interface RecordedMeasurement extends Measurement {
-  readonly inputs: readonly RecordedInput[];
-}
-
 /** A frozen methodology, ready to compute. */
 export interface Methodology {
   readonly id: string;
@@ -48,7 +43,7 @@ export interface Methodology {
   /** base64url SHA-256 of the methodology document. */
   readonly digest: string;
   /** The estimate. Throws MethodologyFailure when there is none; never gives NaN or an infinity. */
-  readonly estimate: (input: EstimateInput) => RecordedMeasurement;
+  readonly estimate: (input: EstimateInput) => Measurement;
   /** The same estimate with every step, record and warning. */
   readonly explain: (input: EstimateInput) => Derivation;
 }

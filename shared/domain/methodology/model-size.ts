@@ -1,6 +1,5 @@
 import type { Footprint } from '../catalogue.ts';
-import { type DataQuality, MethodologyFailure } from '../measurement.ts';
-import type { JsonObject } from './canonical-json.ts';
+import { type CarriedRecord, type DataQuality, MethodologyFailure } from '../measurement.ts';
 import { toExactDecimalString } from './decimal.ts';
 import type { Recorder } from './derivation.ts';
 import { DOCKET_UNCERTAINTY, type UncertaintyFactor } from './docket-1-bounds.ts';
@@ -126,7 +125,7 @@ function declared(
   const active = activeB ?? totalB;
   const total = totalB ?? activeB;
   // Keys in canonical order, as in every record that a receipt carries.
-  const record: JsonObject = {
+  const record: CarriedRecord = {
     ...(activeB === undefined ? {} : { active_b: toExactDecimalString(activeB) }),
     declared_by: 'catalogue',
     id: model.id,

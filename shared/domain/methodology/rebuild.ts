@@ -1,8 +1,7 @@
 import type { Footprint } from '../catalogue.ts';
 import type { Route, Usage } from '../inference.ts';
-import type { JsonObject } from './canonical-json.ts';
+import type { CarriedRecord, MeasurementInput } from '../measurement.ts';
 import { parseDecimal } from './decimal.ts';
-import type { RecordedInput } from './derivation.ts';
 import type { Precision } from './factor-set.ts';
 import type { EstimateInput, GridSignal, Site } from './methodology.ts';
 import { MalformedData } from './shape.ts';
@@ -13,7 +12,7 @@ import { MalformedData } from './shape.ts';
  * shows whether it is what was signed.
  * Throws MalformedData, naming the input, when a record that should be carried is missing or malformed.
  */
-export function rebuildInput(inputs: readonly RecordedInput[]): EstimateInput {
+export function rebuildInput(inputs: readonly MeasurementInput[]): EstimateInput {
   const usage = carried(inputs, 'usage', () => true);
   const { path } = usage;
   const latencyS = decimal(usage, 'latency_s');
@@ -40,11 +39,11 @@ export function rebuildInput(inputs: readonly RecordedInput[]): EstimateInput {
 }
 
 interface Carried {
-  readonly record: JsonObject;
+  readonly record: CarriedRecord;
   readonly path: string;
 }
 
-function modelOf(inputs: readonly RecordedInput[]): EstimateInput['model'] {
+function modelOf(inputs: readonly MeasurementInput[]): EstimateInput['model'] {
   const model = inputs.find(({ kind }) => kind === 'model');
   if (model === undefined) throw new MalformedData('inputs', 'name no model');
   const replica = carried(inputs, 'hardware', ({ id }) => id === 'replica');
@@ -71,7 +70,7 @@ function modelOf(inputs: readonly RecordedInput[]): EstimateInput['model'] {
   };
 }
 
-function siteOf(inputs: readonly RecordedInput[]): Site {
+function siteOf(inputs: readonly MeasurementInput[]): Site {
   const sites = inputs.filter(({ kind }) => kind === 'site');
   const declared = sites.find(({ record }) => record !== undefined);
   const [known] = sites.filter(({ record }) => record === undefined);
@@ -89,7 +88,7 @@ function siteOf(inputs: readonly RecordedInput[]): Site {
   };
 }
 
-function signalOf(inputs: readonly RecordedInput[]): GridSignal | undefined {
+function signalOf(inputs: readonly MeasurementInput[]): GridSignal | undefined {
   const input = inputs.find(({ kind, record }) => kind === 'grid' && record !== undefined);
   if (input?.record === undefined) return undefined;
   const signal = { record: input.record, path: `inputs.${input.id}` };
@@ -103,9 +102,9 @@ function signalOf(inputs: readonly RecordedInput[]): GridSignal | undefined {
 }
 
 function carried(
-  inputs: readonly RecordedInput[],
-  kind: RecordedInput['kind'],
-  which: (input: RecordedInput) => boolean,
+  inputs: readonly MeasurementInput[],
+  kind: MeasurementInput['kind'],
+  which: (input: MeasurementInput) => boolean,
 ): Carried {
   const input = inputs.find((candidate) => candidate.kind === kind && which(candidate));
   if (input?.record === undefined) {

@@ -1,15 +1,11 @@
-import type { Measurement } from '../measurement.ts';
+import type { Measurement, MeasurementInput } from '../measurement.ts';
 import { toDecimalString } from './decimal.ts';
-import type { EstimateInput, Methodology, RecordedMeasurement } from './methodology.ts';
+import type { EstimateInput, Methodology } from './methodology.ts';
 
 /** A measurement as a receipt states it: digests in base64url, quantities as decimal strings. */
 export interface StatedMeasurement {
   readonly methodology: Measurement['methodology'];
-  readonly inputs: readonly {
-    readonly kind: string;
-    readonly id: string;
-    readonly digest: string;
-  }[];
+  readonly inputs: readonly MeasurementInput[];
   readonly results: readonly StatedQuantity[];
   readonly dataQuality: string;
 }
@@ -32,7 +28,7 @@ export interface Difference {
 }
 
 export interface Recomputation {
-  readonly measurement: RecordedMeasurement;
+  readonly measurement: Measurement;
   /** Empty when the measurement was reproduced, character for character. */
   readonly differences: readonly Difference[];
 }

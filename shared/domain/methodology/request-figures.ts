@@ -1,8 +1,8 @@
 import type { Route, Usage } from '../inference.ts';
-import { MethodologyFailure } from '../measurement.ts';
-import { digestOfText, type JsonObject } from './canonical-json.ts';
+import { type CarriedRecord, type MeasurementInput, MethodologyFailure } from '../measurement.ts';
+import { digestOfText } from './canonical-json.ts';
 import { toExactDecimalString } from './decimal.ts';
-import type { RecordedInput, Recorder } from './derivation.ts';
+import type { Recorder } from './derivation.ts';
 import type { EstimateInput } from './methodology.ts';
 
 /** The numbers of one request, checked. */
@@ -72,10 +72,13 @@ export function readRequest(input: EstimateInput): RequestFigures {
 }
 
 /** The request as an input of its own measurement. */
-export function usageInput(request: RequestFigures, recorder: Recorder | undefined): RecordedInput {
+export function usageInput(
+  request: RequestFigures,
+  recorder: Recorder | undefined,
+): MeasurementInput {
   const { latencyS, measuredJoules } = request;
   // Written out in canonical order: this runs for every receipt, and a general serialiser costs twice as much.
-  const record: JsonObject = {
+  const record: CarriedRecord = {
     attempts: request.attempts,
     cached_input_tokens: request.cachedInputTokens,
     input_tokens: request.inputTokens,
@@ -87,7 +90,7 @@ export function usageInput(request: RequestFigures, recorder: Recorder | undefin
     route: request.route,
     usage_source: request.usageSource,
   };
-  const input: RecordedInput = {
+  const input: MeasurementInput = {
     kind: 'usage',
     id: 'usage',
     digest: digestOfText(JSON.stringify(record)),
@@ -99,7 +102,7 @@ export function usageInput(request: RequestFigures, recorder: Recorder | undefin
 
 function note(
   request: RequestFigures,
-  input: RecordedInput & { readonly record: JsonObject },
+  input: MeasurementInput & { readonly record: CarriedRecord },
   recorder: Recorder,
 ): void {
   const figure = (symbol: string, name: string, value: number, unit: string) => ({
@@ -123,6 +126,7 @@ function note(
         ? []
         : [figure('J', 'energy that the upstream measured', measuredJoules, 'J')]),
     ],
+    carried: true,
     warnings: [],
   });
 }

@@ -1,6 +1,7 @@
 import { receiptIdOf } from '../ids.ts';
 import type { InferenceRecord } from '../inference.ts';
 import type { Measurement } from '../measurement.ts';
+import { toExactDecimalString } from '../methodology/decimal.ts';
 import { digestMultibase, saltMultibase } from './digest.ts';
 import {
   type Degradation,
@@ -64,7 +65,7 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
   };
   if (degraded) {
     const { code, stage } = estimate.degradation;
-    document.degradation = { code, stage };
+    document.degradation = { code, requestedTier: record.tier, stage };
     document.explanation = explain(stage);
   }
   document.id = issuer.receipts + receiptId;
@@ -148,6 +149,8 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   if (input.gridZone !== undefined) subject.gridZone = input.gridZone;
   subject.id = issuer.requests + record.requestId;
   if (!refused) subject.inputTokens = count(usage.inputTokens, 'inputTokens');
+  const joules = measuredJoules(record);
+  if (joules !== undefined) subject.measuredJoules = joules;
   subject.model = record.model;
   if (input.modelVersion) subject.modelVersion = bounded(input.modelVersion);
   subject.organisation = issuer.organisations + record.organisationId;
@@ -170,6 +173,13 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   subject.type = SUBJECT_TYPE;
   if (!refused) subject.usageSource = usage.source;
   return subject as InferenceDocument;
+}
+
+/** What is no amount of energy is left off: then the estimate is made without it. */
+function measuredJoules({ outcome, usage }: InferenceRecord): string | undefined {
+  const joules = usage.measuredJoules;
+  if (outcome === 'refused' || joules === undefined) return undefined;
+  return Number.isFinite(joules) && joules >= 0 ? toExactDecimalString(joules) : undefined;
 }
 
 /** Inclusion in a signed checkpoint of the organisation's log, and by when: the tiers above `audit` promise it. */

@@ -10,7 +10,7 @@ export const VC_CONTEXT_URL = 'https://www.w3.org/ns/credentials/v2';
 export const VC_CONTEXT_DIGEST = '59955ced6697d61e03f2b2556febe5308ab16842846f5b586d7f1f7adec92734';
 
 /** SHA-256 (hex) of the context that new receipts cite. */
-const CURRENT_DIGEST = '72d76b5039eb50d15a15162dfae47cdbcda9ecf5c5f3771ff8cd6dfc5fccb79d';
+const CURRENT_DIGEST = 'a70134c6639f4d828b2c4d30e00a9e9a1cfbc948118a4165b3df1fbe9353824f';
 
 /** Every context that a receipt was ever issued with. A new one is added here; none is ever changed or removed. */
 export const RECEIPT_CONTEXT_DIGESTS: readonly string[] = [CURRENT_DIGEST];

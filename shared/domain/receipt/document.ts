@@ -1,5 +1,10 @@
 import type { Outcome, Route } from '../inference.ts';
-import type { DataQuality, MethodologyFailure, QuantityName } from '../measurement.ts';
+import type {
+  CarriedRecord,
+  DataQuality,
+  MethodologyFailure,
+  QuantityName,
+} from '../measurement.ts';
 import type { Plan } from '../plan.ts';
 
 /** At most this many canonical bytes: a length that fits 16 bits, as C2SP tlog-tiles asks of an entry. */
@@ -14,6 +19,13 @@ export type DegradationStage = MethodologyFailure['stage'] | 'issuance';
 export interface Degradation {
   /** Stable, e.g. `model_size_unknown`. */
   code: string;
+  stage: DegradationStage;
+}
+
+/** On the receipt also the tier that was asked for: its recalculation delivers that. Unknown when the receipt was late. */
+interface DegradationDocument extends Degradation {
+  code: string;
+  requestedTier?: Plan;
   stage: DegradationStage;
 }
 
@@ -51,8 +63,18 @@ export interface MeasurementDocument {
   hadPlan: { digest: string; id: string; name: string; type: 'Plan'; version: string };
   id: string;
   result: QuantityDocument[];
+  /** What computed it, e.g. `docket/0.1.0`. */
+  software: string;
   type: ['Activity', 'Measurement'];
-  used: { digest: string; name: string; type: InputType }[];
+  used: InputDocument[];
+}
+
+/** One input. `record` is what no published factor set holds; its canonical JSON hashes to `digest`. */
+export interface InputDocument {
+  digest: string;
+  name: string;
+  record?: CarriedRecord;
+  type: InputType;
 }
 
 /** The inference, a `prov:Activity`. Token counts and their source are absent when it was refused. */
@@ -63,6 +85,8 @@ export interface InferenceDocument {
   gridZone?: string;
   id: string;
   inputTokens?: number;
+  /** Joules that the upstream measured, a decimal. */
+  measuredJoules?: string;
   model: string;
   modelVersion?: string;
   organisation: string;
@@ -98,7 +122,7 @@ export interface ProofDocument {
 export interface ReceiptDocument {
   '@context': readonly string[];
   credentialSubject: InferenceDocument;
-  degradation?: Degradation;
+  degradation?: DegradationDocument;
   explanation?: string;
   id: string;
   inclusionPromise?: { log: string; maximumMergeDelay: string };

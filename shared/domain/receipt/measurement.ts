@@ -3,12 +3,14 @@ import { decimalText } from './decimal.ts';
 import { digestMultibase } from './digest.ts';
 import {
   INPUT_TYPES,
+  type InputDocument,
   type MeasurementDocument,
   type QuantityDocument,
   QUANTITY_UNITS,
 } from './document.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { ReceiptRefusal } from './refusal.ts';
+import { SOFTWARE } from './software.ts';
 
 /** Factor records, models and methodologies recur on every receipt; a few hundred digests serve all of them. */
 const REMEMBERED_MAX = 1_024;
@@ -32,6 +34,7 @@ export function measurementDocument(
     },
     id: `${issuer.measurements}msr_${ulid}`,
     result: measurement.results.map(quantityDocument),
+    software: SOFTWARE,
     type: ['Activity', 'Measurement'],
     used: measurement.inputs.map(inputDocument),
   };
@@ -56,14 +59,13 @@ function quantityDocument(quantity: Quantity): QuantityDocument {
   };
 }
 
-function inputDocument(input: MeasurementInput): MeasurementDocument['used'][number] {
+function inputDocument(input: MeasurementInput): InputDocument {
   // What was used of a request is its own; only records of the factor set and the catalogue recur.
   const toMultibase = input.kind === 'usage' ? digestMultibase : recurringDigest;
-  return {
-    digest: toMultibase(input.digest, 'measurement.used.digest'),
-    name: input.id,
-    type: INPUT_TYPES[input.kind],
-  };
+  const digest = toMultibase(input.digest, 'measurement.used.digest');
+  const { id: name, kind, record } = input;
+  const type = INPUT_TYPES[kind];
+  return record === undefined ? { digest, name, type } : { digest, name, record, type };
 }
 
 function recurringDigest(digest: string, path: string): string {

@@ -1,5 +1,7 @@
 import { PLANS } from '../plan.ts';
+import { hash } from 'node:crypto';
 import { sortedJson } from './canonical.ts';
+import { digestMultibase } from './digest.ts';
 import {
   INPUT_TYPES,
   QUANTITY_UNITS,
@@ -9,6 +11,7 @@ import {
 import { ReceiptRefusal } from './refusal.ts';
 import {
   type Check,
+  carriedRecord,
   dateTime,
   decimal,
   exactly,
@@ -69,9 +72,17 @@ const MEASUREMENT = fields({
     1,
     Object.keys(QUANTITY_UNITS).length,
   ),
+  software: text(),
   type: exactly('Activity', 'Measurement'),
   // Five kinds of input today; a computation over several sites or hours has several of one.
-  used: list(fields({ ...DIGEST_AND_NAME, type: oneOf(...Object.values(INPUT_TYPES)) }), 0, 64),
+  used: list(
+    fields(
+      { ...DIGEST_AND_NAME, type: oneOf(...Object.values(INPUT_TYPES)) },
+      { record: carriedRecord },
+    ),
+    0,
+    64,
+  ),
 });
 
 const INFERENCE = fields(
@@ -90,6 +101,7 @@ const INFERENCE = fields(
     endedAt: dateTime,
     gridZone: text(),
     inputTokens: wholeNumber,
+    measuredJoules: decimal,
     modelVersion: text(),
     outcome: oneOf('complete', 'partial', 'truncated', 'refused'),
     outputTokens: wholeNumber,
@@ -131,10 +143,13 @@ const RECEIPT = fields(
     validFrom: dateTime,
   },
   {
-    degradation: fields({
-      code: text(),
-      stage: oneOf('model', 'factors', 'computation', 'input', 'timeout', 'issuance'),
-    }),
+    degradation: fields(
+      {
+        code: text(),
+        stage: oneOf('model', 'factors', 'computation', 'input', 'timeout', 'issuance'),
+      },
+      { requestedTier: oneOf(...PLANS) },
+    ),
     explanation: text(),
     inclusionPromise: fields({
       log: text(),
@@ -176,6 +191,12 @@ function agree(document: ReceiptDocument): void {
       'goes with every request that ran',
     );
   }
+  same(
+    degraded && issued,
+    degradation?.requestedTier !== undefined,
+    'degradation.requestedTier',
+    'goes with every issued receipt that is degraded',
+  );
   const revision = document.type.includes('RecalculatedReceipt');
   for (const field of ['revisionNumber', 'revisionReason', 'wasRevisionOf'] as const) {
     same(revision, document[field] !== undefined, field, 'goes with a recalculated receipt');
@@ -189,6 +210,11 @@ function agree(document: ReceiptDocument): void {
       'measurement.result',
       'has a unit of its kind',
     );
+  }
+  for (const { digest, name, record } of measurement?.used ?? []) {
+    if (record === undefined) continue;
+    const actual = digestMultibase(hash('sha256', sortedJson(record), 'base64url'), name);
+    same(true, actual === digest, `measurement.used.${name}`, 'carries the record of its digest');
   }
 }
 

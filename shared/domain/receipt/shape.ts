@@ -52,6 +52,23 @@ export function oneOf(...allowed: readonly string[]): Check {
   };
 }
 
+/** A usage record has eight fields. */
+const RECORD_FIELDS_MAX = 32;
+const RECORD_FIELD = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** A flat record of text and whole numbers. */
+export const carriedRecord: Check = (value, path) => {
+  if (typeof value !== 'object' || Array.isArray(value)) throw wrong(path, 'must be an object');
+  const entries = Object.entries(value);
+  if (entries.length === 0 || entries.length > RECORD_FIELDS_MAX) {
+    throw wrong(path, `must have 1 to ${RECORD_FIELDS_MAX} fields`);
+  }
+  for (const [key, member] of entries) {
+    if (!RECORD_FIELD.test(key)) throw wrong(at(path, key), 'must be a name in lower case');
+    if (typeof member !== 'number') text()(member, at(path, key));
+  }
+};
+
 /** A list of `least` to `most` items, each passing `item`. */
 export function list(item: Check, least: number, most: number): Check {
   return (value, path) => {

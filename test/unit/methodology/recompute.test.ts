@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../../shared/domain/methodology/canonical-json.ts';
-import type { RecordedInput } from '../../../shared/domain/methodology/derivation.ts';
 import { rebuildInput } from '../../../shared/domain/methodology/rebuild.ts';
 import { recompute, statedForm } from '../../../shared/domain/methodology/recompute.ts';
 import { MalformedData } from '../../../shared/domain/methodology/shape.ts';
-import { MethodologyFailure } from '../../../shared/domain/measurement.ts';
+import { type MeasurementInput, MethodologyFailure } from '../../../shared/domain/measurement.ts';
 import { METHODOLOGY, request, requests } from './fixtures.ts';
 
 describe('a measurement', () => {
@@ -14,7 +13,7 @@ describe('a measurement', () => {
       fc.property(requests, (input) => {
         const measurement = METHODOLOGY.estimate(input);
         // Through JSON, as a receipt carries them.
-        const carried = JSON.parse(JSON.stringify(measurement.inputs)) as RecordedInput[];
+        const carried = JSON.parse(JSON.stringify(measurement.inputs)) as MeasurementInput[];
         const { differences } = recompute(
           rebuildInput(carried),
           METHODOLOGY,
@@ -75,7 +74,7 @@ describe('inputs from a stranger', () => {
         (at, field, value) => {
           const altered = inputs.map((entry, index) =>
             index === at ? { ...entry, record: { ...entry.record, [field]: value } } : entry,
-          ) as RecordedInput[];
+          ) as MeasurementInput[];
           try {
             METHODOLOGY.estimate(rebuildInput(altered));
           } catch (error) {

@@ -64,8 +64,8 @@ describe('a receipt is written in canonical form by construction', () => {
     expect(JSON.parse(signer.sign(document).text).credentialSubject.model).toBe('a\\ud800');
   });
 
-  it('a full receipt stays within 3.5 kB', () => {
-    expect(newIssuer().signer.sign(buildReceipt(full)).bytes.length).toBeLessThanOrEqual(3_584);
+  it('a full receipt stays within 4 kB', () => {
+    expect(newIssuer().signer.sign(buildReceipt(full)).bytes.length).toBeLessThanOrEqual(4_096);
   });
 
   it('more than 65,535 bytes are refused', () => {
@@ -118,7 +118,7 @@ describe('what stands on each kind of receipt', () => {
       },
     });
     expect(document.measurement?.used.map(({ type, name }) => [type, name])).toEqual([
-      ['UsageRecord', record.requestId],
+      ['UsageRecord', 'usage'],
       ['ModelRecord', 'llama-3.1-8b'],
       ['GridFactor', 'FRA'],
       ['SiteFactor', 'example'],
@@ -142,7 +142,7 @@ describe('what stands on each kind of receipt', () => {
     const document = buildReceipt(INPUTS['degraded']!);
     expect(document).toMatchObject({
       tier: 'degraded',
-      degradation: { stage: 'model', code: 'model_size_unknown' },
+      degradation: { stage: 'model', code: 'model_size_unknown', requestedTier: 'audit_plus' },
     });
     expect(document.explanation).toMatch(/will be recalculated/);
     expect(document.measurement).toBeUndefined();
@@ -199,6 +199,32 @@ describe('what stands on each kind of receipt', () => {
     expect(late.explanation).toMatch(/not signed.*same id/);
     expect(orderedJson(late)).toBe(canonicalize(late));
     expect(parseReceipt(orderedJson(late)).document.proof).toBeUndefined();
+  });
+
+  it('carries the records that no factor set holds, and only those', () => {
+    const used = buildReceipt(full).measurement!.used;
+    expect(
+      used.map(({ name, record: carriedRecord }) => [name, carriedRecord !== undefined]),
+    ).toEqual([
+      ['usage', true],
+      ['llama-3.1-8b', false],
+      ['FRA', false],
+      ['example', true],
+      ['H100_SXM', false],
+    ]);
+  });
+
+  it.each([
+    [0, '0'],
+    [81.25, '81.25'],
+    [1e-7, '0.0000001'],
+    [-1, undefined],
+    [Number.NaN, undefined],
+    [Infinity, undefined],
+  ])('measured joules of %d are stated as %s', (joules, text) => {
+    const usage = { ...record.usage, measuredJoules: joules };
+    const { credentialSubject } = buildReceipt({ ...full, record: { ...record, usage } });
+    expect(credentialSubject.measuredJoules).toBe(text);
   });
 
   it('zero tokens are zero, not absent', () => {

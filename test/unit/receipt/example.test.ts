@@ -1,6 +1,7 @@
 /** The documented example is a real receipt: readers try it with their own tools, so it must stay true. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { exampleDid, exampleReceipt, freshPage } from '../../../dev/example-receipt.ts';
 import { trustedKeysOf } from '../../../shared/adapters/signing/trust.ts';
 import { digestMultibase, requestDigest } from '../../../shared/domain/receipt/digest.ts';
 import { verifyReceipt } from '../../../shared/domain/receipt/verify.ts';
@@ -14,6 +15,14 @@ describe('the example of docs/receipts.md', () => {
     const keys = trustedKeysOf(example('did.json').toString());
     const verdict = verifyReceipt(example('receipt.json'), keys, Date.parse(receipt.validFrom));
     expect(verdict).toMatchObject({ code: 'good', canonical: example('receipt.json').toString() });
+  });
+
+  it('is what the code issues today, to the byte', () => {
+    expect(example('receipt.json').toString()).toBe(exampleReceipt().text);
+    expect(JSON.parse(example('did.json').toString())).toEqual(exampleDid());
+    expect(freshPage(read('docs/receipts.md').toString())).toBe(
+      read('docs/receipts.md').toString(),
+    );
   });
 
   it('is what the page shows', () => {

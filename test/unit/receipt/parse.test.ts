@@ -172,6 +172,16 @@ describe('a document that is no receipt is refused with its place', () => {
     ['wrong_value', 'measurement.result[0].value', (d) => (d.measurement.result[0].value = '-1')],
     ['wrong_value', 'measurement.result', (d) => (d.measurement.result = [])],
     ['wrong_value', 'measurement.used[0].digest', (d) => (d.measurement.used[0].digest = 'zQm')],
+    ['wrong_value', 'measurement.used[0].record', (d) => (d.measurement.used[0].record = [])],
+    ['wrong_value', 'measurement.used[0].record', (d) => (d.measurement.used[0].record = {})],
+    ['wrong_value', 'measurement.used[0].record.a', (d) => (d.measurement.used[0].record.a = {})],
+    ['wrong_value', 'measurement.used[0].record.A', (d) => (d.measurement.used[0].record.A = 1)],
+    [
+      'contradiction',
+      'measurement.used.usage',
+      (d) => (d.measurement.used[0].record.output_tokens = 3),
+    ],
+    ['missing_field', 'measurement.software', (d) => delete d.measurement.software],
     ['wrong_value', 'id', (d) => (d.id = 'receipts/1')],
     ['wrong_value', 'validFrom', (d) => (d.validFrom = '2026-11-20T09:38:06+01:00')],
     [

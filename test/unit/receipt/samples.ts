@@ -5,7 +5,13 @@ import { didDocument } from '../../../shared/adapters/signing/publication.ts';
 import { jwkThumbprint, rawPublicKey } from '../../../shared/adapters/signing/identifiers.ts';
 import type { SigningKey } from '../../../shared/adapters/signing/key-files.ts';
 import type { InferenceRecord, Outcome } from '../../../shared/domain/inference.ts';
-import type { Measurement, Quantity } from '../../../shared/domain/measurement.ts';
+import type {
+  CarriedRecord,
+  Measurement,
+  MeasurementInput,
+  Quantity,
+} from '../../../shared/domain/measurement.ts';
+import { digestOf as digestOfRecord } from '../../../shared/domain/methodology/canonical-json.ts';
 import { PLANS } from '../../../shared/domain/plan.ts';
 import type { ReceiptInput, Revision } from '../../../shared/domain/receipt/build.ts';
 import { receiptIssuer } from '../../../shared/domain/receipt/issuer.ts';
@@ -38,15 +44,32 @@ export const record: InferenceRecord = {
   outcome: 'complete',
 };
 
+/** An input whose record the receipt carries. */
+export function carried(
+  kind: MeasurementInput['kind'],
+  id: string,
+  record: CarriedRecord,
+): MeasurementInput {
+  return { kind, id, digest: digestOfRecord(record), record };
+}
+
 const bounds = (value: number) => ({ value, lower: value / 2.1, upper: value * 2.1 });
 
 export const measurement: Measurement = {
   methodology: { id: 'docket-1', version: '1.0.0', digest: digestOf('methodology') },
   inputs: [
-    { kind: 'usage', id: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', digest: digestOf('usage') },
+    carried('usage', 'usage', {
+      attempts: 1,
+      cached_input_tokens: 1_024,
+      input_tokens: 1_204,
+      latency_s: '1.888',
+      output_tokens: 356,
+      route: 'chat.completions',
+      usage_source: 'upstream',
+    }),
     { kind: 'model', id: 'llama-3.1-8b', digest: digestOf('model') },
     { kind: 'grid', id: 'FRA', digest: digestOf('grid') },
-    { kind: 'site', id: 'example', digest: digestOf('site') },
+    carried('site', 'example', { declared_by: 'catalogue', operator: 'example', pue: '1.12' }),
     { kind: 'hardware', id: 'H100_SXM', digest: digestOf('hardware') },
   ],
   results: [
@@ -60,7 +83,7 @@ export const measurement: Measurement = {
 };
 
 export const revision: Revision & { newReceiptId: string } = {
-  newReceiptId: 'rev_01JD5A0C2E4G6J8M0P2R4T6V8X',
+  newReceiptId: 'rcpt_01JD5A0C2E4G6J8M0P2R4T6V8X',
   receiptId: 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
   digest: digestOf('revised'),
   leafIndex: 41,
@@ -98,6 +121,12 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
     issuer,
     record,
     estimate: { degradation: { stage: 'model', code: 'model_size_unknown' } },
+    signedAt: SIGNED_AT,
+  },
+  measured: {
+    issuer,
+    record: { ...record, usage: { ...record.usage, measuredJoules: 81.25 } },
+    estimate: { measurement },
     signedAt: SIGNED_AT,
   },
   partial: {
@@ -154,12 +183,16 @@ const anyRecord = fc.record<InferenceRecord>({
   tier: fc.constantFrom(...PLANS),
   startedAt: anyTime,
   endedAt: anyTime,
-  usage: fc.record({
-    inputTokens: anyCount,
-    cachedInputTokens: anyCount,
-    outputTokens: anyCount,
-    source: fc.constantFrom('upstream', 'counted'),
-  }),
+  usage: fc.record(
+    {
+      inputTokens: anyCount,
+      cachedInputTokens: anyCount,
+      outputTokens: anyCount,
+      source: fc.constantFrom('upstream', 'counted'),
+      measuredJoules: fc.double(),
+    },
+    { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
+  ),
   attempts: fc.integer({ min: 0, max: 20 }),
   salt: anySalt,
   requestDigest: anyDigest,
@@ -175,6 +208,22 @@ const anyQuantity = (name: keyof typeof UNITS) =>
     return { name, unit: UNITS[name], lower, value, upper };
   });
 
+const anyKind = fc.constantFrom('usage', 'model', 'grid', 'site', 'hardware');
+
+/** In canonical order, as methodologies write them. */
+const anyCarriedRecord: fc.Arbitrary<CarriedRecord> = fc
+  .dictionary(
+    fc.stringMatching(/^[a-z][a-z0-9_]{0,20}$/),
+    fc.oneof(
+      anyText,
+      fc.maxSafeInteger().map((whole) => whole + 0),
+    ),
+    { minKeys: 1, maxKeys: 8 },
+  )
+  .map((record) =>
+    Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  );
+
 const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
   methodology: fc.record({
     id: fc.stringMatching(/^[a-z0-9.-]{1,20}$/),
@@ -182,11 +231,10 @@ const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
     digest: anyDigest,
   }),
   inputs: fc.array(
-    fc.record({
-      kind: fc.constantFrom('usage', 'model', 'grid', 'site', 'hardware'),
-      id: anyText,
-      digest: anyDigest,
-    }),
+    fc.oneof(
+      fc.record({ kind: anyKind, id: anyText, digest: anyDigest }),
+      fc.tuple(anyKind, anyText, anyCarriedRecord).map((input) => carried(...input)),
+    ),
     { maxLength: 8 },
   ),
   results: fc
@@ -196,7 +244,7 @@ const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
 });
 
 const anyRevision = fc.record({
-  newReceiptId: anyUlid.map((ulid) => `rev_${ulid}`),
+  newReceiptId: anyUlid.map((ulid) => `rcpt_${ulid}`),
   receiptId: anyUlid.map((ulid) => `rcpt_${ulid}`),
   digest: anyDigest,
   leafIndex: fc.maxSafeNat(),
