@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { notFound } from '../../shared/domain/errors.ts';
+import { invalidParam, notFound } from '../../shared/domain/errors.ts';
+import { encodeBase64 } from '../../shared/domain/ledger/notes.ts';
 import { parseTilePath } from '../../shared/domain/ledger/tiles.ts';
 import { LEDGER_KINDS, type LedgerEntry, type LedgerReader } from '../../shared/ports/ledger.ts';
 import { Listing } from './lists.ts';
@@ -12,6 +13,9 @@ const Query = Type.Object({
   to: Type.Optional(TimeText),
   kind: Type.Optional(Type.Union(LEDGER_KINDS.map((kind) => Type.Literal(kind)))),
 });
+
+const TreeSize = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Sizes = Type.Object({ from: TreeSize, to: TreeSize });
 
 const CONFIG = { scope: 'service:read' } as const;
 const TAGS = ['Ledger'];
@@ -63,7 +67,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
     '/ledger/tile/*',
     { config: CONFIG, schema: { tags: TAGS, summary: 'A tile of the log (C2SP tlog-tiles)' } },
     async (request, reply) => {
-      const tile = parseTilePath(`tile/${(request.params as { '*': string })['*']}`);
+      const tile = parseTilePath((request.params as { '*': string })['*']);
       const bytes =
         tile === null ? null : await ledger.tile(request.credential.organisationId, tile);
       if (bytes === null) throw notFound('tile');
@@ -71,6 +75,28 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
         .type('application/octet-stream')
         .header('cache-control', TILE_CACHE)
         .send(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    },
+  );
+  app.get(
+    '/ledger/consistency',
+    {
+      config: CONFIG,
+      schema: {
+        tags: TAGS,
+        summary: 'The proof that one tree of the log is a prefix of another (RFC 6962)',
+        querystring: Sizes,
+      },
+    },
+    async (request, reply) => {
+      const { from, to } = request.query;
+      if (from > to) throw invalidParam('from', '`from` is the size of the older tree.');
+      const hashes = await ledger.consistency(request.credential.organisationId, from, to);
+      if (hashes === null) throw notFound('consistency_proof');
+      // One base64 hash a line, as C2SP tlog-witness writes such a proof; two published sizes always give the same.
+      return reply
+        .type('text/plain; charset=utf-8')
+        .header('cache-control', TILE_CACHE)
+        .send(hashes.map((hash) => `${encodeBase64(hash)}\n`).join(''));
     },
   );
 };

@@ -1,0 +1,72 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterAll } from 'vitest';
+import { authenticate } from '../../api/plugins/authenticate.ts';
+import { replyWithError } from '../../api/plugins/reply-with-error.ts';
+import { validateParameters } from '../../api/plugins/validate-parameters.ts';
+import type { Credential, Scope } from '../../shared/domain/credential.ts';
+import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+
+/** What came back. */
+export interface LedgerAnswer {
+  status: number;
+  headers: Record<string, unknown>;
+  bytes: Buffer;
+  text: string;
+  // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked at field by field
+  json(): any;
+}
+
+export interface LedgerEdge {
+  /** Asks below `/v1`; `key` is what `keyFor` gave, or null for nobody. */
+  get(path: string, key: string | null): Promise<LedgerAnswer>;
+  /** A key of this organisation, with the scope that the ledger needs unless others are named. */
+  keyFor(organisationId: string, scopes?: readonly Scope[]): string;
+}
+
+/** The HTTP edge with the routes under test and keys that exist in this process alone. */
+export async function createLedgerEdge(
+  addRoutes: (v1: FastifyInstance) => Promise<void>,
+): Promise<LedgerEdge> {
+  const credentials = new Map<string, Credential>();
+  const app = Fastify();
+  afterAll(() => app.close());
+  replyWithError(app, { onInternalError() {}, onRefusal() {} });
+  validateParameters(app);
+  await app.register(authenticate, {
+    credentials: { lookup: (token) => credentials.get(token) ?? null },
+    keyUse: { used() {} },
+  });
+  await app.register(addRoutes, { prefix: '/v1' });
+  return {
+    async get(path, key) {
+      const headers = key === null ? {} : { authorization: `Bearer ${key}` };
+      const reply = await app.inject({ method: 'GET', url: `/v1${path}`, headers });
+      return {
+        status: reply.statusCode,
+        headers: reply.headers,
+        bytes: reply.rawPayload,
+        text: reply.payload,
+        json: () => reply.json() as unknown,
+      };
+    },
+    keyFor(organisationId, scopes = ['service:read']) {
+      const token = String(credentials.size).padStart(KEY_LENGTH, 'k');
+      credentials.set(token, credentialOf(organisationId, scopes));
+      return token;
+    },
+  };
+}
+
+function credentialOf(organisationId: string, scopes: readonly Scope[]): Credential {
+  return {
+    keyId: 'key_test',
+    organisationId,
+    keyState: 'active',
+    expiresAt: null,
+    scopes,
+    plan: 'enterprise',
+    accountState: 'active',
+    limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
+    keyLimit: null,
+  };
+}
