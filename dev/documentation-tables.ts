@@ -1,0 +1,155 @@
+/**
+ * The tables of the documentation that repeat what the code says. `node dev/documentation-tables.ts` writes them anew; a
+ * test fails while one of them is stale.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SECRET_SETTINGS, type Setting, SETTINGS } from '../shared/config/env.ts';
+import { JOBS, type JobRow } from '../shared/jobs/table.ts';
+
+interface ImportRule {
+  name: string;
+  comment: string;
+}
+
+/** Name of a table, as its marks say it → its text. */
+const TABLES: Readonly<Record<string, () => string>> = {
+  settings: () => settingsTable(Object.values(SETTINGS)),
+  secrets: () => settingsTable(Object.values(SECRET_SETTINGS)),
+  jobs: jobsTable,
+  imports: importsTable,
+  metrics: metricsTable,
+};
+
+/** The pages that hold such tables, relative to the repository. */
+export const PAGES_WITH_TABLES: readonly string[] = ['ARCHITECTURE.md', 'docs/operations.md'];
+
+/** A page with its tables written anew. Each stands between `<!-- table: name -->` and `<!-- end of table -->`. */
+export function withFreshTables(page: string): string {
+  return page.replaceAll(
+    /(<!-- table: (\w+) -->\n)[^]*?(<!-- end of table -->)/g,
+    (_whole, start: string, name: string, end: string) => {
+      const make = TABLES[name];
+      if (make === undefined) throw new Error(`there is no table ${name}`);
+      return `${start}\n${make()}\n\n${end}`;
+    },
+  );
+}
+
+function settingsTable(settings: readonly Setting<unknown>[]): string {
+  return table(
+    ['variable', 'default', 'what it is'],
+    settings.map((setting) => [`\`${setting.name}\``, defaultOf(setting), setting.description]),
+  );
+}
+
+/** A default that is made from other settings is shown with their names in it. */
+function defaultOf({ fallback }: Setting<unknown>): string {
+  if (fallback === undefined) return '';
+  if (typeof fallback === 'string') return fallback === '' ? '' : `\`${fallback}\``;
+  // It looks at the machine, not at another setting.
+  if (fallback.length === 0) return 'every address';
+  return `\`${fallback((name) => `<${name}>`)}\``;
+}
+
+function jobsTable(): string {
+  const rows = Object.entries(JOBS as Record<string, JobRow>);
+  return table(
+    ['queue', 'attempts', 'first wait', 'time-out', 'at once per process', 'by the clock'],
+    rows.map(([name, row]) => [
+      `\`${name}\``,
+      String(row.attempts),
+      row.attempts === 1 ? '' : duration(row.backoffMs),
+      duration(row.timeoutMs),
+      String(row.concurrency),
+      row.everyMs === undefined ? '' : `every ${duration(row.everyMs)}`,
+    ]),
+  );
+}
+
+function duration(ms: number): string {
+  const units: [number, string][] = [
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1_000, 's'],
+  ];
+  const [size, unit] = units.find(([each]) => ms % each === 0) ?? [1, 'ms'];
+  return `${ms / size} ${unit}`;
+}
+
+function importsTable(): string {
+  const path = fileURLToPath(new URL('../.dependency-cruiser.cjs', import.meta.url));
+  const { forbidden } = createRequire(import.meta.url)(path) as { forbidden: ImportRule[] };
+  return table(
+    ['rule', 'why'],
+    forbidden.map(({ name, comment }) => [`\`${name}\``, comment]),
+  );
+}
+
+/** Where metrics are made, and who makes them there. */
+function metricFolders(): [folder: string, process: string][] {
+  const roles = readdirSync(fileURLToPath(new URL('../workers/', import.meta.url))).toSorted();
+  return [
+    ['api', 'api'],
+    ...roles.map((role): [string, string] => [
+      `workers/${role}`,
+      role === 'runtime' ? 'several' : role,
+    ]),
+  ];
+}
+
+const METRIC =
+  /new (Counter|Gauge|Histogram)\(\{\s*name: '(\w+)',\s*help: (?:'([^']+)'|"([^"]+)")(?:,\s*labelNames: \[([^\]]*)\])?/g;
+
+function metricsTable(): string {
+  const rows = new Map<string, { kind: string; help: string; labels: string; by: string[] }>();
+  for (const [folder, by] of metricFolders()) {
+    for (const text of sourcesIn(folder)) {
+      for (const [, kind = '', name = '', plain, quoted, labels = ''] of text.matchAll(METRIC)) {
+        const known = rows.get(name);
+        if (known !== undefined) known.by.push(by);
+        else {
+          const shown = labels.replaceAll(/'(\w+)'/g, '`$1`');
+          rows.set(name, {
+            kind: kind.toLowerCase(),
+            help: plain ?? quoted ?? '',
+            labels: shown,
+            by: [by],
+          });
+        }
+      }
+    }
+  }
+  return table(
+    ['metric', 'kind', 'labels', 'process', 'what it says'],
+    [...rows].map(([name, { kind, help, labels, by }]) => [
+      `\`${name}\``,
+      kind,
+      labels,
+      by.join(', '),
+      help,
+    ]),
+  );
+}
+
+function sourcesIn(folder: string): string[] {
+  const root = fileURLToPath(new URL(`../${folder}/`, import.meta.url));
+  const names = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  const sources = names.filter((name) => name.endsWith('.ts')).toSorted();
+  return sources.map((name) => readFileSync(join(root, name), 'utf8'));
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), `|${' --- |'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+}
+
+if (import.meta.main) {
+  for (const name of PAGES_WITH_TABLES) {
+    const path = new URL(`../${name}`, import.meta.url);
+    writeFileSync(path, withFreshTables(readFileSync(path, 'utf8')));
+  }
+}
