@@ -10,6 +10,7 @@ import {
 import { createKeyRegistry } from '../shared/adapters/postgres/keys.ts';
 import { createLedgerReader } from '../shared/adapters/postgres/ledger-reader.ts';
 import { createPool } from '../shared/adapters/postgres/pool.ts';
+import { createStoredAnswers } from '../shared/adapters/postgres/stored-answers.ts';
 import { watchCircuits } from '../shared/adapters/redis/circuits.ts';
 import { connectRedis } from '../shared/adapters/redis/connect.ts';
 import { checkDurability } from '../shared/adapters/redis/durability.ts';
@@ -42,6 +43,9 @@ import { KeyUseRecorder } from './auth/key-use.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
 import { refuse } from './dispatch/refuse.ts';
 import { apiEvents } from './events.ts';
+
+/** How often a stopping process lets go of connections that have become idle. */
+const IDLE_SWEEP_MS = 50;
 
 /** Composes the HTTP edge. */
 export async function apiProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -87,6 +91,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     admissions: new Admissions(scripts, config.shards),
     scripts,
     client,
+    largeAnswers: createStoredAnswers(pool),
     processId,
     receiptWaitMs: config.receiptWaitMs,
     onError: events.storeFailed,
@@ -174,7 +179,9 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       // The listener closes at once; what is open goes on until it is answered.
       const closed = app.close();
       await dispatcher.drained();
-      await closed;
+      // Connections that were busy then and are idle now would be kept alive for their next request.
+      const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
+      await closed.finally(() => clearInterval(sweep));
     },
     async close() {
       dispatcher.stop();

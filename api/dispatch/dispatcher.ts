@@ -8,6 +8,7 @@ import type { InferenceEntry, Reply } from '../../shared/lanes/messages.ts';
 import type { LaneScripts } from '../../shared/lanes/scripts.ts';
 import type { StoredAnswer } from '../../shared/lanes/stored-answer.ts';
 import { encodeMessage } from '../../shared/lanes/wire-format.ts';
+import type { StoredAnswers } from '../../shared/ports/stored-answers.ts';
 import { Exchange, type ExchangeSink } from './exchange.ts';
 
 /** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */
@@ -18,6 +19,8 @@ export interface DispatcherOptions {
   scripts: LaneScripts;
   /** An interactive connection. */
   client: RedisClient;
+  /** Stored answers that are too large for Redis. */
+  largeAnswers: Pick<StoredAnswers, 'read'>;
   processId: string;
   receiptWaitMs: number;
   onError: (error: unknown) => void;
@@ -28,6 +31,8 @@ export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #open = new Map<string, Exchange>();
   readonly #streams = new Map<string, InferenceEntry>();
+  /** Request → its entry on the lane. */
+  readonly #laneEntries = new Map<string, string>();
   #renewal: NodeJS.Timeout | undefined;
   #whenEmpty: (() => void)[] = [];
 
@@ -68,7 +73,7 @@ export class Dispatcher {
     try {
       const admission = await this.#options.admissions.admit(request);
       if (admission.verdict === 'admitted') {
-        if (entry.stream) this.#streams.set(entry.id, entry);
+        if (!exchange.isEnded) this.#admitted(entry, admission.laneEntryId);
       } else if (admission.verdict !== 'wait') {
         exchange.abandon();
       }
@@ -89,7 +94,8 @@ export class Dispatcher {
 
   /** The stored answer to an idempotent request. */
   async replay(claim: string): Promise<{ answer: StoredAnswer; receipt: string } | null> {
-    return readClaim(this.#options.client, claim);
+    const { client, largeAnswers } = this.#options;
+    return readClaim(client, largeAnswers, claim);
   }
 
   /** The client has gone: withdraws the request, or has its worker stop the upstream. Best effort. */
@@ -116,10 +122,16 @@ export class Dispatcher {
     for (const exchange of this.#open.values()) exchange.fail(SHUTTING_DOWN);
   }
 
+  #admitted(entry: InferenceEntry, laneEntryId: string): void {
+    this.#laneEntries.set(entry.id, laneEntryId);
+    if (entry.stream) this.#streams.set(entry.id, entry);
+  }
+
   #expect(entry: InferenceEntry, sink: ExchangeSink): Exchange {
     const exchange = new Exchange({
       id: entry.id,
       receiptWaitMs: this.#options.receiptWaitMs,
+      onGiveUp: () => this.#giveUp(entry),
       patienceMs: entry.deadlineAt - entry.startedAt + PATIENCE_MS,
       sink,
       onEnd: () => this.#ended(entry),
@@ -129,8 +141,14 @@ export class Dispatcher {
     return exchange;
   }
 
+  #giveUp(entry: InferenceEntry): void {
+    const laneEntryId = this.#laneEntries.get(entry.id);
+    if (laneEntryId !== undefined) this.cancel(entry, laneEntryId);
+  }
+
   #ended(entry: InferenceEntry): void {
     this.#open.delete(entry.id);
+    this.#laneEntries.delete(entry.id);
     if (this.#streams.delete(entry.id)) this.#releaseLease(entry);
     if (this.#open.size > 0) return;
     const waiting = this.#whenEmpty;

@@ -18,8 +18,10 @@ export interface ExchangeSink {
 export interface ExchangeOptions {
   id: string;
   receiptWaitMs: number;
-  /** Milliseconds until the request is given up. */
+  /** Milliseconds of silence after which the request is given up. */
   patienceMs: number;
+  /** Told before that happens, so that the pipeline stops too. */
+  onGiveUp: () => void;
   sink: ExchangeSink;
   /** Called once, when nothing more is expected. */
   onEnd: () => void;
@@ -46,7 +48,10 @@ export class Exchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#patience = setTimeout(() => this.#fail(GAVE_UP), options.patienceMs);
+    this.#patience = setTimeout(() => {
+      options.onGiveUp();
+      this.#fail(GAVE_UP);
+    }, options.patienceMs);
   }
 
   get id(): string {
@@ -80,6 +85,7 @@ export class Exchange {
     switch (reply.kind) {
       case 'frames':
         this.#framesSeen = true;
+        this.#patience.refresh();
         this.#options.sink.frames(payload);
         return;
       case 'answer':

@@ -17,6 +17,9 @@ const OWN_FIELDS = ['region', 'tier', 'receipt'];
 /** Ten minutes, as the SDKs wait: nobody listens for longer. */
 const DEADLINE_MS = 600_000;
 
+/** W3C Trace Context, version 00. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
 const VALIDATORS = {
   'chat.completions': validateChat,
   completions: validateCompletion,
@@ -105,7 +108,8 @@ export function prepare(
   };
   if (claim !== undefined) entry.claim = claim.claim;
   const traceparent = headers['traceparent'];
-  if (typeof traceparent === 'string' && traceparent.length <= 64) entry.traceparent = traceparent;
+  if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
+    entry.traceparent = traceparent;
   return {
     entry,
     body: dropMembers(text, OWN_FIELDS),

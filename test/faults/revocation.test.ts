@@ -41,10 +41,10 @@ async function admittedFor(process: StartedProcess, key: string): Promise<number
 
 describe('two api processes', () => {
   it('a key revoked through one is refused by the other within a second, and within five when notices are lost', async () => {
-    const [one, two] = (await Promise.all([
+    const [one, two] = await Promise.all([
       startProcess({ role: 'api', env }),
       startProcess({ role: 'api', env }),
-    ])) as [StartedProcess, StartedProcess];
+    ]);
     const { id } = await activeAccount(registries);
     const admin = await registries.keys.issue(
       id,

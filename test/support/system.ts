@@ -40,6 +40,8 @@ export interface System {
   sandboxUrl: string;
   signingKeysDir: string;
   processes(role: Role): StartedProcess[];
+  /** Stops the file's Redis and starts another on the same port and files. */
+  restartRedis(port: number): Promise<void>;
   /** Starts one more, as an orchestrator would after a crash. */
   start(role: Role, env?: Environment): Promise<StartedProcess>;
 }
@@ -74,6 +76,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     SUPPORT_EMAIL: 'support@docket.example',
     ...options.env,
   };
+  let current = redis;
   const started = new Map<Role, StartedProcess[]>();
   const start = async (role: Role, more: Environment = {}): Promise<StartedProcess> => {
     const process_ = await startProcess({ role, env: { ...env, ...more } });
@@ -99,6 +102,11 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     sandboxUrl,
     signingKeysDir,
     processes: (role) => started.get(role) ?? [],
+    restartRedis: async (port) => {
+      if (options.redis?.dataDir === undefined) throw new Error('without its files it forgets');
+      await current.stop();
+      current = await startTestRedis({ ...options.redis, port });
+    },
     start,
   };
 }

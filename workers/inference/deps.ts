@@ -49,7 +49,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       catalogue: () => catalogue.current().catalogue,
       providerOf,
       countUsage: usageCounter(createTokenCounter(), () => catalogue.current().catalogue),
-      freeClaim: (claim, requestId) => freeClaim(scripts, claim, requestId),
+      freeClaim: (name) => freeClaim(scripts, name),
       now: Date.now,
     },
     slots,

@@ -5,6 +5,7 @@ import type { InferenceEntry } from '../../shared/lanes/messages.ts';
 import type { Outbox } from '../../shared/lanes/outbox.ts';
 import type { Waiter } from '../../shared/lanes/claims.ts';
 import type { Provider } from '../../shared/ports/provider.ts';
+import type { StoredAnswerName } from '../../shared/ports/stored-answers.ts';
 import type { Breakers } from './endpoints.ts';
 import type { InferenceEvents } from './events.ts';
 
@@ -19,7 +20,7 @@ export interface RunDeps {
   providerOf: (endpoint: Endpoint) => Provider;
   /** Counts tokens of a request's prompt and of the text it generated, where the upstream did not. */
   countUsage: (entry: InferenceEntry, body: string, generated: string) => Usage;
-  freeClaim: (claim: string, requestId: string) => Promise<Waiter[]>;
+  freeClaim: (name: StoredAnswerName) => Promise<Waiter[]>;
   /** Epoch milliseconds. */
   now: () => number;
 }

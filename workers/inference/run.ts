@@ -3,6 +3,7 @@ import type { Usage } from '../../shared/domain/inference.ts';
 import { type SaltedDigest, startSaltedDigest } from '../../shared/domain/receipt/digest.ts';
 import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
 import type { InferenceEntry } from '../../shared/lanes/messages.ts';
+import { STORED_CHARS_MAX } from '../../shared/lanes/stored-answer.ts';
 import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
 import type { UpstreamCall, UpstreamRequest } from '../../shared/ports/provider.ts';
 import { callForAnswer, callForStream, UpstreamError, type WholeAnswer } from './attempt.ts';
@@ -26,7 +27,8 @@ export class Run {
   readonly #settlement: Settlement;
   readonly #digest: SaltedDigest;
   #call: UpstreamCall | undefined;
-  #calls = 0;
+  /** Calls made to upstreams. A worker that died with this entry is taken to have made one. */
+  #calls: number;
   #cancelled = false;
 
   constructor(deps: RunDeps, lane: LaneEntry, entry: InferenceEntry, body: string) {
@@ -36,6 +38,7 @@ export class Run {
     this.#replies = new Replies(entry, lane.attempt, deps.outbox);
     this.#settlement = new Settlement(deps, lane, entry);
     this.#digest = startSaltedDigest(entry.salt);
+    this.#calls = lane.attempt - 1;
   }
 
   /** The client has gone: stops the upstream. What was generated until now is still receipted. */
@@ -62,19 +65,20 @@ export class Run {
         ? withEncodingAsked(value.text, value.parsed, this.#body)
         : value.text;
     this.#digest.update(text);
+    const packed = await this.#settlement.pack({ frames: '', last: text });
     await this.#replies.answer(text, this.#deps.client);
     await this.#settlement.complete({
       usage: this.#usageOf(value, target),
       calls: this.#calls,
       responseDigest: this.#digest.end(),
       upstreamModel: target.model,
-      stored: { frames: '', last: text },
+      packed,
     });
   }
 
   async #stream(): Promise<void> {
     const ended = Promise.withResolvers<UpstreamFailure | null>();
-    let stored = '';
+    let stored: string | null = '';
     const relay = new StreamRelay({
       includeUsage: this.#entry.includeUsage,
       object: this.#entry.route === 'completions' ? 'text_completion' : 'chat.completion.chunk',
@@ -82,7 +86,9 @@ export class Run {
         const frame = frameOf(payload);
         this.#digest.update(payload);
         this.#replies.frames(frame, relay.sent, this.#deps.now());
-        if (this.#entry.claim !== undefined) stored += frame;
+        if (this.#entry.claim !== undefined && stored !== null) {
+          stored = stored.length + frame.length > STORED_CHARS_MAX ? null : stored + frame;
+        }
       },
     });
     const { target } = await callUpstream(this.#plan(), (next) => {
@@ -104,18 +110,20 @@ export class Run {
   async #finishStream(
     relay: StreamRelay,
     target: Target,
-    framesSoFar: () => string,
+    framesSoFar: () => string | null,
   ): Promise<void> {
     const usage = relay.usage ?? this.#count(relay.text);
     const last = relay.finish(usage);
     this.#digest.update(last);
+    const frames = framesSoFar();
+    const packed = await this.#settlement.pack(frames === null ? null : { frames, last });
     this.#replies.last(last);
     await this.#settlement.complete({
       usage,
       calls: this.#calls,
       responseDigest: this.#digest.end(),
       upstreamModel: target.model,
-      stored: { frames: framesSoFar(), last },
+      packed,
     });
   }
 

@@ -1,4 +1,5 @@
 import type { InferenceRecord, Outcome, Usage } from '../../shared/domain/inference.ts';
+import { STORED_S } from '../../shared/lanes/claims.ts';
 import { answerKey, begunKey, receiptsLane } from '../../shared/lanes/keys.ts';
 import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
 import type { InferenceEntry, ReceiptEntry, WireFault } from '../../shared/lanes/messages.ts';
@@ -7,8 +8,10 @@ import { encodeMessage } from '../../shared/lanes/wire-format.ts';
 import type { Replies } from './replies.ts';
 import type { RunDeps } from './run-deps.ts';
 
-/** A stored answer is kept until its receipt settles the claim, which then gives it its 24 hours. */
-const UNSETTLED_ANSWER_S = 86_400;
+const TOO_LARGE: WireFault = {
+  code: 'upstream_error',
+  message: 'The answer to the first request with this key is too large to be kept.',
+};
 
 export interface Spent {
   usage: Usage;
@@ -35,14 +38,26 @@ export class Settlement {
     this.#entry = entry;
   }
 
-  /** A whole answer: it gets its receipt, and is kept for replays when the request is idempotent. */
-  async complete(done: Spent & { stored: StoredAnswer }): Promise<void> {
-    const { claim, shard } = this.#entry;
-    if (claim !== undefined) {
-      const packed = packAnswer(done.stored);
-      this.#deps.outbox.command(shard, 'SET', answerKey(claim), packed, 'EX', UNSETTLED_ANSWER_S);
+  /**
+   * Makes an answer ready to be kept for replays; to be called before its last reply is queued, so that reply, keeping
+   * and hand-over go out together. Undefined when the request is not idempotent, or the answer is too large (null).
+   */
+  async pack(stored: StoredAnswer | null): Promise<Buffer | undefined> {
+    return this.#entry.claim === undefined || stored === null ? undefined : packAnswer(stored);
+  }
+
+  /** A whole answer: it gets its receipt, and is kept when the request is idempotent. */
+  async complete(done: Spent & { packed: Buffer | undefined }): Promise<void> {
+    const { packed } = done;
+    const { claim, shard, id: requestId } = this.#entry;
+    if (packed === undefined) await this.#freeClaim(TOO_LARGE);
+    else if (claim !== undefined) {
+      const key = answerKey({ claim, requestId, attempt: this.#lane.attempt });
+      this.#deps.outbox.command(shard, 'SET', key, packed, 'EX', STORED_S);
+      // However long the receipt takes, nobody may run the request again meanwhile.
+      this.#deps.outbox.command(shard, 'EXPIRE', claim, STORED_S);
     }
-    await this.#handOver('complete', done);
+    await this.#handOver('complete', done, packed?.length);
   }
 
   /** An answer that broke off. It is receipted, not kept: a retry with the same key runs again. */
@@ -63,7 +78,7 @@ export class Settlement {
     await this.#deps.outbox.flushed();
   }
 
-  async #handOver(outcome: Outcome, done: Spent): Promise<void> {
+  async #handOver(outcome: Outcome, done: Spent, storedBytes?: number): Promise<void> {
     const entry = this.#entry;
     const handed: ReceiptEntry = {
       record: this.#recordOf(outcome, done),
@@ -71,7 +86,10 @@ export class Settlement {
       attempt: this.#lane.attempt,
       receipt: entry.receipt,
     };
-    if (entry.claim !== undefined && outcome === 'complete') handed.claim = entry.claim;
+    if (entry.claim !== undefined && storedBytes !== undefined) {
+      handed.claim = entry.claim;
+      handed.storedBytes = storedBytes;
+    }
     this.#deps.outbox.command(
       entry.shard,
       'XADD',
@@ -123,7 +141,8 @@ export class Settlement {
   async #freeClaim(fault: WireFault): Promise<void> {
     const { claim, id } = this.#entry;
     if (claim === undefined) return;
-    for (const { inbox, requestId } of await this.#deps.freeClaim(claim, id)) {
+    const name = { claim, requestId: id, attempt: this.#lane.attempt };
+    for (const { inbox, requestId } of await this.#deps.freeClaim(name)) {
       const head = { id: requestId, attempt: 1, seq: 1, kind: 'error', error: fault };
       this.#deps.outbox.send(inbox, encodeMessage(head));
     }

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import type { Role } from '../../shared/config/env.ts';
+import { post } from '../support/http.ts';
+import { sendLoad } from '../support/load.ts';
+import { integrated } from '../support/receipts.ts';
+import { startSystem } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+describe.each(['inference', 'receipts', 'ledger'] as Role[])(
+  'SIGTERM to one of two %s processes',
+  (role) => {
+    it('costs no client its answer and no answer its receipt', async () => {
+      const system = await startSystem({ replicas: { [role]: 2 } });
+      const [leaving] = system.processes(role);
+      let code: Promise<number | null> | undefined;
+      const seen = await sendLoad(system, {
+        requests: 200,
+        concurrency: 16,
+        onProgress: (finished) => {
+          if (finished === 60) code = leaving!.stop();
+        },
+      });
+      expect(await code).toBe(0);
+      expect(seen.filter(({ answered, signed }) => !answered || !signed)).toEqual([]);
+      const totals = await integrated(system);
+      expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts, receipts: 200 });
+    });
+  },
+);
+
+describe('SIGTERM to an api process', () => {
+  it('turns readiness off, takes no new connection, and lets open streams run to their end', async () => {
+    const system = await startSystem();
+    const [api] = system.processes('api');
+    const body = JSON.stringify({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+      max_tokens: 60,
+      ignore_eos: true,
+      stream: true,
+      sandbox_fault: 'pace=30',
+    });
+    const stream = await post(system, '/chat/completions', body);
+    const stopped = api!.stop();
+    await until(async () => {
+      const ready = await fetch(`http://127.0.0.1:${api!.metricsPort}/readyz`).catch(() => null);
+      return ready !== null && ready.status === 503;
+    }, 'the process is not ready any more');
+    await until(
+      async () => (await fetch(`${system.baseUrl}/models`).catch(() => null)) === null,
+      'new connections are refused',
+    );
+    const text = await stream.text();
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(text).toContain('"proofValue"');
+    expect(await stopped).toBe(0);
+  });
+
+  it('ends a stream that is still open at the deadline with an error frame', async () => {
+    const system = await startSystem({ env: { SHUTDOWN_MS: '500' } });
+    const [api] = system.processes('api');
+    const body = JSON.stringify({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+      max_tokens: 2_000,
+      ignore_eos: true,
+      stream: true,
+      sandbox_fault: 'pace=20',
+    });
+    const stream = await post(system, '/chat/completions', body);
+    const stopped = api!.stop();
+    const text = await stream.text();
+    expect(text).toMatch(/data: \{"error":\{"code":"dispatch_unavailable".*\}\}\n\n$/);
+    expect(text).not.toContain('[DONE]');
+    expect(await stopped).toBe(0);
+  });
+});

@@ -1,0 +1,81 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { post } from '../support/http.ts';
+import { sendLoad } from '../support/load.ts';
+import { integrated } from '../support/receipts.ts';
+import { startSystem, type System } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+/** What the architecture promises: requests fail within a second while Redis is gone. */
+const FAIL_WITHIN_MS = 1_000;
+/** What the test's own machine may add when every core is busy. */
+const SCHEDULING_MS = 400;
+const BODY = JSON.stringify({
+  model: 'llama-3.1-8b',
+  messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+  max_tokens: 4,
+});
+
+let system: System;
+
+beforeAll(async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'docket-redis-'));
+  afterAll(() => rm(dataDir, { recursive: true, force: true }));
+  system = await startSystem({ redis: { dataDir, durable: true } });
+  await sendLoad(system, { requests: 10, concurrency: 2 });
+});
+
+async function expectFastFailure(): Promise<void> {
+  const startedAt = performance.now();
+  const response = await post(system, '/chat/completions', BODY);
+  const tookMs = performance.now() - startedAt;
+  expect(response.status).toBe(500);
+  expect(await response.json()).toMatchObject({
+    error: { type: 'internal_error', code: 'internal_error' },
+  });
+  expect(response.headers.get('x-should-retry')).toBe('true');
+  expect(tookMs).toBeLessThan(FAIL_WITHIN_MS + SCHEDULING_MS);
+}
+
+async function expectRecovery(): Promise<void> {
+  await until(
+    async () => (await sendLoad(system, { requests: 1, concurrency: 1 }))[0]!.signed,
+    'requests are answered with signed receipts again',
+  );
+  const seen = await sendLoad(system, { requests: 20, concurrency: 4 });
+  expect(seen.every(({ answered, signed }) => answered && signed)).toBe(true);
+  const totals = await integrated(system);
+  expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts });
+}
+
+describe('Redis', () => {
+  it('that swallows every packet makes requests fail within a second, and nothing needs a restart', async () => {
+    process.kill(system.redis.pid, 'SIGSTOP');
+    try {
+      for (let i = 0; i < 3; i += 1) await expectFastFailure();
+      const many = await Promise.all(
+        Array.from({ length: 20 }, () => post(system, '/chat/completions', BODY)),
+      );
+      expect(many.every(({ status }) => status === 500)).toBe(true);
+    } finally {
+      process.kill(system.redis.pid, 'SIGCONT');
+    }
+    await expectRecovery();
+  });
+
+  it('that is stopped and started again under load loses no receipt that was answered', async () => {
+    const port = Number(new URL(system.redis.url).port);
+    const load = sendLoad(system, { requests: 200, concurrency: 8 });
+    await system.restartRedis(port);
+    const seen = await load;
+    await expectRecovery();
+    const { rows } = await system.database.pool.query<{ missing: string }>(
+      `SELECT count(*) AS missing FROM unnest($1::text[]) AS wanted (id)
+       WHERE NOT EXISTS (SELECT FROM ledger_entry e WHERE e.entry_id = wanted.id)`,
+      [seen.filter(({ signed }) => signed).map(({ receiptId }) => receiptId)],
+    );
+    expect(Number(rows[0]!.missing)).toBe(0);
+  });
+});
