@@ -108,9 +108,14 @@ async function step({ accounts, screener }: Onboarding, account: Account): Promi
       return accounts.sign(account.id, contract(), OPERATOR);
     case 'contracted':
       return accounts.activate(account.id, OPERATOR);
-    default:
-      return null;
+    case 'screened':
+    case 'active':
+    case 'suspended':
+    case 'rejected':
+    case 'closed':
+      break;
   }
+  return null;
 }
 
 function declaration(): Parameters<AccountRegistry['declare']>[1] {

@@ -96,7 +96,7 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
 }
 
 /** The token of `Authorization: Bearer <token>`. Anything else, one space too many included, is refused. */
-export function parseBearer(header: string | undefined): string {
+function parseBearer(header: string | undefined): string {
   const token = header === undefined ? undefined : BEARER.exec(header)?.[1];
   if (token === undefined) throw invalidApiKey();
   return token;

@@ -1,46 +1,11 @@
-import type { InjectOptions } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { SCOPES, type Scope } from '../../shared/domain/credential.ts';
-import type { Plan } from '../../shared/domain/plan.ts';
-import { createAccountEdge } from '../support/account-edge.ts';
-import { activeAccount, createRegistries, DAY_MS, OPERATOR } from '../support/accounts.ts';
+import { SCOPES } from '../../shared/domain/credential.ts';
+import { createAccountCalls, refusalOf } from '../support/account-calls.ts';
+import { activeAccount, DAY_MS, OPERATOR } from '../support/accounts.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 const database = await createTestDatabase();
-const registries = createRegistries(database.poolAs('docket_operator'));
-const edge = await createAccountEdge(database);
-
-interface Answer {
-  status: number;
-  headers: Record<string, unknown>;
-  // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked at field by field
-  body: any;
-}
-
-async function call(
-  key: string | null,
-  method: 'GET' | 'POST',
-  path: string,
-  payload?: object,
-): Promise<Answer> {
-  const options: InjectOptions = { method, url: `/v1${path}` };
-  if (key !== null) options.headers = { authorization: `Bearer ${key}` };
-  if (payload !== undefined) options.payload = payload;
-  const reply = await edge.app.inject(options);
-  return { status: reply.statusCode, headers: reply.headers, body: reply.json() };
-}
-
-async function organisation(plan: Plan = 'audit_plus', scopes: readonly Scope[] = ['admin:keys']) {
-  const account = await activeAccount(registries, plan);
-  const issued = await registries.keys.issue(account.id, { name: 'first', scopes }, OPERATOR);
-  return { id: account.id, key: issued.plaintext, keyId: issued.key.id };
-}
-
-const refusalOf = ({ status, body }: Answer): unknown => [
-  status,
-  body.error.code,
-  body.error.param,
-];
+const { call, edge, organisation, registries } = await createAccountCalls(database);
 
 describe('POST /keys', () => {
   it('201: shows the key once, working at once, and never again', async () => {
@@ -284,88 +249,5 @@ describe('text that no database can hold', () => {
     for (const query of ['after=%00', 'action=%00', 'actor=%00']) {
       expect((await call(key, 'GET', `/audit-log?${query}`)).status).toBeLessThan(500);
     }
-  });
-});
-
-describe('GET /account', () => {
-  it('tells any key what its account may do', async () => {
-    const { key, id, keyId } = await organisation('audit', ['service:read']);
-    const { body } = await call(key, 'GET', '/account');
-    expect(body).toMatchObject({
-      object: 'account',
-      id,
-      state: 'active',
-      plan: 'audit',
-      limits: {
-        requests_per_second: 50,
-        burst: 200,
-        requests_per_day: 100_000,
-        concurrent_streams: 20,
-      },
-      key: { id: keyId, scopes: ['service:read'] },
-    });
-  });
-});
-
-describe('authentication', () => {
-  it.each([
-    ['nothing', undefined],
-    ['another scheme', 'Basic abc'],
-    ['no token', 'Bearer '],
-    ['two spaces', `Bearer  dkt_${'a'.repeat(38)}`],
-    ['a wrong checksum', `Bearer dkt_${'a'.repeat(38)}`],
-    ['too short', 'Bearer dkt_abc'],
-    ['another prefix', `Bearer sk-${'a'.repeat(39)}`],
-    ['SQL', `Bearer ' or 1=1 --`],
-    ['a very long token', `Bearer ${'a'.repeat(8_000)}`],
-  ])('401 for %s', async (_case, authorization) => {
-    const reply = await edge.app.inject({
-      url: '/v1/account',
-      headers: authorization === undefined ? {} : { authorization },
-    });
-    expect([reply.statusCode, reply.json().error.code]).toEqual([401, 'invalid_api_key']);
-    expect(reply.headers['www-authenticate']).toBe('Bearer realm="docket"');
-  });
-
-  it('takes the scheme in any case', async () => {
-    const { key } = await organisation();
-    const reply = await edge.app.inject({
-      url: '/v1/account',
-      headers: { authorization: `bearer ${key}` },
-    });
-    expect(reply.statusCode).toBe(200);
-  });
-
-  it('notes the last use, in a batch', async () => {
-    const { key, keyId, id } = await organisation();
-    await call(key, 'GET', '/account');
-    expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeNull();
-    await edge.keyUse.flush();
-    expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeGreaterThan(Date.now() - 60_000);
-  });
-
-  it('expires by the clock, before the job has run', async () => {
-    const own = await createAccountEdge(database);
-    const account = await activeAccount(registries);
-    const { plaintext } = await registries.keys.issue(
-      account.id,
-      { name: 'short', expiresAt: Date.now() + DAY_MS },
-      OPERATOR,
-    );
-    const ask = async () => {
-      const reply = await own.app.inject({
-        url: '/v1/account',
-        headers: { authorization: `Bearer ${plaintext}` },
-      });
-      return [reply.statusCode, reply.json().error?.code];
-    };
-    expect(await ask()).toEqual([200, undefined]);
-    own.clock.advance(DAY_MS);
-    expect(await ask()).toEqual([401, 'expired_api_key']);
-  });
-
-  it('a route that declares no scope stops the start', async () => {
-    const own = await createAccountEdge(database, { listens: false });
-    expect(() => own.app.route({ method: 'GET', url: '/open', handler: () => 'oops' })).toThrow();
   });
 });

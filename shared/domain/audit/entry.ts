@@ -54,7 +54,7 @@ export interface AuditEntry {
 
 /** Longest actor, reason and detail texts that are kept; longer ones are refused at the boundary. */
 export const REASON_LENGTH_MAX = 500;
-export const ACTOR_LENGTH_MAX = 200;
+const ACTOR_LENGTH_MAX = 200;
 
 /**
  * Reads `kind:id` as operators type it (`support:4711`, `operator:ada`); a bare name is an operator.

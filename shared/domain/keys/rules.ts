@@ -14,7 +14,7 @@ const LOWEST_PLAN: Readonly<Record<Scope, Plan>> = {
 };
 
 /** A name is shown in lists; 100 characters fit a line. */
-export const KEY_NAME_LENGTH_MAX = 100;
+const KEY_NAME_LENGTH_MAX = 100;
 /** Ten years: rotation is recommended yearly, and a date further away is a slip of the keyboard. */
 export const EXPIRY_MAX_MS = 3_653 * 24 * 60 * 60 * 1_000;
 /** Keys that one organisation may have active at once; its limits are shared over them, so more gain nothing. */
@@ -38,7 +38,7 @@ export interface KeyGrant {
 }
 
 /** Who grants: a key with `admin:keys` may not make another administrator, people and operators may. */
-export type Grantor = 'key' | 'person';
+type Grantor = 'key' | 'person';
 
 export interface GrantTerms {
   plan: Plan;
@@ -84,7 +84,7 @@ export function scopesOnPlan(scopes: readonly Scope[], plan: Plan): readonly Sco
   return scopes.filter((scope) => planCovers(plan, LOWEST_PLAN[scope]));
 }
 
-export function isScope(text: string): text is Scope {
+function isScope(text: string): text is Scope {
   return (SCOPES as readonly string[]).includes(text);
 }
 

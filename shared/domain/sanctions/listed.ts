@@ -1,6 +1,5 @@
 /** Where a list comes from. */
-export const LIST_SOURCES = ['ofac_sdn', 'eu', 'un', 'opensanctions'] as const;
-export type ListSource = (typeof LIST_SOURCES)[number];
+export type ListSource = 'ofac_sdn' | 'eu' | 'un' | 'opensanctions';
 
 export type PartyKind = 'person' | 'organisation' | 'other';
 

@@ -24,7 +24,7 @@ function attempt(
   act: AccountAct,
   kind: Actor['kind'],
   reason: string | undefined,
-): AccountState | string {
+): string {
   try {
     return transition(facts, act, { kind }, reason).to;
   } catch (error) {

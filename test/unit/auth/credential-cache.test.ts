@@ -1,66 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CredentialCache } from '../../../api/auth/credential-cache.ts';
-import type { Credential } from '../../../shared/domain/credential.ts';
 import { generateKey, hashKey } from '../../../shared/domain/keys/format.ts';
-import { PLAN_LIMITS } from '../../../shared/domain/plan.ts';
-import type { CredentialObserver } from '../../../shared/ports/credentials.ts';
-
-const credential = (over: Partial<Credential> = {}): Credential => ({
-  keyId: 'key_1',
-  organisationId: 'org_1',
-  keyState: 'active',
-  expiresAt: null,
-  scopes: ['inference:write'],
-  plan: 'audit',
-  accountState: 'active',
-  limits: PLAN_LIMITS.audit,
-  keyLimit: null,
-  ...over,
-});
-const REVOKED = credential({ keyState: 'revoked' });
-
-/** A store whose answers the test holds back and lets go. */
-class HeldSource {
-  readonly rows = new Map<string, Credential>();
-  readonly asked: string[][] = [];
-  down = false;
-  #gate: Promise<void> | null = null;
-  #open: () => void = () => {};
-
-  /** Reads see the rows as they are now, and answer only when `release` is called. */
-  hold(): void {
-    this.#gate ??= new Promise((resolve) => {
-      this.#open = resolve;
-    });
-  }
-
-  release(): void {
-    this.#gate = null;
-    this.#open();
-  }
-
-  async findByHashes(hashes: readonly string[]): Promise<Map<string, Credential>> {
-    this.asked.push([...hashes]);
-    if (this.down) throw new Error('connection refused');
-    const seen = new Map(
-      hashes.flatMap((hash) => {
-        const row = this.rows.get(hash);
-        return row === undefined ? [] : [[hash, row] as const];
-      }),
-    );
-    if (this.#gate !== null) await this.#gate;
-    return seen;
-  }
-}
-
-const silent: CredentialObserver = {
-  changeArrived() {},
-  lookedUp() {},
-  feedLost() {},
-  feedRestored() {},
-};
+import { credential, HeldSource, REVOKED, silent } from '../../support/held-credentials.ts';
 
 let source: HeldSource;
 let clock: number;
@@ -152,7 +94,7 @@ describe('the credential cache', () => {
     await cache.lookup(token);
     clock = 3_000;
     source.hold();
-    cache.lookup(token);
+    void cache.lookup(token);
     await settle();
     source.rows.set(hash, REVOKED);
     cache.changed(revokedNotice);
@@ -200,14 +142,14 @@ describe('the credential cache', () => {
   });
 
   it('asks once for many who wait for the same key', async () => {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => cache.lookup(token)));
+    const answers = await Promise.all(Array.from({ length: 50 }, async () => cache.lookup(token)));
     expect(new Set(answers)).toEqual(new Set([answers[0]]));
     expect(source.asked).toEqual([[hash]]);
   });
 
   it('turns a flood of invented keys into two queries at a time', async () => {
     source.hold();
-    const flood = Array.from({ length: 2_000 }, () => cache.lookup(generateKey(randomBytes)));
+    const flood = Array.from({ length: 2_000 }, async () => cache.lookup(generateKey(randomBytes)));
     await settle();
     expect(source.asked.length).toBe(2);
     expect(Math.max(...source.asked.map((hashes) => hashes.length))).toBeLessThanOrEqual(256);
@@ -256,60 +198,4 @@ describe('the credential cache', () => {
     }
     expect(source.asked.flat().filter((asked) => asked === hash)).toHaveLength(1);
   });
-
-  it('under any interleaving, once a notice of a change has come the old state is never seen', async () => {
-    const step = fc.oneof(
-      fc.constant({ type: 'lookup' as const }),
-      fc.constant({ type: 'revoke' as const }),
-      fc.constant({ type: 'restore' as const }),
-      fc.constant({ type: 'hold' as const }),
-      fc.constant({ type: 'release' as const }),
-      fc.record({ type: fc.constant('wait' as const), ms: fc.nat(3_000) }),
-      fc.constant({ type: 'turn' as const }),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-        const store = new HeldSource();
-        let now = 0;
-        const tested = new CredentialCache({
-          source: store,
-          observer: silent,
-          monotonicNow: () => now,
-        });
-        store.rows.set(hash, credential({ keyId: 'key_0' }));
-        const pending: Promise<unknown>[] = [];
-        let version = 0;
-        const put = (keyState: Credential['keyState']): void => {
-          version += 1;
-          store.rows.set(hash, credential({ keyState, keyId: `key_${version}` }));
-          tested.changed({ kind: 'key', hash, at: 0 });
-        };
-        for (const { type, ...rest } of steps) {
-          if (type === 'revoke') put('revoked');
-          if (type === 'restore') put('active');
-          if (type === 'hold') store.hold();
-          if (type === 'release') store.release();
-          if (type === 'wait') now += (rest as { ms: number }).ms;
-          if (type === 'turn') await turn();
-          if (type === 'lookup') {
-            const asked = version;
-            const check = (found: Credential | null): void => {
-              expect(versionOf(found)).toBeGreaterThanOrEqual(asked);
-            };
-            const found = tested.lookup(token);
-            if (found instanceof Promise) pending.push(found.then(check));
-            else check(found);
-          }
-        }
-        store.release();
-        await Promise.all(pending);
-      }),
-      { numRuns: 300 },
-    );
-  });
 });
-
-/** The rows are numbered by the changes that made them: `key_<n>`. */
-function versionOf(found: Credential | null): number {
-  return found === null ? -1 : Number(found.keyId.slice('key_'.length));
-}

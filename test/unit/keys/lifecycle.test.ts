@@ -25,7 +25,7 @@ function codeOf(act: () => unknown): string | null {
 
 describe('the life of a key', () => {
   it('revocation is reversible for 90 days to the millisecond, and purged from then on', () => {
-    const revoked = revoke({ ...ACTIVE } as Key, 1_000);
+    const revoked = revoke<Key>(ACTIVE, 1_000);
     const end = 1_000 + RESTORE_WINDOW_MS;
     expect(restore(revoked, end - 1)).toEqual(ACTIVE);
     expect(isPurgeable(revoked, end - 1)).toBe(false);

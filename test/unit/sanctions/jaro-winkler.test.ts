@@ -8,7 +8,7 @@ import {
 } from '../../../shared/domain/sanctions/jaro-winkler.ts';
 
 const token = fc.string({
-  unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz0123456789'),
+  unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz0123456789'.split('')),
   minLength: 1,
   maxLength: 20,
 });
