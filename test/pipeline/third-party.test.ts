@@ -1,0 +1,83 @@
+/**
+ * What an auditor does who trusts nobody: takes the receipt of a live answer and the documents that the service publishes,
+ * and verifies with libraries that know nothing of it. Nothing of ours that verifies is imported here.
+ */
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import { createVerifyCryptosuite } from '@digitalbazaar/eddsa-jcs-2022-cryptosuite';
+import { verifyCredential } from '@digitalbazaar/vc';
+import jsonld from 'jsonld';
+import OpenAI from 'openai';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { startSystem, type System } from '../support/system.ts';
+
+const PUBLIC_URL = 'https://docket.example';
+interface Credential {
+  '@context': string[];
+  issuer: string;
+  credentialSubject: { outputTokens: number };
+}
+
+let system: System;
+let receipt: Credential;
+/** Everything that was fetched, once; from then on nothing is. */
+const disk = new Map<string, object>();
+
+beforeAll(async () => {
+  system = await startSystem({ env: { PUBLIC_URL } });
+  const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
+  const completion = await openai.chat.completions.create({
+    model: 'llama-3.1-8b',
+    messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+    max_tokens: 5,
+  });
+  receipt = (completion as unknown as { receipt: Credential }).receipt;
+  const published = async (path: string): Promise<object> =>
+    (await (await fetch(`${system.root}${path}`)).json()) as object;
+  const did = (await published('/.well-known/did.json')) as {
+    id: string;
+    verificationMethod: { id: string }[];
+  };
+  disk.set(did.id, did);
+  for (const method of did.verificationMethod) {
+    disk.set(method.id, { '@context': 'https://w3id.org/security/multikey/v1', ...method });
+  }
+  const [base, own] = receipt['@context'] as [string, string];
+  disk.set(base, await published('/contexts/credentials-v2.jsonld'));
+  disk.set(own, await published(own.slice(PUBLIC_URL.length)));
+});
+
+async function offline(url: string) {
+  const document = disk.get(url);
+  if (document === undefined) throw new Error(`not on disk: ${url}`);
+  return { contextUrl: null, documentUrl: url, document };
+}
+
+const verify = (credential: object) =>
+  verifyCredential({
+    credential,
+    suite: new DataIntegrityProof({ cryptosuite: createVerifyCryptosuite() }),
+    documentLoader: offline,
+  });
+
+describe('the receipt of a live answer', () => {
+  it('verifies with a Verifiable Credentials library, offline', async () => {
+    const { verified, error } = await verify(receipt);
+    expect(error).toBeUndefined();
+    expect(verified).toBe(true);
+  });
+
+  it('does not verify once a number is changed', async () => {
+    const changed = structuredClone(receipt);
+    changed.credentialSubject.outputTokens += 1;
+    expect((await verify(changed)).verified).toBe(false);
+  });
+
+  it('expands in JSON-LD safe mode: every term is defined by the contexts that it names', async () => {
+    const [node] = await jsonld.expand(receipt, {
+      safe: true,
+      documentLoader: offline,
+      base: null,
+    });
+    expect(JSON.stringify(node)).toContain('InferenceReceipt');
+  });
+});
