@@ -9,7 +9,10 @@ import { appendAudit } from './audit-append.ts';
 import { queueAccountMail } from './mail-events.ts';
 import type { AccountRow } from './schema-accounts.ts';
 
-/** A transaction that holds an account's row: acts happen one after the other, never side by side. */
+/**
+ * A transaction that holds an account's row: acts happen one after the other, never side by side.
+ * `no key`: rows that only refer to the account (a letter, a key) are not held up by it.
+ */
 export interface HeldAccount {
   client: PoolClient;
   surroundings: Surroundings;
@@ -22,7 +25,7 @@ export async function holdAccount(
   organisationId: string,
 ): Promise<HeldAccount> {
   const { rows } = await client.query<AccountRow>(
-    `select ${ACCOUNT_COLUMNS} from account where id = $1 for update`,
+    `select ${ACCOUNT_COLUMNS} from account where id = $1 for no key update`,
     [organisationId],
   );
   if (rows[0] === undefined) throw notFound('organisation');

@@ -175,6 +175,11 @@ async function sign(
 /** A closed account has no keys: its active ones are revoked with it, each with its own audit entry. */
 async function closeAccount(held: HeldAccount, actor: Actor, reason: string): Promise<Account> {
   const { client, surroundings, account } = held;
+  // Keys are locked before the audit chain, as everywhere else.
+  await client.query(
+    `select from api_key where organisation_id = $1 and state = 'active' order by id for update`,
+    [account.id],
+  );
   const closed = await act(held, 'close', { actor, reason });
   const { rows } = await client.query<{ id: string }>(
     `update api_key set state = 'revoked', revoked_at = $2

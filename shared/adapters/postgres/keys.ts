@@ -164,7 +164,7 @@ async function lockTerms(
     `select a.state, a.plan, a.requests_per_second, a.burst, a.requests_per_day, a.concurrent_streams,
        (select count(*) from (select from api_key k where k.organisation_id = a.id
           and k.state = 'active' limit $2)) as active_keys
-     from account a where a.id = $1 for update of a`,
+     from account a where a.id = $1 for no key update of a`,
     [organisationId, ACTIVE_KEYS_MAX],
   );
   const row = rows[0];

@@ -3,6 +3,7 @@ import {
   createCredentialSource,
   createKeyUseStore,
 } from '../../../shared/adapters/postgres/credentials.ts';
+import { Fault } from '../../../shared/domain/errors.ts';
 import { PLAN_LIMITS } from '../../../shared/domain/plan.ts';
 import { hashKey } from '../../../shared/domain/keys/format.ts';
 import type { Actor } from '../../../shared/domain/audit/entry.ts';
@@ -134,6 +135,32 @@ describe('a key in the database', () => {
     await expect(
       sql(`update api_key set hash = decode(repeat('00', 32), 'hex') where id = $1`),
     ).rejects.toThrow('never changes');
+  });
+});
+
+describe('acts that race', () => {
+  it('end in success or refusal, never in a deadlock, and leave a sound audit log', async () => {
+    const { id } = await activeAccount(operator);
+    const admin = operator.accounts;
+    const made = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => operator.keys.issue(id, { name: `k${i}` }, OPERATOR)),
+    );
+    const acts = made.flatMap(({ key }) => [
+      () => api.keys.revoke(id, key.id, OPERATOR),
+      () => api.keys.rotate(id, key.id, {}, OPERATOR),
+      () => api.keys.restore(id, key.id, OPERATOR),
+      () => admin.suspend(id, OPERATOR, 'a look'),
+      () => admin.reinstate(id, OPERATOR, 'all is well'),
+    ]);
+    const close = () => admin.close(id, OPERATOR, 'the end');
+    const results = await Promise.allSettled([...acts, close, ...acts].map((act) => act()));
+    for (const result of results) {
+      if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(Fault);
+    }
+    expect((await admin.get(id)).state).toBe('closed');
+    const page = await api.keys.list({ organisationId: id, limit: 100, order: 'asc' });
+    expect(page.items.filter(({ state }) => state === 'active')).toEqual([]);
+    for await (const verdict of api.audit.verify(id)) expect(verdict.fault).toBeNull();
   });
 });
 
