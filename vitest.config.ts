@@ -18,7 +18,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['test/{unit,architecture}/**/*.test.ts'],
+          include: ['test/{unit,architecture,docs}/**/*.test.ts'],
           // They are about values: nothing of one file can reach another, and half the time is saved.
           isolate: false,
           // Only a hang takes this long, on whatever machine.

@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SECRET_SETTINGS, SETTINGS } from '../../shared/config/env.ts';
+import { sourceFiles } from '../architecture/source-files.ts';
+import { anchorsOf, type Page, pages, readPage, resolveLink, ROOT, shellText } from './pages.ts';
+
+const all = pages();
+const LINK = /\]\(([^()\s]+)\)/g;
+
+/** What stands on a page and cannot be followed, as `page: what`. */
+function broken(found: (page: Page) => string[]): string[] {
+  return all.flatMap((page) => found(page).map((what) => `${page.path}: ${what}`));
+}
+
+describe('the pages', () => {
+  it('link to files and headings that exist', () => {
+    const dead = broken((page) =>
+      [...page.prose.matchAll(LINK)]
+        .map(([, target = '']) => target)
+        .filter((target) => !/^[a-z]+:/.test(target))
+        .filter((target) => {
+          const [file = '', anchor] = target.split('#');
+          const path = file === '' ? page.path : resolveLink(page, file);
+          if (!existsSync(join(ROOT, path))) return true;
+          if (anchor === undefined || !path.endsWith('.md')) return false;
+          return !anchorsOf(readPage(path)).has(anchor);
+        }),
+    );
+    expect(dead).toEqual([]);
+  });
+
+  it('name files and folders that exist', () => {
+    const folders = readdirSync(ROOT, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+      .map(({ name }) => name);
+    const missing = broken((page) =>
+      page.spans
+        .flatMap((span) => span.split(/\s+/))
+        .filter((word) => folders.some((folder) => word.startsWith(`${folder}/`)))
+        // What comes after a placeholder or a pattern is for the reader to fill in.
+        .map((word) => word.replace(/[<{*…].*$/, '').replace(/[,;:.]$/, ''))
+        .filter(
+          (path) => !existsSync(join(ROOT, path.replace(/\/[^/]*$/, '/'))) || isFileGone(path),
+        ),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('name environment variables that exist', () => {
+    const settings = [...Object.values(SETTINGS), ...Object.values(SECRET_SETTINGS)];
+    const known = new Set(settings.map(({ name }) => name));
+    // Variables beside the settings: the sandbox has its own, and a catalogue may name any.
+    const sources = sourceFiles().filter(({ path }) => !/^(test|bench)\//.test(path));
+    const read = (name: string): boolean => sources.some(({ text }) => text.includes(`'${name}'`));
+    const unknown = broken((page) => {
+      const own = (name: string): boolean =>
+        new RegExp(`(export |\\bapi_key_env: |\\$\\{|\\b)${name}(=|\\}| |\\n)`).test(
+          page.fences.map(({ text }) => text).join('\n'),
+        );
+      const names = shellText(page).flatMap((text) => [
+        ...text.matchAll(/(?<![\w.{<-])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?![\w>])/g),
+      ]);
+      return [...new Set(names.map(([, name = '']) => name))].filter(
+        (name) => !known.has(name) && !own(name) && !read(name),
+      );
+    });
+    expect(unknown).toEqual([]);
+  });
+
+  it('name tests that exist where they say what proves a claim', () => {
+    const claims = broken((page) =>
+      [...page.prose.matchAll(/\]\(([^()\s]+\.test\.ts)\): ((?:“[^”]+”(?:, )?)+)/g)].flatMap(
+        ([, file = '', titles = '']) => {
+          const text = readFileSync(join(ROOT, resolveLink(page, file)), 'utf8');
+          const named = [...titles.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title);
+          return named.filter((title) => !text.includes(title));
+        },
+      ),
+    );
+    expect(claims).toEqual([]);
+  });
+
+  it('are all in the index', () => {
+    const index = readPage('docs/README.md');
+    const listed = [...index.prose.matchAll(LINK)].map(([, target = '']) =>
+      resolveLink(index, target),
+    );
+    const docs = all.map(({ path }) => path).filter((path) => path.startsWith('docs/'));
+    expect(docs.filter((path) => path !== index.path && !listed.includes(path))).toEqual([]);
+  });
+});
+
+/** True for a path that names a file, not a pattern's beginning, and is not there. */
+function isFileGone(path: string): boolean {
+  return /\.[a-z]+$/.test(path) && !existsSync(join(ROOT, path));
+}

@@ -1,0 +1,15 @@
+import { describe, expect, it } from 'vitest';
+import { PAGES_WITH_TABLES, withFreshTables } from '../../dev/documentation-tables.ts';
+import { readPage } from './pages.ts';
+
+/** The formatter pads the columns of a table; what they say counts here. */
+function unpadded(text: string): string {
+  return text.replaceAll(/ +\|/g, ' |').replaceAll(/-{3,}/g, '---');
+}
+
+describe.each(PAGES_WITH_TABLES)('%s', (path) => {
+  it('says what the code says (if not: node dev/documentation-tables.ts)', () => {
+    const { text } = readPage(path);
+    expect(unpadded(text)).toBe(unpadded(withFreshTables(text)));
+  });
+});
