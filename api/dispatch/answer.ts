@@ -8,7 +8,7 @@ export function withReceipt(answer: string, receipt: string): string {
   return appendMember(answer, 'receipt', receipt);
 }
 
-/** Waits for one whole answer. `promise` gives its text with the receipt, or null when it is stored for replay. */
+/** Waits for one whole answer. `degraded` may throw a Fault in place of a receipt. `promise` gives its text with the receipt, or null when it is stored for replay. */
 export function answerSink(degraded: () => string): {
   sink: ExchangeSink;
   promise: Promise<string | null>;
@@ -16,7 +16,13 @@ export function answerSink(degraded: () => string): {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
   const sink: ExchangeSink = {
     frames: () => {},
-    done: (answer, receipt) => resolve(withReceipt(answer, receipt ?? degraded())),
+    done(answer, receipt) {
+      try {
+        resolve(withReceipt(answer, receipt ?? degraded()));
+      } catch (error) {
+        reject(error as Error);
+      }
+    },
     failed: reject,
     settled: () => resolve(null),
   };
@@ -27,6 +33,12 @@ export function answerSink(degraded: () => string): {
 export function sendJson(reply: FastifyReply, text: string): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(text);
 }
+
+/** For a request that takes no degraded receipt. */
+export const RECEIPT_LATE = new Fault(
+  'receipt_generation_failed',
+  'The receipt for this request did not come in time. It will be issued under the same id.',
+);
 
 export const STORED_ANSWER_GONE = new Fault(
   'internal_error',

@@ -13,7 +13,7 @@ const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
 export interface StreamReplyOptions {
   response: ServerResponse;
   headers: () => Record<string, string>;
-  /** The receipt to send when the signed one is late. */
+  /** The receipt to send when the signed one is late; throws a Fault when only a signed one will do. */
   degraded: () => string;
   /** Before the first byte a failure is an ordinary error answer; this sends it. */
   refuse: (fault: Fault) => void;
@@ -47,7 +47,12 @@ export class StreamReply implements ExchangeSink {
   }
 
   done(payload: string, receipt: string | null): void {
-    const carrier = withReceipt(payload, receipt ?? this.#options.degraded());
+    let carrier: string;
+    try {
+      carrier = withReceipt(payload, receipt ?? this.#options.degraded());
+    } catch (error) {
+      return this.failed(error as Fault);
+    }
     this.#finish(`data: ${carrier.replaceAll(/\r?\n/g, '\ndata: ')}\n\ndata: [DONE]\n\n`);
   }
 

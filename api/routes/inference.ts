@@ -7,7 +7,13 @@ import type { Verdict } from '../../shared/domain/screening/screen.ts';
 import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
 import type { Admission } from '../../shared/lanes/admission.ts';
 import { limitHeaders, refusalOf } from '../dispatch/admission-faults.ts';
-import { answerSink, sendJson, STORED_ANSWER_GONE, withReceipt } from '../dispatch/answer.ts';
+import {
+  answerSink,
+  sendJson,
+  RECEIPT_LATE,
+  STORED_ANSWER_GONE,
+  withReceipt,
+} from '../dispatch/answer.ts';
 import type { Dispatcher } from '../dispatch/dispatcher.ts';
 import type { Exchange, ExchangeSink } from '../dispatch/exchange.ts';
 import { checkLength, type GuardDeps, screenBody } from '../dispatch/guard.ts';
@@ -106,7 +112,7 @@ class Handling {
 
   async #replayWhole(): Promise<FastifyReply> {
     const stored = await this.#stored();
-    this.#reply.headers({ ...this.#answerHeaders(), 'idempotent-replayed': 'true' });
+    this.#reply.headers(this.#answerHeaders());
     return sendJson(this.#reply, withReceipt(stored.answer.last, stored.receipt));
   }
 
@@ -142,7 +148,6 @@ class Handling {
 
   async #replayStream(stream: StreamReply): Promise<void> {
     try {
-      this.#headers['idempotent-replayed'] = 'true';
       const { answer, receipt } = await this.#stored();
       if (answer.frames !== '') stream.frames(answer.frames);
       stream.done(answer.last, receipt);
@@ -154,8 +159,11 @@ class Handling {
   async #stored() {
     const stored = await this.#options.dispatcher.replay(this.#prepared.entry.claim!);
     if (stored === null) throw STORED_ANSWER_GONE;
-    const id = RECEIPT_ID.exec(stored.receipt)?.[1];
-    if (id !== undefined) this.#headers['x-receipt-id'] = id;
+    const { credentialSubject } = JSON.parse(stored.receipt) as {
+      credentialSubject: { region: string };
+    };
+    // Where the first request ran; this one might have gone elsewhere by now.
+    this.#headers['x-region'] = credentialSubject.region;
     return stored;
   }
 
@@ -182,9 +190,14 @@ class Handling {
     const [admission, exchange] = outcome!;
     Object.assign(this.#headers, limitHeaders(limits, admission, this.#startedAt));
     switch (admission.verdict) {
-      case 'admitted':
       case 'wait':
       case 'replay':
+        // Known before the answer is: a stream that waits for long sends its headers with the first keepalive.
+        this.#headers['idempotent-replayed'] = 'true';
+        this.#headers['x-receipt-id'] = receiptIdOf(admission.requestId);
+        exchange.open();
+        return outcome!;
+      case 'admitted':
         exchange.open();
         return outcome!;
       default:
@@ -223,6 +236,7 @@ class Handling {
   #degraded(): string {
     const { entry } = this.#prepared;
     this.#options.events.receiptLate(entry);
+    if (entry.receipt === 'required') throw RECEIPT_LATE;
     return JSON.stringify(
       buildUnsignedDegraded({
         issuer: this.#options.issuer,
@@ -242,12 +256,12 @@ class Handling {
     const { raw } = this.#reply;
     this.#options.events.refused(fault, this.#request);
     if (raw.headersSent || raw.destroyed) return;
-    const { body, headers, status } = plainError(fault, this.#answerHeaders());
+    const { id } = this.#prepared.entry;
+    const { 'idempotent-replayed': _replayed, 'x-receipt-id': _receipt, ...limits } = this.#headers;
+    const { body, headers, status } = plainError(fault, { 'x-request-id': id, ...limits });
     raw.writeHead(status, headers).end(body);
   }
 }
-
-const RECEIPT_ID = /\/receipts\/(rcpt_[0-9A-Z]{26})"/;
 
 /** An error answer in plain parts, for a connection that is no longer Fastify's. */
 function plainError(

@@ -12,6 +12,11 @@ export interface JobRow {
   timeoutMs: number;
   /** Jobs of this kind that one process runs at once. */
   concurrency: number;
+  /**
+   * The field of the payload that tells jobs of this kind apart: while one is there, another of the same value is not
+   * added. Such a job does not stay when it has failed for good, or it would keep its successors out.
+   */
+  key?: string;
   /** For jobs that nobody asks for: the time between two runs, over all processes. */
   everyMs?: number;
 }
@@ -72,6 +77,72 @@ export const JOBS = {
     timeoutMs: 10 * MINUTE,
     concurrency: 1,
     everyMs: HOUR,
+  },
+  /**
+   * Estimates a degraded receipt again. That the methodology fails is an outcome, kept in PostgreSQL with the time of
+   * the next attempt; these attempts are about stores that cannot be reached.
+   */
+  recalculation: {
+    payload: Type.Object(
+      { receiptId: Type.String({ pattern: '^rcpt_' }) },
+      { additionalProperties: false },
+    ),
+    attempts: 5,
+    backoffMs: SECOND,
+    timeoutMs: 30 * SECOND,
+    concurrency: 4,
+    key: 'receiptId',
+  },
+  /** Restates the receipts of one organisation with a newer methodology, from where the last run of it ended. */
+  restatement: {
+    payload: Type.Object(
+      { organisationId: Type.String({ pattern: '^org_' }) },
+      { additionalProperties: false },
+    ),
+    attempts: 3,
+    backoffMs: 2 * SECOND,
+    timeoutMs: 12 * HOUR,
+    concurrency: 1,
+    key: 'organisationId',
+  },
+  /** Hands out the recalculations and restatements that are due. */
+  'recalculation-sweep': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: MINUTE,
+    concurrency: 1,
+    everyMs: 2 * SECOND,
+  },
+  /** Builds one evidence pack. A hundred million receipts take hours. */
+  export: {
+    payload: Type.Object(
+      { exportId: Type.String({ pattern: '^exp_' }) },
+      { additionalProperties: false },
+    ),
+    // What fails is started again by the sweep, which knows from the database what is still wanted.
+    attempts: 1,
+    backoffMs: 2 * SECOND,
+    timeoutMs: 12 * HOUR,
+    concurrency: 1,
+  },
+  /** Starts exports whose job or process was lost, and deletes packs whose time is over. */
+  'export-sweep': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 5 * MINUTE,
+    concurrency: 1,
+    everyMs: 5 * SECOND,
+  },
+  /** Deletes large stored answers of idempotent requests, 24 hours after they were given. */
+  'stored-answer-expiry': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 5 * MINUTE,
+    concurrency: 1,
+    everyMs: MINUTE,
   },
   /** Sends the letters that wait. */
   mail: {

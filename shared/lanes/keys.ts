@@ -1,3 +1,5 @@
+import type { StoredAnswerName } from '../ports/stored-answers.ts';
+
 /**
  * Names of everything the lanes keep in Redis. Keys that one script or MULTI touches together carry the
  * hash tag of their shard, `{s<k>}`, so the same code runs on one node and on a cluster.
@@ -42,8 +44,12 @@ export const idempotencyKey = (shard: number, organisationId: string, digest: st
 /** List of requests that wait for a running one with the same Idempotency-Key. */
 export const waitersKey = (claimKey: string): string => `${claimKey}:waiters`;
 
-/** The stored answer of an idempotent request. */
-export const answerKey = (claimKey: string): string => `${claimKey}:answer`;
+/**
+ * The stored answer of an idempotent request, apart for each delivery: a worker that was taken for dead and answers
+ * after all must not write over the answer whose receipt was issued.
+ */
+export const answerKey = ({ claim, requestId, attempt }: StoredAnswerName): string =>
+  `${claim}:answer:${requestId}:${attempt}`;
 
 /** A request body too large to travel in its lane entry. */
 export const bodyKey = (shard: number, requestId: string): string =>

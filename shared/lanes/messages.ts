@@ -39,6 +39,8 @@ export interface ReceiptEntry {
   attempt: number;
   receipt: 'best_effort' | 'required';
   claim?: string;
+  /** Size of the answer that is kept under the claim, compressed. */
+  storedBytes?: number;
 }
 
 interface ReplyHead {

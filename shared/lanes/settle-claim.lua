@@ -1,14 +1,16 @@
 -- Ends an idempotency claim that request ARGV[1] holds, and returns everybody who waits for it.
 --
--- KEYS 1 claim  2 waiters  3 stored answer
+-- KEYS 1 claim  2 waiters  3 stored answer of the delivery that ends it
 -- ARGV 1 request id  2 'done' (answer stored, keep it) or 'freed' (failed: the key may be used again)
 --      3 the receipt's bytes, when done  4 life of a stored answer, s
+--      5 the delivery that answered  6 where its answer is: 'redis' or 'postgres'
 
 if redis.call('HGET', KEYS[1], 'rid') ~= ARGV[1] then return {} end
 if ARGV[2] == 'done' then
-  redis.call('HSET', KEYS[1], 'state', 'done', 'receipt', ARGV[3])
+  redis.call('HSET', KEYS[1], 'state', 'done', 'receipt', ARGV[3], 'attempt', ARGV[5], 'kept', ARGV[6])
   redis.call('EXPIRE', KEYS[1], tonumber(ARGV[4]))
-  redis.call('EXPIRE', KEYS[3], tonumber(ARGV[4]))
+  if ARGV[6] == 'redis' then redis.call('EXPIRE', KEYS[3], tonumber(ARGV[4]))
+  else redis.call('DEL', KEYS[3]) end
 else
   redis.call('DEL', KEYS[1], KEYS[3])
 end

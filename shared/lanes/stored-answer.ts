@@ -1,4 +1,5 @@
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { zstdCompress, zstdDecompress } from 'node:zlib';
 import { decodeMessage, encodeMessage } from './wire-format.ts';
 
 /** What a replay needs: for a stream its framed chunks and the payload that carries the receipt; else the answer as `last`. */
@@ -7,17 +8,25 @@ export interface StoredAnswer {
   last: string;
 }
 
-/** Above this an answer does not decompress: it was bounded when it was stored. */
-const UNPACKED_BYTES_MAX = 256 * 1024 * 1024;
+/** A compressed answer above this moves to PostgreSQL: many of them would fill Redis, which has no room to evict. */
+export const PACKED_IN_REDIS_MAX = 1024 * 1024;
+/** No upstream answers with more (a whole answer is refused above 128 MiB); a stream that does is not kept. */
+export const STORED_CHARS_MAX = 128 * 1024 * 1024;
+/** In UTF-8 a character of those takes up to three bytes. */
+const UNPACKED_BYTES_MAX = 3 * STORED_CHARS_MAX + 1024 * 1024;
+
+// On the thread pool: compressing a megabyte would hold up other streams for milliseconds.
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
 
 /** Compresses an answer for keeping. */
-export function packAnswer({ frames, last }: StoredAnswer): Buffer {
-  return zstdCompressSync(encodeMessage({ last }, frames));
+export async function packAnswer({ frames, last }: StoredAnswer): Promise<Buffer> {
+  return compress(encodeMessage({ last }, frames));
 }
 
 /** Reads what `packAnswer` made. */
-export function unpackAnswer(packed: Buffer): StoredAnswer {
-  const text = zstdDecompressSync(packed, { maxOutputLength: UNPACKED_BYTES_MAX }).toString();
+export async function unpackAnswer(packed: Buffer): Promise<StoredAnswer> {
+  const text = (await decompress(packed, { maxOutputLength: UNPACKED_BYTES_MAX })).toString();
   const { head, payload } = decodeMessage<{ last: string }>(text);
   return { frames: payload, last: head.last };
 }

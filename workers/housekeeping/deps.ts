@@ -6,6 +6,7 @@ import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
 import { createMailOutbox } from '../../shared/adapters/postgres/mail-outbox.ts';
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { createSanctionsStore } from '../../shared/adapters/postgres/sanctions.ts';
+import { dropExpiredAnswers } from '../../shared/adapters/postgres/stored-answers.ts';
 import { connectRedis } from '../../shared/adapters/redis/connect.ts';
 import { transliterate } from '../../shared/adapters/sanctions/transliterate.ts';
 import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
@@ -20,7 +21,13 @@ import { housekeepingHandlers } from './handlers.ts';
 
 /** One per kind of job that uses the database at the same time. */
 const CONNECTIONS = 6;
-const SCHEDULED = ['screening-sweep', 'key-expiry', 'key-expiry-warnings', 'mail'] as const;
+const SCHEDULED = [
+  'screening-sweep',
+  'key-expiry',
+  'key-expiry-warnings',
+  'stored-answer-expiry',
+  'mail',
+] as const;
 
 /** Composes the housekeeping process: screening, expiry, mail. */
 export async function housekeepingProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -52,6 +59,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
     }),
     outbox: createMailOutbox(pool, systemSurroundings),
     mailer,
+    dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
     onScreeningFailed: (organisationId, error) =>
       log.error({ event: 'screening_failed', organisationId, err: error }),
   });

@@ -16,17 +16,27 @@ export interface HousekeepingOptions {
   screener: Pick<Screener, 'screen'>;
   outbox: Pick<MailOutbox, 'sendDue'>;
   mailer: Mailer;
+  /** Deletes at most so many stored answers whose time is over; returns how many. */
+  dropExpiredAnswers: (limit: number) => Promise<number>;
   /** Told of accounts that could not be screened; the sweep goes on with the next. */
   onScreeningFailed: (organisationId: string, error: unknown) => void;
 }
 
-export type HousekeepingJob = Exclude<JobName, 'key-purge'>;
+export type HousekeepingJob = Extract<
+  JobName,
+  | 'screening'
+  | 'screening-sweep'
+  | 'key-expiry'
+  | 'key-expiry-warnings'
+  | 'stored-answer-expiry'
+  | 'mail'
+>;
 
 /** What this role does, job by job. */
 export function housekeepingHandlers(options: HousekeepingOptions): {
   [N in HousekeepingJob]: JobHandler<N>;
 } {
-  const { accounts, keys, screener, outbox, mailer } = options;
+  const { accounts, keys, screener, outbox, mailer, dropExpiredAnswers } = options;
   return {
     screening: ({ organisationId }) => screener.screen(organisationId, 'operator'),
     'screening-sweep': (_payload, signal) => sweep({ ...options, accounts, screener }, signal),
@@ -34,6 +44,10 @@ export function housekeepingHandlers(options: HousekeepingOptions): {
       await keys.expireDue(BATCH);
     },
     'key-expiry-warnings': () => keys.warnExpiring(BATCH),
+    'stored-answer-expiry': async (_payload, signal) => {
+      let dropped = BATCH;
+      while (dropped === BATCH && !signal.aborted) dropped = await dropExpiredAnswers(BATCH);
+    },
     mail: async () => {
       await outbox.sendDue(mailer, BATCH);
     },

@@ -1,15 +1,17 @@
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { PostgresReceiptStore } from '../../shared/adapters/postgres/receipt-store.ts';
+import { createStoredAnswers } from '../../shared/adapters/postgres/stored-answers.ts';
 import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
 import { activeKey } from '../../shared/adapters/signing/key-files.ts';
 import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
 import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import { settleClaim } from '../../shared/lanes/claims.ts';
+import { freeClaim, settleClaim } from '../../shared/lanes/claims.ts';
 import { receiptsLane } from '../../shared/lanes/keys.ts';
 import { openCatalogue } from '../../shared/process/open-catalogue.ts';
 import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
 import { LaneConnections } from '../../shared/process/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
+import { answerPlacer } from './place-answer.ts';
 import { receiptsEvents } from './events.ts';
 import { ReceiptsWorker } from './worker.ts';
 
@@ -50,7 +52,14 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
       estimate: methodology.estimate,
       catalogue: () => catalogue.current().catalogue,
       store: new PostgresReceiptStore(pool),
-      settleClaim: (claim, requestId, receipt) => settleClaim(scripts, claim, requestId, receipt),
+      placeAnswer: answerPlacer({
+        client,
+        large: createStoredAnswers(pool),
+        now: Date.now,
+        onError: events.storeFailed,
+      }),
+      settleClaim: (...claim) => settleClaim(scripts, ...claim),
+      freeClaim: (name) => freeClaim(scripts, name),
       now: Date.now,
     },
     slots,

@@ -1,3 +1,4 @@
+import { digestMultibase } from '../../shared/domain/receipt/digest.ts';
 import type { WireFault, ReceiptEntry } from '../../shared/lanes/messages.ts';
 import { shardOfLane } from '../../shared/lanes/keys.ts';
 import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
@@ -6,6 +7,7 @@ import type { Outbox } from '../../shared/lanes/outbox.ts';
 import type { Slots } from '../../shared/lanes/slots.ts';
 import { decodeMessage, encodeMessage } from '../../shared/lanes/wire-format.ts';
 import { type ReceiptStore, UnstorableReceipt } from '../../shared/ports/receipt-store.ts';
+import type { StoredAnswerName } from '../../shared/ports/stored-answers.ts';
 import type { ReceiptsEvents } from './events.ts';
 import { type IssueDeps, type Issued, issueReceipt } from './issue.ts';
 
@@ -13,7 +15,14 @@ export interface ReceiptsDeps extends IssueDeps {
   store: ReceiptStore;
   outbox: Outbox;
   events: ReceiptsEvents;
-  settleClaim: (claim: string, requestId: string, receipt: string) => Promise<Waiter[]>;
+  /** Moves an answer that is too large for Redis to where it stays; says where the answer is. */
+  placeAnswer: (name: StoredAnswerName, bytes: number) => Promise<'redis' | 'postgres'>;
+  settleClaim: (
+    name: StoredAnswerName,
+    receipt: string,
+    kept: 'redis' | 'postgres',
+  ) => Promise<Waiter[]>;
+  freeClaim: (name: StoredAnswerName) => Promise<Waiter[]>;
 }
 
 interface Pending {
@@ -69,18 +78,14 @@ export class ReceiptsWorker {
       const { head: handed } = decodeMessage<ReceiptEntry>(lane.text);
       try {
         const issued = issueReceipt(this.#deps, handed.record);
-        if (handed.receipt === 'required' && issued.degradation !== undefined) {
-          this.#reply(handed, 'receipt_failed', '', { error: FAILED });
-        }
         return { lane, handed, issued };
       } catch (error) {
-        this.#deps.events.receiptImpossible(lane, handed.record.requestId, error);
-        this.#reply(handed, 'receipt_failed', '', { error: FAILED });
+        this.#giveUp(lane, handed, error);
       }
     } catch (error) {
       this.#deps.events.receiptImpossible(lane, null, error);
+      this.#setAside(lane);
     }
-    this.#setAside(lane);
     return null;
   }
 
@@ -108,9 +113,7 @@ export class ReceiptsWorker {
         await this.#commitOnce([pending]);
       } catch (error) {
         if (!(error instanceof UnstorableReceipt)) return false;
-        this.#deps.events.receiptImpossible(pending.lane, pending.handed.record.requestId, error);
-        this.#reply(pending.handed, 'receipt_failed', '', { error: FAILED });
-        this.#setAside(pending.lane);
+        this.#giveUp(pending.lane, pending.handed, error);
         batch.splice(batch.indexOf(pending), 1);
       }
     }
@@ -128,31 +131,43 @@ export class ReceiptsWorker {
     }
   }
 
+  /** A claim is settled before its entry is acknowledged: what is lost in between is done again. */
   async #tell(batch: Pending[]): Promise<void> {
-    const { outbox, events } = this.#deps;
-    for (const { lane, handed, issued } of batch) {
-      this.#reply(handed, 'receipt', issued.text);
-      outbox.done(shardOfLane(lane.lane), lane.lane, lane.id);
-      events.receiptIssued(issued);
+    const settling: Promise<void>[] = [];
+    for (const pending of batch) {
+      if (pending.handed.claim === undefined) this.#release(pending);
+      else settling.push(this.#settle(pending).then(() => this.#release(pending)));
     }
-    await this.#settleClaims(batch);
-    await outbox.flushed();
+    await Promise.all(settling);
+    await this.#deps.outbox.flushed();
   }
 
-  async #settleClaims(batch: Pending[]): Promise<void> {
-    const claimed = batch.filter(({ handed }) => handed.claim !== undefined);
-    await Promise.all(
-      claimed.map(async ({ handed, issued }) => {
-        const { requestId } = handed.record;
-        const waiters = await this.#deps.settleClaim(handed.claim!, requestId, issued.text);
-        for (const waiter of waiters) {
-          this.#deps.outbox.send(
-            waiter.inbox,
-            encodeMessage({ id: waiter.requestId, kind: 'settled' }),
-          );
-        }
-      }),
-    );
+  #release({ lane, handed, issued }: Pending): void {
+    if (isRefused(handed, issued)) this.#reply(handed, 'receipt_failed', '', { error: FAILED });
+    else this.#reply(handed, 'receipt', issued.text);
+    this.#deps.outbox.done(shardOfLane(lane.lane), lane.lane, lane.id);
+    this.#deps.events.receiptIssued(issued);
+  }
+
+  async #settle({ handed, issued }: Pending): Promise<void> {
+    if (isRefused(handed, issued)) return this.#free(handed);
+    // When two deliveries answered, the receipt is of one of the answers, and only that one may be replayed with it.
+    const digest = digestMultibase(handed.record.responseDigest ?? '', 'responseDigest');
+    if (!issued.text.includes(digest)) return;
+    const name = nameOf(handed);
+    const kept = await this.#deps.placeAnswer(name, handed.storedBytes ?? 0);
+    for (const { inbox, requestId } of await this.#deps.settleClaim(name, issued.text, kept)) {
+      this.#deps.outbox.send(inbox, encodeMessage({ id: requestId, kind: 'settled' }));
+    }
+  }
+
+  /** The request failed for its caller, so the key may be used again; those who wait for it fail like it. */
+  async #free(handed: ReceiptEntry): Promise<void> {
+    if (handed.claim === undefined) return;
+    for (const { inbox, requestId } of await this.#deps.freeClaim(nameOf(handed))) {
+      const head = { id: requestId, attempt: 1, seq: 1, kind: 'error', error: FAILED };
+      this.#deps.outbox.send(inbox, encodeMessage(head));
+    }
   }
 
   #reply(
@@ -165,6 +180,16 @@ export class ReceiptsWorker {
       inbox,
       encodeMessage({ id: record.requestId, attempt, kind, ...rest }, payload),
     );
+  }
+
+  /** No receipt can be made or stored of this, now or later. */
+  #giveUp(lane: LaneEntry, handed: ReceiptEntry, error: unknown): void {
+    const { events } = this.#deps;
+    events.receiptImpossible(lane, handed.record.requestId, error);
+    this.#reply(handed, 'receipt_failed', '', { error: FAILED });
+    void this.#free(handed)
+      .catch(events.storeFailed)
+      .then(() => this.#setAside(lane));
   }
 
   /** Keeps what cannot be made into a receipt where a person can look at it, off the lane. */
@@ -183,4 +208,13 @@ export class ReceiptsWorker {
     );
     this.#deps.outbox.done(shard, lane.lane, lane.id);
   }
+}
+
+/** The caller wants no answer without an estimate. The degraded receipt stands in the ledger all the same. */
+function isRefused({ receipt }: ReceiptEntry, { degradation }: Issued): boolean {
+  return receipt === 'required' && degradation !== undefined;
+}
+
+function nameOf({ claim, record, attempt }: ReceiptEntry): StoredAnswerName {
+  return { claim: claim!, requestId: record.requestId, attempt };
 }

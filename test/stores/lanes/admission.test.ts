@@ -191,6 +191,7 @@ describe('admission', () => {
 
 describe('an idempotency claim', () => {
   const claim = idempotencyKey(0, 'org_a', 'digest');
+  const nameOf = (requestId: string) => ({ claim, requestId, attempt: 1 });
   const with_ = (fingerprint = 'f', rest = {}) =>
     admissionRequest({ claim, ...rest }, { fingerprint });
 
@@ -216,7 +217,7 @@ describe('an idempotency claim', () => {
     const { remainingToday } = await admissions().admit(first);
     const second = with_();
     await admissions().admit(second);
-    const waiters = await settleClaim(scripts, claim, first.entry.id, '{"receipt":1}');
+    const waiters = await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}');
     expect(waiters).toEqual([{ inbox: 'api-test', requestId: second.entry.id }]);
     const replay = await admissions().admit(with_());
     expect(replay).toMatchObject({ verdict: 'replay', requestId: first.entry.id, remainingToday });
@@ -229,14 +230,14 @@ describe('an idempotency claim', () => {
     const first = with_();
     await admissions().admit(first);
     await admissions().admit(with_());
-    expect(await freeClaim(scripts, claim, first.entry.id)).toHaveLength(1);
+    expect(await freeClaim(scripts, nameOf(first.entry.id))).toHaveLength(1);
     expect((await admissions().admit(with_('another body'))).verdict).toBe('admitted');
   });
 
   it('cannot be ended by a request that does not hold it', async () => {
     const scripts = defineLaneScripts(client);
     await admissions().admit(with_());
-    expect(await freeClaim(scripts, claim, 'req_other')).toEqual([]);
+    expect(await freeClaim(scripts, nameOf('req_other'))).toEqual([]);
     expect((await admissions().admit(with_())).verdict).toBe('wait');
   });
 

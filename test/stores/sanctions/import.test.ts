@@ -35,6 +35,7 @@ const screener = new Screener({
 });
 const failures: unknown[] = [];
 const jobs = housekeepingHandlers({
+  dropExpiredAnswers: () => Promise.resolve(0),
   accounts: theirs.accounts,
   keys: theirs.keys,
   screener,
@@ -190,6 +191,7 @@ describe('screening', () => {
     const good = await accounts.create(newAccount(), OPERATOR);
     for (const { id } of [bad, good]) await accounts.declare(id, declaration(), OPERATOR);
     const troubled = housekeepingHandlers({
+      dropExpiredAnswers: () => Promise.resolve(0),
       accounts: theirs.accounts,
       keys: theirs.keys,
       screener: {

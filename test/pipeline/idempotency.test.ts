@@ -1,0 +1,269 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { dropExpiredAnswers } from '../../shared/adapters/postgres/stored-answers.ts';
+import { createPool } from '../../shared/adapters/postgres/pool.ts';
+import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '../support/calls.ts';
+import { connectTo } from '../support/lanes.ts';
+import { expectSigned, integrated, type Receipt, tally } from '../support/receipts.ts';
+import { startSystem, type System } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+let system: System;
+let redis: ReturnType<typeof connectTo>;
+
+beforeAll(async () => {
+  system = await startSystem({ replicas: { api: 2, inference: 2 } });
+  redis = connectTo(system.redis.url);
+  return () => redis.disconnect();
+});
+
+/** What a client sees of an answer. */
+interface Seen {
+  status: number;
+  text: string;
+  replayed: boolean;
+  receiptId: string | null;
+  today: number;
+}
+
+async function send(body: object, key: string, options: { api?: number; path?: string } = {}) {
+  const { api = 0, path = '/chat/completions' } = options;
+  const response = await post(system, path, body, {
+    headers: { 'idempotency-key': key },
+    baseUrl: system.baseUrls[api]!,
+  });
+  return {
+    status: response.status,
+    text: await response.text(),
+    replayed: response.headers.get('idempotent-replayed') === 'true',
+    receiptId: response.headers.get('x-receipt-id'),
+    today: Number(response.headers.get('x-ratelimit-remaining-requests-day')),
+  } satisfies Seen;
+}
+
+const named = (fault: string, rest: object = {}) => {
+  const id = randomUUID();
+  return { id, body: chatBody({ sandbox_fault: `id=${id}; ${fault}`, ...rest }) };
+};
+
+function receiptIn(text: string): Receipt {
+  const json = text.startsWith('data: ') ? payloadsIn(text).at(-2)! : text;
+  return (JSON.parse(json) as { receipt: Receipt }).receipt;
+}
+
+describe.each([false, true])('a hundred equal requests at once (stream: %s)', (stream) => {
+  it('are one upstream call, one receipt, one ledger entry, and a hundred equal answers', async () => {
+    const before = await integrated(system);
+    const { id, body } = named('stall=300', { stream });
+    const key = randomUUID();
+    const seen = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => send(body, key, { api: i % 2 })),
+    );
+    expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(seen.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(seen.map(({ receiptId }) => receiptId)).size).toBe(1);
+    expect(seen.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(await upstreamCalls(system, id)).toHaveLength(1);
+    await expectSigned(system, receiptIn(seen[0]!.text));
+    const later = await send(body, key);
+    expect(later).toMatchObject({ text: seen[0]!.text, replayed: true });
+    const after = await integrated(system);
+    expect(after.receipts - before.receipts).toBe(1);
+    expect(after.entries - before.entries).toBe(1);
+    // None but the first cost anything of the day's budget.
+    expect(later.today).toBe(Math.min(...seen.map(({ today }) => today)));
+    if (stream) expect(payloadsIn(later.text).at(-1)).toBe('[DONE]');
+  });
+});
+
+describe('an idempotent request', () => {
+  it('whose api process is killed is finished by the pipeline and kept for its retry', async () => {
+    const { port, kill, exited } = await system.start('api');
+    const baseUrl = `http://127.0.0.1:${port}/v1`;
+    for (const stream of [false, true]) {
+      const { id, body } = named('stall=1000', { stream });
+      const key = randomUUID();
+      const lost = post(system, '/chat/completions', body, {
+        headers: { 'idempotency-key': key },
+        baseUrl: stream ? system.baseUrl : baseUrl,
+      }).catch(() => null);
+      await until(async () => (await upstreamCalls(system, id)).length === 1);
+      if (!stream) kill('SIGKILL');
+      const retry = await send(body, key, { api: 1 });
+      expect(retry).toMatchObject({ status: 200, replayed: true });
+      expect(await upstreamCalls(system, id)).toHaveLength(1);
+      await expectSigned(system, receiptIn(retry.text));
+      await lost;
+    }
+    await exited;
+  });
+
+  it('whose inference worker is killed is run by another, with one receipt', async () => {
+    const before = await integrated(system);
+    const { id, body } = named('stall=1500');
+    const key = randomUUID();
+    const first = send(body, key);
+    await until(async () => (await upstreamCalls(system, id)).length === 1);
+    const [pending] = (await redis.xpending(
+      '{s0}:lane:inference:eu-west',
+      'workers',
+      '-',
+      '+',
+      1,
+    )) as [string, string][];
+    const pid = Number(/-(\d+)-[0-9a-f]+$/.exec(pending![1])![1]);
+    system
+      .processes('inference')
+      .find((one) => one.pid === pid)!
+      .kill('SIGKILL');
+    const [one, other] = await Promise.all([first, send(body, key, { api: 1 })]);
+    expect(one).toMatchObject({ status: 200, replayed: false });
+    expect(other).toMatchObject({ status: 200, replayed: true, text: one.text });
+    expect((await upstreamCalls(system, id)).length).toBeLessThanOrEqual(2);
+    expect((await integrated(system)).receipts - before.receipts).toBe(1);
+    await system.start('inference');
+  });
+
+  it('is not cancelled by its client leaving: the retry finds the answer', async () => {
+    const { id, body } = named('stall=500');
+    const key = randomUUID();
+    const abort = new AbortController();
+    const left = post(system, '/chat/completions', body, {
+      headers: { 'idempotency-key': key },
+      signal: abort.signal,
+    });
+    await until(async () => (await upstreamCalls(system, id)).length === 1);
+    abort.abort();
+    await expect(left).rejects.toThrow();
+    const retry = await send(body, key);
+    expect(retry).toMatchObject({ status: 200, replayed: true });
+    expect(receiptIn(retry.text).credentialSubject.outcome).toBe('complete');
+    expect((await upstreamCalls(system, id)).map(({ state }) => state)).toEqual(['finished']);
+  });
+
+  it('is kept for 24 hours', async () => {
+    const { body } = named('');
+    const key = randomUUID();
+    await send(body, key);
+    const keys = (await redis.keys('*:idem:*')).filter((name) => !name.endsWith(':waiters'));
+    expect(keys.length).toBeGreaterThanOrEqual(2);
+    for (const name of keys) {
+      const left = await redis.ttl(name);
+      expect(left).toBeGreaterThan(86_000);
+      expect(left).toBeLessThanOrEqual(86_400);
+    }
+  });
+
+  it('with another body is refused; the first answer stays', async () => {
+    const key = randomUUID();
+    const { body } = named('');
+    const first = await send(body, key);
+    const other = await send(named('').body, key);
+    expect(other.status).toBe(400);
+    expect(JSON.parse(other.text)).toMatchObject({
+      error: { code: 'idempotency_key_reused', param: 'Idempotency-Key' },
+    });
+    expect((await send(body, key)).text).toBe(first.text);
+  });
+
+  it('is one’s own: another organisation and another route may use the same key', async () => {
+    const key = randomUUID();
+    const { body } = named('');
+    const mine = await send(body, key);
+    const theirs = await post(system, '/chat/completions', body, {
+      key: system.demo.keys.audit_plus,
+      headers: { 'idempotency-key': key },
+    });
+    expect(theirs.headers.get('idempotent-replayed')).toBeNull();
+    expect(theirs.headers.get('x-receipt-id')).not.toBe(mine.receiptId);
+    const legacy = await send({ model: 'llama-3.1-8b', prompt: 'The sea', max_tokens: 3 }, key, {
+      path: '/completions',
+    });
+    expect(legacy).toMatchObject({ status: 200, replayed: false });
+  });
+});
+
+describe('what is not kept', () => {
+  it('is an inference error: the key is free, and the retry runs', async () => {
+    const { body } = named('status=500; fail-first=4');
+    const key = randomUUID();
+    const waiting = Promise.all([send(body, key), send(body, key, { api: 1 })]);
+    for (const seen of await waiting) {
+      expect(seen).toMatchObject({ status: 502, replayed: false });
+    }
+    expect(await send(body, key)).toMatchObject({ status: 200, replayed: false });
+  });
+
+  it('is a stream that broke off', async () => {
+    const { body } = named('cut=close; cut-after=2; fail-first=1', { stream: true });
+    const key = randomUUID();
+    expect((await send(body, key)).text).toContain('"error"');
+    const retry = await send(body, key);
+    expect(retry.replayed).toBe(false);
+    expect(payloadsIn(retry.text).at(-1)).toBe('[DONE]');
+  });
+
+  it('is a refusal: of validation, of screening', async () => {
+    const key = randomUUID();
+    const { body } = named('');
+    expect((await send({ ...body, temperature: 9 }, key)).status).toBe(400);
+    expect((await send({ ...body, model: 'nope' }, key)).status).toBe(400);
+    expect(await send(body, key)).toMatchObject({ status: 200, replayed: false });
+  });
+
+  it('is an answer whose required receipt could not be made', async () => {
+    const { id, body } = named('', { model: 'sandbox-unsized', receipt: 'required' });
+    const key = randomUUID();
+    for (const calls of [1, 2]) {
+      const response = await post(system, '/chat/completions', body, {
+        headers: { 'idempotency-key': key },
+      });
+      expect(await codeOf(response)).toBe('receipt_generation_failed');
+      expect(await upstreamCalls(system, id)).toHaveLength(calls);
+    }
+  });
+});
+
+describe('a large answer', () => {
+  it('moves to PostgreSQL, is replayed from there byte by byte, and goes when its time is over', async () => {
+    const input = Array.from({ length: 700 }, (_, i) => `buoy ${i}`);
+    const body = { model: 'qwen3-embedding-8b', input, encoding_format: 'base64' };
+    const key = randomUUID();
+    const first = await send(body, key, { path: '/embeddings' });
+    expect(first.status).toBe(200);
+    const count = async () => {
+      const { rows } = await system.database.pool.query<{ n: number; bytes: number }>(
+        'select count(*)::int as n, max(length(packed)) as bytes from stored_answer',
+      );
+      return rows[0]!;
+    };
+    await until(async () => (await count()).n === 1, 'it is in PostgreSQL');
+    expect((await count()).bytes).toBeGreaterThan(1024 * 1024);
+    await until(async () => {
+      const again = await send(body, key, { path: '/embeddings', api: 1 });
+      expect(again.text).toBe(first.text);
+      return again.replayed;
+    });
+    for (const name of await redis.keys('*:answer:*')) {
+      expect(await redis.strlen(name)).toBeLessThan(1024 * 1024);
+    }
+    const pool = createPool({
+      url: system.database.url,
+      role: 'docket_housekeeping',
+      max: 1,
+      applicationName: 'test',
+    });
+    expect(await dropExpiredAnswers(pool, 10)).toBe(0);
+    await system.database.pool.query("update stored_answer set expires_at = now() - interval '1s'");
+    expect(await dropExpiredAnswers(pool, 10)).toBe(1);
+    await pool.end();
+    const gone = await send(body, key, { path: '/embeddings' });
+    expect(gone.status).toBe(500);
+  });
+});
+
+it('nothing was receipted twice, and no ledger has a gap', async () => {
+  expect(await integrated(system)).toMatchObject({ gaps: 0 });
+  const { receipts, distinct } = await tally(system);
+  expect(distinct).toBe(receipts);
+});
