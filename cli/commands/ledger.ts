@@ -10,7 +10,7 @@ import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
 import { loadSigningKeys, SigningKeyProblem } from '../../shared/adapters/signing/key-files.ts';
 import { loadToolConfig } from '../../shared/config/config.ts';
-import type { SignatureCheck } from '../../shared/domain/ledger/examination.ts';
+import type { SignatureCheck } from '../../shared/domain/ledger/notes.ts';
 import type { Finding, Severity } from '../../shared/domain/ledger/findings.ts';
 import { actorFrom, asOperator, databaseUrl } from '../operator.ts';
 import { printJson } from '../print.ts';

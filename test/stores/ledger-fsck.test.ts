@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import type { SignatureCheck } from '../../shared/domain/ledger/examination.ts';
+import type { SignatureCheck } from '../../shared/domain/ledger/notes.ts';
 import type { Finding } from '../../shared/domain/ledger/findings.ts';
 import { createTestDatabase } from '../support/database.ts';
 import {

@@ -7,7 +7,7 @@ import {
 import { examineLedger, type FsckOptions } from '../../shared/adapters/postgres/ledger-fsck.ts';
 import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
 import { newId } from '../../shared/adapters/system/ids.ts';
-import type { SignatureCheck } from '../../shared/domain/ledger/examination.ts';
+import type { SignatureCheck } from '../../shared/domain/ledger/notes.ts';
 import type { Finding } from '../../shared/domain/ledger/findings.ts';
 import type {
   CheckpointMemory,

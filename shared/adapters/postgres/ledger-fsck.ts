@@ -1,12 +1,9 @@
 import type { Pool } from 'pg';
 import type { Queryable } from './accounts-transaction.ts';
-import {
-  LogExamination,
-  type SignatureCheck,
-  type StoredHead,
-} from '../../domain/ledger/examination.ts';
+import { LogExamination, type StoredHead } from '../../domain/ledger/examination.ts';
 import { finding, type Finding } from '../../domain/ledger/findings.ts';
 import { HASH_BYTES } from '../../domain/ledger/hashing.ts';
+import type { SignatureCheck } from '../../domain/ledger/notes.ts';
 import { TILE_WIDTH } from '../../domain/ledger/tiles.ts';
 import {
   findOutsiders,

@@ -2,7 +2,7 @@ import { parseCheckpoint } from './checkpoints.ts';
 import { finding, type Finding } from './findings.ts';
 import { append, EMPTY_FRONTIER, encodeFrontier, frontierRoot, type Frontier } from './frontier.ts';
 import { HASH_BYTES, joinHashes, leafHash, sameHash, splitHashes, type Hash } from './hashing.ts';
-import { MalformedLedgerText, noteKeyHash, type SignedNote } from './notes.ts';
+import { MalformedLedgerText, type SignatureCheck, type SignedNote, signerOf } from './notes.ts';
 import { formatTilePath, TILE_WIDTH } from './tiles.ts';
 
 /** Everything that is stored about one leaf. Up to four copies of its hash, which must agree. */
@@ -39,12 +39,6 @@ export interface ExpectedTile {
   index: number;
   root: Hash;
   hashes: Uint8Array;
-}
-
-/** Checks Ed25519 signatures; injected, because the domain holds no keys. */
-export interface SignatureCheck {
-  publicKeys: readonly Uint8Array[];
-  verify: (publicKey: Uint8Array, text: Uint8Array, signature: Uint8Array) => boolean;
 }
 
 /**
@@ -208,18 +202,7 @@ function checkpointProblem(
     throw error;
   }
   if (!sameHash(stored.root, root)) return 'The stored root is not that of the entries.';
-  if (signatures !== null && !isSigned(note, signatures))
+  if (signatures !== null && signerOf(note, signatures) === null)
     return 'No known key has signed the note.';
   return null;
-}
-
-function isSigned(note: SignedNote, { publicKeys, verify }: SignatureCheck): boolean {
-  const text = new TextEncoder().encode(note.text);
-  const origin = note.text.slice(0, note.text.indexOf('\n'));
-  return note.signatures.some(({ name, keyHash, signature }) =>
-    publicKeys.some((publicKey) => {
-      const known = name === origin && sameHash(keyHash, noteKeyHash(name, publicKey));
-      return known && verify(publicKey, text, signature);
-    }),
-  );
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { sameHash } from './hashing.ts';
 
 /** C2SP signed-note: readers accept at least 16 signatures, the largest known (post-quantum) being nearly 5 kB. */
 export const NOTE_BYTES_MAX = 131_072;
@@ -19,7 +20,7 @@ export class MalformedLedgerText extends Error {
   }
 }
 
-interface NoteSignature {
+export interface NoteSignature {
   name: string;
   /** Four bytes that tell which key of that name signed. */
   keyHash: Uint8Array;
@@ -60,7 +61,7 @@ export function formatNote(note: SignedNote): string {
 }
 
 /** One line: em dash, name, base64 of key hash and signature. */
-function formatSignature(line: NoteSignature): string {
+export function formatSignature(line: NoteSignature): string {
   if (!NAME.test(line.name))
     throw new MalformedLedgerText('note_name', 'A key name has no spaces and no plus.');
   return `— ${line.name} ${encodeBase64(Uint8Array.from([...line.keyHash, ...line.signature]))}\n`;
@@ -85,13 +86,35 @@ export function parseNote(source: string | Uint8Array): SignedNote {
 }
 
 /** Reads one signature line without its newline. Throws `MalformedLedgerText`. */
-function parseSignature(line: string): NoteSignature {
+export function parseSignature(line: string): NoteSignature {
   const match = SIGNATURE_LINE.exec(line);
   const bytes = match === null ? null : decodeBase64(match[2]!);
   if (match === null || bytes === null || bytes.length < 5) {
     throw new MalformedLedgerText('note_signature', 'A signature line cannot be read.');
   }
   return { name: match[1]!, keyHash: bytes.subarray(0, 4), signature: bytes.subarray(4) };
+}
+
+/** Checks Ed25519 signatures; injected, because the domain holds no keys. */
+export interface SignatureCheck {
+  publicKeys: readonly Uint8Array[];
+  verify: (publicKey: Uint8Array, text: Uint8Array, signature: Uint8Array) => boolean;
+}
+
+/** Which of these keys has signed the note under its log's name, which is its first line. Null when none has. */
+export function signerOf(
+  { text, signatures }: SignedNote,
+  { publicKeys, verify }: SignatureCheck,
+): Uint8Array | null {
+  const bytes = new TextEncoder().encode(text);
+  const origin = text.slice(0, text.indexOf('\n'));
+  const signs = (publicKey: Uint8Array): boolean => {
+    const claimed = noteKeyHash(origin, publicKey);
+    return signatures.some(({ name, keyHash, signature }) => {
+      return name === origin && sameHash(keyHash, claimed) && verify(publicKey, bytes, signature);
+    });
+  };
+  return publicKeys.find(signs) ?? null;
 }
 
 /** Bytes or text within the bound, valid UTF-8, without control characters but newline. Throws `MalformedLedgerText`. */

@@ -1,0 +1,20 @@
+/** Where the anchor log stands among the logs in storage: no organisation's id is without a prefix. */
+export const ANCHOR_LOG = 'anchor';
+
+/** Names of logs, which are also the names of the keys that sign their checkpoints. */
+export interface LogOrigins {
+  /** `<host>/log/<organisation>` */
+  organisation(orgId: string): string;
+  /** `<host>/anchor` */
+  anchor: string;
+}
+
+/** @param publicUrl the address under which the service is reached; a path in it belongs to the names. */
+export function logOrigins(publicUrl: string): LogOrigins {
+  const { host, pathname } = new URL(publicUrl);
+  const root = host + pathname.replace(/\/+$/, '');
+  return {
+    organisation: (orgId) => `${root}/log/${orgId}`,
+    anchor: `${root}/anchor`,
+  };
+}

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  headLeaf,
+  HEADS_HEIGHT,
+  HEADS_SLOTS,
+  HeadsTree,
+  saltOf,
+  SECRET_BYTES,
+} from '../../../shared/domain/ledger/heads-tree.ts';
+import type { Hash } from '../../../shared/domain/ledger/hashing.ts';
+import { verifyInclusion } from '../../../shared/domain/ledger/proofs.ts';
+
+const secrets = fc.uint8Array({ minLength: SECRET_BYTES, maxLength: SECRET_BYTES });
+const slots = fc.uniqueArray(fc.nat({ max: HEADS_SLOTS - 1 }), { minLength: 1, maxLength: 30 });
+const textOf = (slot: number): string => `gateway.example/log/org_${slot}\n1\nroot\n`;
+const leavesOf = (secret: Uint8Array, taken: readonly number[]): Map<number, Hash> =>
+  new Map(taken.map((slot) => [slot, headLeaf(saltOf(secret, slot), textOf(slot))]));
+
+describe('the heads tree', () => {
+  it('proves every taken slot, and nothing else in it', () => {
+    fc.assert(
+      fc.property(secrets, slots, (secret, taken) => {
+        const leaves = leavesOf(secret, taken);
+        const tree = new HeadsTree(secret, leaves);
+        for (const slot of taken) {
+          const proof = tree.path(slot);
+          expect(proof).toHaveLength(HEADS_HEIGHT);
+          const claim = { index: slot, size: HEADS_SLOTS, proof, root: tree.root };
+          expect(verifyInclusion({ ...claim, leaf: leaves.get(slot)! })).toBe(true);
+          const other = headLeaf(saltOf(secret, slot), textOf(slot + 1));
+          expect(verifyInclusion({ ...claim, leaf: other })).toBe(false);
+          const elsewhere = { ...claim, index: slot ^ 1, leaf: leaves.get(slot)! };
+          expect(verifyInclusion(elsewhere)).toBe(false);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('has one root, whatever the order in which slots are given', () => {
+    fc.assert(
+      fc.property(secrets, slots, (secret, taken) => {
+        const root = new HeadsTree(secret, leavesOf(secret, taken)).root;
+        const reversed = new HeadsTree(secret, leavesOf(secret, taken.toReversed())).root;
+        expect(reversed).toEqual(root);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('shows a neighbour nothing: every hash on a path is new with every secret, though nothing has changed', () => {
+    fc.assert(
+      fc.property(secrets, secrets, slots, (secret, next, taken) => {
+        fc.pre(Buffer.compare(secret, next) !== 0);
+        const before = new HeadsTree(secret, leavesOf(secret, taken)).path(taken[0]!);
+        const after = new HeadsTree(next, leavesOf(next, taken)).path(taken[0]!);
+        before.forEach((hash, height) => expect(hash).not.toEqual(after[height]));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('gives each slot a salt of its own', () => {
+    const secret = new Uint8Array(SECRET_BYTES);
+    const salts = Array.from({ length: 1_000 }, (_, slot) => saltOf(secret, slot));
+    expect(new Set(salts.map((salt) => Buffer.from(salt).toString('hex'))).size).toBe(1_000);
+  });
+
+  it('holds without any organisation', () => {
+    const secret = new Uint8Array(SECRET_BYTES).fill(7);
+    expect(new HeadsTree(secret, new Map()).root).toHaveLength(32);
+    expect(() => new HeadsTree(new Uint8Array(31), new Map())).toThrow(RangeError);
+  });
+});
