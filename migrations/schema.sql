@@ -114,6 +114,36 @@ create table declaration (
   constraint declaration_pkey PRIMARY KEY (id)
 );
 
+create table export (
+  id text not null,
+  org_id text not null,
+  status text not null default 'queued'::text,
+  first_index bigint not null,
+  last_index bigint not null,
+  checkpoint_size bigint not null,
+  done bigint not null default 0,
+  run_id text,
+  run_at timestamp(3) with time zone,
+  runs integer not null default 0,
+  size_bytes bigint,
+  sha256 text,
+  error_code text,
+  error_message text,
+  created_at timestamp(3) with time zone not null default now(),
+  started_at timestamp(3) with time zone,
+  finished_at timestamp(3) with time zone,
+  expires_at timestamp(3) with time zone,
+  deleted_at timestamp(3) with time zone,
+  removed_at timestamp(3) with time zone,
+  constraint export_check CHECK ((((first_index >= 0) AND (first_index <= last_index)) AND (last_index < checkpoint_size))),
+  constraint export_check1 CHECK (((status = 'running'::text) = (run_id IS NOT NULL))),
+  constraint export_check2 CHECK (((status <> 'ready'::text) OR (num_nulls(size_bytes, sha256, expires_at) = 0))),
+  constraint export_check3 CHECK (((status = 'failed'::text) = (error_code IS NOT NULL))),
+  constraint export_pkey PRIMARY KEY (id),
+  constraint export_sha256_check CHECK ((length(sha256) = 64)),
+  constraint export_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'ready'::text, 'failed'::text, 'expired'::text])))
+);
+
 create table ledger_body (
   entry_id text not null,
   org_id text not null,
@@ -237,6 +267,24 @@ create table mail_outbox (
   constraint mail_outbox_pkey PRIMARY KEY (id)
 );
 
+create table recalculation (
+  receipt_id text not null,
+  org_id text not null,
+  state text not null default 'pending'::text,
+  attempts integer not null default 0,
+  created_at timestamp(3) with time zone not null default now(),
+  due_at timestamp(3) with time zone not null default now(),
+  flagged_at timestamp(3) with time zone,
+  failed_at timestamp(3) with time zone,
+  stage text,
+  code text,
+  basis text,
+  constraint recalculation_attempts_check CHECK ((attempts >= 0)),
+  constraint recalculation_check CHECK ((num_nulls(failed_at, stage, code, basis) = ANY (ARRAY[0, 4]))),
+  constraint recalculation_pkey PRIMARY KEY (receipt_id),
+  constraint recalculation_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'parked'::text])))
+) with (fillfactor=70);
+
 create table receipt_pending (
   entry_id text not null,
   org_id text not null,
@@ -253,13 +301,28 @@ create table receipt_revision (
   revision_id text not null,
   org_id text not null,
   created_at timestamp(3) with time zone not null default now(),
+  first_id text not null,
   constraint receipt_revision_check CHECK ((original_id <> revision_id)),
   constraint receipt_revision_pkey PRIMARY KEY (original_id),
   constraint receipt_revision_revision_id_key UNIQUE (revision_id)
 );
 
+create table restatement (
+  org_id text not null,
+  requested_by text not null,
+  requested_at timestamp(3) with time zone not null default now(),
+  after_id text not null,
+  end_id text not null,
+  examined bigint not null default 0,
+  restated bigint not null default 0,
+  skipped bigint not null default 0,
+  finished_at timestamp(3) with time zone,
+  constraint restatement_pkey PRIMARY KEY (org_id)
+) with (fillfactor=50);
+
 create table review (
   id text not null,
+  sequence bigint not null generated always as identity,
   organisation_id text not null,
   screening_id text,
   reason text not null,
@@ -321,6 +384,7 @@ create table schema_migration_lock (
 
 create table screening (
   id text not null,
+  sequence bigint not null generated always as identity,
   organisation_id text not null,
   cause text not null,
   outcome text not null,
@@ -350,6 +414,15 @@ create table service_contract (
   constraint service_contract_pkey PRIMARY KEY (id)
 );
 
+create table stored_answer (
+  claim text not null,
+  request_id text not null,
+  attempt integer not null,
+  packed bytea not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint stored_answer_pkey PRIMARY KEY (claim, request_id, attempt)
+);
+
 CREATE INDEX account_by_state ON public.account USING btree (state, id);
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
 CREATE INDEX api_key_by_organisation ON public.api_key USING btree (organisation_id, id);
@@ -358,16 +431,25 @@ CREATE INDEX api_key_purgeable ON public.api_key USING btree (revoked_at) WHERE 
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (organisation_id, action, sequence);
 CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (organisation_id, actor_id, sequence);
 CREATE INDEX declaration_by_organisation ON public.declaration USING btree (organisation_id, id DESC);
+CREATE INDEX export_by_org ON public.export USING btree (org_id, id) WHERE (deleted_at IS NULL);
+CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
+CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (status = 'ready'::text);
+CREATE INDEX export_unremoved ON public.export USING btree (id) WHERE ((removed_at IS NULL) AND ((status = ANY (ARRAY['expired'::text, 'failed'::text])) OR (deleted_at IS NOT NULL)));
 CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
 CREATE INDEX ledger_head_halted ON public.ledger_head USING btree (org_id) WHERE (halted_at IS NOT NULL);
 CREATE INDEX ledger_quarantine_by_org ON public.ledger_quarantine USING btree (org_id, entry_id);
 CREATE INDEX mail_outbox_due ON public.mail_outbox USING btree (next_attempt_at) WHERE ((sent_at IS NULL) AND (failed_at IS NULL));
-CREATE INDEX review_by_age ON public.review USING btree (id DESC);
+CREATE INDEX recalculation_by_org ON public.recalculation USING btree (org_id, receipt_id);
+CREATE INDEX recalculation_due ON public.recalculation USING btree (due_at) WHERE (state = 'pending'::text);
+CREATE INDEX receipt_revision_by_first ON public.receipt_revision USING btree (org_id, first_id);
+CREATE INDEX restatement_unfinished ON public.restatement USING btree (requested_at) WHERE (finished_at IS NULL);
+CREATE INDEX review_by_organisation ON public.review USING btree (organisation_id, sequence DESC);
 CREATE UNIQUE INDEX review_one_open ON public.review USING btree (organisation_id) WHERE (decision IS NULL);
 CREATE UNIQUE INDEX sanctions_list_one_current ON public.sanctions_list USING btree (source) WHERE current;
-CREATE INDEX screening_by_organisation ON public.screening USING btree (organisation_id, id DESC);
+CREATE INDEX screening_by_organisation ON public.screening USING btree (organisation_id, sequence DESC);
 CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (organisation_id, id DESC);
+CREATE INDEX stored_answer_expiry ON public.stored_answer USING btree (expires_at);
 
 CREATE OR REPLACE FUNCTION public.account_check_state()
  RETURNS trigger
@@ -393,11 +475,11 @@ begin
     raise exception 'no screening is on record' using errcode = 'check_violation';
   end if;
   if new.state = 'approved' and old.state = 'screened' and coalesce((
-    select s.outcome from screening s where s.organisation_id = new.id order by s.id desc limit 1), '') <> 'clear' then
+    select s.outcome from screening s where s.organisation_id = new.id order by s.sequence desc limit 1), '') <> 'clear' then
     raise exception 'the latest screening is not clear' using errcode = 'check_violation';
   end if;
   if new.state = 'approved' and old.state = 'in_review' and coalesce((
-    select r.decision from review r where r.organisation_id = new.id order by r.id desc limit 1), '') <> 'approved' then
+    select r.decision from review r where r.organisation_id = new.id order by r.sequence desc limit 1), '') <> 'approved' then
     raise exception 'no review has approved the account' using errcode = 'check_violation';
   end if;
   if new.state in ('approved', 'active') and exists (
@@ -630,6 +712,8 @@ begin
   if not exists (select from ledger_body b where b.entry_id = new.original_id and b.org_id = new.org_id) then
     raise exception 'a revision belongs to a receipt of the same organisation' using errcode = 'foreign_key_violation';
   end if;
+  new.first_id := coalesce(
+    (select r.first_id from receipt_revision r where r.revision_id = new.original_id), new.original_id);
   return new;
 end $function$;
 
@@ -688,6 +772,10 @@ grant insert, select on declaration to docket_api;
 grant select on declaration to docket_housekeeping;
 grant insert, select on declaration to docket_operator;
 grant select on declaration to docket_purge;
+grant insert, select on export to docket_api;
+grant delete, select, update on export to docket_exports;
+grant select on export to docket_housekeeping;
+grant insert, select on export to docket_operator;
 grant select on ledger_body to docket_api;
 grant select on ledger_body to docket_exports;
 grant select on ledger_body to docket_housekeeping;
@@ -718,7 +806,7 @@ grant select on ledger_head to docket_receipts;
 grant select on ledger_quarantine to docket_api;
 grant select on ledger_quarantine to docket_housekeeping;
 grant insert, select on ledger_quarantine to docket_ledger;
-grant select on ledger_quarantine to docket_operator;
+grant delete, select on ledger_quarantine to docket_operator;
 grant select on ledger_retention to docket_api;
 grant select on ledger_retention to docket_exports;
 grant select on ledger_retention to docket_operator;
@@ -733,11 +821,15 @@ grant insert on mail_outbox to docket_exports;
 grant delete, insert, select, update on mail_outbox to docket_housekeeping;
 grant insert on mail_outbox to docket_operator;
 grant insert on mail_outbox to docket_purge;
+grant insert, select on recalculation to docket_api;
+grant insert, select on recalculation to docket_operator;
+grant delete, insert, select, update on recalculation to docket_recalculation;
+grant insert on recalculation to docket_receipts;
 grant select on receipt_pending to docket_api;
 grant select on receipt_pending to docket_exports;
 grant select on receipt_pending to docket_housekeeping;
 grant delete, select on receipt_pending to docket_ledger;
-grant select on receipt_pending to docket_operator;
+grant insert, select on receipt_pending to docket_operator;
 grant insert, select on receipt_pending to docket_recalculation;
 grant insert, select on receipt_pending to docket_receipts;
 grant select on receipt_revision to docket_api;
@@ -747,6 +839,8 @@ grant select on receipt_revision to docket_ledger;
 grant select on receipt_revision to docket_operator;
 grant insert, select on receipt_revision to docket_recalculation;
 grant insert, select on receipt_revision to docket_receipts;
+grant insert, select, update on restatement to docket_operator;
+grant select, update on restatement to docket_recalculation;
 grant insert, select, update on review to docket_api;
 grant insert, select, update on review to docket_housekeeping;
 grant insert, select, update on review to docket_operator;
@@ -773,6 +867,9 @@ grant insert, select on service_contract to docket_api;
 grant select on service_contract to docket_housekeeping;
 grant insert, select on service_contract to docket_operator;
 grant select on service_contract to docket_purge;
+grant select on stored_answer to docket_api;
+grant delete on stored_answer to docket_housekeeping;
+grant insert on stored_answer to docket_receipts;
 
 grant select (id, pseudonym_salt) on account to docket_exports;
 grant select (id, pseudonym_salt) on account to docket_ledger;
@@ -781,10 +878,18 @@ grant select (id, pseudonym_salt) on account to docket_receipts;
 grant update (state, revoked_at, last_used_at) on api_key to docket_api;
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
 grant update (state, revoked_at, last_used_at) on api_key to docket_operator;
+grant update (last_used_at) on api_key to docket_purge;
+grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
+grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
+grant update (halted_at, halt_reason) on ledger_head to docket_operator;
 grant select (once) on mail_outbox to docket_api;
 grant select (once) on mail_outbox to docket_exports;
 grant select (once) on mail_outbox to docket_operator;
 grant select (once) on mail_outbox to docket_purge;
+grant update (state, attempts, due_at, flagged_at) on recalculation to docket_api;
+grant update (state, attempts, due_at, flagged_at) on recalculation to docket_operator;
 grant update (submitted_at) on receipt_pending to docket_ledger;
+grant select (expires_at) on stored_answer to docket_housekeeping;
+grant select (claim, request_id, attempt) on stored_answer to docket_receipts;
 
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;

@@ -26,11 +26,11 @@ export class JobQueues {
     this.#onError = onError;
   }
 
-  /** Adds a job. Throws when the payload is not what the table says. */
+  /** Adds a job, unless one with its key is there. Throws when the payload is not what the table says. */
   async add<N extends JobName>(name: N, payload: JobPayload<N>): Promise<void> {
     const row: JobRow = JOBS[name];
     if (!Value.Check(row.payload, payload)) throw new Error(`the payload is not one of ${name}`);
-    await this.#queue(name).add(name, payload, retention(row));
+    await this.#queue(name).add(name, payload, { ...retention(row), ...identity(row, payload) });
   }
 
   /** Makes sure that these run by the clock. Any number of processes may say so; it happens once. */
@@ -65,11 +65,15 @@ export class JobQueues {
   }
 }
 
+function identity({ key }: JobRow, payload: object): { jobId?: string } {
+  return key === undefined ? {} : { jobId: String((payload as Record<string, unknown>)[key]) };
+}
+
 function retention(row: JobRow) {
   return {
     attempts: row.attempts,
     backoff: { type: 'exponential', delay: row.backoffMs, jitter: 0.5 },
     removeOnComplete: true,
-    removeOnFail: FAILED_KEPT,
+    removeOnFail: row.key === undefined ? FAILED_KEPT : true,
   };
 }

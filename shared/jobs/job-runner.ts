@@ -31,6 +31,8 @@ export interface JobRunnerOptions<N extends JobName> {
   name: N;
   handler: JobHandler<N>;
   connection: RedisClient;
+  /** In place of the table's, where the operator sets it. */
+  concurrency?: number;
   observer: JobObserver;
 }
 
@@ -45,7 +47,7 @@ export function runJobs<N extends JobName>(options: JobRunnerOptions<N>): Runnin
   const worker = new Worker(name, (job) => runOne(job, options, stopping.signal), {
     connection: options.connection,
     prefix: JOB_PREFIX,
-    concurrency: row.concurrency,
+    concurrency: options.concurrency ?? row.concurrency,
     drainDelay: READ_WAIT_S,
   });
   worker.on('completed', (job) => {

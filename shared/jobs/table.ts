@@ -144,6 +144,15 @@ export const JOBS = {
     concurrency: 1,
     everyMs: MINUTE,
   },
+  /** Makes the partitions for the receipts of months to come. */
+  'ledger-partitions': {
+    payload: Nothing,
+    attempts: 3,
+    backoffMs: 10 * SECOND,
+    timeoutMs: MINUTE,
+    concurrency: 1,
+    everyMs: 6 * HOUR,
+  },
   /** Sends the letters that wait. */
   mail: {
     payload: Nothing,

@@ -1,26 +1,9 @@
+import type { ReceiptColumns } from '../domain/receipt/columns.ts';
+
 /** One signed receipt as it goes into the store: the bytes, and what lists and totals need of them. */
-export interface ReceiptRow {
-  receiptId: string;
-  organisationId: string;
+export interface ReceiptRow extends ReceiptColumns {
   kind: 'inference' | 'degraded' | 'refused';
-  keyId: string;
-  model: string;
-  region: string;
   tier: string;
-  route: string;
-  outcome: string;
-  /** Epoch milliseconds. */
-  issuedAt: number;
-  /** Null on a refused request: absence is not a zero. */
-  inputTokens: number | null;
-  cachedInputTokens: number | null;
-  outputTokens: number | null;
-  /** kWh, kgCO2e, L, kgSbe, MJ; null on a degraded or refused receipt. */
-  energy: number | null;
-  gwp: number | null;
-  water: number | null;
-  adpe: number | null;
-  adpf: number | null;
   leafHash: Uint8Array;
   bytes: Uint8Array;
 }
@@ -36,8 +19,8 @@ export class UnstorableReceipt extends Error {
 /** Where receipts become durable, before any caller sees them. */
 export interface ReceiptStore {
   /**
-   * Commits receipts and the promise to integrate them, all or none, in one statement. A receipt that exists already is
-   * left as it is.
+   * Commits receipts, the promise to integrate them and what is owed to degraded ones, all or none, in one statement. A
+   * receipt that exists already is left as it is.
    * @returns the ids that existed before
    * @throws UnstorableReceipt when trying again cannot help; any other error when it can
    */

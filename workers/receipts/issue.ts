@@ -1,9 +1,10 @@
 import type { Catalogue } from '../../shared/domain/catalogue.ts';
 import { receiptIdOf } from '../../shared/domain/ids.ts';
 import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import type { Measurement, QuantityName } from '../../shared/domain/measurement.ts';
+import type { Measurement } from '../../shared/domain/measurement.ts';
 import { attemptEstimate, estimateInput } from '../../shared/domain/methodology/estimate-input.ts';
 import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
+import { receiptColumns } from '../../shared/domain/receipt/columns.ts';
 import type { Degradation } from '../../shared/domain/receipt/document.ts';
 import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
 import type { ReceiptRow } from '../../shared/ports/receipt-store.ts';
@@ -49,7 +50,7 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const degradation =
     estimate !== undefined && 'degradation' in estimate ? estimate.degradation : undefined;
   const row: ReceiptRow = {
-    ...rowOf(record, signedAt, measurement),
+    ...receiptColumns(receiptIdOf(record.requestId), record, signedAt, measurement),
     kind:
       record.outcome === 'refused'
         ? 'refused'
@@ -61,32 +62,4 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
     bytes,
   };
   return degradation === undefined ? { row, text } : { row, text, degradation };
-}
-
-function rowOf(
-  record: InferenceRecord,
-  issuedAt: number,
-  measurement: Measurement | undefined,
-): Omit<ReceiptRow, 'kind' | 'tier' | 'leafHash' | 'bytes'> {
-  const refused = record.outcome === 'refused';
-  const value = (name: QuantityName): number | null =>
-    measurement?.results.find((quantity) => quantity.name === name)?.value ?? null;
-  return {
-    receiptId: receiptIdOf(record.requestId),
-    organisationId: record.organisationId,
-    keyId: record.keyId,
-    model: record.model,
-    region: record.region,
-    route: record.route,
-    outcome: record.outcome,
-    issuedAt,
-    inputTokens: refused ? null : record.usage.inputTokens,
-    cachedInputTokens: refused ? null : record.usage.cachedInputTokens,
-    outputTokens: refused ? null : record.usage.outputTokens,
-    energy: value('energy'),
-    gwp: value('gwp'),
-    water: value('water'),
-    adpe: value('adpe'),
-    adpf: value('adpf'),
-  };
 }

@@ -1,0 +1,83 @@
+import type { ReceiptColumns } from '../../domain/receipt/columns.ts';
+import { UnstorableReceipt } from '../../ports/receipt-store.ts';
+
+/** A row of `ledger_body`, whatever its kind. */
+export type BodyRow = ReceiptColumns & {
+  kind: string;
+  tier: string;
+  leafHash: Uint8Array;
+  bytes: Uint8Array;
+};
+
+/** The rows given as parameters 1 to 21, one array per column. */
+export const GIVEN_ROWS = `
+  SELECT * FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+    $10::float8[], $11::bigint[], $12::bigint[], $13::bigint[],
+    $14::float8[], $15::float8[], $16::float8[], $17::float8[], $18::float8[],
+    $19::int[], $20::int[], $21::int[]
+  ) AS t (entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
+    issued_ms, input_tokens, cached_input_tokens, output_tokens,
+    energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
+    position, body_from, body_size)`;
+
+/** The columns of `ledger_body` that `GIVEN_VALUES` fills. */
+export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
+  issued_at, input_tokens, cached_input_tokens, output_tokens,
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, leaf_hash, body`;
+
+/**
+ * The values of a given row. All bodies travel as one binary parameter and are cut apart in the database: as an array
+ * each would be written as hexadecimal text, at twice the size.
+ */
+export const GIVEN_VALUES = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
+  to_timestamp(issued_ms / 1000), input_tokens, cached_input_tokens, output_tokens,
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
+  substring($22::bytea FROM position * 32 + 1 FOR 32), substring($23::bytea FROM body_from FOR body_size)`;
+
+/** Parameters 1 to 23. */
+export function bodyParameters(rows: readonly BodyRow[]): unknown[] {
+  const column = <K extends keyof BodyRow>(key: K): BodyRow[K][] => rows.map((row) => row[key]);
+  let from = 1;
+  const starts = rows.map(({ bytes }) => {
+    const start = from;
+    from += bytes.length;
+    return start;
+  });
+  return [
+    column('receiptId'),
+    column('organisationId'),
+    column('kind'),
+    column('keyId'),
+    column('model'),
+    column('region'),
+    column('tier'),
+    column('route'),
+    column('outcome'),
+    column('issuedAt'),
+    column('inputTokens'),
+    column('cachedInputTokens'),
+    column('outputTokens'),
+    column('energy'),
+    column('gwp'),
+    column('water'),
+    column('adpe'),
+    column('adpf'),
+    rows.map((_, index) => index),
+    starts,
+    rows.map(({ bytes }) => bytes.length),
+    Buffer.concat(column('leafHash')),
+    Buffer.concat(column('bytes')),
+  ];
+}
+
+/** Tells what trying again cannot help from what it can. @throws UnstorableReceipt, or the error itself */
+export function refuseBadData(error: unknown): never {
+  throw isAboutData(error) ? new UnstorableReceipt(error) : error;
+}
+
+/** SQLSTATE class 22 (data exception) and 23 (constraint violation) concern the rows, not the server. */
+function isAboutData(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && (code.startsWith('22') || code.startsWith('23'));
+}

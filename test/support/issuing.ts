@@ -1,0 +1,113 @@
+import { generateKeyPairSync } from 'node:crypto';
+import type { Pool } from 'pg';
+import { PostgresReceiptStore } from '../../shared/adapters/postgres/receipt-store.ts';
+import { jwkThumbprint, rawPublicKey } from '../../shared/adapters/signing/identifiers.ts';
+import { didDocument } from '../../shared/adapters/signing/publication.ts';
+import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
+import { newId } from '../../shared/adapters/system/ids.ts';
+import { DEFAULT_CATALOGUE, loadCatalogue } from '../../shared/catalogue/load.ts';
+import type { Catalogue, Footprint } from '../../shared/domain/catalogue.ts';
+import { receiptIdOf } from '../../shared/domain/ids.ts';
+import type { InferenceRecord } from '../../shared/domain/inference.ts';
+import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import type { TrustedKeys } from '../../shared/domain/receipt/verify.ts';
+import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import type { ReceiptSigner } from '../../shared/ports/signer.ts';
+import { issueReceipt } from '../../workers/receipts/issue.ts';
+import { integrateAll } from './ledger.ts';
+
+/** The model of the shipped catalogue that states no size. */
+export const UNSIZED = 'sandbox-unsized';
+const PUBLIC_URL = 'https://gateway.example';
+
+export const issuer = receiptIssuer(PUBLIC_URL);
+export const methodology = loadMethodologies().current;
+export const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
+  variable: () => 'http://127.0.0.1:9/v1',
+});
+
+/** The shipped catalogue, with a size for the model that has none. */
+export function mendedCatalogue(footprint: Footprint = { activeB: 8, totalB: 8 }): Catalogue {
+  const models = catalogue.models.map((model) =>
+    model.id === UNSIZED ? { ...model, footprint } : model,
+  );
+  return { ...catalogue, digest: 'mended', models };
+}
+
+/** A key of the test's own: what signs with it, and what verifies. */
+export function makeReceiptSigner(): { signer: ReceiptSigner; keys: TrustedKeys; pem: string } {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  return signerOf(pem, rawPublicKey(privateKey));
+}
+
+function signerOf(pem: string, publicKey: Uint8Array) {
+  const thumbprint = jwkThumbprint(publicKey);
+  const did = didDocument(
+    [{ purpose: 'receipts', state: 'active', thumbprint, publicKey }],
+    PUBLIC_URL,
+  );
+  return {
+    signer: createReceiptSigner({ privateKeyPem: pem, did: issuer.did }),
+    keys: trustedKeysOf(JSON.stringify(did)),
+    pem,
+  };
+}
+
+/** A request that ran a moment ago. */
+export function inferenceRecord(more: Partial<InferenceRecord> = {}): InferenceRecord {
+  const now = Date.now();
+  return {
+    requestId: newId('req'),
+    organisationId: 'org_a',
+    keyId: 'key_a',
+    route: 'chat.completions',
+    model: 'llama-3.1-8b',
+    upstreamModel: 'meta-llama/Llama-3.1-8B-Instruct',
+    region: 'eu-west',
+    tier: 'enterprise',
+    startedAt: now - 1_250,
+    endedAt: now - 4,
+    usage: { inputTokens: 91, cachedInputTokens: 64, outputTokens: 13, source: 'upstream' },
+    attempts: 1,
+    salt: Buffer.alloc(16, 7).toString('base64url'),
+    requestDigest: Buffer.alloc(32, 1).toString('base64url'),
+    responseDigest: Buffer.alloc(32, 2).toString('base64url'),
+    outcome: 'complete',
+    ...more,
+  };
+}
+
+/** Issues and commits receipts as the receipts worker does, with its rights. Returns their ids. */
+export async function commitReceipts(
+  receiptsPool: Pool,
+  signer: ReceiptSigner,
+  records: readonly InferenceRecord[],
+): Promise<string[]> {
+  const issued = records.map((record) =>
+    issueReceipt(
+      {
+        issuer,
+        signer: () => signer,
+        estimate: methodology.estimate,
+        catalogue: () => catalogue,
+        now: Date.now,
+      },
+      record,
+    ),
+  );
+  await new PostgresReceiptStore(receiptsPool).commit(issued.map(({ row }) => row));
+  return records.map(({ requestId }) => receiptIdOf(requestId));
+}
+
+/** The same, in the ledger. */
+export async function issueReceipts(
+  pools: { receipts: Pool; ledger: Pool },
+  signer: ReceiptSigner,
+  records: readonly InferenceRecord[],
+): Promise<string[]> {
+  const ids = await commitReceipts(pools.receipts, signer, records);
+  await integrateAll(pools.ledger);
+  return ids;
+}

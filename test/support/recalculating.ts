@@ -1,0 +1,61 @@
+import type { Pool } from 'pg';
+import { createRevisionStore } from '../../shared/adapters/postgres/revisions.ts';
+import { newId } from '../../shared/adapters/system/ids.ts';
+import type { Catalogue } from '../../shared/domain/catalogue.ts';
+import type { Methodology } from '../../shared/domain/methodology/methodology.ts';
+import type { RevisionRow } from '../../shared/ports/recalculation.ts';
+import type { ReceiptSigner } from '../../shared/ports/signer.ts';
+import type { AttemptFailure, RecalculationEvents } from '../../workers/recalculation/events.ts';
+import type { RecalculateDeps } from '../../workers/recalculation/recalculate.ts';
+import { issuer, methodology } from './issuing.ts';
+
+/** Events that are kept, for looking at. */
+export interface SeenEvents extends RecalculationEvents {
+  rows: RevisionRow[];
+  failures: AttemptFailure[];
+  parkings: AttemptFailure[];
+  skipped: string[];
+}
+
+export function seenEvents(): SeenEvents {
+  const rows: RevisionRow[] = [];
+  const failures: AttemptFailure[] = [];
+  const parkings: AttemptFailure[] = [];
+  const skipped: string[] = [];
+  return {
+    rows,
+    failures,
+    parkings,
+    skipped,
+    revised: (row) => void rows.push(row),
+    attemptFailed: (failure) => void failures.push(failure),
+    parked: (failure) => void parkings.push(failure),
+    notRestated: (receiptId) => void skipped.push(receiptId),
+    renewed: () => {},
+    counted: () => {},
+    pageRestated: () => {},
+    signingKeysUnreadable: () => {},
+    storeFailed: () => {},
+  };
+}
+
+/** What a recalculation worker works with, on this pool and catalogue. */
+export function recalculateDeps(
+  pool: Pool,
+  signer: ReceiptSigner,
+  catalogue: Catalogue,
+  more: { methodology?: Methodology; events?: RecalculationEvents } = {},
+): RecalculateDeps {
+  return {
+    issuer,
+    signer: () => signer,
+    now: Date.now,
+    newReceiptId: (nowMs) => newId('rcpt', nowMs),
+    store: createRevisionStore(pool),
+    methodology,
+    catalogue: () => catalogue,
+    basis: () => `${catalogue.digest}.${methodology.digest}`,
+    events: seenEvents(),
+    ...more,
+  };
+}

@@ -1,0 +1,101 @@
+import { MethodologyFailure } from '../../shared/domain/measurement.ts';
+import type { Methodology } from '../../shared/domain/methodology/methodology.ts';
+import { rebuildInput } from '../../shared/domain/methodology/rebuild.ts';
+import { MalformedData } from '../../shared/domain/methodology/shape.ts';
+import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
+import { ReceiptRefusal } from '../../shared/domain/receipt/refusal.ts';
+import {
+  digestInMultibase,
+  recordOnReceipt,
+  statedInputs,
+} from '../../shared/domain/receipt/reread.ts';
+import type {
+  RestatedPage,
+  RestatementStore,
+  RevisableReceipt,
+  RevisionRow,
+  RevisionStore,
+} from '../../shared/ports/recalculation.ts';
+import type { RecalculationEvents } from './events.ts';
+import { revise, type ReviseDeps } from './revise.ts';
+
+/** Receipts read, and at most committed, at once: about a megabyte. */
+const PAGE = 256;
+
+export interface RestateDeps extends ReviseDeps {
+  revisions: Pick<RevisionStore, 'commit'>;
+  restatements: Pick<RestatementStore, 'page' | 'advance'>;
+  methodology: Pick<Methodology, 'estimate' | 'id' | 'version' | 'digest'>;
+  events: RecalculationEvents;
+}
+
+/**
+ * Restates an organisation's receipts: each that stands and was computed by another methodology gets a successor,
+ * computed by this one from what the receipt itself carries. A run goes on page by page where the last one ended,
+ * whichever process that was; a page that is done twice changes nothing the second time.
+ */
+export async function restate(
+  deps: RestateDeps,
+  organisationId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { restatements, events } = deps;
+  while (!signal.aborted) {
+    const { receipts, lastId, notIntegrated } = await restatements.page(organisationId, PAGE);
+    const page = await restatePage(deps, receipts);
+    page.examined += notIntegrated;
+    page.skipped += notIntegrated;
+    await restatements.advance(organisationId, { ...page, lastId });
+    events.pageRestated(organisationId, page);
+    if (lastId === null) return;
+  }
+}
+
+async function restatePage(
+  deps: RestateDeps,
+  receipts: readonly RevisableReceipt[],
+): Promise<Omit<RestatedPage, 'lastId'>> {
+  const rows: RevisionRow[] = [];
+  let skipped = 0;
+  for (const receipt of receipts) {
+    try {
+      const row = restated(deps, receipt);
+      if (row !== null) rows.push(row);
+    } catch (error) {
+      if (!isItsOwnFault(error)) throw error;
+      skipped += 1;
+      deps.events.notRestated(receipt.receiptId, error);
+    }
+  }
+  const committed = rows.length === 0 ? new Set() : await deps.revisions.commit(rows);
+  for (const row of rows) if (committed.has(row.receiptId)) deps.events.revised(row);
+  return { examined: receipts.length, restated: committed.size, skipped };
+}
+
+/** Null when the receipt was computed by this methodology. */
+function restated(deps: RestateDeps, original: RevisableReceipt): RevisionRow | null {
+  const { document } = parseReceipt(original.bytes);
+  const { measurement: stated } = document;
+  if (stated === undefined) return null;
+  const { methodology } = deps;
+  if (digestInMultibase(stated.hadPlan.digest) === methodology.digest) return null;
+  const input = rebuildInput(statedInputs(stated));
+  const { name, version } = stated.hadPlan;
+  return revise(deps, {
+    original,
+    document,
+    record: recordOnReceipt(document, original.keyId ?? ''),
+    measurement: methodology.estimate(input),
+    gridZone: input.zone,
+    kind: 'restated',
+    reason: `The estimate by ${name} ${version} was made again with ${methodology.id} ${methodology.version}.`,
+  });
+}
+
+function isItsOwnFault(error: unknown): boolean {
+  return (
+    error instanceof MethodologyFailure ||
+    error instanceof MalformedData ||
+    error instanceof ReceiptRefusal
+  );
+}

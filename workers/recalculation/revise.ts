@@ -1,0 +1,65 @@
+import { hash } from 'node:crypto';
+import type { InferenceRecord } from '../../shared/domain/inference.ts';
+import type { Measurement } from '../../shared/domain/measurement.ts';
+import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
+import { receiptColumns } from '../../shared/domain/receipt/columns.ts';
+import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
+import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import type { RevisableReceipt, RevisionRow } from '../../shared/ports/recalculation.ts';
+import type { ReceiptSigner } from '../../shared/ports/signer.ts';
+
+export interface ReviseDeps {
+  issuer: ReceiptIssuer;
+  /** The key of this moment. */
+  signer: () => ReceiptSigner;
+  /** Epoch milliseconds. */
+  now: () => number;
+  /** A fresh `rcpt_…` of this moment. */
+  newReceiptId: (nowMs: number) => string;
+}
+
+export interface RevisionInput {
+  original: RevisableReceipt;
+  /** The original, parsed. */
+  document: ReceiptDocument;
+  /** What happened, as the original states it. */
+  record: InferenceRecord;
+  measurement: Measurement;
+  gridZone: string;
+  kind: RevisionRow['kind'];
+  /** One sentence. */
+  reason: string;
+}
+
+/** Builds and signs a receipt that revises another. Nothing of the original changes; nothing is stored yet. */
+export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
+  const { original, document, record, measurement } = input;
+  const signedAt = deps.now();
+  const newReceiptId = deps.newReceiptId(signedAt);
+  const receipt: ReceiptInput = {
+    issuer: deps.issuer,
+    record,
+    estimate: { measurement },
+    signedAt,
+    gridZone: input.gridZone,
+    revision: {
+      newReceiptId,
+      receiptId: original.receiptId,
+      digest: hash('sha256', original.bytes, 'base64url'),
+      leafIndex: original.leafIndex,
+      number: (document.revisionNumber ?? 0) + 1,
+      reason: input.reason,
+    },
+  };
+  if (record.upstreamModel !== undefined) receipt.modelVersion = record.upstreamModel;
+  const { bytes, leafHash } = deps.signer().sign(buildReceipt(receipt));
+  return {
+    ...receiptColumns(newReceiptId, record, signedAt, measurement),
+    organisationId: original.organisationId,
+    kind: input.kind,
+    supersedes: original.receiptId,
+    tier: record.tier,
+    leafHash,
+    bytes,
+  };
+}
