@@ -39,12 +39,17 @@ async function until(ask: () => Promise<boolean>): Promise<void> {
 }
 
 describe('the housekeeping process', () => {
-  it('screens an applicant within a second of being asked, writes letters, expires keys, and stops when told to', async () => {
+  it('screens an applicant within a second of being asked, writes letters, makes partitions, expires keys, and stops when told to', async () => {
     const file = await openSanctionsFile(
       join(import.meta.dirname, '../fixtures/sanctions/ofac-sdn.xml'),
     );
     const store = createSanctionsStore(database.poolAs('docket_operator'), clock);
     await store.import({ ...file, entities: file.entities(), fileName: 'sdn.xml' }, 'ada');
+    const months = `select inhrelid::regclass::text as name from pg_inherits
+      where inhparent = 'ledger_body'::regclass order by 1`;
+    const { rows: partitions } = await database.pool.query<{ name: string }>(months);
+    const last = partitions.findLast(({ name }) => /\d$/.test(name))!;
+    await database.pool.query(`drop table ${last.name}`);
     const workers = await Promise.all([
       startProcess({ role: 'housekeeping', env }),
       startProcess({ role: 'housekeeping', env }),
@@ -58,6 +63,11 @@ describe('the housekeeping process', () => {
     await until(async () => {
       const names = await readdir(join(dataDir, 'mail')).catch(() => []);
       return names.filter((name) => name.endsWith('.eml')).length === 2;
+    });
+
+    await until(async () => {
+      const { rows } = await database.pool.query<{ name: string }>(months);
+      return rows.some(({ name }) => name === last.name);
     });
 
     const account = await activeAccount(registries);

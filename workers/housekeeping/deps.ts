@@ -3,6 +3,7 @@ import { createFileMailer } from '../../shared/adapters/mail/files.ts';
 import { createSmtpMailer } from '../../shared/adapters/mail/smtp.ts';
 import { createAccountRegistry } from '../../shared/adapters/postgres/accounts.ts';
 import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
+import { ensureLedgerPartitions } from '../../shared/adapters/postgres/ledger-partitions.ts';
 import { createMailOutbox } from '../../shared/adapters/postgres/mail-outbox.ts';
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { createSanctionsStore } from '../../shared/adapters/postgres/sanctions.ts';
@@ -20,16 +21,17 @@ import { jobEvents } from '../runtime/job-events.ts';
 import { housekeepingHandlers } from './handlers.ts';
 
 /** One per kind of job that uses the database at the same time. */
-const CONNECTIONS = 6;
+const CONNECTIONS = 7;
 const SCHEDULED = [
   'screening-sweep',
   'key-expiry',
   'key-expiry-warnings',
   'stored-answer-expiry',
+  'ledger-partitions',
   'mail',
 ] as const;
 
-/** Composes the housekeeping process: screening, expiry, mail. */
+/** Composes the housekeeping process: screening, expiry, partitions, mail. */
 export async function housekeepingProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry, processId } = context;
   const observer = jobEvents(log, registry);
@@ -60,6 +62,10 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
     outbox: createMailOutbox(pool, systemSurroundings),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
+    ensureLedgerPartitions: async () => {
+      const made = await ensureLedgerPartitions(pool);
+      if (made.length > 0) log.info({ event: 'ledger_partitions_made', partitions: made });
+    },
     onScreeningFailed: (organisationId, error) =>
       log.error({ event: 'screening_failed', organisationId, err: error }),
   });

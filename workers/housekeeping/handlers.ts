@@ -18,6 +18,8 @@ export interface HousekeepingOptions {
   mailer: Mailer;
   /** Deletes at most so many stored answers whose time is over; returns how many. */
   dropExpiredAnswers: (limit: number) => Promise<number>;
+  /** Makes the partitions of months to come, those that are missing. */
+  ensureLedgerPartitions: () => Promise<unknown>;
   /** Told of accounts that could not be screened; the sweep goes on with the next. */
   onScreeningFailed: (organisationId: string, error: unknown) => void;
 }
@@ -29,6 +31,7 @@ export type HousekeepingJob = Extract<
   | 'key-expiry'
   | 'key-expiry-warnings'
   | 'stored-answer-expiry'
+  | 'ledger-partitions'
   | 'mail'
 >;
 
@@ -36,7 +39,8 @@ export type HousekeepingJob = Extract<
 export function housekeepingHandlers(options: HousekeepingOptions): {
   [N in HousekeepingJob]: JobHandler<N>;
 } {
-  const { accounts, keys, screener, outbox, mailer, dropExpiredAnswers } = options;
+  const { accounts, keys, screener, outbox, mailer } = options;
+  const { dropExpiredAnswers, ensureLedgerPartitions } = options;
   return {
     screening: ({ organisationId }) => screener.screen(organisationId, 'operator'),
     'screening-sweep': (_payload, signal) => sweep({ ...options, accounts, screener }, signal),
@@ -47,6 +51,9 @@ export function housekeepingHandlers(options: HousekeepingOptions): {
     'stored-answer-expiry': async (_payload, signal) => {
       let dropped = BATCH;
       while (dropped === BATCH && !signal.aborted) dropped = await dropExpiredAnswers(BATCH);
+    },
+    'ledger-partitions': async () => {
+      await ensureLedgerPartitions();
     },
     mail: async () => {
       await outbox.sendDue(mailer, BATCH);

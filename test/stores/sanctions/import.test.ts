@@ -36,6 +36,7 @@ const screener = new Screener({
 const failures: unknown[] = [];
 const jobs = housekeepingHandlers({
   dropExpiredAnswers: () => Promise.resolve(0),
+  ensureLedgerPartitions: () => Promise.resolve(),
   accounts: theirs.accounts,
   keys: theirs.keys,
   screener,
@@ -192,6 +193,7 @@ describe('screening', () => {
     for (const { id } of [bad, good]) await accounts.declare(id, declaration(), OPERATOR);
     const troubled = housekeepingHandlers({
       dropExpiredAnswers: () => Promise.resolve(0),
+      ensureLedgerPartitions: () => Promise.resolve(),
       accounts: theirs.accounts,
       keys: theirs.keys,
       screener: {
