@@ -1,5 +1,3 @@
-import type { Socket } from 'node:net';
-import type {} from '@fastify/swagger';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions } from './plugins/authenticate.ts';
 import { answerClientError } from './plugins/client-errors.ts';
@@ -7,8 +5,11 @@ import { faultOf, replyWithError, sendFault } from './plugins/reply-with-error.t
 import { validateParameters } from './plugins/validate-parameters.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from './openai/parse-json.ts';
+import type { DescriptionOptions } from './openapi/document.ts';
+import { documentedRoutes } from './openapi/documented-routes.ts';
 import { accountRoutes, type AccountRoutesOptions } from './routes/account.ts';
 import { auditLogRoutes, type AuditLogRoutesOptions } from './routes/audit-log.ts';
+import { docsRoutes } from './routes/docs.ts';
 import { inferenceRoutes, type InferenceRouteOptions } from './routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from './routes/keys.ts';
 import { ledgerRoutes, type LedgerRoutesOptions } from './routes/ledger.ts';
@@ -37,6 +38,7 @@ export interface AppOptions {
   account: AccountRoutesOptions;
   auditLog: AuditLogRoutesOptions;
   publicDocuments: PublicDocumentsOptions;
+  description: DescriptionOptions;
 }
 
 /** Ids of models may be long, and so may cursors; nothing else in a path is. */
@@ -59,8 +61,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     routerOptions: { maxParamLength: PARAM_CHARS_MAX, ignoreTrailingSlash: true },
     // Node would answer a missing Host without a body; the hook that refuses it gives the envelope.
     http: { requireHostHeader: false },
-    clientErrorHandler: (error, socket) =>
-      answerClientError(error, socket as Socket, options.newRequestId),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, options.newRequestId),
     // What fails before routing passes no hook and no error handler.
     frameworkErrors: (error, request, reply) =>
       sendFault(reply.header('x-request-id', request.id), faultOf(error)),
@@ -78,8 +79,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   validateParameters(app);
   await app.register(authenticate, options.authenticate);
   parseJson(app);
+  const routes = documentedRoutes(app);
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
   publicDocuments(app, options.publicDocuments);
+  docsRoutes(app, routes, options.description);
   return app;
 }
 

@@ -44,17 +44,55 @@ export const modelField = Type.String({
   'x-expected': 'the id of a model, as listed by GET /models',
 });
 
-export const userField = maybe(Type.String({ maxLength: USER_CHARS_MAX }));
+export const userField = maybe(
+  Type.String({ maxLength: USER_CHARS_MAX, description: 'Your own name for your user.' }),
+);
 
 /** What chat and legacy completions share. */
 export const samplerFields = {
-  temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
-  top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-  n: maybe(Type.Integer({ minimum: 1, maximum: 8 })),
-  max_tokens: maybe(Type.Integer({ minimum: 1 })),
-  presence_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
-  frequency_penalty: maybe(Type.Number({ minimum: -2, maximum: 2 })),
-  seed: maybe(Type.Integer()),
+  temperature: maybe(
+    Type.Number({
+      minimum: 0,
+      maximum: 2,
+      description: 'How freely tokens are drawn; 0 takes the likeliest.',
+    }),
+  ),
+  top_p: maybe(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'Draws from the likeliest tokens that make up this share.',
+    }),
+  ),
+  n: maybe(
+    Type.Integer({
+      minimum: 1,
+      maximum: 8,
+      description: 'How many answers. At most the model’s `max_n`.',
+    }),
+  ),
+  max_tokens: maybe(
+    Type.Integer({ minimum: 1, description: 'Where the answer ends at the latest.' }),
+  ),
+  presence_penalty: maybe(
+    Type.Number({
+      minimum: -2,
+      maximum: 2,
+      description: 'Above 0: tokens that have occurred become less likely.',
+    }),
+  ),
+  frequency_penalty: maybe(
+    Type.Number({
+      minimum: -2,
+      maximum: 2,
+      description: 'Above 0: the more often a token has occurred, the less likely it becomes.',
+    }),
+  ),
+  seed: maybe(
+    Type.Integer({
+      description: 'The same seed and request give the same answer, where the upstream can.',
+    }),
+  ),
   stop: maybe(
     Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: STOPS_MAX })], {
       'x-expected': `a string or an array of at most ${STOPS_MAX} strings`,
@@ -65,7 +103,7 @@ export const samplerFields = {
       'x-expected': `an object of token ids with numbers from -${LOGIT_BIAS_MAX} to ${LOGIT_BIAS_MAX}`,
     }),
   ),
-  stream: maybe(Type.Boolean()),
+  stream: maybe(Type.Boolean({ description: 'Answers with server-sent events.' })),
   stream_options: maybe(
     Type.Object(
       { include_usage: maybe(Type.Boolean()) },

@@ -104,6 +104,7 @@ const FunctionMessage = Type.Object({
 });
 
 const Message = Type.Union([InputMessage, AssistantMessage, ToolMessage, FunctionMessage], {
+  title: 'ChatMessage',
   'x-expected': 'a message: an object with `role` and `content`',
 });
 

@@ -6,28 +6,32 @@ import type { RouteAccount } from '../../shared/domain/routing/resolve.ts';
 import type { ModelRoutes } from '../../shared/domain/routing/route-index.ts';
 
 /** A model in OpenAI's shape, with what this service adds. */
-export const ModelObject = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('model'),
-  created: Type.Integer({ description: 'Epoch seconds.' }),
-  owned_by: Type.String(),
-  context_window: Type.Integer({ description: 'Tokens.' }),
-  modalities: Type.Array(Type.String()),
-  kinds: Type.Array(Type.Enum(['chat', 'completion', 'embedding'])),
-  max_n: Type.Integer({ description: 'Choices that one request may ask for.' }),
-  regions: Type.Array(Type.String(), {
-    description: 'Regions that this account may pin a request to, in the order of default routing.',
-  }),
-  tiers: Type.Array(Type.Enum(PLANS), { description: 'Tiers that this account may ask for.' }),
-  footprint: Type.Object({
-    source: Type.Enum(['factor_set', 'declared', 'none'], {
-      description: 'Where the size of the model comes from. With `none`, receipts are degraded.',
+export const ModelObject = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('model'),
+    created: Type.Integer({ description: 'Epoch seconds.' }),
+    owned_by: Type.String(),
+    context_window: Type.Integer({ description: 'Tokens.' }),
+    modalities: Type.Array(Type.String()),
+    kinds: Type.Array(Type.Enum(['chat', 'completion', 'embedding'])),
+    max_n: Type.Integer({ description: 'Choices that one request may ask for.' }),
+    regions: Type.Array(Type.String(), {
+      description:
+        'Regions that this account may pin a request to, in the order of default routing.',
     }),
-    confidence: Type.Union([Type.String(), Type.Null()], {
-      description: 'How sure the factor set is of the size: `published` or `guess`.',
+    tiers: Type.Array(Type.Enum(PLANS), { description: 'Tiers that this account may ask for.' }),
+    footprint: Type.Object({
+      source: Type.Enum(['factor_set', 'declared', 'none'], {
+        description: 'Where the size of the model comes from. With `none`, receipts are degraded.',
+      }),
+      confidence: Type.Union([Type.String(), Type.Null()], {
+        description: 'How sure the factor set is of the size: `published` or `guess`.',
+      }),
     }),
-  }),
-});
+  },
+  { title: 'Model' },
+);
 
 export type ModelObject = Type.Static<typeof ModelObject>;
 

@@ -69,38 +69,47 @@ const Input = Type.Union(
 );
 
 /** POST /chat/completions. Fields that are not named pass through untouched. */
-export const ChatBody = Type.Object({
-  model: modelField,
-  messages: Messages,
-  ...samplerFields,
-  max_completion_tokens: maybe(Type.Integer({ minimum: 1 })),
-  logprobs: maybe(Type.Boolean()),
-  top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
-  ...toolFields,
-  ...ownFields,
-});
+export const ChatBody = Type.Object(
+  {
+    model: modelField,
+    messages: Messages,
+    ...samplerFields,
+    max_completion_tokens: maybe(Type.Integer({ minimum: 1 })),
+    logprobs: maybe(Type.Boolean()),
+    top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
+    ...toolFields,
+    ...ownFields,
+  },
+  { title: 'ChatCompletionRequest' },
+);
 
 /** POST /completions. `logprobs` is a number here, as the legacy interface has it. */
-export const CompletionBody = Type.Object({
-  model: modelField,
-  prompt: Prompt,
-  ...samplerFields,
-  best_of: maybe(Type.Integer({ minimum: 1, maximum: 20 })),
-  logprobs: maybe(Type.Integer({ minimum: 0, maximum: 5 })),
-  echo: maybe(Type.Boolean()),
-  suffix: maybe(Type.String()),
-  ...ownFields,
-});
+export const CompletionBody = Type.Object(
+  {
+    model: modelField,
+    prompt: Prompt,
+    ...samplerFields,
+    best_of: maybe(Type.Integer({ minimum: 1, maximum: 20 })),
+    logprobs: maybe(Type.Integer({ minimum: 0, maximum: 5 })),
+    echo: maybe(Type.Boolean()),
+    suffix: maybe(Type.String()),
+    ...ownFields,
+  },
+  { title: 'CompletionRequest' },
+);
 
 /** POST /embeddings. */
-export const EmbeddingBody = Type.Object({
-  model: modelField,
-  input: Input,
-  encoding_format: maybe(Type.Enum(['float', 'base64'])),
-  dimensions: maybe(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX })),
-  user: userField,
-  ...ownFields,
-});
+export const EmbeddingBody = Type.Object(
+  {
+    model: modelField,
+    input: Input,
+    encoding_format: maybe(Type.Enum(['float', 'base64'])),
+    dimensions: maybe(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX })),
+    user: userField,
+    ...ownFields,
+  },
+  { title: 'EmbeddingRequest' },
+);
 
 export type ChatRequest = Type.Static<typeof ChatBody>;
 export type CompletionRequest = Type.Static<typeof CompletionBody>;

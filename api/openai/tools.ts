@@ -19,7 +19,7 @@ const Tool = Type.Union(
     Type.Object({ type: Type.Literal('function'), function: FunctionDefinition }),
     Type.Object({ type: Type.Literal('custom'), custom: Type.Object({ name: Name }) }),
   ],
-  { 'x-expected': 'a tool: an object with `type` and its definition' },
+  { title: 'Tool', 'x-expected': 'a tool: an object with `type` and its definition' },
 );
 
 const ToolChoice = Type.Union(

@@ -1,0 +1,61 @@
+import type { Header } from './document-shape.ts';
+
+const text = (description: string, example: string, pattern?: string): Header => ({
+  description,
+  schema: { type: 'string', examples: [example], ...(pattern === undefined ? {} : { pattern }) },
+});
+const count = (description: string, example: number): Header => ({
+  description,
+  schema: { type: 'integer', minimum: 0, examples: [example] },
+});
+
+const DURATION = '^(\\d+h)?(\\d+m)?(\\d+(\\.\\d+)?s|\\d+ms)$';
+
+/** Every answer header that a client may build on. */
+export const HEADERS = {
+  'x-request-id': text('Names this request, in our logs too.', 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC'),
+  'x-receipt-id': text(
+    'The receipt of this request: the request’s id with another prefix, so it is known before the first byte.',
+    'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  ),
+  'x-region': text('The region that answered.', 'eu-west'),
+  'openai-processing-ms': count('Milliseconds that the gateway and its upstream took.', 412),
+  'x-ratelimit-limit-requests': count('Requests per second that the organisation may make.', 50),
+  'x-ratelimit-remaining-requests': count('Requests that may be made at once, now.', 199),
+  'x-ratelimit-reset-requests': text('Until the whole burst is there again.', '20ms', DURATION),
+  'x-ratelimit-limit-requests-day': count('Requests per day.', 100_000),
+  'x-ratelimit-remaining-requests-day': count('Requests that are left today.', 99_998),
+  'x-ratelimit-reset-requests-day': text('Until midnight UTC.', '6h12m3s', DURATION),
+  'idempotent-replayed': text(
+    '`true` on the repetition of an idempotent request: same body, same receipt, nothing charged.',
+    'true',
+  ),
+  'x-should-retry': {
+    description: 'Whether the same request may succeed later. SDKs obey it.',
+    schema: { type: 'string', enum: ['true', 'false'] },
+  },
+  'retry-after': count('Whole seconds to wait, rounded up.', 1),
+  'retry-after-ms': count('Milliseconds to wait.', 250),
+  link: text(
+    'On a receipt that was recalculated: its successor.',
+    '</v1/receipts/rcpt_01JD4ZA1V5J9Q0M3T7XGB2C8DN>; rel="successor-version"',
+  ),
+} as const satisfies Record<string, Header>;
+export type HeaderName = keyof typeof HEADERS;
+
+export const LIMIT_HEADERS = [
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+  'x-ratelimit-limit-requests-day',
+  'x-ratelimit-remaining-requests-day',
+  'x-ratelimit-reset-requests-day',
+] as const satisfies readonly HeaderName[];
+
+export const INFERENCE_HEADERS = [
+  'x-receipt-id',
+  'x-region',
+  'openai-processing-ms',
+  ...LIMIT_HEADERS,
+  'idempotent-replayed',
+] as const satisfies readonly HeaderName[];

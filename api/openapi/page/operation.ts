@@ -1,0 +1,145 @@
+import type {
+  ApiDocument,
+  Example,
+  MediaType,
+  Method,
+  Operation,
+  Parameter,
+  Reference,
+  Response,
+} from '../document-shape.ts';
+import { html, Html } from './html.ts';
+import { inline, markdown } from './markdown.ts';
+import { membersOf, typeOf } from './schema.ts';
+
+/** One operation of the page. */
+export function operationSection(
+  document: ApiDocument,
+  method: Method,
+  path: string,
+  operation: Operation,
+): Html {
+  const { operationId, summary, description = '', security, parameters = [] } = operation;
+  const body = operation.requestBody?.content['application/json'];
+  return html`<section class="operation" id="${operationId}">
+    <h3><a href="#${operationId}">${summary}</a></h3>
+    <p class="route">
+      <span class="method ${method}">${method}</span> <code>${path}</code> ${demandOf(security)}
+    </p>
+    ${markdown(description)}
+    ${
+      parameters.length === 0
+        ? ''
+        : html`<h4>Parameters</h4>
+            ${parameterList(parameters)}`
+    }
+    ${
+      body === undefined
+        ? ''
+        : html`<h4>Body</h4>
+            ${membersOf(document, body.schema)}${examples(document, body, 'Request')}`
+    }
+    <h4>Answers</h4>
+    ${Object.entries(operation.responses)
+      .filter(([status]) => status < '300')
+      .map(([status, response]) => answer(document, status, response))}
+    ${refusals(operation)}
+  </section>`;
+}
+
+function demandOf(security: Operation['security']): Html {
+  if (security.length === 0) return html`<span class="scope">no key</span>`;
+  const [scope] = Object.values(security[0]!).flat();
+  return html`<span class="scope">${scope ?? 'any key'}</span>`;
+}
+
+function parameterList(parameters: readonly Parameter[]): Html {
+  return html`<dl class="members">
+    ${parameters.map(
+      ({ name, in: place, required, description, schema }) =>
+        html`<dt>
+            <code>${name}</code>
+            <span class="type">${place}, ${typeOf(schema)}</span>${
+              required ? html` <span class="required">required</span>` : ''
+            }
+          </dt>
+          <dd>${new Html(inline(description ?? ''))}</dd>`,
+    )}
+  </dl>`;
+}
+
+function answer(document: ApiDocument, status: string, response: Response): Html {
+  const { description, headers = {}, content = {} } = response;
+  const names = Object.keys(headers);
+  return html`<div class="answer">
+    <p><span class="status good">${status}</span> ${new Html(inline(description))}</p>
+    ${Object.entries(content).map(
+      ([type, media]) =>
+        html`<p class="media"><code>${type}</code></p>
+          ${foldedMembers(document, media)}${examples(document, media, 'Answer')}`,
+    )}
+    <details>
+      <summary>${names.length === 1 ? 'Header' : `${names.length} headers`}</summary>
+      <dl class="members">
+        ${names.map((name) => {
+          const header = document.components.headers[name]!;
+          return html`<dt>
+              <code>${name}</code> <span class="type">${typeOf(header.schema)}</span>
+            </dt>
+            <dd>${new Html(inline(header.description))}</dd>`;
+        })}
+      </dl>
+    </details>
+  </div>`;
+}
+
+function foldedMembers(document: ApiDocument, media: MediaType): Html {
+  const members = membersOf(document, media.schema);
+  if (members.text === '') return members;
+  return html`<details>
+    <summary>Members</summary>
+    ${members}
+  </details>`;
+}
+
+function examples(document: ApiDocument, media: MediaType, what: string): Html {
+  const shown = Object.values(media.examples ?? {}).map((one) => exampleOf(document, one));
+  return html`${shown.map(({ summary, value }, i) => {
+    // The first request is short and what people look for; answers carry whole receipts.
+    const open = i === 0 && what === 'Request' ? new Html(' open') : '';
+    return html`<details${open}><summary>${what}: ${summary}</summary><pre><code>${textOf(value)}</code></pre></details>`;
+  })}`;
+}
+
+function exampleOf(document: ApiDocument, example: Example | Reference): Example {
+  if (!('$ref' in example)) return example;
+  return document.components.examples[example.$ref.slice(example.$ref.lastIndexOf('/') + 1)]!;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+}
+
+/** Each code with its condition; its type and retry advice are in the table above all operations. */
+function refusals({ responses }: Operation): Html {
+  const failing = Object.entries(responses).filter(([status]) => status >= '400');
+  return html`<details class="refusals">
+    <summary>Errors</summary>
+    <div class="scroll">
+      <table>
+        <tbody>
+          ${failing.flatMap(([status, { description }]) =>
+            description.split('\n\n').map((line) => {
+              const [, code = '', when = ''] = /^`([^`]+)`: (.*)$/s.exec(line) ?? [];
+              return html`<tr>
+                <td><span class="status">${status}</span></td>
+                <td><code>${code}</code></td>
+                <td>${new Html(inline(when))}</td>
+              </tr>`;
+            }),
+          )}
+        </tbody>
+      </table>
+    </div>
+  </details>`;
+}
