@@ -9,7 +9,8 @@ create table recalculation (
   state      text not null default 'pending' check (state in ('pending', 'parked')),
   attempts   integer not null default 0 check (attempts >= 0),
   created_at timestamptz(3) not null default now(),
-  due_at     timestamptz(3) not null default now(),
+  -- Not rounded to the millisecond: half of those that are due at once would not be.
+  due_at     timestamptz not null default now(),
   -- A caller or an operator asked for it, and it was not tried since.
   flagged_at timestamptz(3),
   -- The last failure, and what it was made with: catalogue and methodology.

@@ -36,6 +36,76 @@ create table account_transition (
   constraint account_transition_pkey PRIMARY KEY (from_state, to_state)
 );
 
+create table anchor_cosignature (
+  size bigint not null,
+  witness text not null,
+  "time" timestamp(3) with time zone not null,
+  line text not null,
+  stored_at timestamp(3) with time zone not null default now(),
+  constraint anchor_cosignature_pkey PRIMARY KEY (size, witness)
+);
+
+create table anchor_entry (
+  index bigint not null,
+  body bytea not null,
+  constraint anchor_entry_body_check CHECK (((length(body) >= 1) AND (length(body) <= 65535))),
+  constraint anchor_entry_index_check CHECK ((index >= 0)),
+  constraint anchor_entry_pkey PRIMARY KEY (index)
+);
+
+create table anchor_epoch (
+  index bigint not null,
+  secret bytea not null,
+  at timestamp(3) with time zone not null,
+  constraint anchor_epoch_pkey PRIMARY KEY (index),
+  constraint anchor_epoch_secret_check CHECK ((length(secret) = 32))
+);
+
+create table anchor_head (
+  org_id text not null,
+  index bigint not null,
+  size bigint not null,
+  constraint anchor_head_pkey PRIMARY KEY (org_id, index),
+  constraint anchor_head_size_check CHECK ((size > 0))
+);
+
+create table anchor_pending (
+  id bigint not null generated always as identity,
+  key_id text not null,
+  purpose text not null,
+  from_index bigint,
+  requested_at timestamp(3) with time zone not null default now(),
+  constraint anchor_pending_from_index_check CHECK ((from_index >= 0)),
+  constraint anchor_pending_pkey PRIMARY KEY (id)
+);
+
+create table anchor_slot (
+  org_id text not null,
+  slot integer not null,
+  assigned_at timestamp(3) with time zone not null default now(),
+  constraint anchor_slot_pkey PRIMARY KEY (org_id),
+  constraint anchor_slot_slot_check CHECK (((slot >= 0) AND (slot <= 1048575))),
+  constraint anchor_slot_slot_key UNIQUE (slot)
+);
+
+create table anchor_source (
+  source text not null,
+  next_at timestamp(3) with time zone not null default now(),
+  failures integer not null default 0,
+  last_error text,
+  constraint anchor_source_pkey PRIMARY KEY (source)
+);
+
+create table anchor_timestamp (
+  size bigint not null,
+  authority text not null,
+  "time" timestamp(3) with time zone not null,
+  response bytea not null,
+  stored_at timestamp(3) with time zone not null default now(),
+  constraint anchor_timestamp_pkey PRIMARY KEY (size, authority),
+  constraint anchor_timestamp_response_check CHECK (((length(response) >= 1) AND (length(response) <= 131072)))
+);
+
 create table api_key (
   id text not null,
   organisation_id text not null,
@@ -273,7 +343,7 @@ create table recalculation (
   state text not null default 'pending'::text,
   attempts integer not null default 0,
   created_at timestamp(3) with time zone not null default now(),
-  due_at timestamp(3) with time zone not null default now(),
+  due_at timestamp with time zone not null default now(),
   flagged_at timestamp(3) with time zone,
   failed_at timestamp(3) with time zone,
   stage text,
@@ -424,6 +494,7 @@ create table stored_answer (
 );
 
 CREATE INDEX account_by_state ON public.account USING btree (state, id);
+CREATE INDEX anchor_head_by_index ON public.anchor_head USING btree (index);
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
 CREATE INDEX api_key_by_organisation ON public.api_key USING btree (organisation_id, id);
 CREATE INDEX api_key_expiring ON public.api_key USING btree (expires_at) WHERE ((state = 'active'::text) AND (expires_at IS NOT NULL));
@@ -488,6 +559,17 @@ begin
   end if;
   if new.state = 'contracted' and not exists (select from service_contract c where c.organisation_id = new.id) then
     raise exception 'no contract is on record' using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.anchor_head_check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select from anchor_head a where a.org_id = new.org_id and (a.index >= new.index or a.size >= new.size)) then
+    raise exception 'an anchored head is larger than those before it' using errcode = 'check_violation';
   end if;
   return new;
 end $function$;
@@ -719,6 +801,19 @@ end $function$;
 
 CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
+CREATE TRIGGER anchor_cosignature_no_change BEFORE DELETE OR UPDATE ON public.anchor_cosignature FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_cosignature_no_truncate BEFORE TRUNCATE ON public.anchor_cosignature FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_entry_no_change BEFORE DELETE OR UPDATE ON public.anchor_entry FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_entry_no_truncate BEFORE TRUNCATE ON public.anchor_entry FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_epoch_no_change BEFORE DELETE OR UPDATE ON public.anchor_epoch FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_epoch_no_truncate BEFORE TRUNCATE ON public.anchor_epoch FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_head_check BEFORE INSERT ON public.anchor_head FOR EACH ROW EXECUTE FUNCTION anchor_head_check();
+CREATE TRIGGER anchor_head_no_change BEFORE DELETE OR UPDATE ON public.anchor_head FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_head_no_truncate BEFORE TRUNCATE ON public.anchor_head FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_slot_no_change BEFORE DELETE OR UPDATE ON public.anchor_slot FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_slot_no_truncate BEFORE TRUNCATE ON public.anchor_slot FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_timestamp_no_change BEFORE DELETE OR UPDATE ON public.anchor_timestamp FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER anchor_timestamp_no_truncate BEFORE TRUNCATE ON public.anchor_timestamp FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER api_key_announce AFTER INSERT OR DELETE OR UPDATE OF state, scopes, expires_at, requests_per_second, burst ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_key();
 CREATE TRIGGER api_key_check_state BEFORE INSERT OR DELETE OR UPDATE OF id, organisation_id, hash, lineage_id, state ON public.api_key FOR EACH ROW EXECUTE FUNCTION api_key_check_state();
 CREATE TRIGGER audit_head_no_removal BEFORE DELETE ON public.audit_head FOR EACH ROW EXECUTE FUNCTION audit_log_refuse();
@@ -752,6 +847,35 @@ grant select on account_transition to docket_api;
 grant select on account_transition to docket_housekeeping;
 grant select on account_transition to docket_operator;
 grant select on account_transition to docket_purge;
+grant select on anchor_cosignature to docket_api;
+grant select on anchor_cosignature to docket_exports;
+grant insert, select on anchor_cosignature to docket_ledger;
+grant select on anchor_cosignature to docket_operator;
+grant select on anchor_entry to docket_api;
+grant select on anchor_entry to docket_exports;
+grant insert, select on anchor_entry to docket_ledger;
+grant select on anchor_entry to docket_operator;
+grant select on anchor_epoch to docket_api;
+grant select on anchor_epoch to docket_exports;
+grant insert, select on anchor_epoch to docket_ledger;
+grant select on anchor_epoch to docket_operator;
+grant select on anchor_head to docket_api;
+grant select on anchor_head to docket_exports;
+grant insert, select on anchor_head to docket_ledger;
+grant select on anchor_head to docket_operator;
+grant delete, select on anchor_pending to docket_ledger;
+grant insert, select on anchor_pending to docket_operator;
+grant select on anchor_slot to docket_api;
+grant select on anchor_slot to docket_exports;
+grant insert, select on anchor_slot to docket_ledger;
+grant select on anchor_slot to docket_operator;
+grant select on anchor_source to docket_housekeeping;
+grant insert, select, update on anchor_source to docket_ledger;
+grant select on anchor_source to docket_operator;
+grant select on anchor_timestamp to docket_api;
+grant select on anchor_timestamp to docket_exports;
+grant insert, select on anchor_timestamp to docket_ledger;
+grant select on anchor_timestamp to docket_operator;
 grant insert, select on api_key to docket_api;
 grant select on api_key to docket_housekeeping;
 grant insert, select on api_key to docket_operator;
@@ -889,7 +1013,7 @@ grant select (once) on mail_outbox to docket_purge;
 grant update (state, attempts, due_at, flagged_at) on recalculation to docket_api;
 grant update (state, attempts, due_at, flagged_at) on recalculation to docket_operator;
 grant update (submitted_at) on receipt_pending to docket_ledger;
-grant select (expires_at) on stored_answer to docket_housekeeping;
+grant select (claim, request_id, attempt, expires_at) on stored_answer to docket_housekeeping;
 grant select (claim, request_id, attempt) on stored_answer to docket_receipts;
 
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;
