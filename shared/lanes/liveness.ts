@@ -50,10 +50,16 @@ export class Liveness {
     const [, existed] = await Promise.all([
       this.#client.set(aliveKey(this.#processId), '1', 'PX', ALIVE_MS),
       this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),
-      this.#client.xtrim(inbox, 'MINID', this.#lastRead()),
+      this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
     ]);
     if (existed === 1) return;
     await this.#client.xadd(inbox, '*', 'm', encodeMessage({ kind: 'hello' }));
     await this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS);
   }
+}
+
+/** The id that follows: trimming keeps its threshold, and the last answer read must not lie there until the next comes. */
+function after(id: string): string {
+  const [time, sequence] = id.split('-') as [string, string];
+  return `${time}-${BigInt(sequence) + 1n}`;
 }

@@ -146,7 +146,7 @@ describe('streams of an api process that is killed', () => {
     const open = () => post(system, '/chat/completions', chatBody({ stream: true }), { key });
     expect(await codeOf(await open())).toBe('concurrent_streams_exceeded');
     const leases = `{s0}:leases:${org.id}`;
-    const ends = await redis.zrange(leases, 0, -1, 'WITHSCORES');
+    const ends = (await redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')) as string[];
     for (let i = 0; i < ends.length; i += 2) {
       const leftMs = Number(ends[i + 1]) - Date.now();
       expect(leftMs).toBeLessThanOrEqual(30_000);
