@@ -8,11 +8,10 @@ import type { Queryable } from './accounts-transaction.ts';
 import type { LockedHead } from './ledger-heads.ts';
 import type { PendingRow } from './schema-ledger.ts';
 
-/** A promise whose body was found and hashes to what was promised. */
-export type SoundRow = Pick<
-  PendingRow,
-  'entry_id' | 'org_id' | 'kind' | 'supersedes' | 'leaf_hash'
->;
+/** What becomes an entry: a promise whose body was found and hashes to what was promised, or an entry of the anchor log. */
+export type SoundRow = Pick<PendingRow, 'entry_id' | 'org_id' | 'supersedes' | 'leaf_hash'> & {
+  kind: PendingRow['kind'] | 'heads' | 'key';
+};
 
 interface IndexedRow extends SoundRow {
   index: number;

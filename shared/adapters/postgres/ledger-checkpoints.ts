@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { formatCheckpoint } from '../../domain/ledger/checkpoints.ts';
 import { EMPTY_ROOT, sameHash, type Hash } from '../../domain/ledger/hashing.ts';
 import { formatNote, noteKeyHash } from '../../domain/ledger/notes.ts';
+import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import { partialTiles, rangeHash } from '../../domain/ledger/tiles.ts';
 import type { CheckpointMemory, CheckpointSigner, PublishedHead } from '../../ports/ledger.ts';
 import { inTransaction, type Queryable } from './accounts-transaction.ts';
@@ -14,6 +15,8 @@ export interface PublisherOptions {
   memory: CheckpointMemory;
   /** Name of a log and of its key: `<host>/log/<organisation>`. */
   originOf: (orgId: string) => string;
+  /** `anchor` for the anchor log alone, which has a key of its own; the organisations' logs when absent. */
+  only?: typeof ANCHOR_LOG;
   /** Logs per call: a few hundred signatures take some ten milliseconds. */
   limit: number;
   /** A log is signed at most once in this time, whatever the number of workers. */
@@ -79,16 +82,16 @@ export async function publishCheckpoints(
 /** The lock keeps the head still until its checkpoint is stored; a second signer then finds nothing due. */
 async function lockDueHeads(
   client: Queryable,
-  { limit, intervalMs }: PublisherOptions,
+  { limit, intervalMs, only }: PublisherOptions,
 ): Promise<DueHead[]> {
   const { rows } = await client.query<
     Pick<HeadRow, 'org_id' | 'size' | 'root' | 'checkpoint_size'>
   >(
     `select org_id, size, root, checkpoint_size from ledger_head
-     where size > checkpoint_size and halted_at is null
+     where size > checkpoint_size and halted_at is null and (org_id = $3) = $4
        and (checkpoint_at is null or checkpoint_at <= now() - make_interval(secs => $2))
      order by org_id limit $1 for update`,
-    [limit, intervalMs / 1_000],
+    [limit, intervalMs / 1_000, ANCHOR_LOG, only === ANCHOR_LOG],
   );
   return rows.map((row) => ({
     orgId: row.org_id,

@@ -1,4 +1,5 @@
 import { HASH_BYTES } from '../../domain/ledger/hashing.ts';
+import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import {
   tilesFor,
   tileWidth,
@@ -64,6 +65,13 @@ async function readHashes(db: Queryable, orgId: string, tile: Tile): Promise<Uin
   return bytes;
 }
 
+/** Where the bytes of entry `e` are kept. */
+export function bodySource(orgId: string): string {
+  return orgId === ANCHOR_LOG
+    ? 'select a.body, null::bytea as leaf_hash from anchor_entry a where a.index = e.index'
+    : `select b.body, b.leaf_hash from ledger_body b where b.entry_id = e.entry_id and b.org_id = e.org_id limit 1`;
+}
+
 /** Entries, each after its length in 16 bits (C2SP tlog-tiles). Null when retention has dropped one of them. */
 async function readBundle(
   db: Queryable,
@@ -72,8 +80,7 @@ async function readBundle(
   width: number,
 ): Promise<Uint8Array | null> {
   const { rows } = await db.query<{ body: Buffer | null }>(
-    `select b.body from ledger_entry e left join lateral (
-       select b.body from ledger_body b where b.entry_id = e.entry_id limit 1) b on true
+    `select b.body from ledger_entry e left join lateral (${bodySource(orgId)}) b on true
      where e.org_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
     [orgId, index * 256, index * 256 + width],
   );
