@@ -7,6 +7,8 @@ import { HEADERS } from './headers.ts';
 import { introduction } from './introduction.ts';
 import { type OperationNotes, TAGS } from './operation-notes.ts';
 import { ADMINISTRATION_OPERATIONS } from './operations/administration.ts';
+import { EVIDENCE_OPERATIONS } from './operations/evidence.ts';
+import { EXPORT_OPERATIONS } from './operations/exports.ts';
 import { INFERENCE_OPERATIONS } from './operations/inference.ts';
 import { PUBLIC_OPERATIONS } from './operations/public.ts';
 import { RECORD_OPERATIONS } from './operations/records.ts';
@@ -15,6 +17,8 @@ import { RECORD_OPERATIONS } from './operations/records.ts';
 export const OPERATION_NOTES: Readonly<Record<string, OperationNotes>> = {
   ...INFERENCE_OPERATIONS,
   ...RECORD_OPERATIONS,
+  ...EVIDENCE_OPERATIONS,
+  ...EXPORT_OPERATIONS,
   ...ADMINISTRATION_OPERATIONS,
   ...PUBLIC_OPERATIONS,
 };

@@ -88,6 +88,11 @@ export const STABLE_NOTES: Readonly<Record<StableCode, ErrorNote>> = {
     'The export has expired. Create a new one.',
     'id',
   ),
+  range_not_satisfiable: note(
+    'The range lies outside the pack.',
+    'The pack has 4821 bytes.',
+    'Range',
+  ),
   concurrent_exports_exceeded: note(
     'Too many exports are running.',
     'Too many exports are running. Wait until one is ready.',
@@ -233,6 +238,16 @@ export const PATTERN_NOTES = {
     'The cursor is not the id of an item of this list.',
     '`after` must be the id of an item of this list.',
     'after',
+  ),
+  invalid_first_index: note(
+    'The range is empty, or larger than a pack may be.',
+    'The range is empty: the first index lies after the last.',
+    'first_index',
+  ),
+  invalid_last_index: note(
+    'The range ends after the signed checkpoint.',
+    'The signed checkpoint has 1200 entries, from index 0.',
+    'last_index',
   ),
   invalid_from: note('The time is none.', '`from` must be a time as in RFC 3339.', 'from'),
   invalid_url: note('The address is malformed.', 'The address is not a valid URL.'),

@@ -9,7 +9,7 @@ const { measurement: _measurement, ...withoutEstimate } = receipt;
 export const DEGRADED_RECEIPT = {
   ...withoutEstimate,
   credentialSubject: { ...receipt.credentialSubject, model: 'sandbox-unsized' },
-  degradation: { code: 'model_size_unknown', stage: 'model' },
+  degradation: { code: 'model_size_unknown', requestedTier: receipt.tier, stage: 'model' },
   explanation:
     'The footprint could not be estimated because the size of the model is not known. The estimate is tried again, and a recalculated receipt then revises this one.',
   tier: 'degraded',

@@ -38,6 +38,9 @@ const Inference = Type.Object(
     usageSource: Type.Optional(
       Type.Enum(['upstream', 'counted'], { description: 'Who counted the tokens' }),
     ),
+    measuredJoules: Type.Optional(
+      Type.String({ description: 'GPU energy as the upstream measured it, a decimal' }),
+    ),
     attempts: Type.Optional(
       Type.Integer({ minimum: 0, description: 'Calls made to upstreams, failed ones included' }),
     ),
@@ -137,6 +140,9 @@ export const Receipt = Type.Object(
       Type.Object({
         stage: Type.Enum(['model', 'factors', 'computation', 'input', 'timeout', 'issuance']),
         code: Type.String(),
+        requestedTier: Type.Optional(
+          Type.Enum(PLANS, { description: 'The tier that the estimate would have been for' }),
+        ),
       }),
     ),
     credentialSubject: Inference,

@@ -1,0 +1,233 @@
+import { readFileSync } from 'node:fs';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Example } from '../../api/openapi/document-shape.ts';
+import { RECEIPT } from '../../api/openapi/examples/receipts.ts';
+import { SCOPES } from '../../shared/domain/credential.ts';
+import { STABLE_CODES } from '../../shared/domain/errors.ts';
+import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
+import { anyOfSchema } from '../support/any-of-schema.ts';
+import { ApiDescription, type Listed } from '../support/api-description.ts';
+import { type Answer, ask } from '../support/envelope.ts';
+import { startSystem, type System } from '../support/system.ts';
+
+/** Said by the HTTP layer of any address, so no operation names them. */
+const OF_NO_OPERATION = ['method_not_allowed', 'request_timeout', 'headers_too_large'];
+/** Per operation; with some thirty operations that is over a thousand requests. */
+const RUNS = 40;
+
+let system: System;
+let api: ApiDescription;
+
+beforeAll(async () => {
+  system = await startSystem();
+  api = await ApiDescription.of(system.root);
+});
+
+const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  ask(system.root + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${system.key}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+
+const requestsOf = ({ operation }: Listed): Example[] =>
+  Object.values(operation.requestBody?.content['application/json']?.examples ?? {}) as Example[];
+
+describe('the description of the API', () => {
+  it('passes the linter', async () => {
+    const config = await createConfig({ extends: ['recommended-strict'] });
+    const source = JSON.stringify(api.document);
+    const problems = await lintFromString({ source, config, absoluteRef: 'openapi.json' });
+    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+  });
+
+  it('is the same at both addresses, for every origin, without a key', async () => {
+    const [root, v1] = await Promise.all(
+      ['/openapi.json', '/v1/openapi.json'].map((path) => ask(system.root + path)),
+    );
+    expect(v1!.text).toBe(root!.text);
+    expect(root!.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  it('has every scope and every code', () => {
+    const demanded = api.operations.flatMap(({ operation }) =>
+      operation.security.flatMap((one) => Object.values(one).flat()),
+    );
+    expect(new Set(demanded)).toEqual(new Set(SCOPES));
+    const named = Object.keys(api.document.components.examples);
+    expect(STABLE_CODES.filter((code) => !named.includes(code))).toEqual(OF_NO_OPERATION);
+  });
+
+  it('has an example of every request and of every answer that is text', () => {
+    for (const { operation } of api.operations) {
+      const { operationId, requestBody, responses } = operation;
+      const contents = [
+        requestBody?.content,
+        ...Object.values(responses).map(({ content }) => content),
+      ];
+      for (const [type, media] of contents.flatMap((content) => Object.entries(content ?? {}))) {
+        if (!/json|text/.test(type)) continue;
+        expect(Object.keys(media.examples ?? {}).length, `${operationId} ${type}`).toBeGreaterThan(
+          0,
+        );
+      }
+    }
+  });
+
+  it('shows a receipt that is real', () => {
+    const url = new URL('../vectors/receipt/receipt.json', import.meta.url);
+    expect(RECEIPT).toEqual(JSON.parse(readFileSync(url, 'utf8')));
+    for (const { operation } of api.operations) {
+      const { examples = {} } = operation.responses['200']?.content?.['application/json'] ?? {};
+      for (const one of Object.values(examples) as Example[]) {
+        const { receipt } = one.value as { receipt?: object };
+        if (receipt !== undefined) parseReceipt(JSON.stringify(receipt));
+      }
+    }
+  });
+});
+
+describe('what the description promises', () => {
+  it('holds for its own examples: each request is taken', async () => {
+    for (const listed of [
+      'createChatCompletion',
+      'createCompletion',
+      'createEmbedding',
+      'issueKey',
+    ].map((id) => api.find(id))) {
+      for (const { value, summary } of requestsOf(listed)) {
+        const answer = await call('POST', listed.path, value);
+        expect(answer.status, `${summary}: ${answer.text.slice(0, 300)}`).toBeLessThan(300);
+        api.expectDescribed(listed, answer);
+      }
+    }
+  });
+
+  it('holds for every chunk of a stream', async () => {
+    for (const [id, body] of [
+      [
+        'createChatCompletion',
+        { model: 'llama-3.1-8b', messages: [{ role: 'user', content: 'hi' }] },
+      ],
+      ['createCompletion', { model: 'llama-3.1-8b', prompt: 'hi' }],
+    ] as const) {
+      const listed = api.find(id);
+      const answer = await call('POST', listed.path, { ...body, max_tokens: 5, stream: true });
+      api.expectDescribed(listed, answer);
+      expectChunks(listed, answer);
+    }
+  });
+
+  it('holds for requests made from it', { timeout: 120_000 }, async () => {
+    const ids = await idsInUse();
+    for (const listed of api.operations) {
+      await fc.assert(
+        fc.asyncProperty(requestOf(listed, ids), async ({ path, body, key }) => {
+          const answer = await call(listed.method, path, body, key);
+          if (answer.headers.get('content-type')?.startsWith('text/event-stream') === true) {
+            expectChunks(listed, answer);
+          }
+          api.expectDescribed(listed, answer);
+        }),
+        {
+          numRuns: listed.operation.parameters === undefined && listed.method === 'get' ? 2 : RUNS,
+        },
+      );
+    }
+  });
+});
+
+function expectChunks({ operation }: Listed, { text }: Answer): void {
+  const { schema } = operation.responses['200']!.content!['text/event-stream']!;
+  const payloads = text.split('\n\n').filter((frame) => frame.startsWith('data: '));
+  expect(payloads.at(-1)).toBe('data: [DONE]');
+  for (const payload of payloads.slice(0, -1)) {
+    const chunk: unknown = JSON.parse(payload.slice('data: '.length));
+    api.expectValid(`${operation.operationId} chunk`, schema['contentSchema'] as object, chunk);
+  }
+}
+
+/** Ids that exist, for paths and cursors. The key in use is among them. */
+async function idsInUse(): Promise<string[]> {
+  const lists = await Promise.all(
+    ['keys', 'receipts', 'audit-log'].map((noun) => call('GET', `/v1/${noun}?limit=3`)),
+  );
+  const ids = lists.flatMap(({ text }) => (JSON.parse(text) as { data: { id: string }[] }).data);
+  return ['llama-3.1-8b', ...ids.map(({ id }) => id.slice(id.lastIndexOf('/') + 1))];
+}
+
+interface Made {
+  path: string;
+  body: unknown;
+  key: Record<string, string>;
+}
+
+/** A request that the description allows. Models and regions are mostly such as exist, so that most are answered. */
+function requestOf({ path, operation }: Listed, ids: readonly string[]): fc.Arbitrary<Made> {
+  const components = api.document.components.schemas;
+  const named = {
+    model: fc.constantFrom(
+      'llama-3.1-8b',
+      'gpt-oss-120b',
+      'qwen3-embedding-8b',
+      'bge-m3',
+      'sandbox-unsized',
+      'none',
+    ),
+    region: fc.constantFrom(null, null, 'eu-west', 'eu-north', 'ap-south', 'mars'),
+    tier: fc.constantFrom(null, 'audit', 'enterprise', 'gold'),
+    max_tokens: fc.integer({ min: 1, max: 9 }),
+    max_completion_tokens: fc.integer({ min: 1, max: 9 }),
+    n: fc.integer({ min: 1, max: 8 }),
+  };
+  const { parameters = [], requestBody } = operation;
+  const schema = requestBody?.content['application/json']!.schema;
+  const id = fc.oneof(
+    fc.constantFrom(...ids),
+    fc.string({ minLength: 1, maxLength: 40 }).filter((text) => !/^\.+$/.test(text)),
+  );
+  return fc.record({
+    path: fc.tuple(id, queryOf(parameters, ids)).map(([one, query]) => {
+      const filled = path.replaceAll(/\{\w+\}/g, encodeURIComponent(one));
+      return `${filled}${query === '' ? '' : `?${query}`}`;
+    }),
+    body:
+      schema === undefined ? fc.constant(undefined) : anyOfSchema(schema, { components, named }),
+    key: fc.oneof(
+      { weight: 9, arbitrary: fc.constant({}) },
+      { weight: 1, arbitrary: fc.constant({ authorization: 'Bearer dkt_none' }) },
+    ),
+  });
+}
+
+function queryOf(
+  parameters: NonNullable<Listed['operation']['parameters']>,
+  ids: readonly string[],
+): fc.Arbitrary<string> {
+  const components = api.document.components.schemas;
+  const query = parameters.filter((one) => one.in === 'query');
+  const named: Record<string, fc.Arbitrary<unknown>> = {
+    after: fc.constantFrom(...ids),
+    from: fc.constantFrom('2026-01-01', '1795167485', '2026-11-20T09:38:05Z', 'yesterday'),
+    to: fc.constantFrom('2027-01-01', '2026-13-45'),
+  };
+  const values = query.map(({ name, schema }) => [
+    name,
+    named[name] ?? anyOfSchema(schema, { components }),
+  ]);
+  return fc
+    .record(Object.fromEntries(values) as Record<string, fc.Arbitrary<unknown>>, {
+      requiredKeys: [],
+    })
+    .map((record) =>
+      Object.entries(record)
+        .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+        .join('&'),
+    );
+}
