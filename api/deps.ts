@@ -1,10 +1,12 @@
 import type { ListenOptions } from 'node:net';
+import type { Pool } from 'pg';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import { createAccountRegistry } from '../shared/adapters/postgres/accounts.ts';
 import { createAuditLog } from '../shared/adapters/postgres/audit.ts';
 import { createKeyRegistry } from '../shared/adapters/postgres/keys.ts';
 import { createLedgerReader } from '../shared/adapters/postgres/ledger-reader.ts';
 import { createPool } from '../shared/adapters/postgres/pool.ts';
+import { createRecalculationRequests } from '../shared/adapters/postgres/recalculation-requests.ts';
 import { currentKeys } from '../shared/adapters/signing/current-keys.ts';
 import { OpenAiCompatibleModerator } from '../shared/adapters/moderation/openai-compatible.ts';
 import { didDocument, jwks } from '../shared/adapters/signing/publication.ts';
@@ -25,7 +27,8 @@ import { buildApp } from './app.ts';
 import { openCredentials } from './auth/deps.ts';
 import { openPipeline } from './dispatch/deps.ts';
 import type { Dispatcher } from './dispatch/dispatcher.ts';
-import { apiEvents } from './events.ts';
+import { type ApiEvents, apiEvents } from './events.ts';
+import { openExports } from './exports/deps.ts';
 
 /** How often a stopping process lets go of connections that have become idle. */
 const IDLE_SWEEP_MS = 50;
@@ -38,14 +41,6 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const index = () => catalogue.current().index;
   const issuer = receiptIssuer(config.publicUrl);
   const factors = loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version);
-  const published = currentKeys(
-    config.signingKeysDir,
-    (keys) => ({
-      didDocument: didDocument(keys, config.publicUrl),
-      jwks: jwks(keys, config.publicUrl),
-    }),
-    events.signingKeysUnreadable,
-  );
   const moderator = openModerator(config);
   const tokens = createTokenCounter();
 
@@ -59,6 +54,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   });
   const access = openCredentials(context, pool, events);
   const pipeline = openPipeline(context, pool, events);
+  const exports = openExports(context, pool, events);
 
   const app = await buildApp({
     bodyBytesMax: config.bodyBytesMax,
@@ -79,21 +75,9 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       index,
       confidenceOf: (ref) => factors.models.find(({ id }) => id === ref)?.confidence,
     },
-    receipts: { ledger: createLedgerReader(pool) },
-    ledger: { ledger: createLedgerReader(pool) },
-    keys: { keys: createKeyRegistry(pool, systemSurroundings) },
-    account: { accounts: createAccountRegistry(pool, systemSurroundings) },
-    auditLog: { audit: createAuditLog(pool, systemSurroundings) },
-    description: {
-      publicUrl: config.publicUrl,
-      supportEmail: config.supportEmail,
-      version: packageJson.version,
-    },
-    publicDocuments: {
-      didDocument: () => published().didDocument,
-      jwks: () => published().jwks,
-      context: contextDocument,
-    },
+    ...resourcesOf(pool),
+    exports: exports.routes,
+    ...publicationOf(config, events),
   });
   return {
     readiness: {
@@ -116,6 +100,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       await moderator?.close();
       await access.close();
       await pipeline.close();
+      await exports.close();
       await pool.end();
     },
     reload: catalogue.reload,
@@ -139,6 +124,37 @@ async function drain(app: FastifyInstance, dispatcher: Dispatcher): Promise<void
   // Connections that were busy then and are idle now would be kept alive for their next request.
   const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
   await closed.finally(() => clearInterval(sweep));
+}
+
+/** What the routes read and write in PostgreSQL. */
+function resourcesOf(pool: Pool) {
+  const ledger = createLedgerReader(pool);
+  return {
+    receipts: { ledger },
+    recalculation: { recalculations: createRecalculationRequests(pool, systemSurroundings) },
+    ledger: { ledger },
+    keys: { keys: createKeyRegistry(pool, systemSurroundings) },
+    account: { accounts: createAccountRegistry(pool, systemSurroundings) },
+    auditLog: { audit: createAuditLog(pool, systemSurroundings) },
+  };
+}
+
+/** What anybody may read: the interface, the signing keys as they are now, the contexts. */
+function publicationOf(config: Config, events: ApiEvents) {
+  const { publicUrl, supportEmail } = config;
+  const published = currentKeys(
+    config.signingKeysDir,
+    (keys) => ({ didDocument: didDocument(keys, publicUrl), jwks: jwks(keys, publicUrl) }),
+    events.signingKeysUnreadable,
+  );
+  return {
+    description: { publicUrl, supportEmail, version: packageJson.version },
+    publicDocuments: {
+      didDocument: () => published().didDocument,
+      jwks: () => published().jwks,
+      context: contextDocument,
+    },
+  };
 }
 
 /** The second stage of screening, where one is configured. */

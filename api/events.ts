@@ -23,51 +23,49 @@ export interface ApiEvents {
 
 const DURATION_BUCKETS_S = [0.002, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
-export function apiEvents(log: Logger, registry: Registry): ApiEvents {
+function apiMetrics(registry: Registry) {
   const registers = [registry];
-  const answers = new Histogram({
-    name: 'docket_request_duration_seconds',
-    help: 'From the request to its whole answer',
-    labelNames: ['route'],
-    buckets: DURATION_BUCKETS_S,
-    registers,
-  });
-  const refusals = new Counter({
-    name: 'docket_refusals_total',
-    help: 'Answers with an error envelope, by code',
-    labelNames: ['code', 'type'],
-    registers,
-  });
-  const late = new Counter({
-    name: 'docket_receipts_late_total',
-    help: 'Answers that went out before their signed receipt',
-    registers,
-  });
-  const gone = new Counter({
-    name: 'docket_clients_gone_total',
-    help: 'Requests whose client left before the end',
-    registers,
-  });
-  const unjudged = new Counter({
-    name: 'docket_moderation_skipped_total',
-    help: 'Requests that passed because the moderation endpoint could not be asked',
-    registers,
-  });
-  const stores = new Counter({
-    name: 'docket_store_errors_total',
-    help: 'Errors of this process with Redis or PostgreSQL',
-    registers,
-  });
+  const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  return {
+    answers: new Histogram({
+      name: 'docket_request_duration_seconds',
+      help: 'From the request to its whole answer',
+      labelNames: ['route'],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    refusals: counter('docket_refusals_total', 'Answers with an error envelope, by code', [
+      'code',
+      'type',
+    ]),
+    late: counter('docket_receipts_late_total', 'Answers that went out before their receipt', []),
+    gone: counter('docket_clients_gone_total', 'Requests whose client left before the end', []),
+    unjudged: counter(
+      'docket_moderation_skipped_total',
+      'Requests that passed because the moderation endpoint could not be asked',
+      [],
+    ),
+    stores: counter(
+      'docket_store_errors_total',
+      'Errors of this process with Redis or PostgreSQL',
+      [],
+    ),
+  };
+}
+
+export function apiEvents(log: Logger, registry: Registry): ApiEvents {
+  const metrics = apiMetrics(registry);
   return {
     answered(entry, startedAt) {
       const ms = Date.now() - startedAt;
-      answers.observe({ route: entry.route }, ms / 1_000);
+      metrics.answers.observe({ route: entry.route }, ms / 1_000);
       if (!log.isLevelEnabled('debug')) return;
       const { id, organisationId, model, region, stream } = entry;
       log.debug({ event: 'answered', requestId: id, organisationId, model, region, stream, ms });
     },
     refused(fault, request) {
-      refusals.inc({ code: fault.code, type: fault.type });
+      metrics.refusals.inc({ code: fault.code, type: fault.type });
       if (!log.isLevelEnabled('debug')) return;
       const { method, id, routeOptions } = request;
       log.debug({
@@ -87,19 +85,19 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       });
     },
     receiptLate(entry) {
-      late.inc();
+      metrics.late.inc();
       log.warn({ event: 'receipt_late', requestId: entry.id });
     },
     clientGone(entry) {
-      gone.inc();
+      metrics.gone.inc();
       log.debug({ event: 'client_gone', requestId: entry.id });
     },
     unjudged() {
-      unjudged.inc();
+      metrics.unjudged.inc();
       log.warn({ event: 'moderation_skipped' });
     },
     storeFailed(error) {
-      stores.inc();
+      metrics.stores.inc();
       log.warn({
         event: 'store_error',
         message: error instanceof Error ? error.message : String(error),

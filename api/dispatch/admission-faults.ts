@@ -1,4 +1,4 @@
-import { Fault } from '../../shared/domain/errors.ts';
+import { type ErrorCode, Fault } from '../../shared/domain/errors.ts';
 import type { Limits } from '../../shared/domain/plan.ts';
 import type { Admission, LimitState } from '../../shared/lanes/admission.ts';
 
@@ -21,7 +21,7 @@ export function limitHeaders(
 }
 
 /** A duration as clients of the original expect it: `20ms`, `1.5s`, `6m0s`, `23h59m1s`. */
-export function durationText(ms: number): string {
+function durationText(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.ceil(ms))}ms`;
   if (ms < 60_000) return `${Math.ceil(ms) / 1_000}s`;
   const seconds = Math.ceil(ms / 1_000);
@@ -30,56 +30,44 @@ export function durationText(ms: number): string {
   return `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds % 60}s`;
 }
 
+type Refused = Exclude<Admission, { verdict: 'admitted' | 'replay' | 'wait' }>;
+
+/** One row per verdict: the stable code, and what a person reads. */
+const REFUSALS: Record<Refused['verdict'], [code: ErrorCode, message: (region: string) => string]> =
+  {
+    reused: [
+      'idempotency_key_reused',
+      () => 'This Idempotency-Key was used with a different request in the last 24 hours.',
+    ],
+    rate: [
+      'requests_per_second_exceeded',
+      () => 'Too many requests per second. Wait and try again.',
+    ],
+    day: [
+      'daily_budget_exceeded',
+      () => 'The daily request budget is used up. It resets at midnight UTC.',
+    ],
+    streams: [
+      'concurrent_streams_exceeded',
+      () => 'Too many streams are open. Close idle streams or upgrade the plan.',
+    ],
+    saturated: [
+      'region_saturated',
+      (region) => `The region ${region} is at capacity. Try again shortly.`,
+    ],
+    backlog: ['dispatch_unavailable', () => 'The gateway is catching up. Try again shortly.'],
+  };
+
 /** The refusal of a request that was not admitted. */
 export function refusalOf(
-  admission: Exclude<Admission, { verdict: 'admitted' | 'replay' | 'wait' }>,
+  admission: Refused,
   region: string,
   headers: Record<string, string>,
 ): Fault {
-  switch (admission.verdict) {
-    case 'reused':
-      return new Fault(
-        'idempotency_key_reused',
-        'This Idempotency-Key was used with a different request in the last 24 hours.',
-        { param: 'Idempotency-Key', headers },
-      );
-    case 'rate':
-      return new Fault(
-        'requests_per_second_exceeded',
-        'Too many requests per second. Wait and try again.',
-        {
-          retryAfterMs: admission.retryMs,
-          headers,
-        },
-      );
-    case 'day':
-      return new Fault(
-        'daily_budget_exceeded',
-        'The daily request budget is used up. It resets at midnight UTC.',
-        {
-          retryAfterMs: admission.retryMs,
-          headers,
-        },
-      );
-    case 'streams':
-      return new Fault(
-        'concurrent_streams_exceeded',
-        'Too many streams are open. Close idle streams or upgrade the plan.',
-        { retryAfterMs: admission.retryMs, headers },
-      );
-    case 'saturated':
-      return new Fault(
-        'region_saturated',
-        `The region ${region} is at capacity. Try again shortly.`,
-        {
-          retryAfterMs: admission.retryMs,
-          headers,
-        },
-      );
-    case 'backlog':
-      return new Fault('dispatch_unavailable', 'The gateway is catching up. Try again shortly.', {
-        retryAfterMs: admission.retryMs,
-        headers,
-      });
-  }
+  const [code, message] = REFUSALS[admission.verdict];
+  const details =
+    admission.verdict === 'reused'
+      ? { param: 'Idempotency-Key' }
+      : { retryAfterMs: admission.retryMs };
+  return new Fault(code, message(region), { ...details, headers });
 }

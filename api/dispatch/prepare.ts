@@ -79,7 +79,7 @@ export function prepare(
       region: body.region,
       regionHeader: regionHeader(headers['x-region']),
       tier: body.tier,
-      n: 'n' in body ? (body.n as number | null) : null,
+      n: 'n' in body ? body.n : null,
     },
     credential,
     deps.health(),

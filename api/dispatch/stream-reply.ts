@@ -17,6 +17,8 @@ export interface StreamReplyOptions {
   degraded: () => string;
   /** Before the first byte a failure is an ordinary error answer; this sends it. */
   refuse: (fault: Fault) => void;
+  /** The whole stream has been sent. */
+  onDone: () => void;
   /** The client cannot keep up, or has gone. */
   onGone: () => void;
   onSettled: () => void;
@@ -54,6 +56,7 @@ export class StreamReply implements ExchangeSink {
       return this.failed(error as Fault);
     }
     this.#finish(`data: ${carrier.replaceAll(/\r?\n/g, '\ndata: ')}\n\ndata: [DONE]\n\n`);
+    this.#options.onDone();
   }
 
   /** A stream that breaks ends with an error frame and without `[DONE]`: a client that sees neither would take it for whole. */

@@ -124,6 +124,7 @@ class Handling {
       headers: () => this.#answerHeaders(),
       degraded: () => this.#degraded(),
       refuse: (fault) => this.#refuseHijacked(fault),
+      onDone: () => this.#options.events.answered(this.#prepared.entry, this.#startedAt),
       onGone: () => {
         exchange?.abandon();
         if (admission !== undefined) this.#cancel(admission);
@@ -189,20 +190,15 @@ class Handling {
     }
     const [admission, exchange] = outcome!;
     Object.assign(this.#headers, limitHeaders(limits, admission, this.#startedAt));
-    switch (admission.verdict) {
-      case 'wait':
-      case 'replay':
-        // Known before the answer is: a stream that waits for long sends its headers with the first keepalive.
-        this.#headers['idempotent-replayed'] = 'true';
-        this.#headers['x-receipt-id'] = receiptIdOf(admission.requestId);
-        exchange.open();
-        return outcome!;
-      case 'admitted':
-        exchange.open();
-        return outcome!;
-      default:
-        throw refusalOf(admission, entry.region, this.#headers);
+    if (admission.verdict === 'wait' || admission.verdict === 'replay') {
+      // Known before the answer is: a stream that waits for long sends its headers with the first keepalive.
+      this.#headers['idempotent-replayed'] = 'true';
+      this.#headers['x-receipt-id'] = receiptIdOf(admission.requestId);
+    } else if (admission.verdict !== 'admitted') {
+      throw refusalOf(admission, entry.region, this.#headers);
     }
+    exchange.open();
+    return outcome!;
   }
 
   /** Tells the pipeline when the client goes before the answer comes. */

@@ -8,6 +8,7 @@ import { timeOf, TimeText } from './times.ts';
 const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({
   ...Listing.properties,
+  after: Type.Optional(Type.String({ maxLength: 512 })),
   model: Type.Optional(Type.String({ maxLength: 300 })),
   region: Type.Optional(Type.String({ maxLength: 64 })),
   tier: Type.Optional(Type.String({ maxLength: 32 })),
@@ -23,17 +24,27 @@ export interface ReceiptRoutesOptions {
   ledger: LedgerReader;
 }
 
+type Reader = (organisationId: string, id: string) => Promise<string>;
+
 /** Receipts as they are stored: nothing here builds or changes one. */
 export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = async (
   app,
   { ledger },
 ) => {
-  const read = async (organisationId: string, id: string): Promise<string> => {
+  const read: Reader = async (organisationId, id) => {
     const receipt = await ledger.receipt(organisationId, id);
     if (receipt === null) throw notFound('receipt', id);
     return Buffer.from(receipt.body).toString();
   };
+  await app.register(singleReceipts, { ledger, read });
+  await app.register(receiptLists, { ledger, read });
+};
 
+interface Options extends ReceiptRoutesOptions {
+  read: Reader;
+}
+
+const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, read }) => {
   app.get(
     '/receipts/:id',
     {
@@ -45,35 +56,49 @@ export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = as
       const { id } = request.params;
       const bytes = await read(organisationId, id);
       const successor = await ledger.successor(organisationId, id);
-      if (successor !== null)
+      if (successor !== null) {
         void reply.header('link', `</v1/receipts/${successor}>; rel="successor-version"`);
+      }
       return reply.type(JSON_TYPE).send(bytes);
     },
   );
+  app.get(
+    '/receipts/:id/proof',
+    {
+      config: CONFIG,
+      schema: { tags: TAGS, summary: 'Inclusion in the ledger (C2SP tlog-proof)', params: Params },
+    },
+    async (request, reply) => {
+      const { organisationId } = request.credential;
+      const { id } = request.params;
+      const proof = await ledger.proof(organisationId, id);
+      if (proof !== null) return reply.type('text/plain; charset=utf-8').send(proof);
+      await read(organisationId, id);
+      throw new Fault('proof_not_ready', NOT_READY, { param: 'id', retryAfterMs: 2_000 });
+    },
+  );
+};
 
+const NOT_READY = 'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.';
+
+const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, read }) => {
   app.get(
     '/receipts',
     { config: CONFIG, schema: { tags: TAGS, summary: 'List receipts', querystring: Query } },
     async (request, reply) => {
-      const { from, to, ...filters } = request.query;
+      const { from, to, after, ...filters } = request.query;
       const page = await ledger.listReceipts({
         orgId: request.credential.organisationId,
         ...filters,
+        ...(after === undefined ? {} : { after: cursorOf(after) }),
         ...(from === undefined ? {} : { from: timeOf('from', from) }),
         ...(to === undefined ? {} : { to: timeOf('to', to) }),
       });
-      const ids = page.items.map(({ id }) => id);
       const rows = page.items.map(({ body }) => Buffer.from(body).toString());
-      // Spliced, not parsed and written again: each row keeps its exact bytes.
-      return reply
-        .type(JSON_TYPE)
-        .send(
-          `{"object":"list","data":[${rows.join(',')}],"first_id":${JSON.stringify(ids[0] ?? null)},` +
-            `"last_id":${JSON.stringify(ids.at(-1) ?? null)},"has_more":${String(page.hasMore)}}`,
-        );
+      const ids = page.items.map(({ id }) => id);
+      return reply.type(JSON_TYPE).send(listText(rows, ids, page.hasMore));
     },
   );
-
   app.get(
     '/receipts/:id/revisions',
     {
@@ -85,37 +110,19 @@ export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = as
       const ids = await ledger.revisions(organisationId, request.params.id);
       if (ids.length === 0) throw notFound('receipt', request.params.id);
       const rows = await Promise.all(ids.map((id) => read(organisationId, id)));
-      return reply
-        .type(JSON_TYPE)
-        .send(
-          `{"object":"list","data":[${rows.join(',')}],"first_id":${JSON.stringify(ids[0])},` +
-            `"last_id":${JSON.stringify(ids.at(-1))},"has_more":false}`,
-        );
-    },
-  );
-
-  app.get(
-    '/receipts/:id/proof',
-    {
-      config: CONFIG,
-      schema: { tags: TAGS, summary: 'Inclusion in the ledger (C2SP tlog-proof)', params: Params },
-    },
-    async (request, reply) => {
-      const { organisationId } = request.credential;
-      const { id } = request.params;
-      const proof = await ledger.proof(organisationId, id);
-      if (proof === null) {
-        await read(organisationId, id);
-        throw new Fault(
-          'proof_not_ready',
-          'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.',
-          {
-            param: 'id',
-            retryAfterMs: 2_000,
-          },
-        );
-      }
-      return reply.type('text/plain; charset=utf-8').send(proof);
+      return reply.type(JSON_TYPE).send(listText(rows, ids, false));
     },
   );
 };
+
+/** A receipt's own `id` is its address; SDKs that page by the last row's id send that. */
+function cursorOf(after: string): string {
+  return after.slice(after.lastIndexOf('/') + 1);
+}
+
+/** A list whose rows are spliced in, not parsed and written again: each keeps its exact bytes. */
+function listText(rows: readonly string[], ids: readonly string[], hasMore: boolean): string {
+  const first = JSON.stringify(ids[0] ?? null);
+  const last = JSON.stringify(ids.at(-1) ?? null);
+  return `{"object":"list","data":[${rows.join(',')}],"first_id":${first},"last_id":${last},"has_more":${String(hasMore)}}`;
+}
