@@ -46,7 +46,8 @@ try {
   }
 } finally {
   for (const child of children) child.kill('SIGTERM');
-  for (const child of children) if (child.exitCode === null) await once(child, 'exit');
+  for (const child of children)
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   rmSync(dataDir, { recursive: true, force: true });
 }
 
@@ -113,7 +114,7 @@ async function run(
 ): Promise<LoadResult> {
   const child = start('load.ts', url, key, String(connections), String(forSeconds));
   const [result] = (await once(child, 'message')) as [LoadResult];
-  if (child.exitCode === null) await once(child, 'exit');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return result;
 }
 

@@ -37,6 +37,7 @@ function open() {
     headers: () => ({ 'x-region': 'eu' }),
     degraded: () => '{"tier":"degraded"}',
     refuse: (fault) => refused.push(fault.code),
+    onDone: () => {},
     onGone: () => (gone += 1),
     onSettled: () => {},
   });
