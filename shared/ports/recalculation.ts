@@ -1,3 +1,4 @@
+import type { Actor } from '../domain/audit/entry.ts';
 import type { MethodologyFailure } from '../domain/measurement.ts';
 import type { ReceiptColumns } from '../domain/receipt/columns.ts';
 
@@ -108,10 +109,15 @@ export interface WaitingRecalculation {
 export interface RecalculationRequests {
   /** Flags one degraded receipt; `pending` when it was flagged before and not tried since. */
   flag(organisationId: string, receiptId: string): Promise<FlagOutcome>;
-  /** Flags everything of an organisation that is owed and was issued since. @returns how many */
-  flagSince(organisationId: string, sinceMs: number): Promise<number>;
-  /** Starts, or starts again, a run of restating what was issued since. */
-  restate(organisationId: string, sinceMs: number, requestedBy: string): Promise<void>;
+  /**
+   * An operator's request for everything of an organisation that was issued since: degraded receipts are flagged, and a
+   * run of restating starts, or starts again. Stands in the audit log. @returns how many were flagged
+   */
+  requestSince(
+    organisationId: string,
+    sinceMs: number,
+    by: { actor: Actor; reason?: string },
+  ): Promise<number>;
   restatement(organisationId: string): Promise<Restatement | null>;
   /** At most `limit`, those of the oldest receipts first. */
   waiting(filter: {

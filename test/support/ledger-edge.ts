@@ -19,6 +19,8 @@ export interface LedgerAnswer {
 export interface LedgerEdge {
   /** Asks below `/v1`; `key` is what `keyFor` gave, or null for nobody. */
   get(path: string, key: string | null): Promise<LedgerAnswer>;
+  /** The same, for a request without a body. */
+  post(path: string, key: string | null): Promise<LedgerAnswer>;
   /** A key of this organisation, with the scope that the ledger needs unless others are named. */
   keyFor(organisationId: string, scopes?: readonly Scope[]): string;
 }
@@ -37,18 +39,20 @@ export async function createLedgerEdge(
     keyUse: { used() {} },
   });
   await app.register(addRoutes, { prefix: '/v1' });
+  const ask = async (method: 'GET' | 'POST', path: string, key: string | null) => {
+    const headers = key === null ? {} : { authorization: `Bearer ${key}` };
+    const reply = await app.inject({ method, url: `/v1${path}`, headers });
+    return {
+      status: reply.statusCode,
+      headers: reply.headers,
+      bytes: reply.rawPayload,
+      text: reply.payload,
+      json: () => reply.json() as unknown,
+    };
+  };
   return {
-    async get(path, key) {
-      const headers = key === null ? {} : { authorization: `Bearer ${key}` };
-      const reply = await app.inject({ method: 'GET', url: `/v1${path}`, headers });
-      return {
-        status: reply.statusCode,
-        headers: reply.headers,
-        bytes: reply.rawPayload,
-        text: reply.payload,
-        json: () => reply.json() as unknown,
-      };
-    },
+    get: (path, key) => ask('GET', path, key),
+    post: (path, key) => ask('POST', path, key),
     keyFor(organisationId, scopes = ['service:read']) {
       const token = String(credentials.size).padStart(KEY_LENGTH, 'k');
       credentials.set(token, credentialOf(organisationId, scopes));

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
 import type { Catalogue } from '../../shared/domain/catalogue.ts';
 import { recalculate } from '../../workers/recalculation/recalculate.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -37,7 +38,8 @@ const issue = (...records: ReturnType<typeof unsized>[]) =>
   );
 const depsWith = (of: Catalogue) =>
   recalculateDeps(database.poolAs('docket_recalculation'), signer, of, { events });
-const requests = () => createRecalculationRequests(database.poolAs('docket_api', 2));
+const requests = () =>
+  createRecalculationRequests(database.poolAs('docket_api', 2), systemSurroundings);
 const rowOf = async (id: string) => {
   const { rows } = await database.pool.query<Record<string, unknown>>(
     'select *, due_at > now() as waits from recalculation where receipt_id = $1',
@@ -96,9 +98,22 @@ describe('a caller who flags a receipt', () => {
   it('of everything since some day, by an operator', async () => {
     const [id] = await issue(unsized({ organisationId: 'org_since' }));
     await recalculate(depsWith(catalogue), id!);
-    const operator = createRecalculationRequests(database.poolAs('docket_operator', 1));
-    expect(await operator.flagSince('org_since', Date.now() + 60_000)).toBe(0);
-    expect(await operator.flagSince('org_since', Date.now() - 60_000)).toBe(1);
+    const operator = createRecalculationRequests(
+      database.poolAs('docket_operator', 1),
+      systemSurroundings,
+    );
+    const by = { actor: { kind: 'operator' as const, id: 'ines' }, reason: 'mended' };
+    expect(await operator.requestSince('org_since', Date.now() + 60_000, by)).toBe(0);
+    expect(await operator.requestSince('org_since', Date.now() - 60_000, by)).toBe(1);
     expect(await rowOf(id!)).toMatchObject({ waits: false, attempts: 0 });
+    const { rows } = await database.pool.query(
+      `select action, actor_id, reason from audit_log where organisation_id = 'org_since' order by sequence`,
+    );
+    const entry = {
+      action: 'receipts.recalculation_requested',
+      actor_id: 'ines',
+      reason: 'mended',
+    };
+    expect(rows).toEqual([entry, entry]);
   });
 });

@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { examineLedger } from '../../shared/adapters/postgres/ledger-fsck.ts';
 import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
 import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
 import { createRevisionStore } from '../../shared/adapters/postgres/revisions.ts';
 import type { Catalogue } from '../../shared/domain/catalogue.ts';
 import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
@@ -173,7 +174,10 @@ describe('a methodology that fails again', () => {
     expect(events.parkings).toMatchObject([
       { receiptId: id, attempts: ATTEMPTS_MAX, retryInMs: null },
     ]);
-    const operator = createRecalculationRequests(database.poolAs('docket_operator', 1));
+    const operator = createRecalculationRequests(
+      database.poolAs('docket_operator', 1),
+      systemSurroundings,
+    );
     expect(await operator.waiting({ state: 'parked', limit: 10 })).toMatchObject([
       {
         receiptId: id,

@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
 import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
 import { createRestatementStore } from '../../shared/adapters/postgres/restatements.ts';
 import { createRevisionStore } from '../../shared/adapters/postgres/revisions.ts';
 import { createMethodology } from '../../shared/domain/methodology/docket-1.ts';
@@ -67,11 +68,12 @@ const deps = (more: Partial<RestateDeps> = {}): RestateDeps => {
     ...more,
   };
 };
-const operator = () => createRecalculationRequests(database.poolAs('docket_operator', 1));
+const operator = () =>
+  createRecalculationRequests(database.poolAs('docket_operator', 1), systemSurroundings);
 const reader = () => createLedgerReader(database.poolAs('docket_api', 2));
 /** Asks for a run in a second of its own: what was issued before the request is in it. */
 const request = async () => {
-  await operator().restate(organisationId, 0, 'operator:test');
+  await operator().requestSince(organisationId, 0, { actor: { kind: 'operator', id: 'test' } });
   await database.pool.query(
     `update restatement set end_id = receipt_id_at(now() + interval '1 second')`,
   );

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Actor } from '../../domain/audit/entry.ts';
 import { encodeUlid } from '../../domain/ids.ts';
 import type {
   FlagOutcome,
@@ -6,28 +7,19 @@ import type {
   Restatement,
   WaitingRecalculation,
 } from '../../ports/recalculation.ts';
+import type { Surroundings } from '../../ports/surroundings.ts';
+import { inTransaction } from './accounts-transaction.ts';
+import { appendAudit } from './audit-append.ts';
 
 /** For the roles `docket_api` and `docket_operator`. */
-export function createRecalculationRequests(pool: Pool): RecalculationRequests {
+export function createRecalculationRequests(
+  pool: Pool,
+  surroundings: Surroundings,
+): RecalculationRequests {
   return {
     flag: (organisationId, receiptId) => flag(pool, organisationId, receiptId),
-    async flagSince(organisationId, sinceMs) {
-      const { rowCount } = await pool.query(
-        `update recalculation set state = 'pending', attempts = 0, due_at = now(), flagged_at = now()
-         where org_id = $1 and receipt_id >= $2`,
-        [organisationId, firstIdAt(sinceMs)],
-      );
-      return rowCount ?? 0;
-    },
-    async restate(organisationId, sinceMs, requestedBy) {
-      await pool.query(
-        `insert into restatement (org_id, requested_by, after_id, end_id) values ($1, $2, $3, receipt_id_at(now()))
-         on conflict (org_id) do update set requested_by = excluded.requested_by, requested_at = now(),
-           after_id = excluded.after_id, end_id = excluded.end_id,
-           examined = 0, restated = 0, skipped = 0, finished_at = null`,
-        [organisationId, requestedBy, firstIdAt(sinceMs)],
-      );
-    },
+    requestSince: (organisationId, sinceMs, by) =>
+      requestSince({ pool, surroundings }, organisationId, sinceMs, by),
     restatement: (organisationId) => readRestatement(pool, organisationId),
     async waiting({ state, organisationId, limit }) {
       const { rows } = await pool.query<WaitingRow>(
@@ -66,6 +58,38 @@ async function flag(pool: Pool, organisationId: string, receiptId: string): Prom
   if (row === undefined) return 'unknown';
   if (!row.degraded) return 'not_degraded';
   return row.flagged ? 'flagged' : 'pending';
+}
+
+async function requestSince(
+  { pool, surroundings }: { pool: Pool; surroundings: Surroundings },
+  organisationId: string,
+  sinceMs: number,
+  { actor, reason }: { actor: Actor; reason?: string },
+): Promise<number> {
+  const since = firstIdAt(sinceMs);
+  return inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `update recalculation set state = 'pending', attempts = 0, due_at = now(), flagged_at = now()
+       where org_id = $1 and receipt_id >= $2`,
+      [organisationId, since],
+    );
+    const flagged = rowCount ?? 0;
+    await client.query(
+      `insert into restatement (org_id, requested_by, after_id, end_id) values ($1, $2, $3, receipt_id_at(now()))
+       on conflict (org_id) do update set requested_by = excluded.requested_by, requested_at = now(),
+         after_id = excluded.after_id, end_id = excluded.end_id,
+         examined = 0, restated = 0, skipped = 0, finished_at = null`,
+      [organisationId, `${actor.kind}:${actor.id}`, since],
+    );
+    await appendAudit(client, surroundings, {
+      organisationId,
+      action: 'receipts.recalculation_requested',
+      actor,
+      details: { since: new Date(sinceMs).toISOString(), flagged },
+      ...(reason === undefined ? {} : { reason }),
+    });
+    return flagged;
+  });
 }
 
 async function readRestatement(pool: Pool, organisationId: string): Promise<Restatement | null> {

@@ -1,0 +1,58 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { Fault, notFound } from '../../shared/domain/errors.ts';
+import type { RecalculationRequests } from '../../shared/ports/recalculation.ts';
+
+const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
+
+export const Recalculation = Type.Object(
+  {
+    object: Type.Literal('recalculation'),
+    receipt_id: Type.String(),
+    status: Type.Literal('pending'),
+  },
+  { title: 'Recalculation' },
+);
+
+export interface RecalculationRoutesOptions {
+  recalculations: Pick<RecalculationRequests, 'flag'>;
+}
+
+/** What a caller does with a degraded receipt that it cannot leave to time. */
+export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesOptions> = async (
+  app,
+  { recalculations },
+) => {
+  app.post(
+    '/receipts/:id/recalculate',
+    {
+      config: { scope: 'service:read' },
+      schema: {
+        tags: ['Receipts'],
+        summary: 'Have a degraded receipt recalculated now',
+        params: Params,
+        response: { 202: Recalculation },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params;
+      const outcome = await recalculations.flag(request.credential.organisationId, id);
+      if (outcome === 'unknown') throw notFound('receipt', id);
+      if (outcome === 'pending') {
+        throw new Fault('recalculation_pending', 'A recalculation of this receipt is pending.', {
+          param: 'id',
+          retryAfterMs: 5_000,
+        });
+      }
+      if (outcome === 'not_degraded') {
+        throw new Fault(
+          'not_degraded',
+          'The receipt is not degraded, or a newer one revises it already.',
+          { param: 'id' },
+        );
+      }
+      void reply.code(202);
+      return { object: 'recalculation' as const, receipt_id: id, status: 'pending' as const };
+    },
+  );
+};

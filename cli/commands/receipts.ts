@@ -1,0 +1,127 @@
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
+import type {
+  RecalculationRequests,
+  Restatement,
+  WaitingRecalculation,
+} from '../../shared/ports/recalculation.ts';
+import { actorFrom, asOperator, type OperatorDeps } from '../operator.ts';
+import { printFields, printJson, printTable } from '../print.ts';
+
+/** More than anybody reads in a terminal. */
+const LISTED_MAX = 10_000;
+/** Between two looks at a run; its pages take about a tenth of a second each. */
+const LOOK_MS = 500;
+
+interface ListOptions {
+  org?: string;
+  parked?: boolean;
+  limit: string;
+  json?: boolean;
+}
+
+interface RecalculateOptions {
+  org: string;
+  since: string;
+  actor?: string;
+  reason?: string;
+  wait?: boolean;
+  json?: boolean;
+}
+
+/** `docket receipts …`: degraded receipts that wait, and having receipts computed again. */
+export function register(program: Command): void {
+  const receipts = program
+    .command('receipts')
+    .description('receipts that wait for an estimate, or need another');
+  receipts
+    .command('list')
+    .description('list degraded receipts that wait for their recalculation')
+    .option('--parked', 'only those that were tried often enough and wait for a person')
+    .option('--org <id>', 'only those of this organisation')
+    .option('--limit <n>', 'how many at most', '100')
+    .option('--json', 'for programs')
+    .action((options: ListOptions) => asOperator((deps) => list(deps, options)));
+  receipts
+    .command('recalculate')
+    .description('recalculate degraded receipts now, and restate those of older methodologies')
+    .requiredOption('--org <id>', 'organisation')
+    .requiredOption('--since <time>', 'issued since: a date, or a time as in RFC 3339')
+    .option(
+      '--actor <who>',
+      'operator:<name> or support:<ticket>; you, as this machine knows you, when absent',
+    )
+    .option('--reason <text>', 'why')
+    .option('--wait', 'until every receipt was looked at')
+    .option('--json', 'for programs')
+    .addHelpText(
+      'after',
+      '\nNothing is edited: new receipts are appended that revise the old ones.\n\nExample:\n  $ npx docket receipts recalculate --org org_… --since 2026-11-01 --wait\n',
+    )
+    .action((options: RecalculateOptions) => asOperator((deps) => recalculate(deps, options)));
+}
+
+async function list({ pool, surroundings }: OperatorDeps, options: ListOptions): Promise<void> {
+  const limit = Number(options.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_MAX) {
+    throw new Error(`--limit must be a whole number from 1 to ${LISTED_MAX}.`);
+  }
+  const found = await createRecalculationRequests(pool, surroundings).waiting({
+    ...(options.parked === true ? { state: 'parked' } : {}),
+    ...(options.org === undefined ? {} : { organisationId: options.org }),
+    limit,
+  });
+  if (options.json === true) printJson(found.map(describe));
+  else printTable(found.map(describe), 'No receipt waits for its recalculation.');
+}
+
+function describe(row: WaitingRecalculation) {
+  const time = (ms: number | null): string | null =>
+    ms === null ? null : new Date(ms).toISOString();
+  return {
+    receipt_id: row.receiptId,
+    organisation_id: row.organisationId,
+    state: row.state,
+    attempts: row.attempts,
+    stage: row.stage,
+    code: row.code,
+    since: time(row.createdAt),
+    next_attempt: row.state === 'parked' ? null : time(row.dueAt),
+  };
+}
+
+async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Promise<void> {
+  const requests = createRecalculationRequests(deps.pool, deps.surroundings);
+  const since = timeOf(options.since);
+  const actor = actorFrom(options.actor ?? `operator:${userInfo().username}`);
+  // Refuses an organisation that is none.
+  await deps.accounts.get(options.org);
+  const { reason } = options;
+  const by = reason === undefined ? { actor } : { actor, reason };
+  const flagged = await requests.requestSince(options.org, since, by);
+  const run = options.wait === true ? await finished(requests, options.org) : null;
+  const outcome = { organisation_id: options.org, flagged, ...(run === null ? {} : counts(run)) };
+  if (options.json === true) printJson(outcome);
+  else printFields(outcome);
+}
+
+function timeOf(text: string): number {
+  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time) || time < 0)
+    throw new Error('--since must be a date, or a time as in RFC 3339.');
+  return time;
+}
+
+async function finished(requests: RecalculationRequests, org: string): Promise<Restatement> {
+  for (;;) {
+    const run = await requests.restatement(org);
+    if (run === null) throw new Error('The run is gone.');
+    if (run.finishedAt !== null) return run;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
+function counts({ examined, restated, skipped }: Restatement) {
+  return { examined, restated, skipped };
+}

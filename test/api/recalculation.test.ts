@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { recalculationRoutes } from '../../api/routes/recalculation.ts';
+import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { commitReceipts, inferenceRecord, makeReceiptSigner, UNSIZED } from '../support/issuing.ts';
+import { createLedgerEdge } from '../support/ledger-edge.ts';
+
+const database = await createTestDatabase();
+const { signer } = makeReceiptSigner();
+const edge = await createLedgerEdge(async (v1) => {
+  const api = database.poolAs('docket_api', 2);
+  await v1.register(recalculationRoutes, {
+    recalculations: createRecalculationRequests(api, systemSurroundings),
+  });
+});
+const READ = edge.keyFor('org_a');
+
+const issue = async (more = {}): Promise<string> => {
+  const [id] = await commitReceipts(database.poolAs('docket_receipts', 1), signer, [
+    inferenceRecord(more),
+  ]);
+  return id!;
+};
+const flag = async (id: string, key: string | null = READ) => {
+  const answer = await edge.post(`/receipts/${id}/recalculate`, key);
+  return { status: answer.status, body: answer.json() as object };
+};
+
+describe('POST /receipts/{id}/recalculate', () => {
+  it('202 flags a degraded receipt, and 409 while that is pending', async () => {
+    const id = await issue({ model: UNSIZED });
+    expect(await flag(id)).toEqual({
+      status: 202,
+      body: { object: 'recalculation', receipt_id: id, status: 'pending' },
+    });
+    expect(await flag(id)).toMatchObject({
+      status: 409,
+      body: { error: { code: 'recalculation_pending', type: 'validation_error', param: 'id' } },
+    });
+  });
+
+  it('409 for a receipt that is not degraded', async () => {
+    expect(await flag(await issue())).toMatchObject({
+      status: 409,
+      body: { error: { code: 'not_degraded' } },
+    });
+  });
+
+  it('404 for a receipt of somebody else, and for none', async () => {
+    const foreign = await issue({ model: UNSIZED, organisationId: 'org_b' });
+    for (const id of [foreign, 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', 'x']) {
+      expect(await flag(id)).toMatchObject({
+        status: 404,
+        body: { error: { code: 'receipt_not_found' } },
+      });
+    }
+  });
+
+  it('401 without a key, 403 without the scope', async () => {
+    const id = await issue({ model: UNSIZED });
+    expect((await flag(id, null)).status).toBe(401);
+    expect(await flag(id, edge.keyFor('org_a', ['inference:write']))).toMatchObject({
+      status: 403,
+      body: { error: { code: 'insufficient_scope' } },
+    });
+  });
+});
