@@ -10,11 +10,13 @@ import { documentedRoutes } from './openapi/documented-routes.ts';
 import { accountRoutes, type AccountRoutesOptions } from './routes/account.ts';
 import { auditLogRoutes, type AuditLogRoutesOptions } from './routes/audit-log.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { exportRoutes, type ExportRoutesOptions } from './routes/exports.ts';
 import { inferenceRoutes, type InferenceRouteOptions } from './routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from './routes/keys.ts';
 import { ledgerRoutes, type LedgerRoutesOptions } from './routes/ledger.ts';
 import { modelRoutes, type ModelRoutesOptions } from './routes/models.ts';
 import { publicDocuments, type PublicDocumentsOptions } from './routes/public-documents.ts';
+import { recalculationRoutes, type RecalculationRoutesOptions } from './routes/recalculation.ts';
 import { receiptRoutes, type ReceiptRoutesOptions } from './routes/receipts.ts';
 
 declare module 'fastify' {
@@ -33,7 +35,9 @@ export interface AppOptions {
   inference: InferenceRouteOptions;
   models: ModelRoutesOptions;
   receipts: ReceiptRoutesOptions;
+  recalculation: RecalculationRoutesOptions;
   ledger: LedgerRoutesOptions;
+  exports: ExportRoutesOptions;
   keys: KeyRoutesOptions;
   account: AccountRoutesOptions;
   auditLog: AuditLogRoutesOptions;
@@ -90,7 +94,9 @@ async function addRoutes(v1: FastifyInstance, options: AppOptions): Promise<void
   inferenceRoutes(v1, options.inference);
   modelRoutes(v1, options.models);
   await v1.register(receiptRoutes, options.receipts);
+  await v1.register(recalculationRoutes, options.recalculation);
   await v1.register(ledgerRoutes, options.ledger);
+  await v1.register(exportRoutes, options.exports);
   await v1.register(keyRoutes, options.keys);
   await v1.register(accountRoutes, options.account);
   await v1.register(auditLogRoutes, options.auditLog);

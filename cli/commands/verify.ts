@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
@@ -16,6 +16,7 @@ import {
   verifyReceipt,
 } from '../../shared/domain/receipt/verify.ts';
 import { printFields, printJson, type Row } from '../print.ts';
+import { verifyPackFile } from '../verify/pack-command.ts';
 
 /** A saved answer holds its receipt: large answers (embeddings, images) are tens of megabytes. */
 const FILE_BYTES_MAX = 256 * 1_048_576;
@@ -36,14 +37,16 @@ interface Trust {
 export function register(program: Command): void {
   program
     .command('verify')
-    .description('check a receipt offline: its form, contexts, signature and times')
+    .description('check a receipt or an evidence pack offline: nothing is fetched')
     .argument(
       '<file>',
-      'a receipt, an API answer or stream that carries one, or - for standard input',
+      'a receipt, an API answer or stream that carries one, - for standard input, or a pack (.zip)',
     )
     .option('--trust <did.json>', 'the issuer’s did.json, fetched by you from its host')
     .option('--json', 'for programs')
     .action(async (file: string, options: VerifyOptions) => {
+      if (file !== '-' && isZip(file))
+        return verifyPackFile(file, options, findTrustFile(file, options.trust));
       const source = file === '-' ? await readInput() : readBounded(file);
       const { verdict, trust } = judge(source, file, options.trust);
       if (options.json === true) printJson(report(verdict, trust));
@@ -57,9 +60,6 @@ function judge(
   file: string,
   trustFile?: string,
 ): { verdict: ReceiptVerdict; trust: Trust } {
-  if (source.subarray(0, 4).toString('latin1') === 'PK\u0003\u0004') {
-    throw new Error(`${file} is a ZIP archive, not a receipt.`);
-  }
   try {
     const receipt = locateReceipt(utf8(source));
     const trust = findTrust(file, trustFile, () => parseReceipt(receipt).document.issuer);
@@ -73,18 +73,38 @@ function judge(
 
 /** A verdict is worth what the keys under it are worth, so each source says what that is. */
 function findTrust(file: string, trustFile: string | undefined, issuer: () => string): Trust {
+  const found = findTrustFile(file, trustFile);
+  if (found !== undefined) return { keys: trustedKeysOf(found.didJson), source: found.source };
+  return localTrust(issuer) ?? { keys: new Map(), source: NO_KEYS };
+}
+
+/** The did.json that was named, or that lies beside what is to be verified. */
+function findTrustFile(
+  file: string,
+  trustFile: string | undefined,
+): { didJson: string; source: string } | undefined {
   if (trustFile !== undefined) {
     return {
-      keys: trustedKeysOf(readBounded(trustFile).toString()),
+      didJson: readBounded(trustFile).toString(),
       source: `${trustFile}, which you named`,
     };
   }
   const beside = file === '-' ? 'did.json' : join(dirname(file), 'did.json');
-  if (existsSync(beside)) {
-    const source = `${beside}, which lay beside the receipt; if both came from one hand, fetch it from the issuer and use --trust`;
-    return { keys: trustedKeysOf(readBounded(beside).toString()), source };
+  if (!existsSync(beside)) return undefined;
+  const source = `${beside}, which lay beside it; if both came from one hand, fetch it from the issuer and use --trust`;
+  return { didJson: readBounded(beside).toString(), source };
+}
+
+/** Packs are told by how a ZIP archive begins; they are too large to be read for that. */
+function isZip(path: string): boolean {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
+  const fd = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(2);
+    return readSync(fd, start, 0, 2, 0) === 2 && start.toString('latin1') === 'PK';
+  } finally {
+    closeSync(fd);
   }
-  return localTrust(issuer) ?? { keys: new Map(), source: NO_KEYS };
 }
 
 const NO_KEYS = 'no key: fetch did.json from the issuer and name it with --trust';

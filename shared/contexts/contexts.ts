@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { PACK_CONTEXT_DIGESTS, packContextName } from '../domain/pack/context.ts';
 import {
   RECEIPT_CONTEXT_DIGESTS,
   receiptContextName,
@@ -14,6 +15,7 @@ const VC_CONTEXT_NAME = 'credentials-v2.jsonld';
 const DIGESTS: ReadonlyMap<string, string> = new Map([
   [VC_CONTEXT_NAME, VC_CONTEXT_DIGEST],
   ...RECEIPT_CONTEXT_DIGESTS.map((digest) => [receiptContextName(digest), digest] as const),
+  ...PACK_CONTEXT_DIGESTS.map((digest) => [packContextName(digest), digest] as const),
 ]);
 
 /** The contexts that verifying a receipt takes, for packs and for serving. */

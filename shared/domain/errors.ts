@@ -38,6 +38,7 @@ const CODES = {
   export_not_ready: row('validation_error', 409, true),
   export_failed: row('validation_error', 409, false),
   export_expired: row('validation_error', 410, false),
+  range_not_satisfiable: row('validation_error', 416, false),
   requests_per_second_exceeded: row('rate_limit_error', 429, true),
   daily_budget_exceeded: row('rate_limit_error', 429, false),
   concurrent_streams_exceeded: row('rate_limit_error', 429, true),

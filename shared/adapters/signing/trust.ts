@@ -61,10 +61,14 @@ export function trustedSigningKeys(keys: readonly SigningKey[], did: string): Tr
   );
 }
 
-function ed25519Key(raw: Uint8Array, facts: Omit<TrustedKey, 'verify'>): TrustedKey {
+function ed25519Key(
+  raw: Uint8Array,
+  facts: Omit<TrustedKey, 'publicKey' | 'verify'>,
+): TrustedKey {
   const publicKey = publicKeyFromRaw(raw);
   return {
     ...facts,
+    publicKey: raw,
     verify: (data, signature) => verifyEd25519(null, data, publicKey, signature),
   };
 }

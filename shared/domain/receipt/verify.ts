@@ -42,7 +42,8 @@ export interface TrustedKey {
    * says when a receipt was there, can save what it signed before.
    */
   revoked: boolean;
-  /** Ed25519. */
+  /** 32 bytes, Ed25519. */
+  publicKey: Uint8Array;
   verify(data: Uint8Array, signature: Uint8Array): boolean;
 }
 

@@ -1,0 +1,221 @@
+import { type Checkpoint, parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
+import { append, type Frontier, frontierRoot } from '../../shared/domain/ledger/frontier.ts';
+import {
+  type Hash,
+  HASH_BYTES,
+  sameHash,
+  splitHashes,
+} from '../../shared/domain/ledger/hashing.ts';
+import {
+  decodeBase64,
+  MalformedLedgerText,
+  noteKeyHash,
+  type SignedNote,
+} from '../../shared/domain/ledger/notes.ts';
+import { verifyConsistency, verifyInclusion } from '../../shared/domain/ledger/proofs.ts';
+import {
+  CHECKPOINT,
+  CHECKPOINTS,
+  CONSISTENCY,
+  LEFT_FRONTIER,
+  REVISION_PROOFS,
+} from '../../shared/domain/pack/layout.ts';
+import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import type { TrustedKeys } from '../../shared/domain/receipt/verify.ts';
+import type { Bag } from './bag.ts';
+import { linesOf, numberIn, objectsOf, textOf } from './lines.ts';
+
+/**
+ * Rebuilds the tree over the range from left to right and compares it with every signed head on the way, and at its end
+ * with the one that the seal names.
+ */
+export class LedgerWalk {
+  readonly #bag: Bag;
+  readonly #keys: TrustedKeys;
+  readonly #checkpoint: Checkpoint;
+  readonly #history: Iterator<{ checkpoint: Checkpoint; place: string }>;
+  #next: IteratorResult<{ checkpoint: Checkpoint; place: string }>;
+  #tree: Frontier;
+  /** Signed heads within the range that were compared. */
+  heads = 0;
+
+  /** @throws PackProblem `checkpoint_invalid` */
+  constructor(bag: Bag, keys: TrustedKeys) {
+    this.#bag = bag;
+    this.#keys = keys;
+    const { checkpoint, range } = bag.seal.credentialSubject;
+    this.#checkpoint = this.#read(bag.read(CHECKPOINT), CHECKPOINT);
+    const root = multihashOfHash(this.#checkpoint.root);
+    if (this.#checkpoint.size !== checkpoint.size || root !== checkpoint.root) {
+      throw new PackProblem(
+        'seal_contradiction',
+        CHECKPOINT,
+        'It is not the one that the seal names.',
+      );
+    }
+    const hashes = hashesOf(bag, LEFT_FRONTIER);
+    if (hashes.length !== bitsOf(range.firstIndex)) {
+      throw new PackProblem('root_mismatch', LEFT_FRONTIER, 'It is not the left of this range.');
+    }
+    this.#tree = { size: range.firstIndex, hashes };
+    this.#history = this.#readHistory();
+    this.#next = this.#history.next();
+  }
+
+  /** Entries so far. */
+  get size(): number {
+    return this.#tree.size;
+  }
+
+  /** Takes the next leaves, one after the other. @throws PackProblem `root_mismatch` */
+  take(leafHashes: Uint8Array): void {
+    const leaves = splitHashes(leafHashes);
+    for (let at = 0; at < leaves.length;) {
+      const due = this.#next.done === true ? Infinity : this.#next.value.checkpoint.size;
+      const until = Math.min(leaves.length, at + due - this.#tree.size);
+      this.#tree = append(this.#tree, leaves.slice(at, until)).frontier;
+      at = until;
+      if (this.#tree.size === due) this.#compare();
+    }
+  }
+
+  /** The rest of the way to the checkpoint. @throws PackProblem `root_mismatch` */
+  finish(): void {
+    const { size, root } = this.#checkpoint;
+    const proof = hashesOf(this.#bag, CONSISTENCY);
+    const holds = verifyConsistency({
+      oldSize: this.#tree.size,
+      newSize: size,
+      oldRoot: frontierRoot(this.#tree),
+      newRoot: root,
+      proof,
+    });
+    if (!holds) {
+      throw new PackProblem(
+        'root_mismatch',
+        CHECKPOINT,
+        'The receipts do not give the root that was signed: one of them was changed, added, removed or moved.',
+      );
+    }
+    if (this.#next.done !== true) {
+      throw new PackProblem(
+        'root_mismatch',
+        this.#next.value.place,
+        'A signed head lies outside the range.',
+      );
+    }
+  }
+
+  /** Paths of a shard of revisions, which lead from their leaves to the checkpoint. */
+  proofsOf(path: string): { indexes: Float64Array; check: (leafHashes: Uint8Array) => void } {
+    const file = path.replace(/^.*\//, `${REVISION_PROOFS}/`);
+    const proofs = [...objectsOf(this.#bag.read(file), file)].map((line) => ({
+      index: numberIn(line, 'index', file),
+      path: pathOf(line['path'], file),
+    }));
+    const { size, root } = this.#checkpoint;
+    const check = (leafHashes: Uint8Array): void => {
+      const leaves = splitHashes(leafHashes);
+      if (leaves.length !== proofs.length) {
+        throw new PackProblem('wrong_count', file, 'There is not one proof for each revision.');
+      }
+      proofs.forEach(({ index, path: proof }, i) => {
+        if (verifyInclusion({ index, size, leaf: leaves[i]!, proof, root })) return;
+        throw new PackProblem(
+          'root_mismatch',
+          `entry ${index}`,
+          'The proof of a revision does not hold.',
+        );
+      });
+    };
+    return { indexes: Float64Array.from(proofs, ({ index }) => index), check };
+  }
+
+  #compare(): void {
+    const { checkpoint, place } = this.#next.value as { checkpoint: Checkpoint; place: string };
+    if (!sameHash(checkpoint.root, frontierRoot(this.#tree))) {
+      throw new PackProblem(
+        'root_mismatch',
+        place,
+        `The first ${checkpoint.size} entries do not give the root that was signed then.`,
+      );
+    }
+    this.heads += 1;
+    this.#next = this.#history.next();
+  }
+
+  *#readHistory(): Generator<{ checkpoint: Checkpoint; place: string }> {
+    const { firstIndex } = this.#bag.seal.credentialSubject.range;
+    const paths = [...this.#bag.manifest.keys()].filter((path) =>
+      path.startsWith(`${CHECKPOINTS}/`),
+    );
+    let last = firstIndex;
+    for (const path of paths.toSorted()) {
+      for (const line of objectsOf(this.#bag.read(path), path)) {
+        const checkpoint = this.#read(Buffer.from(String(line['note'])), path);
+        if (checkpoint.size <= last || checkpoint.size !== line['size']) {
+          throw new PackProblem('checkpoint_invalid', path, 'Signed heads are not in their order.');
+        }
+        last = checkpoint.size;
+        yield { checkpoint, place: `${path}, size ${checkpoint.size}` };
+      }
+    }
+  }
+
+  /** A head of this log, signed by a key that is trusted and signs no receipts. */
+  #read(bytes: Uint8Array, place: string): Checkpoint {
+    const { log } = this.#bag.seal.credentialSubject.checkpoint;
+    try {
+      const { note, checkpoint } = parseCheckpoint(bytes);
+      if (checkpoint.origin !== log) {
+        throw new PackProblem('checkpoint_invalid', place, 'It is the head of another log.');
+      }
+      this.#checkSignature(note, log, place);
+      return checkpoint;
+    } catch (error) {
+      if (!(error instanceof MalformedLedgerText)) throw error;
+      throw new PackProblem('checkpoint_invalid', place, `It cannot be read: ${error.message}`);
+    }
+  }
+
+  #checkSignature(note: SignedNote, log: string, place: string): void {
+    const text = Buffer.from(note.text);
+    let revoked = false;
+    for (const { name, keyHash, signature } of note.signatures) {
+      if (name !== log) continue;
+      for (const key of this.#keys.values()) {
+        // Keys that may sign receipts are others: one that leaks cannot vouch for both.
+        if (key.mayAssert || key.controller !== this.#bag.seal.issuer) continue;
+        if (!sameHash(keyHash, noteKeyHash(log, key.publicKey))) continue;
+        if (!key.verify(text, signature)) continue;
+        if (!key.revoked) return;
+        revoked = true;
+      }
+    }
+    if (revoked) throw new PackProblem('key_revoked', place, 'The key that signed it was revoked.');
+    throw new PackProblem('checkpoint_invalid', place, 'No trusted key has signed it.');
+  }
+}
+
+function hashesOf(bag: Bag, path: string): Hash[] {
+  return [...linesOf(bag.read(path), path)].map((line) => hashIn(textOf(line, path), path));
+}
+
+function pathOf(value: unknown, place: string): Hash[] {
+  if (Array.isArray(value)) return value.map((hash) => hashIn(String(hash), place));
+  throw new PackProblem('malformed_line', place, 'A line has no path.');
+}
+
+function hashIn(text: string, place: string): Hash {
+  const hash = decodeBase64(text);
+  if (hash?.length === HASH_BYTES) return hash;
+  throw new PackProblem('malformed_line', place, 'It is not the base64 of 32 bytes.');
+}
+
+function multihashOfHash(hash: Hash): string {
+  return `u${Buffer.concat([Buffer.of(0x12, 0x20), hash]).toString('base64url')}`;
+}
+
+function bitsOf(size: number): number {
+  return size.toString(2).replaceAll('0', '').length;
+}

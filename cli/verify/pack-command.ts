@@ -1,0 +1,87 @@
+import type { SealDocument } from '../../shared/domain/pack/descriptor.ts';
+import { printFields, printJson, type Row } from '../print.ts';
+import { createProgressBar } from '../progress-bar.ts';
+import { type PackVerdict, verifyPack } from './verify-pack.ts';
+
+/** Whose keys the verdict rests on, when they are not the pack's own. */
+export interface PackTrust {
+  didJson: string;
+  source: string;
+}
+
+const OWN_KEYS =
+  'the keys in the pack itself: this shows that it is whole, not whose it is. Fetch did.json from the issuer and use --trust';
+
+/** `docket verify <pack.zip>`. Exits with 1 when the pack is not good. */
+export async function verifyPackFile(
+  path: string,
+  { json }: { json?: boolean },
+  trust?: PackTrust,
+): Promise<void> {
+  const bar = createProgressBar('Verifying');
+  const verdict = await verifyPack(path, {
+    ...(trust === undefined ? {} : { didJson: trust.didJson }),
+    now: Date.now(),
+    onProgress: (done, total) => bar.show(done, total),
+  });
+  bar.clear();
+  const trusted = trust?.source ?? OWN_KEYS;
+  if (json === true) printJson(report(verdict, trusted));
+  else print(verdict, trusted);
+  if (!verdict.good) process.exitCode = 1;
+}
+
+function report(verdict: PackVerdict, trusted: string): object {
+  const { code, message, place, seal, signers, heads } = verdict;
+  return {
+    verdict: verdict.good ? 'good' : 'bad',
+    code,
+    message,
+    place: place ?? null,
+    trusted,
+    own_keys: verdict.ownKeys,
+    signed_heads: heads,
+    signers,
+    pack: seal ?? null,
+  };
+}
+
+function print(verdict: PackVerdict, trusted: string): void {
+  const { good, code, message, place, seal, signers, heads } = verdict;
+  process.stdout.write(`${good ? 'GOOD' : 'BAD'}  ${message}\n\n`);
+  printFields({
+    ...(good ? {} : { reason: code, where: place ?? null }),
+    trusted,
+    ...(seal === undefined ? {} : facts(seal, good)),
+    ...(good ? { 'signed heads': heads } : {}),
+    ...Object.fromEntries(Object.entries(signers).map(([kid, n]) => [`signed by ${kid}`, n])),
+  });
+  if (!good) return;
+  process.stdout.write(
+    '\nThis shows who said what and when, that nothing of it was changed, and that no receipt of the range was removed.\n' +
+      'It does not show that a model ran, or that an estimate is true.\n',
+  );
+}
+
+function facts(seal: SealDocument, good: boolean): Row {
+  const { range, totals, checkpoint, id } = seal.credentialSubject;
+  const claimed: Row = {
+    [good ? 'pack' : 'says it is']: id,
+    issuer: seal.issuer,
+    ledger: `${checkpoint.log}, ${checkpoint.size} entries`,
+    'as of': seal.validFrom,
+    receipts: `${range.receipts}, entries ${range.firstIndex} to ${range.lastIndex}`,
+    revisions: `${range.revisions} from after the range; ${range.superseded} receipts were revised`,
+  };
+  if (!good) return claimed;
+  const quantities = totals.result.map(({ quantityKind, value, unit }) => [
+    quantityKind,
+    `${value} ${unit}`,
+  ]);
+  return {
+    ...claimed,
+    inferences: `${totals.covered} with an estimate, ${totals.uncovered} without, ${totals.refused} refused`,
+    tokens: `${totals.inputTokens} in, ${totals.outputTokens} out`,
+    ...Object.fromEntries(quantities),
+  };
+}

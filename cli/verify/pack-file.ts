@@ -1,0 +1,101 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { SHARD_BYTES_MAX } from '../../shared/domain/pack/layout.ts';
+import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { parseDirectory, parseTail } from '../../shared/domain/zip/directory.ts';
+import {
+  LOCAL_BYTES,
+  localHeader,
+  TAIL_BYTES,
+  type ZipEntry,
+} from '../../shared/domain/zip/headers.ts';
+
+/** No file of a pack is larger than a shard with one line of the longest receipt more. */
+const FILE_BYTES_MAX = SHARD_BYTES_MAX + 65_536;
+
+/** A file of a pack and where it lies, as it can be handed to another thread. */
+export interface PackedFile extends ZipEntry {
+  /** Within the bag. */
+  path: string;
+}
+
+/** The archive of a pack, opened: its directory is read and is as it must be. */
+export interface PackFile {
+  /** The one folder at its top. */
+  folder: string;
+  files: ReadonlyMap<string, PackedFile>;
+  read(path: string): Uint8Array;
+  close(): void;
+}
+
+/** @throws PackProblem for anything that no pack is */
+export function openPack(archive: string): PackFile {
+  const fd = openSync(archive, 'r');
+  try {
+    const files = new Map<string, PackedFile>();
+    let folder = '';
+    for (const entry of readDirectory(fd)) {
+      const slash = entry.name.indexOf('/');
+      folder ||= entry.name.slice(0, Math.max(slash, 0));
+      if (slash < 0 || entry.name.slice(0, slash) !== folder) {
+        throw new PackProblem('extra_file', entry.name, 'A pack has one folder at its top.');
+      }
+      if (entry.size > FILE_BYTES_MAX) {
+        throw new PackProblem('absurd_size', entry.name, 'A file is larger than any of a pack.');
+      }
+      const path = entry.name.slice(slash + 1);
+      files.set(path, { ...entry, path });
+    }
+    const read = (path: string): Uint8Array => {
+      const file = files.get(path);
+      if (file !== undefined) return readPacked(fd, file);
+      throw new PackProblem('missing_file', path, 'A file is missing that every pack has.');
+    };
+    return { folder, files, read, close: () => closeSync(fd) };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function readDirectory(fd: number): ZipEntry[] {
+  const { size } = fstatSync(fd);
+  if (size < TAIL_BYTES)
+    throw new PackProblem('not_a_zip', 'archive', 'This is not a ZIP archive.');
+  const directory = parseTail(readAt(fd, size - TAIL_BYTES, TAIL_BYTES), size);
+  return parseDirectory(readAt(fd, directory.offset, directory.size), directory);
+}
+
+/**
+ * The bytes of a file. The header before them says the same as the directory, and their CRC-32 is right.
+ * @throws PackProblem
+ */
+export function readPacked(fd: number, file: PackedFile): Uint8Array {
+  const headerBytes = LOCAL_BYTES + file.name.length;
+  const bytes = readAt(fd, file.offset, headerBytes + file.size);
+  if (!localHeader(file).every((byte, i) => byte === bytes[i])) {
+    throw new PackProblem('malformed_zip', file.path, 'Header and directory of a file differ.');
+  }
+  const content = bytes.subarray(headerBytes);
+  if (crc32(content) !== file.crc32) {
+    throw new PackProblem('checksum_mismatch', file.path, 'A file is not what the archive says.');
+  }
+  return content;
+}
+
+/** Compares a file with its SHA-256 (hex). @throws PackProblem */
+export function checkDigest(bytes: Uint8Array, sha256: string, path: string): void {
+  if (hash('sha256', bytes) === sha256) return;
+  throw new PackProblem('checksum_mismatch', path, 'A file is not what the manifest says.');
+}
+
+function readAt(fd: number, offset: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  for (let at = 0; at < length;) {
+    const read = readSync(fd, bytes, at, length - at, offset + at);
+    if (read === 0) throw new PackProblem('malformed_zip', 'archive', 'The archive is cut short.');
+    at += read;
+  }
+  return bytes;
+}

@@ -1,0 +1,87 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { judgeShard, type ShardFindings, type ShardTask, type ShardTerms } from './shard-judge.ts';
+import type { ThreadMessage } from './shard-thread.ts';
+
+/** Each holds a shard: four use what four cores give, and stay within the memory of a small machine. */
+const THREADS_MAX = 4;
+/** Below this many receipts starting threads takes longer than judging. */
+const THREADED_FROM = 2_000;
+
+/** Judges shards and gives their findings in the order of the shards. */
+export async function* judgeShards(
+  terms: ShardTerms,
+  tasks: Iterable<ShardTask>,
+  { receipts, onLines }: { receipts: number; onLines: (lines: number) => void },
+): AsyncGenerator<{ task: ShardTask; findings: ShardFindings }> {
+  if (receipts < THREADED_FROM) {
+    for (const task of tasks) yield { task, findings: judgeShard(terms, task, onLines) };
+    return;
+  }
+  const pool = new ThreadPool(terms, onLines);
+  const underWay: { task: ShardTask; findings: Promise<ShardFindings> }[] = [];
+  try {
+    for (const task of tasks) {
+      const findings = pool.judge(task);
+      // Its failure is seen when its turn comes.
+      findings.catch(() => {});
+      underWay.push({ task, findings });
+      if (underWay.length < pool.size) continue;
+      const first = underWay.shift()!;
+      yield { task: first.task, findings: await first.findings };
+    }
+    for (const { task, findings } of underWay) yield { task, findings: await findings };
+  } finally {
+    await pool.close();
+  }
+}
+
+/** As many shards are handed out as there are threads, so that memory is bounded. */
+class ThreadPool {
+  readonly size = Math.max(1, Math.min(availableParallelism(), THREADS_MAX));
+  readonly #terms: ShardTerms;
+  readonly #onLines: (lines: number) => void;
+  readonly #idle: Worker[] = [];
+  readonly #all: Worker[] = [];
+
+  constructor(terms: ShardTerms, onLines: (lines: number) => void) {
+    this.#terms = terms;
+    this.#onLines = onLines;
+  }
+
+  judge(task: ShardTask): Promise<ShardFindings> {
+    const worker = this.#idle.pop() ?? this.#start();
+    return new Promise<ShardFindings>((resolve, reject) => {
+      const done = (settle: () => void): void => {
+        worker.removeAllListeners();
+        this.#idle.push(worker);
+        settle();
+      };
+      worker.on('message', (message: ThreadMessage) => {
+        if (message.type === 'lines') this.#onLines(message.lines);
+        else if (message.type === 'findings') done(() => resolve(message.findings));
+        else if (message.type === 'error') done(() => reject(new Error(message.message)));
+        else {
+          const { code, place, message: text } = message;
+          done(() => reject(new PackProblem(code, place, text)));
+        }
+      });
+      worker.on('error', reject);
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+      worker.postMessage(task);
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map((worker) => worker.terminate()));
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('shard-thread.ts', import.meta.url), {
+      workerData: this.#terms,
+    });
+    this.#all.push(worker);
+    return worker;
+  }
+}

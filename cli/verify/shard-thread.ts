@@ -1,0 +1,32 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { judgeShard, type ShardFindings, type ShardTask, type ShardTerms } from './shard-judge.ts';
+
+/** What a thread says. */
+export type ThreadMessage =
+  | { type: 'lines'; lines: number }
+  | { type: 'findings'; findings: ShardFindings }
+  | { type: 'problem'; code: PackProblem['code']; place: string; message: string }
+  | { type: 'error'; message: string };
+
+/** A thread that judges the shards that it is sent, one after the other. */
+const say = (message: ThreadMessage): void => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+  parentPort?.postMessage(message);
+};
+
+parentPort?.on('message', (task: ShardTask) => {
+  try {
+    const findings = judgeShard(workerData as ShardTerms, task, (lines) =>
+      say({ type: 'lines', lines }),
+    );
+    say({ type: 'findings', findings });
+  } catch (error) {
+    if (error instanceof PackProblem) {
+      const { code, place, message } = error;
+      say({ type: 'problem', code, place, message });
+    } else {
+      say({ type: 'error', message: error instanceof Error ? error.message : String(error) });
+    }
+  }
+});

@@ -1,0 +1,40 @@
+-- Evidence packs that callers ask for. The rows are the queue: a job that is lost is found here again.
+
+create table export (
+  id              text collate "C" primary key,
+  org_id          text collate "C" not null,
+  status          text not null default 'queued' check (status in ('queued', 'running', 'ready', 'failed', 'expired')),
+  first_index     bigint not null,
+  last_index      bigint not null,
+  -- The signed checkpoint that the pack leads to: fixed when it is asked for, so that every run builds the same bytes.
+  checkpoint_size bigint not null,
+  done            bigint not null default 0,
+  -- The run that may write here, and when it last did. A run that falls silent loses its place.
+  run_id          text,
+  run_at          timestamptz(3),
+  runs            integer not null default 0,
+  size_bytes      bigint,
+  sha256          text check (length(sha256) = 64),
+  error_code      text,
+  error_message   text,
+  created_at      timestamptz(3) not null default now(),
+  started_at      timestamptz(3),
+  finished_at     timestamptz(3),
+  expires_at      timestamptz(3),
+  deleted_at      timestamptz(3),
+  -- Set when the store holds nothing of it any more.
+  removed_at      timestamptz(3),
+  check (first_index between 0 and last_index and last_index < checkpoint_size),
+  check ((status = 'running') = (run_id is not null)),
+  check (status <> 'ready' or num_nulls(size_bytes, sha256, expires_at) = 0),
+  check ((status = 'failed') = (error_code is not null))
+);
+create index export_by_org on export (org_id, id) where deleted_at is null;
+create index export_due on export (id) where deleted_at is null and status in ('queued', 'running');
+create index export_expiring on export (expires_at) where status = 'ready';
+create index export_unremoved on export (id) where removed_at is null and (status in ('expired', 'failed') or deleted_at is not null);
+
+grant select, insert on export to docket_api, docket_operator;
+grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api, docket_operator;
+grant select, update, delete on export to docket_exports;
+grant select on export to docket_housekeeping;

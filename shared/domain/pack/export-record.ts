@@ -1,0 +1,69 @@
+import { packName, type PackRange } from './layout.ts';
+
+export const EXPORT_STATUSES = ['queued', 'running', 'ready', 'failed', 'expired'] as const;
+export type ExportStatus = (typeof EXPORT_STATUSES)[number];
+
+/** An evidence pack that somebody asked for. Times in epoch milliseconds. */
+export interface ExportRecord extends PackRange {
+  id: string;
+  orgId: string;
+  status: ExportStatus;
+  /** Receipts written so far, of all. */
+  done: number;
+  total: number;
+  /** Of the pack; null until it is ready. */
+  sizeBytes: number | null;
+  /** Hex. */
+  sha256: string | null;
+  error: { code: string; message: string } | null;
+  createdAt: number;
+  startedAt: number | null;
+  finishedAt: number | null;
+  /** When the pack is deleted; null until it is ready. */
+  expiresAt: number | null;
+}
+
+/** An export as the API and the command line show it. */
+export interface ExportDescription {
+  object: 'export';
+  id: string;
+  status: ExportStatus;
+  format: 'evidence-pack';
+  first_index: number;
+  last_index: number;
+  checkpoint_size: number;
+  progress: { done: number; total: number };
+  file_name: string;
+  size_bytes: number | null;
+  sha256: string | null;
+  error: { code: string; message: string } | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  expires_at: string | null;
+}
+
+export function describeExport(record: ExportRecord): ExportDescription {
+  return {
+    object: 'export',
+    id: record.id,
+    status: record.status,
+    format: 'evidence-pack',
+    first_index: record.firstIndex,
+    last_index: record.lastIndex,
+    checkpoint_size: record.checkpointSize,
+    progress: { done: record.done, total: record.total },
+    file_name: `${packName(record.orgId, record)}.zip`,
+    size_bytes: record.sizeBytes,
+    sha256: record.sha256,
+    error: record.error,
+    created_at: timeText(record.createdAt),
+    started_at: record.startedAt === null ? null : timeText(record.startedAt),
+    finished_at: record.finishedAt === null ? null : timeText(record.finishedAt),
+    expires_at: record.expiresAt === null ? null : timeText(record.expiresAt),
+  };
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}

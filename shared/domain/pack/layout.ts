@@ -1,0 +1,93 @@
+/** Where things lie in an evidence pack (docs/evidence-pack.md). Paths are relative to the bag. */
+
+/** The form of packs that this code writes and reads; a change of it is a new name. */
+export const PACK_FORMAT = 'docket-evidence-pack/1';
+
+/** Lines of a shard: a file that people can open, of about 34 MB. */
+export const SHARD_LINES_MAX = 10_000;
+/** A shard of unusually long receipts ends earlier, so that one always fits in memory. */
+export const SHARD_BYTES_MAX = 64 * 1_048_576;
+
+/** Packs above this are refused when they are asked for: 340 GB of receipts. */
+export const PACK_ENTRIES_MAX = 100_000_000;
+
+export const SEAL = 'evidence-pack.jsonld';
+export const MANIFEST = 'manifest-sha256.txt';
+export const TAG_MANIFEST = 'tagmanifest-sha256.txt';
+export const BAG_DECLARATION = 'bagit.txt';
+export const BAG_INFO = 'bag-info.txt';
+export const INSTRUCTIONS = 'VERIFY.md';
+export const SCRIPT = 'verify.py';
+
+/** Files beside the payload, which the seal pins one by one. */
+export const TAG_FILES = [BAG_DECLARATION, BAG_INFO, INSTRUCTIONS, SCRIPT, MANIFEST] as const;
+
+/** Each line the exact bytes of a ledger entry, in the order of the ledger. */
+export const RECEIPTS = 'data/receipts';
+/** The same for revisions of these receipts that came after the range. */
+export const REVISIONS = 'data/revisions';
+/** For each line of a shard of revisions its place and the path that proves it. */
+export const REVISION_PROOFS = 'data/revision-proofs';
+/** For each shard of either kind the entries in it that were revised, and by which. Absent when there are none. */
+export const SUPERSEDED = 'data/superseded';
+/** The signed tree heads within the range. */
+export const CHECKPOINTS = 'data/ledger/checkpoints';
+/** The signed tree head that everything in the pack leads to. */
+export const CHECKPOINT = 'data/ledger/checkpoint.txt';
+/** Roots of the perfect subtrees left of the range, largest first. */
+export const LEFT_FRONTIER = 'data/ledger/left-frontier.txt';
+/** RFC 6962 consistency proof from the end of the range to the checkpoint. */
+export const CONSISTENCY = 'data/ledger/consistency.txt';
+export const DID_DOCUMENT = 'data/keys/did.json';
+export const JWKS = 'data/keys/jwks.json';
+export const KEY_EVENTS = 'data/keys/events.ndjson';
+export const CONTEXTS = 'data/contexts';
+export const SHAPES = 'data/shapes/docket-receipt-shapes.jsonld';
+export const METHODOLOGIES = 'data/methodologies';
+export const LINEAGE = 'data/lineage';
+export const ANCHOR = 'data/anchor';
+
+/** Where payload files lie: a file elsewhere is none of a pack's. */
+export const packFolders = [
+  RECEIPTS,
+  SUPERSEDED,
+  REVISIONS,
+  REVISION_PROOFS,
+  'data/ledger',
+  'data/keys',
+  CONTEXTS,
+  'data/shapes',
+  METHODOLOGIES,
+  LINEAGE,
+  ANCHOR,
+] as const;
+
+/** A shard is named by the index of its first entry. Twelve digits sort like numbers. */
+export function shardPath(folder: string, firstIndex: number): string {
+  return `${folder}/${String(firstIndex).padStart(12, '0')}.ndjson`;
+}
+
+/** What a pack holds: entries `firstIndex` to `lastIndex` of a log as of a signed tree head. */
+export interface PackRange {
+  firstIndex: number;
+  lastIndex: number;
+  /** Entries of the tree at the checkpoint. */
+  checkpointSize: number;
+}
+
+/** The folder in the archive, and the name of the archive without `.zip`. Equal packs have equal names. */
+export function packName(organisationId: string, range: PackRange): string {
+  const { firstIndex, lastIndex, checkpointSize } = range;
+  const organisation = organisationId.slice(organisationId.indexOf('_') + 1);
+  return `evidence-pack-${organisation}-${firstIndex}-${lastIndex}-at-${checkpointSize}`;
+}
+
+/** Where a pack keeps the document of a methodology. */
+export function methodologyPath(name: string, version: string): string {
+  return `${METHODOLOGIES}/${name}/${version}.json`;
+}
+
+/** How a shard of bodies is being filled: whether one more line still belongs to it. */
+export function shardIsFull(lines: number, bytes: number, nextBytes: number): boolean {
+  return lines > 0 && (lines >= SHARD_LINES_MAX || bytes + nextBytes > SHARD_BYTES_MAX);
+}

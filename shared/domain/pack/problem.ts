@@ -1,0 +1,51 @@
+/** What can be wrong with an evidence pack. Stable; messages may change. */
+export type PackProblemCode =
+  /* the archive */
+  | 'not_a_zip'
+  | 'malformed_zip'
+  | 'unsafe_path'
+  | 'duplicate_name'
+  | 'compressed_entry'
+  | 'absurd_size'
+  /* the bag */
+  | 'missing_file'
+  | 'extra_file'
+  | 'malformed_manifest'
+  | 'checksum_mismatch'
+  /* the seal */
+  | 'malformed_seal'
+  | 'seal_invalid'
+  | 'seal_contradiction'
+  | 'unknown_key'
+  | 'key_revoked'
+  | 'key_not_authorised'
+  | 'key_outside_interval'
+  /* what receipts mean */
+  | 'context_mismatch'
+  | 'methodology_mismatch'
+  /* the receipts */
+  | 'malformed_line'
+  | 'receipt_invalid'
+  | 'wrong_log'
+  | 'wrong_count'
+  /* the ledger */
+  | 'checkpoint_invalid'
+  | 'root_mismatch'
+  /* revisions and totals */
+  | 'revision_mismatch'
+  | 'revision_missing'
+  | 'totals_mismatch';
+
+/** Why a pack is not what it claims to be. */
+export class PackProblem extends Error {
+  readonly code: PackProblemCode;
+  /** The file of the pack, or the entry, that shows it. */
+  readonly place: string;
+
+  constructor(code: PackProblemCode, place: string, message: string) {
+    super(message);
+    this.name = 'PackProblem';
+    this.code = code;
+    this.place = place;
+  }
+}

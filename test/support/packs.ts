@@ -1,0 +1,248 @@
+import { hash } from 'node:crypto';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
+import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts';
+import { createCheckpointSigners } from '../../shared/adapters/signing/checkpoint-signer.ts';
+import { activeKey, ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import { encodeUlid } from '../../shared/domain/ids.ts';
+import type { InferenceRecord } from '../../shared/domain/inference.ts';
+import type { Measurement } from '../../shared/domain/measurement.ts';
+import type { PackRange } from '../../shared/domain/pack/layout.ts';
+import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
+import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import { buildPack } from '../../workers/exports/build-pack.ts';
+import { packDocuments } from '../../workers/exports/deps.ts';
+import type { PackDocuments } from '../../workers/exports/documents.ts';
+import type { PackBuild } from '../../workers/exports/pack-in-progress.ts';
+import {
+  integrateAll,
+  makeCheckpointMemory,
+  submitReceipts,
+  type SubmittedReceipt,
+} from './ledger.ts';
+
+export const PUBLIC_URL = 'https://gateway.example';
+export const ORG = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
+
+export type IssuedKind = 'measured' | 'degraded' | 'refused';
+
+/** A receipt that was issued, as a revision needs it. */
+export interface IssuedReceipt extends SubmittedReceipt {
+  kind: NonNullable<SubmittedReceipt['kind']>;
+}
+
+const digestOf = (text: string): string => hash('sha256', text, 'base64url');
+const bounds = (value: number) => ({ value, lower: value / 2.1, upper: value * 2.1 });
+
+/** A deployment of one organisation: its keys, its ledger, and real receipts in it. */
+export class PackLab {
+  readonly pool: Pool;
+  readonly keysDir: string;
+  readonly issuer = receiptIssuer(PUBLIC_URL);
+  readonly documents: PackDocuments;
+  readonly #memory = makeCheckpointMemory();
+  readonly #methodology = loadMethodologies().current;
+  #made = 0;
+
+  /** @param dir a directory of the test's own */
+  constructor(pool: Pool, dir: string) {
+    this.pool = pool;
+    this.keysDir = join(dir, 'keys');
+    ensureSigningKeys(this.keysDir);
+    this.documents = packDocuments({ signingKeysDir: this.keysDir, publicUrl: PUBLIC_URL });
+  }
+
+  signer(purpose: 'receipts' | 'packs' = 'receipts') {
+    const { privateKeyPem } = activeKey(ensureSigningKeys(this.keysDir), purpose);
+    return createReceiptSigner({ privateKeyPem, did: this.issuer.did });
+  }
+
+  /** Signs receipts; they are in the ledger after `integrate`. */
+  async issue(count: number, kind: IssuedKind = 'measured', orgId = ORG): Promise<IssuedReceipt[]> {
+    const signer = this.signer();
+    const receipts: IssuedReceipt[] = [];
+    for (let i = 0; i < count; i += 1) {
+      this.#made += 1;
+      const ulid = encodeUlid(Date.now(), this.#randomish());
+      receipts.push(this.#receipt(signer, this.#input(ulid, kind, orgId), `rcpt_${ulid}`, kind));
+    }
+    for (let at = 0; at < count; at += 1_000) {
+      await submitReceipts(this.pool, receipts.slice(at, at + 1_000));
+    }
+    return receipts;
+  }
+
+  /** Revises receipts that are in the ledger: what was degraded now has an estimate. */
+  async revise(receipts: readonly IssuedReceipt[]): Promise<IssuedReceipt[]> {
+    const signer = this.signer();
+    const { rows } = await this.pool.query<{ entry_id: string; index: string }>(
+      'select entry_id, index from ledger_entry where entry_id = any($1::text[])',
+      [receipts.map(({ id }) => id)],
+    );
+    const places = new Map(rows.map((row) => [row.entry_id, Number(row.index)]));
+    const revisions = receipts.map((revised) => {
+      this.#made += 1;
+      const newReceiptId = `rcpt_${encodeUlid(Date.now(), this.#randomish())}`;
+      const input = this.#input(newReceiptId.slice(5), 'measured', revised.orgId);
+      const revision = {
+        newReceiptId,
+        receiptId: revised.id,
+        digest: hash('sha256', revised.body, 'base64url'),
+        leafIndex: places.get(revised.id)!,
+        number: 1,
+        reason: 'The methodology failed and was run again.',
+      };
+      const made = this.#receipt(signer, { ...input, revision }, newReceiptId, 'measured');
+      return { ...made, kind: 'recalculated' as const, supersedes: revised.id };
+    });
+    await submitReceipts(this.pool, revisions);
+    await this.pool.query(
+      `insert into receipt_revision (original_id, revision_id, org_id)
+       select * from unnest($1::text[], $2::text[], $3::text[])`,
+      [
+        receipts.map(({ id }) => id),
+        revisions.map(({ id }) => id),
+        revisions.map(({ orgId }) => orgId),
+      ],
+    );
+    return revisions;
+  }
+
+  /** Brings everything into the ledger and signs its head. Returns the ledger's size. */
+  async integrate(orgId = ORG): Promise<number> {
+    await integrateAll(this.pool, 1_000);
+    await publishCheckpoints(this.pool, {
+      signer: createCheckpointSigners(this.keysDir)(),
+      memory: this.#memory,
+      originOf: (id) => this.issuer.logs + id,
+      limit: 100,
+      intervalMs: 0,
+    });
+    const { rows } = await this.pool.query<{ size: string }>(
+      'select size from ledger_checkpoint where org_id = $1 order by size desc limit 1',
+      [orgId],
+    );
+    return Number(rows[0]!.size);
+  }
+
+  /** Builds a pack into a file, without queue and store. */
+  async pack(
+    file: string,
+    range: PackRange,
+    more: Partial<PackBuild> = {},
+  ): Promise<{ sizeBytes: number; sha256: string }> {
+    const fd = openSync(file, 'w');
+    try {
+      return await buildPack({
+        ...range,
+        organisationId: ORG,
+        source: createPackSource(this.pool),
+        documents: this.documents,
+        issuer: this.issuer,
+        signer: this.signer('packs'),
+        sink: async (bytes) => {
+          for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
+        },
+        onProgress: async () => true,
+        signal: new AbortController().signal,
+        ...more,
+      });
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #receipt(
+    signer: ReturnType<typeof createReceiptSigner>,
+    input: ReceiptInput,
+    id: string,
+    kind: IssuedKind,
+  ): IssuedReceipt {
+    const { bytes, leafHash } = signer.sign(buildReceipt(input));
+    const { organisationId, model, region, tier } = input.record;
+    return {
+      id,
+      orgId: organisationId,
+      kind: kind === 'measured' ? 'inference' : kind,
+      body: Buffer.from(bytes),
+      leafHash: Buffer.from(leafHash),
+      model,
+      region,
+      tier,
+    };
+  }
+
+  #input(ulid: string, kind: IssuedKind, organisationId: string): ReceiptInput {
+    const signedAt = Date.now();
+    const record = this.#record(`req_${ulid}`, organisationId, signedAt);
+    if (kind === 'refused') {
+      const { responseDigest: _, ...asked } = record;
+      const policy = { version: '2026-11-01', rule: 'dual-use/nuclear' };
+      return { issuer: this.issuer, signedAt, record: { ...asked, outcome: 'refused', policy } };
+    }
+    const estimate =
+      kind === 'degraded'
+        ? { degradation: { stage: 'model' as const, code: 'model_size_unknown' } }
+        : { measurement: this.#measurement(ulid) };
+    return { issuer: this.issuer, signedAt, record, estimate, gridZone: 'FRA' };
+  }
+
+  #record(requestId: string, organisationId: string, signedAt: number): InferenceRecord {
+    return {
+      requestId,
+      organisationId,
+      keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
+      route: 'chat.completions',
+      model: 'llama-3.1-8b',
+      region: 'eu-west',
+      tier: 'audit_plus',
+      startedAt: signedAt - 1_900,
+      endedAt: signedAt - 12,
+      usage: {
+        inputTokens: 100 + (this.#made % 1_000),
+        cachedInputTokens: this.#made % 100,
+        outputTokens: this.#made % 500,
+        source: 'upstream',
+      },
+      attempts: 1,
+      salt: Buffer.alloc(16, this.#made % 251).toString('base64url'),
+      requestDigest: digestOf(`request ${this.#made}`),
+      responseDigest: digestOf(`response ${this.#made}`),
+      outcome: 'complete',
+    };
+  }
+
+  #measurement(ulid: string): Measurement {
+    const { id, version, digest } = this.#methodology;
+    const scale = 1 + (this.#made % 977) / 100;
+    return {
+      methodology: { id, version, digest },
+      inputs: [
+        { kind: 'usage', id: `req_${ulid}`, digest: digestOf('usage') },
+        { kind: 'model', id: 'llama-3.1-8b', digest: digestOf('model') },
+        { kind: 'grid', id: 'FRA', digest: digestOf('grid') },
+        { kind: 'site', id: 'example', digest: digestOf('site') },
+        { kind: 'hardware', id: 'H100_SXM', digest: digestOf('hardware') },
+      ],
+      results: [
+        { name: 'energy', unit: 'kWh', ...bounds(0.000308123456789 * scale) },
+        { name: 'gwp', unit: 'kgCO2e', ...bounds(0.0000173921 * scale) },
+        { name: 'water', unit: 'L', ...bounds(0.00114 * scale) },
+        { name: 'adpe', unit: 'kgSbe', ...bounds(2.27301e-11 * scale) },
+        { name: 'adpf', unit: 'MJ', ...bounds(0.00329104 * scale) },
+      ],
+      dataQuality: 'T2',
+    };
+  }
+
+  /** Ids of one millisecond in the order in which they were made, so that tests know the ledger's. */
+  #randomish(): Uint8Array {
+    const bytes = Buffer.alloc(10);
+    bytes.writeUIntBE(this.#made, 4, 6);
+    return bytes;
+  }
+}

@@ -1,0 +1,145 @@
+import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import { packIssuer } from '../../shared/domain/pack/context.ts';
+import { sealDocument } from '../../shared/domain/pack/descriptor.ts';
+import {
+  BAG_DECLARATION,
+  BAG_INFO,
+  CHECKPOINT,
+  DID_DOCUMENT,
+  INSTRUCTIONS,
+  JWKS,
+  KEY_EVENTS,
+  MANIFEST,
+  packName,
+  SCRIPT,
+  SEAL,
+  SHAPES,
+  TAG_MANIFEST,
+} from '../../shared/domain/pack/layout.ts';
+import {
+  BAG_DECLARATION_TEXT,
+  bagInfo,
+  formatManifest,
+  type ManifestLine,
+} from '../../shared/domain/pack/manifest.ts';
+import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { ArchiveWriter } from './archive.ts';
+import { contextFiles } from './citations.ts';
+import { PackFailure } from './failure.ts';
+import { type PackBuild, PackInProgress } from './pack-in-progress.ts';
+import { addCheckpoints, addReceipts, addRevisions, damaged } from './sections.ts';
+import { ShardBuffer } from './shard.ts';
+
+/**
+ * Writes an evidence pack to `build.sink`, from front to back, in constant memory. The same range at the same checkpoint
+ * gives the same bytes, as long as the published keys and the shipped documents are the same.
+ * @returns what the whole archive is
+ * @throws PackFailure when it cannot be built at all; ExportLost; whatever the source, the sink or the signal throw
+ */
+export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; sha256: string }> {
+  const { source, organisationId, checkpointSize } = build;
+  const checkpoint = await source.checkpoint(organisationId, checkpointSize);
+  if (checkpoint === null) {
+    throw new PackFailure(
+      'checkpoint_missing',
+      `No checkpoint of ${checkpointSize} entries is stored.`,
+    );
+  }
+  const archive = new ArchiveWriter(build.sink, packName(organisationId, build));
+  const progress = new PackInProgress(build, archive, checkpoint);
+  const shard = new ShardBuffer();
+  const tags = [
+    await addTag(archive, BAG_DECLARATION, BAG_DECLARATION_TEXT),
+    await addTag(archive, INSTRUCTIONS, instructionsOf(build)),
+    await addTag(archive, SCRIPT, build.documents.script),
+  ];
+  await addDocuments(progress);
+  try {
+    await addReceipts(progress, shard);
+    await addCheckpoints(progress);
+    await addRevisions(progress, shard);
+    progress.links.finish();
+  } catch (error) {
+    // What a verifier would refuse in a pack of ours is damage in our own ledger.
+    throw error instanceof PackProblem ? damaged(`${error.place}: ${error.message}`) : error;
+  }
+  for (const file of progress.citations.methodologies()) await progress.add(file);
+  await seal(progress, tags);
+  return archive.finish();
+}
+
+/** Everything that is known beforehand. */
+async function addDocuments(progress: PackInProgress): Promise<void> {
+  const { documents } = progress.build;
+  const add = (path: string, text: string): Promise<void> =>
+    progress.add({ path, bytes: Buffer.from(text) });
+  await add(CHECKPOINT, progress.checkpoint.note);
+  await add(DID_DOCUMENT, documents.didDocument());
+  await add(JWKS, documents.jwks());
+  await add(KEY_EVENTS, documents.keyEvents());
+  for (const file of contextFiles(documents)) await progress.add(file);
+  await progress.add({ path: SHAPES, bytes: documents.shapes });
+}
+
+/** The bag's own files, the seal over them, and the manifest over the seal. */
+async function seal(progress: PackInProgress, tags: ManifestLine[]): Promise<void> {
+  const { build, archive, checkpoint } = progress;
+  const issuer = packIssuer(build.issuer.publicUrl);
+  const at = new Date(checkpoint.signedAt).toISOString();
+  const { firstIndex, lastIndex, checkpointSize, organisationId } = build;
+  const info = bagInfo({
+    issuer: issuer.did,
+    identifier: issuer.packs + packName(organisationId, build),
+    description: `Receipts ${firstIndex} to ${lastIndex} of ${checkpointSize} in the ledger ${build.issuer.logs}${organisationId}`,
+    date: at.slice(0, 10),
+    payloadBytes: progress.payloadBytes,
+    payloadFiles: progress.manifest.length,
+  });
+  tags.push(await addTag(archive, BAG_INFO, info));
+  tags.push(await addTag(archive, MANIFEST, formatManifest(progress.manifest)));
+  const document = sealDocument({
+    issuer,
+    organisationId,
+    organisation: build.issuer.organisations + organisationId,
+    log: build.issuer.logs + organisationId,
+    range: build,
+    root: Buffer.from(checkpoint.root).toString('base64url'),
+    at,
+    revisions: progress.revisionCount,
+    superseded: progress.supersededCount,
+    totals: progress.totals.document(),
+    files: new Map(tags.map(({ path, sha256 }) => [path, base64url(sha256)])),
+    resources: progress.citations.resources(issuer.contexts),
+  });
+  const { bytes } = build.signer.signCredential({ ...document });
+  tags.push(await addTag(archive, SEAL, bytes));
+  await addTag(archive, TAG_MANIFEST, formatManifest(tags));
+}
+
+async function addTag(
+  archive: ArchiveWriter,
+  path: string,
+  content: string | Uint8Array,
+): Promise<ManifestLine> {
+  const { sha256 } = await archive.add(path, Buffer.from(content));
+  return { path, sha256 };
+}
+
+/** VERIFY.md with this pack's names in its commands. */
+function instructionsOf({ documents, issuer, ...build }: PackBuild): string {
+  const { did, publicUrl } = receiptIssuer(issuer.publicUrl);
+  const blanks: Record<string, string> = {
+    pack: packName(build.organisationId, build),
+    did,
+    didUrl: `${publicUrl}/.well-known/did.json`,
+    log: issuer.logs + build.organisationId,
+  };
+  return documents.instructions.replaceAll(
+    /\{\{(\w+)\}\}/g,
+    (_, name: string) => blanks[name] ?? '',
+  );
+}
+
+function base64url(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('base64url');
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { createExportJobs } from '../../shared/adapters/postgres/export-jobs.ts';
+import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts';
+import { createPool } from '../../shared/adapters/postgres/pool.ts';
+import { connectRedis, type RedisClient } from '../../shared/adapters/redis/connect.ts';
+import { activeKey, loadSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { didDocument, jwks, keyId } from '../../shared/adapters/signing/publication.ts';
+import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import { openExportStore } from '../../shared/adapters/storage/open-store.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { CONTEXT_NAMES, contextDocument, receiptShapes } from '../../shared/contexts/contexts.ts';
+import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import { JobQueues } from '../../shared/jobs/job-queues.ts';
+import { type JobObserver, runJobs, type RunningJobs } from '../../shared/jobs/job-runner.ts';
+import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import { packInstructions, packScript } from '../../shared/pack/files.ts';
+import type { ExportStore } from '../../shared/ports/export-store.ts';
+import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
+import { jobEvents } from '../runtime/job-events.ts';
+import type { PackDocuments } from './documents.ts';
+import { exportEvents } from './events.ts';
+import { runExport, type RunExportDeps } from './run-export.ts';
+import { sweepExports } from './sweep.ts';
+
+/** For each pack one that reads ahead and one that says how far it is; one for the sweep. */
+const CONNECTIONS_PER_PACK = 2;
+
+/** Composes the process that builds evidence packs. */
+export async function exportsProcess(context: ProcessContext): Promise<ProcessParts> {
+  const { config, log, registry, processId } = context;
+  const observer = jobEvents(log, registry);
+  const pool = createPool({
+    url: config.secrets.databaseUrl,
+    role: 'docket_exports',
+    max: config.exportsConcurrency * CONNECTIONS_PER_PACK + 1,
+    applicationName: 'docket exports',
+    statementTimeoutMs: config.statementTimeoutMs,
+    onError: (error) => log.warn({ event: 'database_connection_lost', err: error }),
+  });
+  const redisFailed = (error: Error): void => observer.queueFailed('export', error);
+  const connection = connectRedis(
+    { url: config.secrets.redisUrl, name: processId, use: 'patient' },
+    redisFailed,
+  );
+  const queues = new JobQueues(connection, redisFailed);
+  const jobs = createExportJobs(pool, systemSurroundings);
+  const store = openStore(config);
+  const deps = {
+    jobs,
+    store,
+    source: createPackSource(pool),
+    documents: packDocuments(config),
+    issuer: receiptIssuer(config.publicUrl),
+    signer: () => packSigner(config),
+    events: exportEvents(log, registry),
+    newRunId: () => `${processId}-${randomUUID()}`,
+    now: () => performance.now(),
+  };
+  // Without the key nothing can be sealed: said at the start, not at the first export.
+  packSigner(config);
+  let running: RunningJobs[] = [];
+  return {
+    readiness: {
+      redis: () => connection.ping(),
+      postgres: () => pool.query('select from export limit 0'),
+      store: () => store.check(),
+    },
+    async start() {
+      await queues.schedule(['export-sweep']);
+      running = startJobs({
+        connection,
+        observer,
+        queues,
+        deps,
+        builders: config.exportsConcurrency,
+      });
+    },
+    async drain() {
+      await Promise.all(running.map((each) => each.stop()));
+    },
+    async close() {
+      await queues.close();
+      connection.disconnect();
+      await pool.end();
+    },
+  };
+}
+
+interface Jobs {
+  connection: RedisClient;
+  observer: JobObserver;
+  queues: JobQueues;
+  deps: RunExportDeps;
+  /** Packs at once. */
+  builders: number;
+}
+
+function startJobs({ queues, deps, builders, ...common }: Jobs): RunningJobs[] {
+  const { jobs, store } = deps;
+  const sweeper = runJobs({
+    name: 'export-sweep',
+    handler: () =>
+      sweepExports({
+        jobs,
+        store,
+        start: (exportId) => queues.add('export', { exportId }),
+        waiting: async () => (await queues.counts('export'))['waiting'] ?? 0,
+      }),
+    ...common,
+  });
+  const build = () =>
+    runJobs({
+      name: 'export',
+      handler: ({ exportId }, signal) => runExport(deps, exportId, signal),
+      ...common,
+    });
+  return [sweeper, ...Array.from({ length: builders }, build)];
+}
+
+function packSigner(config: Config) {
+  const { privateKeyPem } = activeKey(loadSigningKeys(config.signingKeysDir), 'packs');
+  return createReceiptSigner({ privateKeyPem, did: receiptIssuer(config.publicUrl).did });
+}
+
+function openStore(config: Config): ExportStore {
+  return openExportStore({
+    location: config.exportStore,
+    region: config.awsRegion,
+    endpoint: config.s3Endpoint,
+    credentials: s3Credentials(config),
+  });
+}
+
+function s3Credentials({ secrets: { awsAccessKeyId, awsSecretAccessKey } }: Config) {
+  if (awsAccessKeyId === undefined || awsSecretAccessKey === undefined) return undefined;
+  return { accessKeyId: awsAccessKeyId, secretAccessKey: awsSecretAccessKey };
+}
+
+/** What is shipped, and the keys as they are published when a pack is built. */
+export function packDocuments(config: Pick<Config, 'signingKeysDir' | 'publicUrl'>): PackDocuments {
+  const methodologies = loadMethodologies();
+  const keys = () => loadSigningKeys(config.signingKeysDir);
+  const { did } = receiptIssuer(config.publicUrl);
+  return {
+    contexts: new Map(CONTEXT_NAMES.map((name) => [name, contextDocument(name)!])),
+    shapes: receiptShapes(),
+    instructions: packInstructions(),
+    script: packScript(),
+    methodology: (name, version) => methodologies.methodologyDocument(name, version),
+    didDocument: () => `${JSON.stringify(didDocument(keys(), config.publicUrl), null, 2)}\n`,
+    jwks: () => `${JSON.stringify(jwks(keys(), config.publicUrl), null, 2)}\n`,
+    keyEvents: () =>
+      keys()
+        .map((key) => {
+          const { purpose, state, since } = key;
+          const at = since === undefined ? {} : { at: since };
+          return `${JSON.stringify({ ...at, kid: keyId(did, key), purpose, state })}\n`;
+        })
+        .join(''),
+  };
+}

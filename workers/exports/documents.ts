@@ -1,0 +1,17 @@
+/** The documents of a pack that no receipt decides: what it takes to read and to check the others. */
+export interface PackDocuments {
+  /** Bytes by file name, in the order in which they are packed. */
+  contexts: ReadonlyMap<string, Uint8Array>;
+  shapes: Uint8Array;
+  /** VERIFY.md, with its blanks. */
+  instructions: string;
+  /** verify.py */
+  script: Uint8Array;
+  /** `digest` is the base64url SHA-256 of `text`. */
+  methodology(name: string, version: string): { digest: string; text: string } | undefined;
+  /** `/.well-known/did.json` and `jwks.json` as they are now. */
+  didDocument(): string;
+  jwks(): string;
+  /** One JSON object a line; empty when there are none. */
+  keyEvents(): string;
+}

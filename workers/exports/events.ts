@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { ExportRecord } from '../../shared/domain/pack/export-record.ts';
+import type { PackFailure } from './failure.ts';
+
+/** What happens to exports, each as one function that writes the log line and the metric together. */
+export interface ExportEvents {
+  started(record: ExportRecord): void;
+  ready(record: ExportRecord, sizeBytes: number, durationMs: number): void;
+  /** For good: the owner sees why. */
+  failed(record: ExportRecord, failure: PackFailure): void;
+  /** It was deleted, or another process has it. */
+  lost(record: ExportRecord): void;
+  /** It will be run again. */
+  interrupted(record: ExportRecord, error: unknown): void;
+}
+
+export function exportEvents(log: Logger, registry: Registry): ExportEvents {
+  const registers = [registry];
+  const runs = new Counter({
+    name: 'docket_export_runs_total',
+    help: 'Runs of evidence packs, by how they ended',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const receipts = new Counter({
+    name: 'docket_export_receipts_total',
+    help: 'Receipts in finished packs',
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'docket_export_duration_seconds',
+    help: 'How long finished packs took',
+    buckets: [0.1, 1, 5, 30, 120, 600, 3_600],
+    registers,
+  });
+  const facts = ({ id, orgId, total }: ExportRecord) => ({ exportId: id, orgId, receipts: total });
+  return {
+    started: (record) => log.info({ event: 'export_started', ...facts(record) }),
+    ready(record, sizeBytes, durationMs) {
+      runs.inc({ outcome: 'ready' });
+      receipts.inc(record.total);
+      duration.observe(durationMs / 1_000);
+      log.info({ event: 'export_ready', ...facts(record), sizeBytes, durationMs });
+    },
+    failed(record, { code, message }) {
+      runs.inc({ outcome: 'failed' });
+      log.error({ event: 'export_failed', ...facts(record), code, reason: message });
+    },
+    lost(record) {
+      runs.inc({ outcome: 'lost' });
+      log.info({ event: 'export_stopped', ...facts(record) });
+    },
+    interrupted(record, error) {
+      runs.inc({ outcome: 'interrupted' });
+      log.warn({ event: 'export_interrupted', ...facts(record), err: error });
+    },
+  };
+}

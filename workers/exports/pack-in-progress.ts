@@ -1,0 +1,67 @@
+import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import type { PackRange } from '../../shared/domain/pack/layout.ts';
+import type { ManifestLine } from '../../shared/domain/pack/manifest.ts';
+import { PackTotals } from '../../shared/domain/pack/totals.ts';
+import type { PackCheckpoint, PackSource } from '../../shared/ports/exports.ts';
+import type { CredentialSigner } from '../../shared/ports/signer.ts';
+import { RevisionLinks } from '../../shared/domain/pack/revision-links.ts';
+import { ArchiveWriter, type ByteSink } from './archive.ts';
+import { Citations } from './citations.ts';
+import { ExportLost } from './failure.ts';
+import type { PackFile } from './shard.ts';
+import type { PackDocuments } from './documents.ts';
+
+export interface PackBuild extends PackRange {
+  organisationId: string;
+  source: PackSource;
+  documents: PackDocuments;
+  issuer: ReceiptIssuer;
+  /** Signs the seal. */
+  signer: CredentialSigner;
+  sink: ByteSink;
+  /** Told how many receipts are written, often; false ends the work. */
+  onProgress: (done: number) => Promise<boolean>;
+  signal: AbortSignal;
+}
+
+/** A pack while it is being written: what its sections share. */
+export class PackInProgress {
+  readonly build: PackBuild;
+  readonly archive: ArchiveWriter;
+  readonly checkpoint: PackCheckpoint;
+  readonly links: RevisionLinks;
+  readonly totals = new PackTotals();
+  readonly citations: Citations;
+  /** Of the payload, in the order of the archive. */
+  readonly manifest: ManifestLine[] = [];
+  payloadBytes = 0;
+  supersededCount = 0;
+  revisionCount = 0;
+  #done = 0;
+
+  constructor(build: PackBuild, archive: ArchiveWriter, checkpoint: PackCheckpoint) {
+    this.build = build;
+    this.archive = archive;
+    this.checkpoint = checkpoint;
+    this.citations = new Citations(build.documents);
+    this.links = new RevisionLinks({
+      first: build.firstIndex,
+      end: build.lastIndex + 1,
+      size: build.checkpointSize,
+    });
+  }
+
+  /** Adds a file of the payload. */
+  async add({ path, bytes }: PackFile): Promise<void> {
+    const { size, ...line } = await this.archive.add(path, bytes);
+    this.manifest.push(line);
+    this.payloadBytes += size;
+  }
+
+  /** Between two pages: says how far it is, and stops where that is asked for. */
+  async advance(receipts: number): Promise<void> {
+    this.#done += receipts;
+    this.build.signal.throwIfAborted();
+    if (!(await this.build.onProgress(this.#done))) throw new ExportLost();
+  }
+}

@@ -1,0 +1,121 @@
+import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
+import type { ExportStore, PackUpload } from '../../shared/ports/export-store.ts';
+import type { ExportJobs, ExportRun, PackSource } from '../../shared/ports/exports.ts';
+import type { CredentialSigner } from '../../shared/ports/signer.ts';
+import { buildPack } from './build-pack.ts';
+import type { PackDocuments } from './documents.ts';
+import type { ExportEvents } from './events.ts';
+import { ExportLost, PackFailure } from './failure.ts';
+
+export interface RunExportDeps {
+  jobs: ExportJobs;
+  source: PackSource;
+  store: ExportStore;
+  documents: PackDocuments;
+  issuer: ReceiptIssuer;
+  /** Made anew for each pack: keys rotate while the process runs. */
+  signer: () => CredentialSigner;
+  events: ExportEvents;
+  newRunId: () => string;
+  now: () => number;
+}
+
+/** Often enough for a progress bar, and far below the silence after which a run counts as dead. */
+const HEARTBEAT_MS = 500;
+/** A receipt with its newline, and what goes with it; decides how large the parts of an upload are. */
+const BYTES_PER_RECEIPT = 4_096;
+
+/**
+ * Builds one pack and gives it its name. Safe to run twice on the same export, at the same time even: one run holds it,
+ * and two would write the same bytes.
+ */
+export async function runExport(
+  deps: RunExportDeps,
+  exportId: string,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { jobs, events, now } = deps;
+  const run = await jobs.claim(exportId, deps.newRunId());
+  if (run === null) return;
+  const startedAt = now();
+  events.started(run.record);
+  try {
+    const pack = await write(deps, run, stopping);
+    events.ready(run.record, pack.sizeBytes, now() - startedAt);
+  } catch (error) {
+    if (error instanceof PackFailure) {
+      await jobs.fail(run, error);
+      events.failed(run.record, error);
+    } else if (error instanceof ExportLost) {
+      await jobs.release(run, 'now');
+      events.lost(run.record);
+    } else {
+      await jobs.release(run, stopping.aborted ? 'now' : 'later');
+      events.interrupted(run.record, error);
+    }
+  }
+}
+
+async function write(
+  { jobs, store, source, documents, issuer, signer }: RunExportDeps,
+  run: ExportRun,
+  stopping: AbortSignal,
+): Promise<{ sizeBytes: number }> {
+  const { id, orgId, total } = run.record;
+  const heart = startHeartbeat(jobs, run);
+  let upload: PackUpload | undefined;
+  try {
+    upload = await store.create(id, total * BYTES_PER_RECEIPT);
+    const target = upload;
+    const pack = await buildPack({
+      ...run.record,
+      organisationId: orgId,
+      source,
+      documents,
+      issuer,
+      signer: signer(),
+      sink: (bytes) => target.write(bytes),
+      onProgress: (done) => heart.beat(done),
+      signal: stopping,
+    });
+    await upload.commit();
+    upload = undefined;
+    if (!(await jobs.finish(run, pack))) throw new ExportLost();
+    return pack;
+  } catch (error) {
+    // The first error is what went wrong; what cannot be thrown away now is thrown away by the next run.
+    await upload?.abort().catch(() => {});
+    throw error;
+  } finally {
+    heart.stop();
+  }
+}
+
+/** Says in the database how far the run is, whatever the work is waiting for. */
+function startHeartbeat(
+  jobs: ExportJobs,
+  run: ExportRun,
+): { beat: (done: number) => Promise<boolean>; stop: () => void } {
+  let done = 0;
+  let ours = true;
+  let saying = false;
+  const say = async (): Promise<void> => {
+    if (saying) return;
+    saying = true;
+    try {
+      ours = await jobs.progress(run, done);
+    } catch {
+      // The database is away: whether the run is still ours is found out when it is back.
+    } finally {
+      saying = false;
+    }
+  };
+  const timer = setInterval(() => void say(), HEARTBEAT_MS);
+  return {
+    beat: async (now) => {
+      done = now;
+      return ours;
+    },
+    stop: () => clearInterval(timer),
+  };
+}

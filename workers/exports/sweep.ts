@@ -1,0 +1,24 @@
+import type { ExportJobs } from '../../shared/ports/exports.ts';
+import type { ExportStore } from '../../shared/ports/export-store.ts';
+
+export interface SweepDeps {
+  jobs: Pick<ExportJobs, 'due' | 'removable' | 'removed'>;
+  store: Pick<ExportStore, 'delete'>;
+  /** Hands an export to whoever is free. */
+  start: (exportId: string) => Promise<void>;
+  /** Exports that were handed out and not taken yet. */
+  waiting: () => Promise<number>;
+}
+
+/** Of each kind in one round; the next follows in seconds. */
+const BATCH = 100;
+
+/** Starts what a lost job or a dead process has left, and removes packs that nobody may fetch any more. */
+export async function sweepExports(deps: SweepDeps): Promise<void> {
+  if ((await deps.waiting()) === 0) {
+    for (const id of await deps.jobs.due(BATCH)) await deps.start(id);
+  }
+  const removable = await deps.jobs.removable(BATCH);
+  for (const id of removable) await deps.store.delete(id);
+  await deps.jobs.removed(removable);
+}
