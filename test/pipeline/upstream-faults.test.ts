@@ -1,17 +1,16 @@
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { chatBody, post as sendChat, type SandboxCall, upstreamCalls } from '../support/calls.ts';
 import { payloadsOf, post } from '../support/http.ts';
 import { expectSigned, type Receipt } from '../support/receipts.ts';
 import { startSystem, type System } from '../support/system.ts';
 import { until } from '../support/until.ts';
 
 let system: System;
-let openai: OpenAI;
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];
 
 beforeAll(async () => {
   system = await startSystem();
-  openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key, maxRetries: 0 });
 });
 
 describe('an upstream over TCP', () => {
@@ -29,26 +28,29 @@ describe('an upstream over TCP', () => {
       }),
     );
 
-  it.each([1, 2, 3, 7])('may cut its frames at every %i bytes', async (bytes) => {
-    const say = 'Grüße aus dem Leuchtturm 🌊';
-    const payloads = await payloadsOf(
-      await chat(JSON.stringify({ drip: bytes, say }), { stream: true, max_tokens: 50 }),
-    );
-    const text = payloads
-      .slice(0, -1)
-      .map(
-        (payload) =>
-          (JSON.parse(payload) as OpenAI.ChatCompletionChunk).choices[0]!.delta.content ?? '',
-      )
-      .join('');
-    expect(text).toBe(say);
-    const { receipt } = JSON.parse(payloads.at(-2)!) as { receipt: Receipt };
-    expect(receipt.credentialSubject).toMatchObject({
-      usageSource: 'upstream',
-      outcome: 'complete',
-    });
-    expect(receipt.credentialSubject.outputTokens).toBeGreaterThan(0);
-  });
+  it.each([1, 2, 3, 7])(
+    'failure cases 5 and 9: may cut its frames at every %i bytes',
+    async (bytes) => {
+      const say = 'Grüße aus dem Leuchtturm 🌊';
+      const payloads = await payloadsOf(
+        await chat(JSON.stringify({ drip: bytes, say }), { stream: true, max_tokens: 50 }),
+      );
+      const text = payloads
+        .slice(0, -1)
+        .map(
+          (payload) =>
+            (JSON.parse(payload) as OpenAI.ChatCompletionChunk).choices[0]!.delta.content ?? '',
+        )
+        .join('');
+      expect(text).toBe(say);
+      const { receipt } = JSON.parse(payloads.at(-2)!) as { receipt: Receipt };
+      expect(receipt.credentialSubject).toMatchObject({
+        usageSource: 'upstream',
+        outcome: 'complete',
+      });
+      expect(receipt.credentialSubject.outputTokens).toBeGreaterThan(0);
+    },
+  );
 
   it.each([
     'ping',
@@ -56,6 +58,8 @@ describe('an upstream over TCP', () => {
     'eol=crlf',
     'multiline',
     'gzip',
+    'gzip; drip=1',
+    'ping; eol=crlf; multiline; drip=3',
     'no-done',
     'no-finish',
     'huge-frame=300000',
@@ -72,19 +76,23 @@ describe('an upstream over TCP', () => {
     expect(receipt.credentialSubject.outputTokens).toBe(6);
   });
 
-  it('has its zero usage believed, and its absent usage counted', async () => {
+  it('failure case 2: has its zero usage believed, and its absent usage counted', async () => {
     const zero = (await (await chat('usage=zero')).json()) as { receipt: Receipt };
     expect(zero.receipt.credentialSubject).toMatchObject({
       usageSource: 'upstream',
       inputTokens: 0,
       outputTokens: 0,
     });
-    const absent = (await (await chat('usage=none')).json()) as { receipt: Receipt };
+    const absent = (await (await chat('usage=none; say=one two three four five six')).json()) as {
+      receipt: Receipt;
+    };
     expect(absent.receipt.credentialSubject).toMatchObject({
       usageSource: 'counted',
       outputTokens: 6,
     });
-    const streamed = await payloadsOf(await chat('usage=none', { stream: true }));
+    const streamed = await payloadsOf(
+      await chat('usage=none; say=one two three four five six', { stream: true }),
+    );
     const { receipt } = JSON.parse(streamed.at(-2)!) as { receipt: Receipt };
     expect(receipt.credentialSubject).toMatchObject({ usageSource: 'counted', outputTokens: 6 });
   });
@@ -103,7 +111,7 @@ describe('an upstream over TCP', () => {
     expect(receipt.credentialSubject.attempts).toBe(3);
   });
 
-  it('that puts an error into the first frame of a good answer is asked again', async () => {
+  it('failure case 4: that puts an error into the first frame of a good answer is asked again', async () => {
     const payloads = await payloadsOf(
       await chat('error-first; fail-first=1; id=first-frame', { stream: true }),
     );
@@ -111,7 +119,7 @@ describe('an upstream over TCP', () => {
     expect(receipt.credentialSubject).toMatchObject({ attempts: 2, outcome: 'complete' });
   });
 
-  it('that dies in the middle leaves an error frame, no [DONE], and a truncated receipt', async () => {
+  it('failure case 3: that dies in the middle leaves an error frame, no [DONE], and a truncated receipt', async () => {
     for (const cut of ['reset', 'close', 'end']) {
       const response = await chat(`cut=${cut}; cut-after=3`, { stream: true });
       const payloads = await payloadsOf(response);
@@ -148,66 +156,62 @@ async function outcomeOf(id: string): Promise<string | null> {
   return rows[0]?.outcome ?? null;
 }
 
-/** A field of the sandbox, passed through like any other that the SDK does not know. */
-const fault = (text: string): object => ({ sandbox_fault: text });
+describe('failure cases 1 and 8: a client that leaves', () => {
+  let left = 0;
 
-describe('a client that leaves', () => {
-  const stats = async () =>
-    (await (await fetch(`${system.sandboxUrl}/sandbox/stats`)).json()) as {
-      aborted: number;
-      in_flight: number;
-    };
+  /** Sends a request, waits until the upstream works on it, leaves, and says how long the upstream went on. */
+  async function leave(rest: object, frames: number | null): Promise<{ id: string; ms: number }> {
+    left += 1;
+    const name = `left-${left}`;
+    const abort = new AbortController();
+    const body = chatBody({ max_tokens: 10_000, ...rest });
+    body['sandbox_fault'] = `id=${name}; ${String(body['sandbox_fault'])}`;
+    const answer = sendChat(system, '/chat/completions', body, { signal: abort.signal });
+    if (frames === null) {
+      await until(async () => (await upstreamCalls(system, name)).length === 1);
+    } else {
+      const reader = (await answer).body!.getReader();
+      for (let seen = 0; seen <= frames; seen += 1) await reader.read();
+    }
+    const leftAt = Date.now();
+    abort.abort();
+    await answer.catch(() => {});
+    const [call] = await untilAborted(name);
+    return { id: String(call!.headers['x-request-id']), ms: call!.ended_at! - leftAt };
+  }
 
-  it.each([0, 1, 3])(
-    'after %i frames stops the upstream and still gets a partial receipt',
+  async function untilAborted(name: string): Promise<SandboxCall[]> {
+    let calls: SandboxCall[] = [];
+    await until(async () => {
+      calls = await upstreamCalls(system, name);
+      return calls[0]?.state === 'aborted';
+    }, 'the upstream sees the abort');
+    return calls;
+  }
+
+  it.each([0, 1, 2, 3, 5, 8])(
+    'after frame %i stops the upstream within a second, and the ledger gets a partial receipt',
     async (frames) => {
-      const before = await stats();
-      const abort = new AbortController();
-      const stream = await openai.chat.completions.create(
-        {
-          model: 'llama-3.1-8b',
-          messages: MESSAGES,
-          max_tokens: 10_000,
-          stream: true,
-          ...fault('pace=50'),
-        },
-        { signal: abort.signal },
-      );
-      let seen = 0;
-      const read = (async () => {
-        for await (const _ of stream) {
-          seen += 1;
-          if (seen > frames) break;
-        }
-      })();
-      await read.catch(() => {});
-      abort.abort();
-      await until(async () => (await stats()).aborted > before.aborted);
-      await until(async () => (await latestOutcome()) === 'partial');
+      const { id, ms } = await leave({ stream: true, sandbox_fault: 'pace=50' }, frames);
+      expect(ms).toBeLessThan(1_000);
+      const receiptId = id.replace('req_', 'rcpt_');
+      await until(async () => (await outcomeOf(receiptId)) === 'partial', 'the receipt is there');
+      await until(async () => {
+        const { rowCount } = await system.database.pool.query(
+          'select from ledger_entry where entry_id = $1',
+          [receiptId],
+        );
+        return rowCount === 1;
+      }, 'the ledger has it');
     },
   );
 
-  async function latestOutcome(): Promise<string> {
-    const { rows } = await system.database.pool.query<{ outcome: string }>(
-      'SELECT outcome FROM ledger_body ORDER BY entry_id DESC LIMIT 1',
-    );
-    return rows[0]!.outcome;
-  }
-
-  it('before an answer that is no stream stops the upstream too', async () => {
-    const before = await stats();
-    const abort = new AbortController();
-    const request = openai.chat.completions.create(
-      {
-        model: 'llama-3.1-8b',
-        messages: MESSAGES,
-        ...fault('stall=60000'),
-      },
-      { signal: abort.signal },
-    );
-    await until(async () => (await stats()).in_flight > before.in_flight);
-    abort.abort();
-    await expect(request).rejects.toThrow();
-    await until(async () => (await stats()).aborted > before.aborted);
+  it.each([
+    ['a stream whose first byte has not come', { stream: true }],
+    ['an answer that is no stream', {}],
+  ])('before %s stops the upstream within a second', async (_what, rest) => {
+    const { id, ms } = await leave({ ...rest, sandbox_fault: 'stall=60000' }, null);
+    expect(ms).toBeLessThan(1_000);
+    await until(async () => (await outcomeOf(id.replace('req_', 'rcpt_'))) === 'partial');
   });
 });

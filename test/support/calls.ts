@@ -49,6 +49,8 @@ export interface SandboxCall {
   model: string | null;
   state: 'running' | 'finished' | 'aborted' | 'faulted';
   headers: Record<string, string>;
+  /** Epoch milliseconds; null while it runs. */
+  ended_at: number | null;
 }
 
 /** The calls that reached the upstream, newest first; those of one fault id when it is named. */
