@@ -1,5 +1,5 @@
+import { ok } from 'node:assert';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { expect } from 'vitest';
 import type { ApiDocument, Method, Operation } from '../../api/openapi/document-shape.ts';
 import { type Answer, ask } from './envelope.ts';
 
@@ -44,21 +44,21 @@ export class ApiDescription {
   expectDescribed({ operation }: Listed, answer: Answer): void {
     const { operationId } = operation;
     const response = operation.responses[String(answer.status)];
-    expect(response, `${operationId}: ${answer.status} ${answer.text.slice(0, 300)}`).toBeDefined();
+    ok(response, `${operationId}: ${answer.status} ${answer.text.slice(0, 300)}`);
     const type = answer.headers.get('content-type')!.split(';')[0]!;
-    const media = response!.content?.[type];
-    expect(media, `${operationId}: ${answer.status} as ${type}`).toBeDefined();
+    const media = response.content?.[type];
+    ok(media, `${operationId}: ${answer.status} as ${type}`);
     const body: unknown = /\bjson$/.test(type) ? JSON.parse(answer.text) : answer.text;
-    this.expectValid(`${operationId} ${answer.status} ${type}`, media!.schema, body);
-    for (const name of REQUIRED_HEADERS.filter((one) => one in (response!.headers ?? {}))) {
+    this.expectValid(`${operationId} ${answer.status} ${type}`, media.schema, body);
+    for (const name of REQUIRED_HEADERS.filter((one) => one in (response.headers ?? {}))) {
       const value = answer.headers.get(name);
-      expect(value, `${operationId}: ${name}`).not.toBeNull();
+      ok(value !== null, `${operationId}: ${name}`);
       const { schema } = this.document.components.headers[name]!;
       const read = schema['type'] === 'integer' ? Number(value) : value;
       this.expectValid(`header ${name}`, schema, read);
     }
     if (answer.status >= 400)
-      this.#expectNamedCode(operationId, Object.keys(media!.examples!), body);
+      this.#expectNamedCode(operationId, Object.keys(media.examples!), body);
   }
 
   expectValid(name: string, schema: object, value: unknown): void {
@@ -69,17 +69,17 @@ export class ApiDescription {
       this.#validators.set(name, validate);
     }
     const good = validate(value);
-    expect(
+    ok(
       good,
       `${name}: ${JSON.stringify(validate.errors)} in ${JSON.stringify(value)?.slice(0, 500)}`,
-    ).toBe(true);
+    );
   }
 
   /** A code that the operation names, or one by the pattern of invalid parameters. */
   #expectNamedCode(operationId: string, named: readonly string[], body: unknown): void {
     const { code, param } = (body as { error: { code: string; param: string | null } }).error;
     const byPattern = code === `invalid_${/^\w+/.exec(param ?? '')?.[0]}`;
-    expect(byPattern || named.includes(code), `${operationId} does not name ${code}`).toBe(true);
+    ok(byPattern || named.includes(code), `${operationId} does not name ${code}`);
   }
 }
 

@@ -1,0 +1,144 @@
+import OpenAI from 'openai';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { SCOPES } from '../../shared/domain/credential.ts';
+import type { ErrorCode } from '../../shared/domain/errors.ts';
+import { codeRow } from '../../shared/domain/errors.ts';
+import { generateKey } from '../../shared/domain/keys/format.ts';
+import { createRegistries, DAY_MS, movableClock, OPERATOR } from '../support/accounts.ts';
+import { ApiDescription, type Listed } from '../support/api-description.ts';
+import { chatBody } from '../support/calls.ts';
+import { type Answer, ask, expectRefusal } from '../support/envelope.ts';
+import { newOrganisation, type TestOrganisation } from '../support/organisations.ts';
+import { startSystem, type System } from '../support/system.ts';
+
+let system: System;
+let api: ApiDescription;
+let organisation: TestOrganisation;
+
+beforeAll(async () => {
+  system = await startSystem();
+  [api, organisation] = await Promise.all([
+    ApiDescription.of(system.root),
+    newOrganisation(system),
+  ]);
+});
+
+const EXAMPLES: Readonly<Record<string, string>> = { id: 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC' };
+
+/** Calls an operation. What is wrong with the key is said before anything else is looked at, so there is no body. */
+function call(
+  { method, path }: Listed,
+  headers: Record<string, string>,
+  ids: Readonly<Record<string, string>> = EXAMPLES,
+): Promise<Answer> {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'x');
+  return ask(system.root + filled, { method, headers });
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const keyed = () => api.operations.filter(({ operation }) => operation.security.length > 0);
+
+/** Calls every operation that needs a key, and expects the same refusal of each. */
+async function expectOfAll(
+  operations: readonly Listed[],
+  headers: Record<string, string>,
+  code: ErrorCode,
+): Promise<void> {
+  expect(operations.length).toBeGreaterThan(0);
+  for (const listed of operations) {
+    const answer = await call(listed, headers);
+    expectRefusal(answer, code, { param: null });
+    const challenge = answer.headers.get('www-authenticate');
+    expect(challenge !== null).toBe(codeRow(code).status === 401);
+    api.expectDescribed(listed, answer);
+  }
+}
+
+describe('every operation that needs a key', () => {
+  const flip = (key: string) => key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+  const unknown = () => generateKey((size) => new Uint8Array(size).map((_, i) => i * 7));
+
+  it.each<[string, () => Record<string, string>]>([
+    ['none', () => ({})],
+    ['another scheme', () => ({ authorization: `Basic ${system.key}` })],
+    ['no key after the scheme', () => ({ authorization: 'Bearer' })],
+    ['a key of another service', () => bearer('sk-proj-abcdefghijklmnopqrstuvwxyz')],
+    ['a wrong checksum', () => bearer(flip(system.key))],
+    ['a well-formed key that nobody has', () => bearer(unknown())],
+    ['a key in the wrong header', () => ({ 'x-api-key': system.key })],
+  ])('refuses %s as invalid_api_key', async (_what, headers) => {
+    await expectOfAll(keyed(), headers(), 'invalid_api_key');
+  });
+
+  it('refuses a revoked key as revoked_api_key', async () => {
+    const { keys } = createRegistries(system.database.pool);
+    const { key, plaintext } = await keys.issue(organisation.id, { name: 'revoked' }, OPERATOR);
+    await keys.revoke(organisation.id, key.id, OPERATOR);
+    await expectOfAll(keyed(), bearer(plaintext), 'revoked_api_key');
+  });
+
+  it('refuses an expired key as expired_api_key', async () => {
+    const clock = movableClock();
+    clock.advance(-2 * DAY_MS);
+    const { keys } = createRegistries(system.database.pool, clock);
+    const request = { name: 'expired', expiresAt: Date.now() - DAY_MS };
+    const { plaintext } = await keys.issue(organisation.id, request, OPERATOR);
+    await expectOfAll(keyed(), bearer(plaintext), 'expired_api_key');
+  });
+
+  it('refuses a suspended customer as customer_suspended', async () => {
+    const suspended = await newOrganisation(system);
+    const key = await suspended.newKey();
+    const { accounts } = createRegistries(system.database.pool);
+    await accounts.suspend(suspended.id, OPERATOR, 'A review is due.');
+    await expectOfAll(keyed(), bearer(key), 'customer_suspended');
+  });
+
+  it.each(SCOPES)('refuses a key with every scope but %s, where that is the one', async (scope) => {
+    const { keys } = createRegistries(system.database.pool);
+    const scopes = SCOPES.filter((one) => one !== scope);
+    const { plaintext } = await keys.issue(organisation.id, { name: 'narrow', scopes }, OPERATOR);
+    const demands = ({ operation }: Listed): boolean =>
+      Object.values(operation.security[0]!).flat().includes(scope);
+    await expectOfAll(keyed().filter(demands), bearer(plaintext), 'insufficient_scope');
+    for (const listed of keyed().filter((one) => !demands(one))) {
+      const { text } = await call(listed, bearer(plaintext));
+      expect(text).not.toContain('insufficient_scope');
+    }
+  });
+});
+
+describe('what belongs to another organisation', () => {
+  it('is not found, by the same words as what does not exist', async () => {
+    const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
+    const { headers } = await openai.chat.completions
+      .create(chatBody() as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
+      .asResponse();
+    const keyList = await ask(`${system.baseUrl}/keys`, { headers: bearer(system.key) });
+    const foreign: Record<string, string> = {
+      receipts: headers.get('x-receipt-id')!,
+      keys: (JSON.parse(keyList.text) as { data: { id: string }[] }).data[0]!.id,
+    };
+    const { keys } = createRegistries(system.database.pool);
+    const { plaintext } = await keys.issue(
+      organisation.id,
+      { name: 'curious', scopes: SCOPES },
+      OPERATOR,
+    );
+    const about = keyed().filter(({ path }) => /^\/v1\/(receipts|keys)\/\{id\}/.test(path));
+    expect(about.length).toBeGreaterThanOrEqual(6);
+    for (const listed of about) {
+      const noun = listed.path.split('/')[2]!;
+      const code = `${noun.slice(0, -1)}_not_found` as const;
+      const answers = await Promise.all(
+        [foreign[noun]!, foreign[noun]!.replace(/.{4}$/, '0000'), 'nonsense'].map((id) =>
+          call(listed, bearer(plaintext), { id }),
+        ),
+      );
+      for (const answer of answers) {
+        expectRefusal(answer, code);
+        expect(answer.text).toBe(answers[0]!.text);
+      }
+    }
+  });
+});
