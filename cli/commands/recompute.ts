@@ -1,4 +1,3 @@
-import { readFileSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { rebuildInput } from '../../shared/domain/methodology/rebuild.ts';
 import { type Difference, recompute } from '../../shared/domain/methodology/recompute.ts';
@@ -7,10 +6,8 @@ import { locateReceipt } from '../../shared/domain/receipt/locate.ts';
 import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
 import { statedMeasurement } from '../../shared/domain/receipt/reread.ts';
 import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import { readReceiptFile } from '../receipt-file.ts';
 import { printFields, printJson, printTable } from '../print.ts';
-
-/** A saved answer holds its receipt: large answers (embeddings, images) are tens of megabytes. */
-const FILE_BYTES_MAX = 256 * 1_048_576;
 
 interface RecomputeOptions {
   json?: boolean;
@@ -21,14 +18,17 @@ export function register(program: Command): void {
   program
     .command('recompute')
     .description('compute the measurement of a receipt again and compare every character')
-    .argument('<file>', 'a receipt, or an API answer or stream that carries one')
+    .argument(
+      '<file>',
+      'a receipt, or an API answer or stream that carries one; - reads standard input',
+    )
     .option('--json', 'for programs')
     .addHelpText(
       'after',
       '\nOffline, and from the receipt alone. This does not check the signature: that is `docket verify`.\n\nExample:\n  $ npx docket recompute receipt.json\n',
     )
-    .action((file: string, options: RecomputeOptions) => {
-      const { document } = parseReceipt(locateReceipt(readText(file)));
+    .action(async (file: string, options: RecomputeOptions) => {
+      const { document } = parseReceipt(locateReceipt(await readReceiptFile(file)));
       const report = reproduce(document);
       if (options.json === true) printJson(report);
       else print(report);
@@ -79,12 +79,4 @@ function print({ reproduced, receipt, methodology, differences }: Report): void 
     })),
     '',
   );
-}
-
-function readText(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw new Error(`There is no file ${path}.`);
-  if (!stat.isFile()) throw new Error(`${path} is not a file.`);
-  if (stat.size > FILE_BYTES_MAX) throw new Error(`${path} is too large to be an answer.`);
-  return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
 }

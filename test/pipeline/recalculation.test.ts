@@ -1,0 +1,182 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DEFAULT_CATALOGUE } from '../../shared/catalogue/load.ts';
+import { runDocket } from '../support/docket-cli.ts';
+import type { StartedProcess } from '../support/processes.ts';
+import { expectSigned, idOf, type Receipt } from '../support/receipts.ts';
+import { startSystem, type System } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+const UNSIZED = readFileSync(DEFAULT_CATALOGUE, 'utf8');
+const SIZED = UNSIZED.replace(/footprint: \{\}/, 'footprint: { active_b: 8, total_b: 8 }');
+
+let system: System;
+let worker: StartedProcess;
+const directory = mkdtempSync(join(tmpdir(), 'docket-mended-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const cataloguePath = join(directory, 'catalogue.yaml');
+
+beforeAll(async () => {
+  writeFileSync(cataloguePath, UNSIZED);
+  system = await startSystem({ env: { CATALOGUE: cataloguePath } });
+  worker = await system.start('recalculation', { CATALOGUE: cataloguePath });
+});
+
+const BODY = JSON.stringify({
+  model: 'sandbox-unsized',
+  messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+  max_tokens: 5,
+});
+const IDEMPOTENT = { 'idempotency-key': 'mended-later' };
+const post = (path: string, body: string, headers = {}): Promise<Response> =>
+  fetch(`${system.baseUrl}${path}`, {
+    method: 'POST',
+    body,
+    headers: {
+      authorization: `Bearer ${system.key}`,
+      'content-type': 'application/json',
+      ...headers,
+    },
+  });
+const get = (path: string) =>
+  fetch(`${system.baseUrl}${path}`, { headers: { authorization: `Bearer ${system.key}` } });
+const complete = async (headers = {}): Promise<Receipt> => {
+  const response = await post('/chat/completions', BODY, headers);
+  return ((await response.json()) as { receipt: Receipt }).receipt;
+};
+const chainOf = async (id: string): Promise<Receipt[]> =>
+  ((await (await get(`/receipts/${id}/revisions`)).json()) as { data: Receipt[] }).data;
+
+describe('a model of which no size is on record', () => {
+  let first: Receipt;
+
+  it('answers all the same, with a degraded receipt that says what happens next', async () => {
+    first = await complete(IDEMPOTENT);
+    await expectSigned(system, first);
+    expect(first).toMatchObject({
+      tier: 'degraded',
+      degradation: { code: 'model_size_unknown', requestedTier: 'enterprise' },
+      explanation: expect.stringContaining('will be recalculated') as string,
+    });
+  });
+
+  it('is tried again in vain while nothing has changed, and can be flagged once at a time', async () => {
+    const id = idOf(first);
+    await until(() =>
+      worker
+        .logs()
+        .some(({ event, receiptId }) => event === 'recalculation_failed' && receiptId === id),
+    );
+    const path = `/receipts/${id}/recalculate`;
+    expect((await post(path, '')).status).toBe(202);
+    const listed = await runDocket(['receipts', 'list', '--json'], {
+      DATABASE_URL: system.database.url,
+    });
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { receipt_id: id, code: 'model_size_unknown' },
+    ]);
+    expect(await chainOf(id)).toHaveLength(1);
+  });
+
+  it('is recalculated by itself once the catalogue is mended and reloaded', async () => {
+    const id = idOf(first);
+    writeFileSync(cataloguePath, SIZED);
+    for (const role of ['recalculation', 'receipts'] as const) {
+      for (const process_ of system.processes(role)) process_.kill('SIGHUP');
+    }
+    await until(async () => (await chainOf(id)).length === 2, 'the recalculated receipt is there');
+    const [original, revised] = await chainOf(id);
+    expect(original).toEqual(first);
+    await expectSigned(system, revised);
+    expect(revised).toMatchObject({
+      tier: 'enterprise',
+      credentialSubject: first.credentialSubject,
+      measurement: { dataQuality: 'T3' },
+      wasRevisionOf: { id: first.id },
+      revisionNumber: 1,
+    });
+    const stored = await get(`/receipts/${id}`);
+    expect(stored.headers.get('link')).toBe(
+      `</v1/receipts/${idOf(revised!)}>; rel="successor-version"`,
+    );
+    expect(await stored.json()).toEqual(first);
+  });
+
+  it('has both receipts in the ledger with proofs, and nothing is wrong with it', async () => {
+    const chain = await chainOf(idOf(first));
+    for (const receipt of chain) {
+      await until(async () => (await get(`/receipts/${idOf(receipt)}/proof`)).status === 200);
+    }
+    const env = { DATABASE_URL: system.database.url };
+    expect((await runDocket(['ledger', 'fsck', '--json'], env)).code).toBe(0);
+    const recomputed = await runDocket(['recompute', '-'], {}, JSON.stringify(chain[1]));
+    expect(recomputed).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('REPRODUCED') as string,
+    });
+  });
+
+  it('still answers an idempotent repetition with the first receipt', async () => {
+    const response = await post('/chat/completions', BODY, IDEMPOTENT);
+    expect(response.headers.get('idempotent-replayed')).toBe('true');
+    expect(((await response.json()) as { receipt: Receipt }).receipt).toEqual(first);
+    expect(await chainOf(idOf(first))).toHaveLength(2);
+  });
+
+  it('has nothing left to recalculate', async () => {
+    const again = await post(`/receipts/${idOf(first)}/recalculate`, '');
+    expect(again.status).toBe(409);
+    expect(await again.json()).toMatchObject({ error: { code: 'not_degraded' } });
+    const env = { DATABASE_URL: system.database.url };
+    expect((await runDocket(['receipts', 'list'], env)).stdout).toContain('No receipt waits');
+    await until(async () => {
+      const metrics = await (await fetch(`http://127.0.0.1:${worker.metricsPort}/metrics`)).text();
+      return /docket_recalculations\{[^}]*state="parked"[^}]*\} 0/.test(metrics);
+    });
+  });
+
+  it('gets a whole receipt at once from then on', async () => {
+    expect((await complete()).tier).toBe('enterprise');
+  });
+});
+
+describe('an operator who asks for everything since a day', () => {
+  it('is told that nothing needed another estimate', async () => {
+    const { stdout, stderr, code } = await runDocket(
+      [
+        'receipts',
+        'recalculate',
+        '--org',
+        system.organisationId,
+        '--since',
+        '2026-01-01',
+        '--wait',
+        '--json',
+      ],
+      { DATABASE_URL: system.database.url },
+    );
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+    expect(JSON.parse(stdout)).toEqual({
+      organisation_id: system.organisationId,
+      flagged: 0,
+      examined: 2,
+      restated: 0,
+      skipped: 0,
+    });
+  });
+
+  it('is refused an organisation that there is none of, and a day that is none', async () => {
+    const env = { DATABASE_URL: system.database.url };
+    const args = ['receipts', 'recalculate', '--org'];
+    const none = await runDocket([...args, 'org_none', '--since', '2026-01-01'], env);
+    expect(none.code).toBe(1);
+    const day = await runDocket([...args, system.organisationId, '--since', 'soon'], env);
+    expect(day).toMatchObject({ code: 1, stderr: expect.stringContaining('--since') as string });
+  });
+});
+
+it('recalculation processes stop with 0 when they are told to', async () => {
+  expect(await worker.stop()).toBe(0);
+});
