@@ -25,8 +25,6 @@ const DURATION_BUCKETS_S = [0.002, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 1
 
 function apiMetrics(registry: Registry) {
   const registers = [registry];
-  const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
   return {
     answers: new Histogram({
       name: 'docket_request_duration_seconds',
@@ -35,22 +33,32 @@ function apiMetrics(registry: Registry) {
       buckets: DURATION_BUCKETS_S,
       registers,
     }),
-    refusals: counter('docket_refusals_total', 'Answers with an error envelope, by code', [
-      'code',
-      'type',
-    ]),
-    late: counter('docket_receipts_late_total', 'Answers that went out before their receipt', []),
-    gone: counter('docket_clients_gone_total', 'Requests whose client left before the end', []),
-    unjudged: counter(
-      'docket_moderation_skipped_total',
-      'Requests that passed because the moderation endpoint could not be asked',
-      [],
-    ),
-    stores: counter(
-      'docket_store_errors_total',
-      'Errors of this process with Redis or PostgreSQL',
-      [],
-    ),
+    refusals: new Counter({
+      name: 'docket_refusals_total',
+      help: 'Answers with an error envelope, by code',
+      labelNames: ['code', 'type'],
+      registers,
+    }),
+    late: new Counter({
+      name: 'docket_receipts_late_total',
+      help: 'Answers that went out before their signed receipt',
+      registers,
+    }),
+    gone: new Counter({
+      name: 'docket_clients_gone_total',
+      help: 'Requests whose client left before the end',
+      registers,
+    }),
+    unjudged: new Counter({
+      name: 'docket_moderation_skipped_total',
+      help: 'Requests that passed because the moderation endpoint could not be asked',
+      registers,
+    }),
+    stores: new Counter({
+      name: 'docket_store_errors_total',
+      help: 'Errors of this process with Redis or PostgreSQL',
+      registers,
+    }),
   };
 }
 

@@ -20,7 +20,7 @@ export function answerSink(degraded: () => string): {
       try {
         resolve(withReceipt(answer, receipt ?? degraded()));
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     },
     failed: reject,

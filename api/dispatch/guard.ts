@@ -56,19 +56,14 @@ async function inTwoStages(
   const found = await first;
   if (found !== null) return found;
   const moderation = await moderator!.judge(texts);
-  switch (moderation.outcome) {
-    case 'flagged':
-      return moderation.verdict;
-    case 'unavailable':
-      throw new Fault('internal_error', 'The request could not be screened. Try again shortly.', {
-        retryAfterMs: 1_000,
-      });
-    case 'skipped':
-      onUnjudged();
-      return null;
-    case 'passed':
-      return null;
+  if (moderation.outcome === 'flagged') return moderation.verdict;
+  if (moderation.outcome === 'unavailable') {
+    throw new Fault('internal_error', 'The request could not be screened. Try again shortly.', {
+      retryAfterMs: 1_000,
+    });
   }
+  if (moderation.outcome === 'skipped') onUnjudged();
+  return null;
 }
 
 async function inTurns(screen: Screen, texts: string[]): Promise<Verdict | null> {

@@ -1,44 +1,4 @@
-import type { AddressInfo } from 'node:net';
 import { readEnvironment } from '../../shared/config/env.ts';
-import { createSandbox } from './server.ts';
+import { runSandbox } from './run.ts';
 
-/** Like a served 70B model for one reader: a stream that can be watched. */
-const TOKENS_PER_SECOND_DEFAULT = 200;
-
-const env = readEnvironment();
-
-function setting(name: string, fallback: number): number {
-  const text = env[name];
-  const value = text === undefined || text === '' ? fallback : Number(text);
-  if (!Number.isFinite(value) || value < 0) {
-    process.stderr.write(`sandbox: ${name} must be a number that is not negative\n`);
-    process.exit(1);
-  }
-  return value;
-}
-
-const apiKey = env['SANDBOX_API_KEY'];
-const server = createSandbox({
-  tokensPerSecond: setting('SANDBOX_TOKENS_PER_SECOND', TOKENS_PER_SECOND_DEFAULT),
-  ...(apiKey === undefined || apiKey === '' ? {} : { apiKey }),
-});
-
-server.listen(setting('PORT', 0), env['HOST'] ?? '127.0.0.1', () => {
-  const { port } = server.address() as AddressInfo;
-  process.stdout.write(
-    `${JSON.stringify({ level: 'info', role: 'sandbox', event: 'ready', port })}\n`,
-  );
-});
-
-/** Streams in progress may end; a client that does not read must not hold the process. */
-const DRAIN_MS = 2_000;
-let stopping = false;
-function stop(): void {
-  if (stopping) return;
-  stopping = true;
-  server.close(() => process.exit(0));
-  server.closeIdleConnections();
-  setTimeout(() => process.exit(0), DRAIN_MS).unref();
-}
-process.on('SIGTERM', stop);
-process.on('SIGINT', stop);
+runSandbox(readEnvironment());

@@ -1,10 +1,5 @@
-import {
-  type Environment,
-  readEnvironment,
-  SECRET_SETTINGS,
-  type Setting,
-  SETTINGS,
-} from './env.ts';
+import { type Environment, readEnvironment, SECRET_SETTINGS, SETTINGS } from './env.ts';
+import type { Setting } from './setting.ts';
 import { hideValues, maskSecret } from './secrets.ts';
 
 type Values<T extends Record<string, Setting<unknown>>> = {

@@ -7,12 +7,12 @@ import {
   integer,
   list,
   oneOf,
-  type Parser,
   plainText,
   publicAddress,
   url,
   urls,
 } from './parsers.ts';
+import { optional, secret, type Setting, setting } from './setting.ts';
 
 /** The environment as a process gets it. An empty variable counts as one that is not set. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,42 +20,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** This process's own environment. Nothing else in the repository reads `process.env`. */
 export function readEnvironment(): Environment {
   return { ...process.env };
-}
-
-/** The text of a default: fixed, or made from another setting's text. */
-type DefaultText = string | ((textOf: (name: string) => string) => string);
-
-export interface Setting<T> {
-  /** The variable's name. */
-  readonly name: string;
-  readonly parse: Parser<T>;
-  /** Absent when the setting may stay unset, or must be set. */
-  readonly fallback?: DefaultText;
-  /** Masked wherever settings are shown. */
-  readonly secret: boolean;
-  /** One sentence for the operator. */
-  readonly description: string;
-}
-
-function setting<T>(
-  name: string,
-  parse: Parser<T>,
-  fallback: DefaultText,
-  description: string,
-): Setting<T> {
-  return { name, parse, fallback, secret: false, description };
-}
-
-function optional<T>(name: string, parse: Parser<T>, description: string): Setting<T | undefined> {
-  return { name, parse, secret: false, description };
-}
-
-function secret(
-  name: string,
-  parse: Parser<string>,
-  description: string,
-): Setting<string | undefined> {
-  return { name, parse, secret: true, description };
 }
 
 /** The processes of the Procfile, in the order in which they start. */

@@ -94,7 +94,7 @@ export class LaneConsumer {
       if (slots.free === 0) await Promise.race([slots.whenFree(), this.#stop.promise]);
       if (this.#stopped) return;
       try {
-        const reply = (await blocking.xreadgroup(
+        const reply = await blocking.xreadgroup(
           'GROUP',
           CONSUMER_GROUP,
           consumer,
@@ -105,7 +105,7 @@ export class LaneConsumer {
           'STREAMS',
           lane,
           '>',
-        )) as [string, [string, Fields][]][] | null;
+        );
         if (reply !== null) this.#hand(reply[0]![1], () => 1);
       } catch (error) {
         if (this.#stopped) return;

@@ -21,7 +21,7 @@ export function openCatalogue(config: Config, log: Logger): OpenCatalogue {
   for (const warning of holder.current().warnings)
     log.warn({ event: 'catalogue_warning', ...warning });
   return {
-    current: holder.current,
+    current: () => holder.current(),
     reload() {
       const result = holder.reload();
       if (result.outcome === 'kept') {

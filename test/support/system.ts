@@ -79,9 +79,9 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   let current = redis;
   const started = new Map<Role, StartedProcess[]>();
   const start = async (role: Role, more: Environment = {}): Promise<StartedProcess> => {
-    const process_ = await startProcess({ role, env: { ...env, ...more } });
-    started.set(role, [...(started.get(role) ?? []), process_]);
-    return process_;
+    const one = await startProcess({ role, env: { ...env, ...more } });
+    started.set(role, [...(started.get(role) ?? []), one]);
+    return one;
   };
   await Promise.all(
     MAIN_ROLES.flatMap((role) =>

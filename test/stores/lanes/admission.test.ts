@@ -138,12 +138,12 @@ describe('admission', () => {
 
   it('holds a key to its own limit below the organisation’s', async () => {
     const keyLimit = { requestsPerSecond: 1, burst: 2 };
-    const with_ = (keyId: string) => admissions().admit(admissionRequest({ keyId }, { keyLimit }));
+    const send = (keyId: string) => admissions().admit(admissionRequest({ keyId }, { keyLimit }));
     const verdicts = [
-      await with_('key_1'),
-      await with_('key_1'),
-      await with_('key_1'),
-      await with_('key_2'),
+      await send('key_1'),
+      await send('key_1'),
+      await send('key_1'),
+      await send('key_2'),
     ];
     expect(verdicts.map(({ verdict }) => verdict)).toEqual([
       'admitted',
@@ -192,12 +192,12 @@ describe('admission', () => {
 describe('an idempotency claim', () => {
   const claim = idempotencyKey(0, 'org_a', 'digest');
   const nameOf = (requestId: string) => ({ claim, requestId, attempt: 1 });
-  const with_ = (fingerprint = 'f', rest = {}) =>
+  const send = (fingerprint = 'f', rest = {}) =>
     admissionRequest({ claim, ...rest }, { fingerprint });
 
   it('lets one of a hundred equal requests run; the others wait for it', async () => {
     const verdicts = await Promise.all(
-      Array.from({ length: 100 }, () => admissions().admit(with_())),
+      Array.from({ length: 100 }, () => admissions().admit(send())),
     );
     expect(verdicts.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(1);
     expect(verdicts.filter(({ verdict }) => verdict === 'wait')).toHaveLength(99);
@@ -205,23 +205,23 @@ describe('an idempotency claim', () => {
   });
 
   it('refuses the same key with another body, and charges nothing for it', async () => {
-    await admissions().admit(with_());
+    await admissions().admit(send());
     const before = await snapshot();
-    expect((await admissions().admit(with_('other'))).verdict).toBe('reused');
+    expect((await admissions().admit(send('other'))).verdict).toBe('reused');
     expect(await snapshot()).toBe(before);
   });
 
   it('is replayed once settled, without daily budget, and tells everyone who waited', async () => {
     const scripts = defineLaneScripts(client);
-    const first = with_();
+    const first = send();
     const { remainingToday } = await admissions().admit(first);
-    const second = with_();
+    const second = send();
     await admissions().admit(second);
     const waiters = await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}');
     expect(waiters).toEqual([{ inbox: 'api-test', requestId: second.entry.id }]);
     // The worker that settled it may die before it tells them; the next one settles it again.
     expect(await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}')).toEqual(waiters);
-    const replay = await admissions().admit(with_());
+    const replay = await admissions().admit(send());
     expect(replay).toMatchObject({ verdict: 'replay', requestId: first.entry.id, remainingToday });
     expect(await client.hget(claim, 'receipt')).toBe('{"receipt":1}');
     expect(await client.ttl(claim)).toBeGreaterThan(86_000);
@@ -229,22 +229,22 @@ describe('an idempotency claim', () => {
 
   it('is free again after a failure', async () => {
     const scripts = defineLaneScripts(client);
-    const first = with_();
+    const first = send();
     await admissions().admit(first);
-    await admissions().admit(with_());
+    await admissions().admit(send());
     expect(await freeClaim(scripts, nameOf(first.entry.id))).toHaveLength(1);
-    expect((await admissions().admit(with_('another body'))).verdict).toBe('admitted');
+    expect((await admissions().admit(send('another body'))).verdict).toBe('admitted');
   });
 
   it('cannot be ended by a request that does not hold it', async () => {
     const scripts = defineLaneScripts(client);
-    await admissions().admit(with_());
+    await admissions().admit(send());
     expect(await freeClaim(scripts, nameOf('req_other'))).toEqual([]);
-    expect((await admissions().admit(with_())).verdict).toBe('wait');
+    expect((await admissions().admit(send())).verdict).toBe('wait');
   });
 
   it('does not outlive its request by much when the pipeline loses it', async () => {
-    await admissions().admit(with_());
+    await admissions().admit(send());
     expect(await client.ttl(claim)).toBeLessThanOrEqual(60 + 60);
   });
 });
