@@ -4,8 +4,9 @@
 
 -- The exact text of every entry; kept for ever.
 create table anchor_entry (
-  index bigint primary key check (index >= 0),
-  body  bytea not null check (length(body) between 1 and 65535)
+  index     bigint primary key check (index >= 0),
+  leaf_hash bytea not null check (length(leaf_hash) = 32),
+  body      bytea not null check (length(body) between 1 and 65535)
 );
 create trigger anchor_entry_no_change before update or delete on anchor_entry
   for each row execute function ledger_refuse();

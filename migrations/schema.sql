@@ -47,9 +47,11 @@ create table anchor_cosignature (
 
 create table anchor_entry (
   index bigint not null,
+  leaf_hash bytea not null,
   body bytea not null,
   constraint anchor_entry_body_check CHECK (((length(body) >= 1) AND (length(body) <= 65535))),
   constraint anchor_entry_index_check CHECK ((index >= 0)),
+  constraint anchor_entry_leaf_hash_check CHECK ((length(leaf_hash) = 32)),
   constraint anchor_entry_pkey PRIMARY KEY (index)
 );
 

@@ -10,6 +10,7 @@ import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
 import { loadSigningKeys, SigningKeyProblem } from '../../shared/adapters/signing/key-files.ts';
 import { loadToolConfig } from '../../shared/config/config.ts';
+import type { KeyPurpose } from '../../shared/domain/ledger/key-events.ts';
 import type { SignatureCheck } from '../../shared/domain/ledger/notes.ts';
 import type { Finding, Severity } from '../../shared/domain/ledger/findings.ts';
 import { actorFrom, asOperator, databaseUrl } from '../operator.ts';
@@ -33,7 +34,7 @@ export function register(program: Command): void {
   ledger
     .command('fsck')
     .description('rebuild logs from the receipts’ bytes and name everything that differs')
-    .option('--org <id>', 'one organisation; all when absent')
+    .option('--org <id>', 'one organisation, or `anchor`; all when absent')
     .option('--json', 'for programs')
     .addHelpText(
       'after',
@@ -93,7 +94,8 @@ async function fsck(options: FsckCommandOptions): Promise<void> {
   try {
     const examination = examineLedger(pool, {
       ...(options.org === undefined ? {} : { orgId: options.org }),
-      signatures: signatureCheck(),
+      signatures: signatureCheck('checkpoints'),
+      anchorSignatures: signatureCheck('anchor'),
       onProgress: (done, total) => {
         entries = done;
         bar.show(done, total);
@@ -138,12 +140,12 @@ function summaryOf(verdict: Verdict, entries: number, found: number): string {
   return `The ledger is ${what}: ${rebuilt}, findings above: ${count}.`;
 }
 
-/** The deployment's own keys, retired ones included; null where this machine has none. */
-function signatureCheck(): SignatureCheck | null {
+/** The deployment's own keys of one purpose, retired ones included; null where this machine has none. */
+function signatureCheck(purpose: KeyPurpose): SignatureCheck | null {
   try {
     const keys = loadSigningKeys(loadToolConfig().signingKeysDir);
     return {
-      publicKeys: keys.filter((key) => key.purpose === 'checkpoints').map((key) => key.publicKey),
+      publicKeys: keys.filter((key) => key.purpose === purpose).map((key) => key.publicKey),
       verify: (publicKey, text, signature) =>
         verify(null, text, publicKeyFromRaw(publicKey), signature),
     };

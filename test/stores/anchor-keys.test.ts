@@ -158,7 +158,7 @@ describe('key events', () => {
     const { keyEvents } = await writer.turn(worker, { keys: [key] });
     expect(keyEvents).toMatchObject([{ index: 1, event: { event: 'compromised', from: 1 } }]);
     for (const statement of [
-      `insert into anchor_entry (index, body) values (9, 'x')`,
+      `insert into anchor_entry (index, leaf_hash, body) values (9, sha256('x'), 'x')`,
       'delete from anchor_pending',
     ]) {
       await expect(operator.query(statement), statement).rejects.toThrow('permission denied');

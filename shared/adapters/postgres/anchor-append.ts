@@ -206,17 +206,18 @@ async function addHeads(
 
 async function store(client: PoolClient, head: LockedHead, writing: Writing): Promise<void> {
   const texts = writing.entries.map((entry) => Buffer.from(formatAnchorEntry(entry)));
+  const hashes = texts.map((text) => Buffer.from(leafHash(text)));
   const indexes = texts.map((_, i) => writing.first + i);
   await client.query(
-    'insert into anchor_entry (index, body) select * from unnest($1::bigint[], $2::bytea[])',
-    [indexes, texts],
+    'insert into anchor_entry (index, leaf_hash, body) select * from unnest($1::bigint[], $2::bytea[], $3::bytea[])',
+    [indexes, hashes, texts],
   );
   const rows = writing.entries.map(({ type }, i) => ({
     entry_id: `${ANCHOR_LOG}_${indexes[i]}`,
     org_id: ANCHOR_LOG,
     kind: type,
     supersedes: null,
-    leaf_hash: Buffer.from(leafHash(texts[i]!)),
+    leaf_hash: hashes[i]!,
   }));
   await appendEntries(client, new Map([[ANCHOR_LOG, head]]), rows);
 }

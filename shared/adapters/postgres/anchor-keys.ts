@@ -7,6 +7,7 @@ import {
   type KeyPurpose,
   type PlacedKeyEvent,
 } from '../../domain/ledger/key-events.ts';
+import { MalformedLedgerText } from '../../domain/ledger/notes.ts';
 import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import type { Queryable } from './accounts-transaction.ts';
 
@@ -24,7 +25,9 @@ export async function readKeyEvents(db: Queryable): Promise<PlacedKeyEvent[]> {
   if (rows.length === KEY_EVENTS_MAX) throw new Error('more key events than anyone can have made');
   return rows.map(({ index, body }) => {
     const event = parseAnchorEntry(body);
-    if (event.type !== 'key') throw new Error(`entry ${index} of the anchor log is no key event`);
+    if (event.type !== 'key') {
+      throw new MalformedLedgerText('key_event', `Entry ${index} is called one, and is none.`);
+    }
     return { index: Number(index), event };
   });
 }

@@ -1,6 +1,7 @@
 import type { StoredCheckpoint, StoredHead, StoredLeaf } from '../../domain/ledger/examination.ts';
 import { finding, type Finding, type FindingKind } from '../../domain/ledger/findings.ts';
 import type { Queryable } from './accounts-transaction.ts';
+import { bodySource } from './ledger-tiles.ts';
 
 /** The contract's maximum merge delay: a promise older than this is late. */
 const MERGE_DELAY_MAX_S = 10;
@@ -73,8 +74,7 @@ export async function readLeaves(
        exists (select from ledger_retention r where e.entry_id >= r.first_id and e.entry_id < r.end_id) as expired
      from generate_series($2::bigint, $3::bigint - 1) as i (index)
      left join lateral (select * from ledger_entry e where e.org_id = $1 and e.index = i.index limit 1) e on true
-     left join lateral (
-       select b.leaf_hash, b.body from ledger_body b where b.entry_id = e.entry_id and b.org_id = $1 limit 1) b on true
+     left join lateral (${bodySource(orgId)}) b on true
      order by i.index`,
     [orgId, from, to],
   );

@@ -1,10 +1,17 @@
 import type { Pool } from 'pg';
 import type { Queryable } from './accounts-transaction.ts';
-import { LogExamination, type StoredHead } from '../../domain/ledger/examination.ts';
+import {
+  LogExamination,
+  type StoredCheckpoint,
+  type StoredHead,
+} from '../../domain/ledger/examination.ts';
 import { finding, type Finding } from '../../domain/ledger/findings.ts';
 import { HASH_BYTES } from '../../domain/ledger/hashing.ts';
+import { KeyExamination } from '../../domain/ledger/key-examination.ts';
 import type { SignatureCheck } from '../../domain/ledger/notes.ts';
+import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import { TILE_WIDTH } from '../../domain/ledger/tiles.ts';
+import { examineAnchor, examineKeyEvents, readAnchoredSizes } from './anchor-fsck.ts';
 import {
   findOutsiders,
   findWaiting,
@@ -20,8 +27,10 @@ import { planByIndex } from './ledger-heads.ts';
 export interface FsckOptions {
   /** One log; all when absent. */
   orgId?: string;
-  /** Null leaves signatures of checkpoints unchecked, and says so. */
+  /** By the keys for checkpoints. Null leaves signatures unchecked, and says so. */
   signatures: SignatureCheck | null;
+  /** The same for checkpoints of the anchor log. */
+  anchorSignatures?: SignatureCheck | null;
   /** Told how many entries of how many were rebuilt. */
   onProgress?: (done: number, total: number) => void;
 }
@@ -51,7 +60,8 @@ async function* examineLogs(db: Queryable, options: FsckOptions): AsyncGenerator
   for (const { orgId, size, hasEntries } of logs) {
     const head = await readHead(db, orgId);
     if (head !== null) {
-      yield* examineLog(db, orgId, head, options, (entries) => {
+      const log = await openLog(db, orgId, head, options);
+      yield* examineLog(log, (entries) => {
         options.onProgress?.(done + Math.min(entries, size), total);
       });
     } else if (hasEntries) {
@@ -62,30 +72,50 @@ async function* examineLogs(db: Queryable, options: FsckOptions): AsyncGenerator
     done += size;
   }
   if (options.signatures === null && logs.length > 0) {
-    yield finding(
-      'signatures_unchecked',
-      '-',
-      'checkpoints',
-      'Without keys, signatures were not checked.',
-    );
+    const detail = 'Without keys, signatures were not checked.';
+    yield finding('signatures_unchecked', '-', 'checkpoints', detail);
   }
   yield* findWaiting(db, options.orgId);
 }
 
-async function* examineLog(
+/** A log under examination. */
+interface OpenLog {
+  db: Queryable;
+  orgId: string;
+  head: StoredHead;
+  examination: LogExamination;
+  keys: KeyExamination;
+  signatures: SignatureCheck | null;
+}
+
+async function openLog(
   db: Queryable,
   orgId: string,
   head: StoredHead,
   options: FsckOptions,
+): Promise<OpenLog> {
+  const isAnchor = orgId === ANCHOR_LOG;
+  // What is anchored by now first: the log knows the keys of all that by the time they are read.
+  const anchored = await readAnchoredSizes(db, orgId);
+  const { intervals, problem } = await examineKeyEvents(db);
+  const signatures = isAnchor ? (options.anchorSignatures ?? null) : options.signatures;
+  // A history of keys that contradicts itself is reported as such, and nothing is judged by it.
+  const keys = new KeyExamination(intervals, problem === null ? anchored : []);
+  return { db, orgId, head, examination: new LogExamination(orgId), keys, signatures };
+}
+
+async function* examineLog(
+  log: OpenLog,
   onProgress: (entries: number) => void,
 ): AsyncGenerator<Finding> {
-  const examination = new LogExamination(orgId);
+  const { db, orgId, head, examination, keys } = log;
   let complete = true;
   while (complete && examination.size < head.size) {
-    complete = yield* examinePage(db, orgId, head, examination, options.signatures);
+    complete = yield* examinePage(log);
     onProgress(examination.size);
   }
   if (complete) yield* examination.checkHead(head);
+  yield* keys.findings(orgId);
   if (examination.expired > 0) {
     const detail = `${examination.expired} bodies were dropped by retention; their hashes were used.`;
     yield finding('bodies_expired', orgId, 'bodies', detail);
@@ -94,16 +124,15 @@ async function* examineLog(
     const detail = `The log has only ${head.size} entries.`;
     yield finding('checkpoint_wrong', orgId, `checkpoint of ${size}`, detail);
   }
+  if (orgId !== ANCHOR_LOG) return;
+  const { problem } = await examineKeyEvents(db);
+  if (problem !== null) yield problem;
+  yield* examineAnchor(db, head.size);
 }
 
 /** Returns false when a leaf is lost altogether: nothing beyond it can be rebuilt. */
-async function* examinePage(
-  db: Queryable,
-  orgId: string,
-  head: StoredHead,
-  examination: LogExamination,
-  signatures: SignatureCheck | null,
-): AsyncGenerator<Finding, boolean> {
+async function* examinePage(log: OpenLog): AsyncGenerator<Finding, boolean> {
+  const { db, orgId, head, examination } = log;
   const from = examination.size;
   const to = Math.min(from + PAGE, head.size);
   const leaves = await readLeaves(db, orgId, from, to);
@@ -120,6 +149,7 @@ async function* examinePage(
       return false;
     }
     yield* added.findings;
+    if (leaf.body !== null && orgId !== ANCHOR_LOG) log.keys.addReceipt(leaf.index, leaf.body);
     for (const expected of added.tiles) {
       const { level, index } = expected;
       const stored = level === 0 ? tiles.get(index) : await readFullTile(db, orgId, level, index);
@@ -127,9 +157,17 @@ async function* examinePage(
       if (problem !== null) yield problem;
     }
     while (checkpoints[0]?.size === examination.size) {
-      const problem = examination.checkCheckpoint(checkpoints.shift()!, signatures);
-      if (problem !== null) yield problem;
+      yield* examineCheckpoint(log, checkpoints.shift()!);
     }
   }
   return true;
+}
+
+function* examineCheckpoint(log: OpenLog, checkpoint: StoredCheckpoint): Generator<Finding> {
+  const { orgId, examination, keys, signatures } = log;
+  const problem = examination.checkCheckpoint(checkpoint, signatures);
+  if (problem !== null) yield problem;
+  const { size, note } = checkpoint;
+  if (orgId === ANCHOR_LOG) keys.addAnchorCheckpoint(size, note);
+  else keys.addCheckpoint(size, note);
 }

@@ -68,7 +68,7 @@ async function readHashes(db: Queryable, orgId: string, tile: Tile): Promise<Uin
 /** Where the bytes of entry `e` are kept. */
 export function bodySource(orgId: string): string {
   return orgId === ANCHOR_LOG
-    ? 'select a.body, null::bytea as leaf_hash from anchor_entry a where a.index = e.index'
+    ? 'select a.body, a.leaf_hash from anchor_entry a where a.index = e.index'
     : `select b.body, b.leaf_hash from ledger_body b where b.entry_id = e.entry_id and b.org_id = e.org_id limit 1`;
 }
 

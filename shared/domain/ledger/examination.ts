@@ -3,6 +3,7 @@ import { finding, type Finding } from './findings.ts';
 import { append, EMPTY_FRONTIER, encodeFrontier, frontierRoot, type Frontier } from './frontier.ts';
 import { HASH_BYTES, joinHashes, leafHash, sameHash, splitHashes, type Hash } from './hashing.ts';
 import { MalformedLedgerText, type SignatureCheck, type SignedNote, signerOf } from './notes.ts';
+import { ANCHOR_LOG } from './origins.ts';
 import { formatTilePath, TILE_WIDTH } from './tiles.ts';
 
 /** Everything that is stored about one leaf. Up to four copies of its hash, which must agree. */
@@ -192,8 +193,8 @@ function checkpointProblem(
   try {
     const parsed = parseCheckpoint(stored.note);
     note = parsed.note;
-    if (!parsed.checkpoint.origin.endsWith(`/log/${orgId}`))
-      return 'The note is about another log.';
+    const name = orgId === ANCHOR_LOG ? '/anchor' : `/log/${orgId}`;
+    if (!parsed.checkpoint.origin.endsWith(name)) return 'The note is about another log.';
     if (parsed.checkpoint.size !== stored.size) return 'The note has another size.';
     if (!sameHash(parsed.checkpoint.root, root))
       return 'The note’s root is not that of the entries.';

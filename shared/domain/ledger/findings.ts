@@ -13,6 +13,9 @@ export type FindingKind =
   | 'head_wrong'
   | 'head_missing'
   | 'checkpoint_wrong'
+  | 'anchor_wrong'
+  | 'key_unfit'
+  | 'key_ended'
   | 'signatures_unchecked'
   | 'log_halted'
   | 'pending_late'
@@ -35,6 +38,11 @@ const SEVERITIES: Readonly<Record<FindingKind, Severity>> = {
   head_wrong: 'damage',
   head_missing: 'damage',
   checkpoint_wrong: 'damage',
+  anchor_wrong: 'damage',
+  // Signed by a key that never was one for it: nothing that the service does.
+  key_unfit: 'damage',
+  // What a key signed when it was in other hands is there, and whoever holds it must be told.
+  key_ended: 'attention',
   signatures_unchecked: 'note',
   log_halted: 'attention',
   pending_late: 'attention',
