@@ -54,8 +54,11 @@ function print(verdict: PackVerdict, trusted: string): void {
     trusted,
     ...(seal === undefined ? {} : facts(seal, good)),
     ...(good ? { 'signed heads': heads } : {}),
-    ...Object.fromEntries(Object.entries(signers).map(([kid, n]) => [`signed by ${kid}`, n])),
   });
+  for (const [kid, receipts] of Object.entries(signers)) {
+    process.stdout.write(`\n${receipts} receipts signed by ${kid}`);
+  }
+  process.stdout.write('\n');
   if (!good) return;
   process.stdout.write(
     '\nThis shows who said what and when, that nothing of it was changed, and that no receipt of the range was removed.\n' +

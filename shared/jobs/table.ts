@@ -133,7 +133,7 @@ export const JOBS = {
     backoffMs: SECOND,
     timeoutMs: 5 * MINUTE,
     concurrency: 1,
-    everyMs: 5 * SECOND,
+    everyMs: 4 * SECOND,
   },
   /** Deletes large stored answers of idempotent requests, 24 hours after they were given. */
   'stored-answer-expiry': {

@@ -1,1 +1,514 @@
-print(1)
+#!/usr/bin/env python3
+"""Verifies an evidence pack: python3 verify.py pack.zip [--trust did.json]
+
+Needs Python 3.9 or later and the package `cryptography`; nothing is fetched. It does what `docket verify` does, written
+apart from it in another language. Exit code 0: the pack is whole; 1: it is not, and the first problem is named.
+
+Use --trust with a did.json that you fetched from the issuer yourself. Without it the keys in the pack are used, which
+shows that the pack is whole, but not whose it is.
+"""
+import base64, datetime, decimal, hashlib, json, os, re, struct, sys, zipfile, zlib
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+VC = 'https://www.w3.org/ns/credentials/v2'
+VC_SHA256 = '59955ced6697d61e03f2b2556febe5308ab16842846f5b586d7f1f7adec92734'
+TAGS = ['bagit.txt', 'bag-info.txt', 'VERIFY.md', 'verify.py', 'manifest-sha256.txt']
+FOLDERS = ('receipts', 'superseded', 'revisions', 'revision-proofs', 'ledger', 'keys', 'contexts', 'shapes',
+           'methodologies', 'lineage', 'anchor')
+FILE_MAX = 65 * 2**20
+SAFE = re.compile(r'[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+')
+DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+UNITS = {'energy': 'kWh', 'gwp': 'kgCO2e', 'water': 'L', 'adpe': 'kgSbe', 'adpf': 'MJ'}
+decimal.getcontext().prec = 2000
+
+
+class Bad(Exception):
+    pass
+
+
+def check(holds, what):
+    if not holds:
+        raise Bad(what)
+
+
+# --- small parts ------------------------------------------------------------------------------------------------------
+
+def sha256(data):
+    return hashlib.sha256(data).digest()
+
+
+def multihash(digest):
+    return 'u' + base64.urlsafe_b64encode(b'\x12\x20' + digest).decode().rstrip('=')
+
+
+def from_multihash(text):
+    data = base64.urlsafe_b64decode(text[1:] + '==')
+    check(text[:1] == 'u' and data[:2] == b'\x12\x20' and len(data) == 34, 'not a SHA-256 multihash')
+    return data[2:]
+
+
+def from_base58(text):
+    number = 0
+    for digit in text:
+        check(digit in DIGITS, 'not base58')
+        number = number * 58 + DIGITS.index(digit)
+    zeros = len(text) - len(text.lstrip('1'))
+    return b'\0' * zeros + number.to_bytes((number.bit_length() + 7) // 8, 'big')
+
+
+def from_base64(text, length=32):
+    data = base64.b64decode(text, validate=True)
+    check(base64.b64encode(data).decode() == text and len(data) == length, 'not the base64 of a hash')
+    return data
+
+
+def refuse(_):
+    raise Bad('a number is not an integer, or a value is null')
+
+
+def unique(pairs):
+    members = dict(pairs)
+    check(len(members) == len(pairs), 'a key stands twice')
+    check(all(value is not None for value in members.values()), 'a value is null')
+    check(all(key.isascii() for key in members), 'a key is not ASCII')
+    return members
+
+
+def parse(data):
+    try:
+        text = data.decode('utf-8')
+        value = json.loads(text, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise Bad(f'not JSON: {error}')
+    check(isinstance(value, dict), 'not a JSON object')
+    return value
+
+
+def canonical(value):
+    """RFC 8785, for what packs are made of: ASCII keys, strings, booleans and integers."""
+    return json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode('utf-8')
+
+
+def lines(data, path):
+    check(data == b'' or data.endswith(b'\n'), f'{path}: the last line has no end')
+    return data[:-1].split(b'\n') if data else []
+
+
+# --- the archive ------------------------------------------------------------------------------------------------------
+
+class Pack:
+    """The files of an archive, stored one after the other, under safe names that occur once, and nothing else."""
+
+    def __init__(self, path):
+        self.file = open(path, 'rb')
+        try:
+            archive = zipfile.ZipFile(self.file)
+        except (zipfile.BadZipFile, ValueError, struct.error) as error:
+            raise Bad(f'not a readable ZIP archive: {error}')
+        infos, at, directory = archive.infolist(), 0, 0
+        self.files, folders, seen = {}, set(), set()
+        for info in infos:
+            name = info.orig_filename
+            check(SAFE.fullmatch(name) and len(name) <= 255, f'a name that is not safe: {name!r}')
+            check(name.lower() not in seen, f'two files are named {name}')
+            check(info.compress_type == 0 and info.flag_bits == 0, f'{name} is compressed or encrypted')
+            check(info.file_size == info.compress_size <= FILE_MAX, f'{name} states a size that it cannot have')
+            check(info.header_offset == at and not info.comment, 'files overlap, or something lies between them')
+            far = struct.pack('<2HQ', 1, 8, at) if at >= 0xFFFFFFFF else b''
+            check(info.extra == far, f'{name}: the directory says what no pack says')
+            header = struct.pack('<4s5H3L2H', b'PK\3\4', 10, 0, 0, 0, 33, info.CRC, info.file_size, info.file_size,
+                                 len(name), 0) + name.encode()
+            self.file.seek(at)
+            check(self.file.read(len(header)) == header, f'{name}: header and directory differ')
+            folder, inner = name.split('/', 1)
+            self.files[inner] = (at + len(header), info.file_size, info.CRC)
+            seen.add(name.lower())
+            folders.add(folder)
+            at += len(header) + info.file_size
+            directory += 46 + len(name) + len(info.extra)
+        end = at + directory + 56 + 20 + 22
+        check(archive.start_dir == at and os.path.getsize(path) == end and not archive.comment,
+              'the archive holds something that its directory does not list')
+        check(len(folders) == 1, 'a pack has one folder at its top')
+        self.folder = folders.pop()
+
+    def raw(self, path):
+        check(path in self.files, f'{path} is missing')
+        offset, size, crc = self.files[path]
+        self.file.seek(offset)
+        data = self.file.read(size)
+        check(len(data) == size and zlib.crc32(data) == crc, f'{path}: wrong CRC-32')
+        return data
+
+
+def manifest(data, path):
+    digests = {}
+    for line in lines(data, path):
+        match = re.fullmatch(rb'([0-9a-f]{64})  ([!-~]+)', line)
+        check(match and match[2].decode() not in digests, f'{path} cannot be read')
+        digests[match[2].decode()] = match[1].decode()
+    return digests
+
+
+# --- keys and signatures ----------------------------------------------------------------------------------------------
+
+class Keys:
+    def __init__(self, data):
+        did = json.loads(data)
+        self.by_id = {}
+        for method in did['verificationMethod']:
+            key = from_base58(method['publicKeyMultibase'][1:])
+            if key[:2] == b'\xed\x01' and len(key) == 34:
+                self.by_id[method['id']] = (Ed25519PublicKey.from_public_bytes(key[2:]), key[2:],
+                                            method['controller'], 'revoked' in method)
+        self.asserting = set(did['assertionMethod'])
+
+    def verify_credential(self, document, issuer, place):
+        """Data Integrity, eddsa-jcs-2022."""
+        unsigned = dict(document)
+        proof = dict(unsigned.pop('proof', {}))
+        kid, value = proof.get('verificationMethod', ''), proof.pop('proofValue', '')
+        check(proof.get('type') == 'DataIntegrityProof' and proof.get('cryptosuite') == 'eddsa-jcs-2022'
+              and proof.get('proofPurpose') == 'assertionMethod', f'{place}: another kind of proof')
+        check(proof.get('@context') == document['@context'], f'{place}: the proof is over other contexts')
+        check(document['issuer'] == issuer and kid.startswith(issuer + '#'), f'{place}: another issuer')
+        check(kid in self.by_id, f'{place}: signed by an unknown key, {kid}')
+        key, _, controller, revoked = self.by_id[kid]
+        check(not revoked, f'{place}: signed by a key that was revoked, {kid}')
+        check(controller == issuer and kid in self.asserting, f'{place}: signed by a key that may not')
+        try:
+            key.verify(from_base58(value[1:]), sha256(canonical(proof)) + sha256(canonical(unsigned)))
+        except InvalidSignature:
+            raise Bad(f'{place}: the signature does not fit')
+        now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=5)
+        for time in (document['validFrom'], proof['created']):
+            check(time <= now.strftime('%Y-%m-%dT%H:%M:%S.999Z'), f'{place}: signed in the future')
+
+    def checkpoint(self, note, log, issuer, place):
+        """C2SP signed note. Keys that may sign receipts may not sign tree heads."""
+        text, _, signatures = note.rpartition('\n\n')
+        text += '\n'
+        origin, size, root = text.split('\n')[:3]
+        check(origin == log and text.count('\n') == 3 and re.fullmatch('0|[1-9][0-9]{0,15}', size), f'{place}: not a head of {log}')
+        for line in signatures.rstrip('\n').split('\n'):
+            match = re.fullmatch('— (\\S+) ([A-Za-z0-9+/=]+)', line)
+            if not match or match[1] != log:
+                continue
+            signature = base64.b64decode(match[2])
+            for kid, (key, raw, controller, revoked) in self.by_id.items():
+                key_hash = sha256(log.encode() + b'\n\x01' + raw)[:4]
+                if kid in self.asserting or controller != issuer or revoked or signature[:4] != key_hash:
+                    continue
+                try:
+                    key.verify(signature[4:], text.encode())
+                    return int(size), from_base64(root)
+                except InvalidSignature:
+                    pass
+        raise Bad(f'{place}: no trusted key has signed it')
+
+
+# --- the tree (RFC 6962) ----------------------------------------------------------------------------------------------
+
+def node(left, right):
+    return sha256(b'\1' + left + right)
+
+
+class Tree:
+    def __init__(self, size, hashes):
+        check(bin(size).count('1') == len(hashes), 'the left of the range is of another range')
+        self.size, self.hashes = size, hashes
+
+    def append(self, leaf):
+        rest = self.size
+        while rest & 1:
+            leaf = node(self.hashes.pop(), leaf)
+            rest >>= 1
+        self.hashes.append(leaf)
+        self.size += 1
+
+    def root(self):
+        root = None
+        for each in reversed(self.hashes):
+            root = each if root is None else node(each, root)
+        return root
+
+
+def consistent(old, old_root, new, new_root, proof):
+    """RFC 9162, 2.1.4.2."""
+    if old == new:
+        return not proof and old_root == new_root
+    if old & (old - 1) == 0:
+        proof = [old_root] + proof
+    fn, sn = old - 1, new - 1
+    while fn & 1:
+        fn, sn = fn >> 1, sn >> 1
+    if not proof:
+        return False
+    older = newer = proof[0]
+    for each in proof[1:]:
+        if sn == 0:
+            return False
+        if fn & 1 or fn == sn:
+            older, newer = node(each, older), node(each, newer)
+            while fn and not fn & 1:
+                fn, sn = fn >> 1, sn >> 1
+        else:
+            newer = node(newer, each)
+        fn, sn = fn >> 1, sn >> 1
+    return sn == 0 and older == old_root and newer == new_root
+
+
+def included(index, size, leaf, proof, root):
+    """RFC 9162, 2.1.3.2."""
+    fn, sn = index, size - 1
+    if index >= size:
+        return False
+    for each in proof:
+        if sn == 0:
+            return False
+        if fn & 1 or fn == sn:
+            leaf = node(each, leaf)
+            while fn and not fn & 1:
+                fn, sn = fn >> 1, sn >> 1
+        else:
+            leaf = node(leaf, each)
+        fn, sn = fn >> 1, sn >> 1
+    return sn == 0 and leaf == root
+
+
+# --- the pack ---------------------------------------------------------------------------------------------------------
+
+class Verifier:
+    def __init__(self, path, trust):
+        self.pack = Pack(path)
+        self.open_bag()
+        self.keys = Keys(open(trust, 'rb').read() if trust else self.read('data/keys/did.json'))
+        self.issuer = self.seal['issuer']
+        self.keys.verify_credential(self.seal, self.issuer, 'the seal')
+        self.sealed = {each['id']: each['digestMultibase'] for each in self.seal['relatedResource']}
+        self.cited, self.contexts, self.links = set(), set(), {}
+        self.totals = dict.fromkeys(('covered', 'uncovered', 'refused', 'inputTokens', 'cachedInputTokens', 'outputTokens'), 0)
+        self.sums = dict.fromkeys(UNITS, decimal.Decimal(0))
+        self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0}
+
+    def open_bag(self):
+        pack = self.pack
+        self.manifest = manifest(pack.raw('manifest-sha256.txt'), 'manifest-sha256.txt')
+        tags = manifest(pack.raw('tagmanifest-sha256.txt'), 'tagmanifest-sha256.txt')
+        check(sorted(tags) == sorted(TAGS + ['evidence-pack.jsonld']), 'tagmanifest-sha256.txt lists other files')
+        for path, digest in tags.items():
+            check(sha256(pack.raw(path)).hex() == digest, f'{path} is not what the manifest says')
+        named = set(self.manifest) | set(tags) | {'tagmanifest-sha256.txt'}
+        check(set(pack.files) - named == set(), f'extra files: {sorted(set(pack.files) - named)[:3]}')
+        check(named - set(pack.files) == set(), f'missing files: {sorted(named - set(pack.files))[:3]}')
+        for path in self.manifest:
+            parts = path.split('/')
+            check(parts[0] == 'data' and len(parts) > 2 and parts[1] in FOLDERS, f'a pack has no file {path}')
+        data = pack.raw('evidence-pack.jsonld')
+        self.seal = parse(data)
+        check(canonical(self.seal) == data, 'the seal is not in its canonical form')
+        self.subject = self.seal['credentialSubject']
+        files = {each['name']: each['digest'] for each in self.subject['file']}
+        check(sorted(files) == sorted(TAGS), 'the seal names other files')
+        for name, digest in files.items():
+            check(multihash(sha256(pack.raw(name))) == digest, f'{name} is not what the seal says')
+        check(self.subject['id'].endswith('/' + pack.folder), 'the folder is not named as the seal says')
+        size = sum(pack.files[path][1] for path in self.manifest)
+        check(f'Payload-Oxum: {size}.{len(self.manifest)}'.encode() in pack.raw('bag-info.txt').split(b'\n'),
+              'the payload has another size')
+
+    def read(self, path):
+        check(path in self.manifest, f'{path} is missing')
+        data = self.pack.raw(path)
+        check(sha256(data).hex() == self.manifest[path], f'{path} is not what the manifest says')
+        return data
+
+    def shards(self, folder):
+        paths = sorted(path for path in self.manifest if path.startswith(f'data/{folder}/'))
+        for path in paths:
+            check(re.fullmatch(r'\d{12}\.ndjson', path.split('/')[2]), f'{path} is not named as a shard is')
+        return paths
+
+    def hashes(self, path):
+        return [from_base64(line.decode()) for line in lines(self.read(path), path)]
+
+    def run(self):
+        subject, log = self.subject, self.subject['checkpoint']['log']
+        first, last = subject['range']['firstIndex'], subject['range']['lastIndex']
+        check(0 <= first <= last < subject['checkpoint']['size'], 'the range does not lie in the ledger')
+        self.first, self.end, self.log = first, last + 1, log
+        note = self.read('data/ledger/checkpoint.txt').decode()
+        self.size, self.root = self.keys.checkpoint(note, log, self.issuer, 'the checkpoint')
+        check(self.size == subject['checkpoint']['size'] and multihash(self.root) == subject['checkpoint']['root'],
+              'the checkpoint is not the one that the seal names')
+        for path in self.manifest:
+            if path.startswith('data/contexts/'):
+                name = path.split('/')[2]
+                named = re.fullmatch(r'docket-[a-z-]+-([0-9a-f]{64})\.jsonld', name)
+                expected = VC_SHA256 if name == 'credentials-v2.jsonld' else named and named[1]
+                check(sha256(self.read(path)).hex() == expected, f'{path} is not what its name promises')
+        self.cite_contexts(self.seal)
+        self.receipts()
+        self.revisions()
+        self.compare_totals()
+        digests = {digest for _, _, digest in self.cited}
+        for path in self.manifest:
+            if path.startswith('data/methodologies/'):
+                check(multihash(sha256(self.read(path))) in digests, f'no receipt cites {path}')
+            if not path.startswith(('data/receipts/', 'data/revisions/')):
+                self.read(path)
+
+    def receipts(self):
+        tree = Tree(self.first, self.hashes('data/ledger/left-frontier.txt'))
+        history = self.history()
+        head = next(history, None)
+        for path in self.shards('receipts'):
+            check(int(path[-19:-7]) == tree.size, f'{path} does not begin where the shard before it ended')
+            for index, line, by in self.entries(path, tree.size, None):
+                self.entry(index, line, by)
+                tree.append(sha256(b'\0' + line))
+                if head and head[0] == tree.size:
+                    check(head[1] == tree.root(), f'the first {tree.size} entries do not give the root that was signed then')
+                    head = next(history, None)
+        check(tree.size == self.end and head is None, 'there are not as many receipts as the seal says')
+        self.counts['receipts'] = tree.size - self.first
+        proof = self.hashes('data/ledger/consistency.txt')
+        check(consistent(tree.size, tree.root(), self.size, self.root, proof),
+              'the receipts do not give the root that was signed: one was changed, added, removed or moved')
+
+    def history(self):
+        last = self.first
+        for path in sorted(path for path in self.manifest if path.startswith('data/ledger/checkpoints/')):
+            for line in lines(self.read(path), path):
+                entry = parse(line)
+                size, root = self.keys.checkpoint(entry['note'], self.log, self.issuer, path)
+                check(last < size == entry['size'], f'{path}: signed heads are not in their order')
+                last = size
+                yield size, root
+
+    def revisions(self):
+        for path in self.shards('revisions'):
+            file = 'data/revision-proofs/' + path.split('/')[2]
+            proofs = [parse(line) for line in lines(self.read(file), file)]
+            for index, line, by in self.entries(path, None, [proof['index'] for proof in proofs]):
+                proof = [from_base64(each) for each in proofs[self.line]['path']]
+                check(index >= self.end and included(index, self.size, sha256(b'\0' + line), proof, self.root),
+                      f'entry {index}: the proof of a revision does not hold')
+                self.entry(index, line, by)
+                self.counts['revisions'] += 1
+
+    def entries(self, path, start, indexes):
+        companion = 'data/superseded/' + path.split('/')[2]
+        superseded = {}
+        if companion in self.manifest:
+            superseded = {each['index']: each['by'] for each in map(parse, lines(self.read(companion), companion))}
+        data = lines(self.read(path), path)
+        check(indexes is None or len(indexes) == len(data), f'{path}: there is not one proof for each revision')
+        for self.line, line in enumerate(data):
+            index = start + self.line if indexes is None else indexes[self.line]
+            yield index, line, superseded.pop(index, None)
+        check(not superseded, f'{companion}: an entry is said to be revised that is not there')
+
+    def entry(self, index, line, by):
+        place = f'entry {index}'
+        receipt = parse(line)
+        check(canonical(receipt) == line, f'{place} is not in its canonical form')
+        self.keys.verify_credential(receipt, self.issuer, place)
+        check(receipt['credentialSubject']['organisation'] == self.subject['organisation'], f'{place}: another organisation')
+        check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
+        self.cite(receipt)
+        counts = self.follow(index, line, by, receipt.get('wasRevisionOf'))
+        if counts:
+            self.count(receipt)
+
+    def follow(self, index, line, by, revised):
+        """Does this entry count? Each inference counts once: by its newest receipt, where its first lies in the range."""
+        place, rooted = f'entry {index}', index < self.end
+        if revised is not None:
+            older = revised['leafIndex']
+            check(older < index, f'{place}: it revises a later entry')
+            rooted = False
+            if older >= self.first or index >= self.end:
+                newer, digest, rooted = self.links.pop(older, (None, None, None))
+                check(newer == index, f'{place}: it revises a receipt that is not said to be revised by it')
+                check(digest == from_multihash(revised['digest']), f'{place}: it revises other bytes')
+        else:
+            check(rooted, f'{place}: outside the range only revisions have a place')
+        if by is None:
+            return rooted
+        check(index < by < self.size, f'{place}: a revision lies after what it revises')
+        self.links[index] = (by, sha256(line), rooted)
+        self.counts['superseded'] += 1
+        return False
+
+    def count(self, receipt):
+        measurement, subject = receipt.get('measurement'), receipt['credentialSubject']
+        if measurement is None:
+            self.totals['uncovered' if 'degradation' in receipt else 'refused'] += 1
+            return
+        self.totals['covered'] += 1
+        for name in ('inputTokens', 'cachedInputTokens', 'outputTokens'):
+            self.totals[name] += subject[name]
+        for each in measurement['result']:
+            check(UNITS.get(each['quantityKind']) == each['unit'], 'a quantity in another unit')
+            self.sums[each['quantityKind']] += decimal.Decimal(each['value'])
+
+    def cite(self, receipt):
+        self.cite_contexts(receipt)
+        plan = receipt.get('measurement', {}).get('hadPlan')
+        if plan is None or (plan['name'], plan['version'], plan['digest']) in self.cited:
+            return
+        path = f"data/methodologies/{plan['name']}/{plan['version']}.json"
+        check(multihash(sha256(self.read(path))) == plan['digest'] == self.sealed.get(plan['id']),
+              f'{path} is not the document that receipts cite')
+        self.cited.add((plan['name'], plan['version'], plan['digest']))
+
+    def cite_contexts(self, document):
+        contexts = tuple(document['@context'])
+        if contexts in self.contexts:
+            return
+        check(len(contexts) == 2 and contexts[0] == VC, 'the contexts are not those of a receipt')
+        for url in contexts:
+            name = 'credentials-v2.jsonld' if url == VC else url.rsplit('/', 1)[-1]
+            check(multihash(sha256(self.read(f'data/contexts/{name}'))) == self.sealed.get(url), f'{url} is not what the seal says')
+        self.contexts.add(contexts)
+
+    def compare_totals(self):
+        check(not self.links, f'{len(self.links)} revisions are missing')
+        expected = self.subject['totals']
+        for name, value in self.totals.items():
+            check(expected[name] == value, f'the receipts add up to {value} {name}, the seal says {expected[name]}')
+        stated = {each['quantityKind']: (each['unit'], decimal.Decimal(each['value'])) for each in expected['result']}
+        check(stated == {name: (unit, self.sums[name]) for name, unit in UNITS.items()},
+              'the quantities of the receipts do not add up to what the seal says')
+        for name, value in self.counts.items():
+            check(self.subject['range'][name] == value, f'there are {value} {name}, the seal says otherwise')
+
+
+def main(arguments):
+    trust = None
+    if '--trust' in arguments:
+        at = arguments.index('--trust')
+        trust = arguments[at + 1]
+        del arguments[at:at + 2]
+    if len(arguments) != 1:
+        sys.exit(__doc__)
+    try:
+        verifier = Verifier(arguments[0], trust)
+        verifier.run()
+    except Bad as problem:
+        print(f'BAD  {problem}')
+        return 1
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
+        print(f'BAD  the pack is malformed: {type(problem).__name__} {problem}')
+        return 1
+    subject = verifier.subject
+    print(f"GOOD  {subject['range']['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}")
+    print('trusted:', trust or 'the keys in the pack itself, which do not show whose it is; use --trust')
+    print(json.dumps({'range': subject['range'], 'totals': subject['totals']}, indent=2))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

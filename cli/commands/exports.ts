@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { createExportRegistry } from '../../shared/adapters/postgres/exports.ts';
+import { openExportStore } from '../../shared/adapters/storage/open-store.ts';
+import { loadToolConfig } from '../../shared/config/config.ts';
+import { invalidParam } from '../../shared/domain/errors.ts';
+import type { ExportDescription } from '../../shared/domain/pack/export-record.ts';
+import type { ExportStore } from '../../shared/ports/export-store.ts';
+import type { ExportRequest } from '../../shared/ports/exports.ts';
+import { apiExports, type ExportAccess, operatorExports } from '../exports/access.ts';
+import { downloadExport, waitForExport } from '../exports/transfer.ts';
+import { actorFrom, asOperator } from '../operator.ts';
+import { printFields, printJson } from '../print.ts';
+import { createProgressBar } from '../progress-bar.ts';
+
+interface AccessOptions {
+  org?: string;
+  actor?: string;
+  url?: string;
+  keyFile?: string;
+  json?: boolean;
+}
+
+interface CreateOptions extends AccessOptions {
+  from?: string;
+  to?: string;
+  first?: string;
+  last?: string;
+  checkpoint?: string;
+  wait?: boolean;
+}
+
+/** `docket exports …`: evidence packs, through the API with a key or in the database as an operator. */
+export function register(program: Command): void {
+  const exports = program.command('exports').description('evidence packs of an organisation');
+  const withAccess = (command: Command): Command =>
+    command
+      .option('--org <id>', 'as an operator, in the database: the organisation')
+      .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
+      .option('--url <base url>', 'as a caller, through the API: its address, ending in /v1')
+      .option('--key-file <path>', 'file with the API key, - for standard input')
+      .option('--json', 'for programs');
+  withAccess(exports.command('create').description('ask for a pack: a range of the ledger, or all'))
+    .option('--from <time>', 'entries integrated at this time or later, ISO 8601')
+    .option('--to <time>', 'entries integrated before this time')
+    .option('--first <index>', 'first entry')
+    .option('--last <index>', 'last entry')
+    .option('--checkpoint <size>', 'a signed checkpoint’s size; the newest when absent')
+    .option('--wait', 'until the pack is ready')
+    .action(create);
+  withAccess(exports.command('wait <id>').description('wait until a pack is ready')).action(
+    (id: string, options: AccessOptions) =>
+      withExports(options, async (access) => show(await wait(access, id), options)),
+  );
+  withAccess(exports.command('download <id>').description('fetch a pack; goes on where it ended'))
+    .option('-o, --output <file>', 'where to; the pack’s own name when absent')
+    .action(download);
+}
+
+function create(options: CreateOptions): Promise<void> {
+  return withExports(options, async (access) => {
+    const created = await access.create(requestOf(options));
+    show(options.wait === true ? await wait(access, created.id) : created, options);
+  });
+}
+
+function download(id: string, options: AccessOptions & { output?: string }): Promise<void> {
+  return withExports(options, async (access) => {
+    const ready = await wait(access, id);
+    const bar = createProgressBar('Fetching');
+    const path = options.output ?? ready.file_name;
+    try {
+      await downloadExport(access, ready, path, bar);
+    } finally {
+      bar.clear();
+    }
+    if (options.json === true) printJson({ ...ready, path });
+    else process.stdout.write(`${path}: ${ready.size_bytes} bytes, SHA-256 ${ready.sha256}\n`);
+  });
+}
+
+async function wait(access: ExportAccess, id: string): Promise<ExportDescription> {
+  const bar = createProgressBar('Packing');
+  try {
+    return await waitForExport(access, id, bar);
+  } finally {
+    bar.clear();
+  }
+}
+
+function withExports(
+  options: AccessOptions,
+  work: (access: ExportAccess) => Promise<void>,
+): Promise<void> {
+  const { org, url } = options;
+  if (url !== undefined) return work(apiExports({ baseUrl: url, apiKey: readKey(options) }));
+  if (org === undefined) {
+    throw new Error('Name --org (as an operator), or --url and --key-file (through the API).');
+  }
+  const actor = actorFrom(options.actor ?? `operator:${userInfo().username}`);
+  return asOperator(({ pool, surroundings }) =>
+    work(
+      operatorExports({
+        exports: createExportRegistry(pool, surroundings),
+        store: openStore(),
+        orgId: org,
+        actor,
+      }),
+    ),
+  );
+}
+
+function openStore(): ExportStore {
+  const { exportStore, awsRegion, s3Endpoint, secrets } = loadToolConfig();
+  const { awsAccessKeyId: accessKeyId, awsSecretAccessKey: secretAccessKey } = secrets;
+  return openExportStore({
+    location: exportStore,
+    region: awsRegion,
+    endpoint: s3Endpoint,
+    credentials:
+      accessKeyId === undefined || secretAccessKey === undefined
+        ? undefined
+        : { accessKeyId, secretAccessKey },
+  });
+}
+
+/** Arguments end up in shell histories and process lists; files do not. */
+function readKey({ keyFile }: AccessOptions): string {
+  if (keyFile === undefined) throw new Error('Name --key-file: a file with the API key, or -.');
+  return readFileSync(keyFile === '-' ? 0 : keyFile, 'utf8').trim();
+}
+
+function requestOf(options: CreateOptions): ExportRequest {
+  const { from, to, first, last, checkpoint } = options;
+  return {
+    ...(from === undefined ? {} : { from: timeOf('from', from) }),
+    ...(to === undefined ? {} : { to: timeOf('to', to) }),
+    ...(first === undefined ? {} : { firstIndex: indexOf('first', first) }),
+    ...(last === undefined ? {} : { lastIndex: indexOf('last', last) }),
+    ...(checkpoint === undefined ? {} : { checkpointSize: indexOf('checkpoint', checkpoint) }),
+  };
+}
+
+function timeOf(name: string, text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw invalidParam(name, `--${name} must be a time as in ISO 8601.`);
+  return time;
+}
+
+function indexOf(name: string, text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw invalidParam(name, `--${name} must be a whole number.`);
+}
+
+function show(shown: ExportDescription, { json }: AccessOptions): void {
+  if (json === true) return printJson(shown);
+  const { progress, size_bytes: size } = shown;
+  printFields({
+    id: shown.id,
+    status: shown.status,
+    receipts: `${progress.done} of ${progress.total}, entries ${shown.first_index} to ${shown.last_index}`,
+    checkpoint: `${shown.checkpoint_size} entries`,
+    file: shown.file_name,
+    ...(size === null ? {} : { bytes: size, sha256: shown.sha256, expires: shown.expires_at }),
+  });
+}

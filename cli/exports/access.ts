@@ -1,0 +1,106 @@
+import { describeExport, type ExportDescription } from '../../shared/domain/pack/export-record.ts';
+import type { Actor } from '../../shared/domain/audit/entry.ts';
+import { notFound } from '../../shared/domain/errors.ts';
+import type { ExportStore } from '../../shared/ports/export-store.ts';
+import type { ExportRegistry, ExportRequest } from '../../shared/ports/exports.ts';
+
+/** Where exports are asked for: the API, as a caller with a key, or the database, as an operator. */
+export interface ExportAccess {
+  create(request: ExportRequest): Promise<ExportDescription>;
+  get(id: string): Promise<ExportDescription>;
+  /** The pack from byte `start` on. */
+  open(wanted: ExportDescription, start: number): Promise<AsyncIterable<Uint8Array>>;
+}
+
+export interface OperatorExportsOptions {
+  exports: ExportRegistry;
+  store: Pick<ExportStore, 'read'>;
+  orgId: string;
+  actor: Actor;
+}
+
+/** An operator's way: the rows, which the exports process finds by itself, and the store. */
+export function operatorExports(options: OperatorExportsOptions): ExportAccess {
+  const { exports, store, orgId, actor } = options;
+  const find = async (id: string) => {
+    const record = await exports.get(orgId, id);
+    if (record === null) throw notFound('export', id);
+    return record;
+  };
+  return {
+    create: async (request) => describeExport(await exports.create(orgId, request, actor)),
+    get: async (id) => describeExport(await find(id)),
+    async open({ id, size_bytes: size }, start) {
+      const record = await find(id);
+      const stream = await store.read(id, { start, end: (size ?? 1) - 1 });
+      if (stream === null) throw notFound('export', id);
+      await exports.downloaded(record, actor);
+      return stream as unknown as AsyncIterable<Uint8Array>;
+    },
+  };
+}
+
+export interface ApiExportsOptions {
+  /** Ends in `/v1`. */
+  baseUrl: string;
+  apiKey: string;
+}
+
+/** Connecting and the first byte; a pack itself may take as long as it takes. */
+const ANSWER_TIMEOUT_MS = 30_000;
+
+/** A caller's way. */
+export function apiExports({ baseUrl, apiKey }: ApiExportsOptions): ExportAccess {
+  const ask = async (
+    method: string,
+    path: string,
+    more: { body?: object; range?: string; etag?: string } = {},
+  ): Promise<Response> => {
+    const given = new AbortController();
+    const timer = setTimeout(() => given.abort(new Error('no answer')), ANSWER_TIMEOUT_MS);
+    const answer = await fetch(`${baseUrl.replace(/\/+$/, '')}/exports${path}`, {
+      method,
+      signal: given.signal,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(more.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(more.range === undefined ? {} : { range: more.range }),
+        ...(more.etag === undefined ? {} : { 'if-range': more.etag }),
+      },
+      ...(more.body === undefined ? {} : { body: JSON.stringify(more.body) }),
+    }).finally(() => clearTimeout(timer));
+    if (answer.ok) return answer;
+    const { error } = (await answer.json().catch(() => ({}))) as {
+      error?: { code: string; message: string };
+    };
+    throw new Error(
+      error === undefined ? `HTTP ${answer.status}` : `${error.code}: ${error.message}`,
+    );
+  };
+  const read = async (answer: Promise<Response>): Promise<ExportDescription> =>
+    (await (await answer).json()) as ExportDescription;
+  return {
+    create: (request) => read(ask('POST', '', { body: bodyOf(request) })),
+    get: (id) => read(ask('GET', `/${encodeURIComponent(id)}`)),
+    async open({ id, sha256 }, start) {
+      const path = `/${encodeURIComponent(id)}/download`;
+      const rest = start === 0 ? {} : { range: `bytes=${start}-`, etag: `"${sha256}"` };
+      const answer = await ask('GET', path, rest);
+      if (start > 0 && answer.status !== 206)
+        throw new Error('the service does not resume downloads');
+      return answer.body as unknown as AsyncIterable<Uint8Array>;
+    },
+  };
+}
+
+function bodyOf(request: ExportRequest): object {
+  const { from, to, firstIndex, lastIndex, checkpointSize } = request;
+  return {
+    format: 'evidence-pack',
+    ...(from === undefined ? {} : { from: new Date(from).toISOString() }),
+    ...(to === undefined ? {} : { to: new Date(to).toISOString() }),
+    ...(firstIndex === undefined ? {} : { first_index: firstIndex }),
+    ...(lastIndex === undefined ? {} : { last_index: lastIndex }),
+    ...(checkpointSize === undefined ? {} : { checkpoint_size: checkpointSize }),
+  };
+}
