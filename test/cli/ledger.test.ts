@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { createCheckpointSigners } from '../../shared/adapters/signing/checkpoint-signer.ts';
+import { createCheckpointSigner } from '../../shared/adapters/signing/checkpoint-signer.ts';
 import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { type CommandResult, runDocket } from '../support/docket-cli.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   ensureSigningKeys(keysDir);
   await submitReceipts(receipts, [...makeReceipts('org_a', 260), ...makeReceipts('org_b', 3)]);
   await integrateAll(ledger);
-  const signer = createCheckpointSigners(keysDir)();
+  const signer = createCheckpointSigner(ensureSigningKeys(keysDir), 'checkpoints');
   const memory = makeCheckpointMemory();
   await publishCheckpoints(ledger, { signer, memory, originOf, limit: 10, intervalMs: 0 });
 });

@@ -4,8 +4,12 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts';
-import { createCheckpointSigners } from '../../shared/adapters/signing/checkpoint-signer.ts';
-import { activeKey, ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { createCheckpointSigner } from '../../shared/adapters/signing/checkpoint-signer.ts';
+import {
+  activeKey,
+  ensureSigningKeys,
+  loadSigningKeys,
+} from '../../shared/adapters/signing/key-files.ts';
 import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
 import { encodeUlid } from '../../shared/domain/ids.ts';
 import type { InferenceRecord } from '../../shared/domain/inference.ts';
@@ -116,7 +120,7 @@ export class PackLab {
   async integrate(orgId = ORG): Promise<number> {
     await integrateAll(this.pool, 1_000);
     await publishCheckpoints(this.pool, {
-      signer: createCheckpointSigners(this.keysDir)(),
+      signer: createCheckpointSigner(loadSigningKeys(this.keysDir), 'checkpoints'),
       memory: this.#memory,
       originOf: (id) => this.issuer.logs + id,
       limit: 100,

@@ -2,13 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
 import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
-import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { ensureSigningKeys, loadSigningKeys } from '../../shared/adapters/signing/key-files.ts';
+import { keyId } from '../../shared/adapters/signing/publication.ts';
+import { checkAnchorProof } from '../../shared/domain/ledger/anchor-proof.ts';
 import { parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
 import { sameHash } from '../../shared/domain/ledger/hashing.ts';
-import { noteKeyHash } from '../../shared/domain/ledger/notes.ts';
+import { judgeKey, keyIntervals } from '../../shared/domain/ledger/key-events.ts';
+import { noteKeyHash, signerOf } from '../../shared/domain/ledger/notes.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { makeReceipt, makeReceipts, submitReceipts } from '../support/ledger.ts';
+import { checkSignaturesOf, makeReceipt, makeReceipts, submitReceipts } from '../support/ledger.ts';
 import { type StartedProcess, startProcess } from '../support/processes.ts';
 import { startTestRedis } from '../support/redis.ts';
 
@@ -16,6 +20,7 @@ const database = await createTestDatabase();
 const redis = await startTestRedis({ durable: true });
 const receipts = database.poolAs('docket_receipts');
 const reader = createLedgerReader(database.poolAs('docket_api'));
+const anchor = createAnchorReader(database.poolAs('docket_api'));
 const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
 const key = ensureSigningKeys(keysDir).find((each) => each.purpose === 'checkpoints')!;
 afterAll(() => rm(keysDir, { recursive: true }));
@@ -62,6 +67,31 @@ describe('the ledger process', () => {
       expect(await metrics.text()).toContain('docket_ledger_integrated_total');
     }
     expect(await Promise.all(workers.map((worker) => worker.stop()))).toEqual([0, 0]);
+  });
+
+  it('anchors what it signed, and tells of every key first', async () => {
+    const worker = await start();
+    const proof = await until(() => anchor.proof('org_a'));
+    const shown = checkAnchorProof(proof);
+    expect(shown.anchor.origin).toBe('gateway.example/anchor');
+    const keys = loadSigningKeys(keysDir);
+    const intervals = keyIntervals(await anchor.keyEvents());
+    expect([...intervals.keys()].toSorted()).toEqual(
+      keys.map((each) => keyId('did:web:gateway.example', each)).toSorted(),
+    );
+    for (const [note, purpose, at] of [
+      [shown.headNote, 'checkpoints', shown.index],
+      [shown.anchorNote, 'anchor', shown.anchor.size - 1],
+    ] as const) {
+      const publicKey = signerOf(
+        note,
+        checkSignaturesOf([...intervals.values()].map((each) => each.publicKey)),
+      )!;
+      const interval = [...intervals.values()].find((each) => each.publicKey === publicKey);
+      expect(judgeKey(interval, purpose, at)).toBe('good');
+    }
+    expect(worker.logs().map((entry) => entry['event'])).not.toContain('ledger_step_failed');
+    expect(await worker.stop()).toBe(0);
   });
 
   it('raises an alarm for poison and goes on', async () => {

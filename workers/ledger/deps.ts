@@ -1,3 +1,8 @@
+import { randomBytes, verify } from 'node:crypto';
+import { createTimestampAuthority } from '../../shared/adapters/attestation/timestamp-authority.ts';
+import { createWitness } from '../../shared/adapters/attestation/witness.ts';
+import { extendAnchor } from '../../shared/adapters/postgres/anchor-append.ts';
+import { createAttestationStore } from '../../shared/adapters/postgres/anchor-attestations.ts';
 import { readBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import { integrateBatch } from '../../shared/adapters/postgres/ledger-integration.ts';
@@ -5,8 +10,17 @@ import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { createCheckpointMemory } from '../../shared/adapters/redis/checkpoint-memory.ts';
 import { connectRedis } from '../../shared/adapters/redis/connect.ts';
 import { checkDurability } from '../../shared/adapters/redis/durability.ts';
-import { createCheckpointSigners } from '../../shared/adapters/signing/checkpoint-signer.ts';
+import {
+  createCheckpointSigner,
+  knownKeys,
+} from '../../shared/adapters/signing/checkpoint-signer.ts';
+import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
+import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { ANCHOR_LOG, logOrigins } from '../../shared/domain/ledger/origins.ts';
+import { didWeb } from '../../shared/domain/receipt/issuer.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
+import { attest, type Attestors } from './attest.ts';
 import { ledgerEvents } from './events.ts';
 import { runLedger } from './loop.ts';
 
@@ -14,10 +28,14 @@ import { runLedger } from './loop.ts';
 const LOGS_PER_PUBLICATION = 500;
 /** A log's checkpoints are at least this far apart. */
 const CHECKPOINT_INTERVAL_MS = 1_000;
-/** One for integration and signing, which take turns, and one for probes. */
-const CONNECTIONS = 2;
+/** Heads trees are at least this far apart: the epoch. */
+const EPOCH_MS = 10_000;
+/** Signers notice a rotation within a second; the batch that one had just signed may wait for a database that is away. */
+const RETIRE_AFTER_MS = 10 * 60_000;
+/** One for integration and signing, which take turns, one for the anchor, one for attestations, one for probes. */
+const CONNECTIONS = 4;
 
-/** Composes a ledger worker: PostgreSQL for the logs, Redis for what was published, the key for checkpoints. */
+/** Composes a ledger worker: PostgreSQL for the logs, Redis for what was published, the keys for checkpoints and anchor. */
 export async function ledgerProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry, processId } = context;
   const events = ledgerEvents(log, registry);
@@ -31,15 +49,22 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
   });
   // Interactive: a Redis that is away must fail the signing at once, not hold up integration.
   const redis = connectRedis({ url: config.secrets.redisUrl, name: processId, use: 'interactive' });
-  const signers = createCheckpointSigners(config.signingKeysDir);
   // A missing key is found now, not when the first log has grown.
-  signers();
-  const host = new URL(config.publicUrl).host;
-  const publisher = {
-    memory: createCheckpointMemory(redis),
-    originOf: (orgId: string) => `${host}/log/${orgId}`,
-    limit: LOGS_PER_PUBLICATION,
-    intervalMs: CHECKPOINT_INTERVAL_MS,
+  const signing = currentKeys(
+    config.signingKeysDir,
+    (keys) => ({
+      checkpoints: createCheckpointSigner(keys, 'checkpoints'),
+      anchor: createCheckpointSigner(keys, 'anchor'),
+      known: knownKeys(keys, didWeb(config.publicUrl)),
+    }),
+    events.signingKeysUnreadable,
+  );
+  const origins = logOrigins(config.publicUrl);
+  const memory = createCheckpointMemory(redis);
+  const attestors: Attestors = {
+    ...attestorsOf(config),
+    store: createAttestationStore(pool),
+    events,
   };
   const loop = {
     events,
@@ -47,8 +72,32 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
     now: () => performance.now(),
     steps: {
       integrate: () => integrateBatch(pool, config.ledgerBatchMax),
-      publish: () => publishCheckpoints(pool, { ...publisher, signer: signers() }),
+      publish: () =>
+        publishCheckpoints(pool, {
+          memory,
+          signer: signing().checkpoints,
+          originOf: origins.organisation,
+          limit: LOGS_PER_PUBLICATION,
+          intervalMs: CHECKPOINT_INTERVAL_MS,
+        }),
       backlog: () => readBacklog(pool),
+      anchor: () =>
+        extendAnchor(pool, {
+          keys: signing().known,
+          epochMs: EPOCH_MS,
+          retireAfterMs: RETIRE_AFTER_MS,
+          randomBytes,
+        }),
+      publishAnchor: () =>
+        publishCheckpoints(pool, {
+          memory,
+          signer: signing().anchor,
+          originOf: () => origins.anchor,
+          only: ANCHOR_LOG,
+          limit: 1,
+          intervalMs: 0,
+        }),
+      attest: () => attest(attestors),
     },
   };
   const stopping = new AbortController();
@@ -71,5 +120,20 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
       redis.disconnect();
       await pool.end();
     },
+  };
+}
+
+/** Whom TSA_URL and WITNESSES name. A witness that cannot be read stops the start. */
+function attestorsOf({
+  tsaUrl,
+  witnesses,
+}: Pick<Config, 'tsaUrl' | 'witnesses'>): Pick<Attestors, 'authorities' | 'witnesses'> {
+  return {
+    authorities: tsaUrl === undefined ? [] : [createTimestampAuthority(tsaUrl)],
+    witnesses: witnesses.map((setting) =>
+      createWitness(setting, (publicKey, message, signature) =>
+        verify(null, message, publicKeyFromRaw(publicKey), signature),
+      ),
+    ),
   };
 }

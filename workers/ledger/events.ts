@@ -1,18 +1,29 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
+import type { AnchorResult } from '../../shared/adapters/postgres/anchor-append.ts';
 import type { LedgerBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
 import type { PublicationResult } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-integration.ts';
+import { ANCHOR_LOG } from '../../shared/domain/ledger/origins.ts';
 
 /** The contract's maximum merge delay. */
 const MERGE_DELAY_MAX_MS = 10_000;
+
+/** What the worker does over and over; each fails for itself. */
+export type LedgerStep = 'integrate' | 'publish' | 'backlog' | 'anchor' | 'attest';
 
 /** What happens in this role, each as one function that writes the log line and the metric together. */
 export interface LedgerEvents {
   integrated(result: IntegrationResult): void;
   published(result: PublicationResult): void;
   backlogRead(backlog: LedgerBacklog): void;
-  failed(step: 'integrate' | 'publish' | 'backlog', error: unknown): void;
+  anchored(result: AnchorResult): void;
+  /** A time-stamping authority or witness has attested the anchor log up to this size. */
+  attested(source: string, size: number): void;
+  attestationFailed(source: string, reason: string): void;
+  /** Changed signing keys that cannot be read; the ones before stay in use. */
+  signingKeysUnreadable(error: unknown): void;
+  failed(step: LedgerStep, error: unknown): void;
 }
 
 export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
@@ -43,6 +54,29 @@ export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
       if (oldestMs > MERGE_DELAY_MAX_MS)
         log.error({ event: 'merge_delay_exceeded', pending, oldestMs });
     },
+    anchored({ heads, keyEvents, halted }) {
+      if (heads !== null) {
+        metrics.epochs.inc();
+        log.debug({ event: 'heads_anchored', ...heads });
+      }
+      for (const { index, event } of keyEvents) {
+        const { event: what, key, purpose } = event;
+        log.info({ event: 'key_event_anchored', index, what, key, purpose });
+      }
+      if (halted !== null) haltLog(ANCHOR_LOG, halted);
+    },
+    attested(source, size) {
+      metrics.attestations.inc({ source, outcome: 'good' });
+      log.debug({ event: 'anchor_attested', source, size });
+    },
+    attestationFailed(source, reason) {
+      metrics.attestations.inc({ source, outcome: 'failed' });
+      log.warn({ event: 'attestation_failed', source, reason });
+    },
+    signingKeysUnreadable(error) {
+      metrics.failures.inc({ step: 'keys' });
+      log.error({ event: 'signing_keys_unreadable', err: error });
+    },
     failed(step, error) {
       metrics.failures.inc({ step });
       log.warn({ event: 'ledger_step_failed', step, err: error });
@@ -72,6 +106,17 @@ function ledgerMetrics(registry: Registry) {
     halts: new Counter({
       name: 'docket_ledger_halts_total',
       help: 'Logs halted because they contradict what was stored or published',
+      registers,
+    }),
+    epochs: new Counter({
+      name: 'docket_ledger_anchor_epochs_total',
+      help: 'Heads trees written into the anchor log',
+      registers,
+    }),
+    attestations: new Counter({
+      name: 'docket_ledger_attestations_total',
+      help: 'Timestamps and cosignatures of the anchor log, by who was asked and what came of it',
+      labelNames: ['source', 'outcome'],
       registers,
     }),
     failures: new Counter({

@@ -1,14 +1,18 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { AnchorResult } from '../../shared/adapters/postgres/anchor-append.ts';
 import type { LedgerBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
 import type { PublicationResult } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-integration.ts';
-import type { LedgerEvents } from './events.ts';
+import type { LedgerEvents, LedgerStep } from './events.ts';
 
-/** What the loop turns; the composition root says with what. */
+/** What the loops turn; the composition root says with what. */
 interface LedgerSteps {
   integrate: () => Promise<IntegrationResult>;
   publish: () => Promise<PublicationResult>;
   backlog: () => Promise<LedgerBacklog>;
+  anchor: () => Promise<AnchorResult>;
+  publishAnchor: () => Promise<PublicationResult>;
+  attest: () => Promise<void>;
 }
 
 export interface LedgerLoopOptions {
@@ -29,11 +33,43 @@ const PUBLISH_MS = 250;
 /** Between looks at the backlog: half the maximum merge delay, so that exceeding it is noticed. */
 const BACKLOG_MS = 5_000;
 
+/** Between looks at what is to be anchored: news of keys are in the log soon, heads in every tenth look. */
+const ANCHOR_MS = 1_000;
+/** Between looks at who is to be asked for an attestation. */
+const ATTEST_MS = 1_000;
+
 /**
- * Integrates and signs until `signal` aborts; a batch in hand is finished. Integration and signing fail
- * apart: receipts go on being integrated while nothing can be signed.
+ * Integrates, signs, anchors and has the anchor attested until `signal` aborts; what is in hand is
+ * finished. They go side by side: a slow time-stamping authority holds up no anchoring, and that no
+ * integration.
  */
 export async function runLedger(options: LedgerLoopOptions, signal: AbortSignal): Promise<void> {
+  const { steps, events } = options;
+  const anchor = every(ANCHOR_MS, options, 'anchor', async () => {
+    events.anchored(await steps.anchor());
+    events.published(await steps.publishAnchor());
+  });
+  const attest = every(ATTEST_MS, options, 'attest', steps.attest);
+  await Promise.all([
+    integrateAndPublish(options, signal),
+    repeat(anchor, ANCHOR_MS, signal),
+    repeat(attest, ATTEST_MS, signal),
+  ]);
+}
+
+async function repeat(
+  step: () => Promise<void>,
+  pauseMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await step();
+    await wait(pauseMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** Integration and signing fail apart: receipts go on being integrated while nothing can be signed. */
+async function integrateAndPublish(options: LedgerLoopOptions, signal: AbortSignal): Promise<void> {
   const publish = every(PUBLISH_MS, options, 'publish', async () => {
     options.events.published(await options.steps.publish());
   });
@@ -64,7 +100,7 @@ async function integrateOnce({ steps, events, batchMax }: LedgerLoopOptions): Pr
 function every(
   periodMs: number,
   { events, now }: LedgerLoopOptions,
-  name: 'publish' | 'backlog',
+  name: LedgerStep,
   step: () => Promise<void>,
 ): () => Promise<void> {
   let dueAt = -Infinity;

@@ -67,7 +67,8 @@ async function indexAfter(pool: Pool, { orgId, after }: LedgerPageRequest): Prom
   return entry.index;
 }
 
-async function proveConsistency(
+/** Hashes that prove one published tree a prefix of another; null when the newest checkpoint is smaller. */
+export async function proveConsistency(
   pool: Pool,
   orgId: string,
   oldSize: number,

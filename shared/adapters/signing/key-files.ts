@@ -13,11 +13,10 @@ import {
 } from 'node:fs';
 import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { KEY_PURPOSES, type KeyPurpose } from '../../domain/ledger/key-events.ts';
 import { jwkThumbprint, rawPublicKey } from './identifiers.ts';
 
-/** One key for each thing that is signed, so that one that leaks cannot vouch for another. */
-export const KEY_PURPOSES = ['receipts', 'checkpoints', 'anchor', 'packs'] as const;
-export type KeyPurpose = (typeof KEY_PURPOSES)[number];
+export { KEY_PURPOSES, type KeyPurpose };
 
 /**
  * next: published, not used yet · active: signs · retired: signed once, still good for what it signed ·
