@@ -29,7 +29,16 @@ export default defineConfig({
         test: {
           ...stores,
           name: 'stores',
-          include: ['test/{stores,workers,api,cli,dev,pipeline}/**/*.test.ts'],
+          include: ['test/{stores,workers,api,cli,clients,dev,pipeline}/**/*.test.ts'],
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...stores,
+          name: 'packs',
+          include: ['test/packs/**/*.test.ts'],
+          globalSetup: [...stores.globalSetup, 'test/support/python.ts'],
           sequence: { groupOrder: 1 },
         },
       },

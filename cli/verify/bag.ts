@@ -101,7 +101,7 @@ function checkOxum(pack: PackFile, manifest: ReadonlyMap<string, string>): void 
   for (const path of manifest.keys()) bytes += pack.files.get(path)!.size;
   const text = textOf(pack.read(BAG_INFO), BAG_INFO);
   if (!text.split('\n').includes(`Payload-Oxum: ${bytes}.${manifest.size}`)) {
-    throw new PackProblem('malformed_manifest', BAG_INFO, 'The payload has another size.');
+    throw new PackProblem('checksum_mismatch', BAG_INFO, 'The payload has another size.');
   }
 }
 

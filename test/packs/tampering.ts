@@ -1,0 +1,102 @@
+import { hash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { MANIFEST, SEAL, TAG_FILES, TAG_MANIFEST } from '../../shared/domain/pack/layout.ts';
+import { formatManifest } from '../../shared/domain/pack/manifest.ts';
+import type { CredentialSigner, UnsignedCredential } from '../../shared/ports/signer.ts';
+import { ArchiveWriter } from '../../workers/exports/archive.ts';
+import { openPack } from '../../cli/verify/pack-file.ts';
+
+/** Parsed JSON that a test edits at will. */
+export type Loose = ReturnType<typeof JSON.parse>;
+
+/**
+ * How far a forger goes: `nothing` beyond the edit itself; `checksums`: both manifests are made anew; `seal`: the seal
+ * too, with a key of the forger's (by default the issuer's own pack key, which has leaked).
+ */
+export type Repair = 'nothing' | 'checksums' | 'seal';
+
+/** A pack in memory, to be changed and written again. */
+export class ForgedPack {
+  readonly files = new Map<string, Buffer>();
+  folder: string;
+
+  constructor(path: string) {
+    const pack = openPack(path);
+    this.folder = pack.folder;
+    for (const name of pack.files.keys()) this.files.set(name, Buffer.from(pack.read(name)));
+    pack.close();
+  }
+
+  text(name: string): string {
+    return this.files.get(name)!.toString();
+  }
+
+  set(name: string, content: string | Buffer): void {
+    this.files.set(name, Buffer.from(content));
+  }
+
+  /** Edits the lines of a file. */
+  lines(name: string, edit: (lines: string[]) => string[]): void {
+    const lines = edit(this.text(name).trimEnd().split('\n'));
+    this.set(name, lines.map((line) => `${line}\n`).join(''));
+  }
+
+  /** The only shard of a folder. */
+  shard(folder: string): string {
+    const found = [...this.files.keys()].filter((name) => name.startsWith(`data/${folder}/`));
+    if (found.length !== 1) throw new Error(`${folder} has ${found.length} shards`);
+    return found[0]!;
+  }
+
+  seal(): Loose {
+    return JSON.parse(this.text(SEAL));
+  }
+
+  /** Brings the bag into agreement with its content. */
+  repair(signer?: CredentialSigner, edit: (seal: Loose) => void = () => {}): void {
+    const payload = [...this.files.keys()].filter((name) => name.startsWith('data/'));
+    const lineOf = (path: string) => ({ path, sha256: hash('sha256', this.files.get(path)!) });
+    this.set(MANIFEST, formatManifest(payload.map(lineOf)));
+    const bytes = payload.reduce((sum, name) => sum + this.files.get(name)!.length, 0);
+    const oxum = `Payload-Oxum: ${bytes}.${payload.length}`;
+    this.set('bag-info.txt', this.text('bag-info.txt').replace(/^Payload-Oxum: .*$/m, oxum));
+    if (signer !== undefined) this.#reseal(signer, edit);
+    this.set(TAG_MANIFEST, formatManifest([...TAG_FILES, SEAL].map(lineOf)));
+  }
+
+  #reseal(signer: CredentialSigner, edit: (seal: Loose) => void): void {
+    const { proof: _, ...seal } = this.seal();
+    for (const file of seal.credentialSubject.file) {
+      file.digest = multihash(this.files.get(file.name)!);
+    }
+    edit(seal);
+    this.folder = seal.credentialSubject.id.split('/').at(-1);
+    const { text } = signer.signCredential(seal as UnsignedCredential);
+    this.set(SEAL, text);
+  }
+
+  /** @param order names in another order, or more than once; absent: as they are */
+  async write(path: string, order: readonly string[] = [...this.files.keys()]): Promise<void> {
+    const chunks: Uint8Array[] = [];
+    const writer = new ArchiveWriter(
+      async (bytes) => void chunks.push(Uint8Array.from(bytes)),
+      this.folder,
+    );
+    for (const name of order) await writer.add(name, this.files.get(name)!);
+    await writer.finish();
+    writeFileSync(path, Buffer.concat(chunks));
+  }
+}
+
+export function multihash(bytes: Uint8Array): string {
+  const digest = Buffer.concat([Buffer.of(0x12, 0x20), hash('sha256', bytes, 'buffer')]);
+  return `u${digest.toString('base64url')}`;
+}
+
+/** Replaces every occurrence of a text in a file with another of the same length: in an archive, headers stay right. */
+export function patchBytes(path: string, from: string, to: string): void {
+  if (from.length !== to.length) throw new Error('a patch keeps the length');
+  const bytes = readFileSync(path, 'latin1');
+  if (!bytes.includes(from)) throw new Error('there is nothing to patch');
+  writeFileSync(path, bytes.replaceAll(from, to), 'latin1');
+}
