@@ -1,3 +1,4 @@
+import { NATIVE_PROVIDERS } from '../shared/adapters/providers/ai-sdk/native-providers.ts';
 import { referencesIn } from '../shared/catalogue/known-references.ts';
 import {
   DEFAULT_CATALOGUE,
@@ -22,7 +23,10 @@ export function readCatalogue(file?: string): LoadedCatalogue & { file: string }
   const variable = (name: string): string | undefined =>
     config.upstreamCredential(name) ??
     (named === undefined && name === 'SANDBOX_URL' ? NO_SANDBOX : undefined);
-  const known = referencesIn(loadFactorSet(newest.version));
+  const known = {
+    ...referencesIn(loadFactorSet(newest.version)),
+    providers: new Set(Object.keys(NATIVE_PROVIDERS)),
+  };
   const loaded = loadCatalogue(named ?? DEFAULT_CATALOGUE, { variable, known });
   return { ...loaded, file: named ?? 'default.yaml' };
 }

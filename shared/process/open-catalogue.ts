@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { type CatalogueHolder, createCatalogueHolder } from '../catalogue/holder.ts';
+import { NATIVE_PROVIDERS } from '../adapters/providers/ai-sdk/native-providers.ts';
 import { referencesIn } from '../catalogue/known-references.ts';
 import { DEFAULT_CATALOGUE } from '../catalogue/load.ts';
 import type { Config } from '../config/config.ts';
@@ -16,7 +17,10 @@ export interface OpenCatalogue {
 export function openCatalogue(config: Config, log: Logger): OpenCatalogue {
   const holder = createCatalogueHolder(config.cataloguePath ?? DEFAULT_CATALOGUE, {
     variable: config.upstreamCredential,
-    known: referencesIn(loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version)),
+    known: {
+      ...referencesIn(loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version)),
+      providers: new Set(Object.keys(NATIVE_PROVIDERS)),
+    },
   });
   for (const warning of holder.current().warnings)
     log.warn({ event: 'catalogue_warning', ...warning });

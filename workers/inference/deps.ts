@@ -1,4 +1,5 @@
 import { createCircuitBoard } from '../../shared/adapters/redis/circuits.ts';
+import { AiSdkProvider } from '../../shared/adapters/providers/ai-sdk/provider.ts';
 import { OpenAiCompatibleProvider } from '../../shared/adapters/providers/openai-compatible/provider.ts';
 import { createTokenCounter } from '../../shared/adapters/tokenizer/counter.ts';
 import { openCatalogue } from '../../shared/process/open-catalogue.ts';
@@ -26,8 +27,11 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     events.storeFailed,
   );
   const { client, scripts, outbox, slots } = lanes;
-  const provider = new OpenAiCompatibleProvider(config.upstreamCredential);
-  const providerOf = (_endpoint: Endpoint): Provider => provider;
+  const providers: Record<Endpoint['adapter'], Provider> = {
+    'openai-compatible': new OpenAiCompatibleProvider(config.upstreamCredential),
+    'ai-sdk': new AiSdkProvider(config.upstreamCredential),
+  };
+  const providerOf = ({ adapter }: Endpoint): Provider => providers[adapter];
   const breakers = new Breakers((endpoint, region, open) => {
     events.breakerChanged(endpoint, region, open);
     circuits.publish();
@@ -70,7 +74,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     close: async () => {
       await circuits.stop();
       await lanes.close();
-      await provider.close();
+      await Promise.all(Object.values(providers).map((provider) => provider.close()));
     },
     reload: catalogue.reload,
   };

@@ -1,0 +1,19 @@
+/** An answer above this is not an answer; the same bound as for other upstreams. */
+const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
+
+/** `fetch` whose answers end with an error once they exceed the bound: the libraries read them whole. */
+export const boundedFetch: typeof globalThis.fetch = async (input, init) => {
+  const answer = await fetch(input, init);
+  if (answer.body === null) return answer;
+  let size = 0;
+  const bounded = answer.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        size += chunk.length;
+        if (size > ANSWER_BYTES_MAX) controller.error(new Error('the answer is too large'));
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(bounded, answer);
+};

@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NativeUpstream } from '../support/native-upstream.ts';
+import { expectSigned, type Receipt } from '../support/receipts.ts';
+import { startSystem, type System } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+let system: System;
+let openai: OpenAI;
+const upstream = new NativeUpstream();
+const MESSAGES = [{ role: 'user' as const, content: 'How fast does the lamp turn?' }];
+
+const catalogueOf = (origin: string): string => `
+version: 1
+regions:
+  - { code: eu-west, zone: FRA, operator: { name: example } }
+endpoints:
+  - name: anthropic
+    adapter: ai-sdk
+    provider: anthropic
+    base_url: ${origin}/v1
+    api_key_env: ANTHROPIC_API_KEY
+    regions: [eu-west]
+  - name: google
+    adapter: ai-sdk
+    provider: google
+    base_url: ${origin}/v1beta
+    api_key_env: GEMINI_API_KEY
+    regions: [eu-west]
+models:
+  - id: claude
+    kinds: [chat]
+    context_window: 200000
+    endpoints: [{ name: anthropic, model: claude-sonnet-4-5 }]
+    footprint: { active_b: 100, total_b: 400 }
+  - id: gemini
+    kinds: [chat]
+    context_window: 1000000
+    endpoints: [{ name: google, model: gemini-2.5-flash }]
+    footprint: {}
+  - id: gemini-embedding
+    kinds: [embedding]
+    context_window: 2048
+    endpoints: [{ name: google, model: gemini-embedding-001 }]
+    footprint: {}
+`;
+
+beforeAll(async () => {
+  const origin = await upstream.listen();
+  const directory = mkdtempSync(join(tmpdir(), 'docket-native-'));
+  afterAll(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'catalogue.yaml');
+  writeFileSync(path, catalogueOf(origin));
+  system = await startSystem({
+    env: { CATALOGUE: path, ANTHROPIC_API_KEY: 'sk-anthropic', GEMINI_API_KEY: 'sk-gemini' },
+  });
+  openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key, maxRetries: 0 });
+});
+afterAll(() => upstream.close());
+
+type WithReceipt<T> = T & { receipt: Receipt };
+
+describe('a model of a native provider, through the stock OpenAI SDK', () => {
+  it('answers with a receipt that states the provider’s own counts', async () => {
+    upstream.answer = { fixture: 'anthropic/text.json' };
+    const completion = (await openai.chat.completions.create({
+      model: 'claude',
+      messages: MESSAGES,
+    })) as WithReceipt<OpenAI.ChatCompletion>;
+    expect(completion.choices[0]!.message.content).toBe('The lamp turns once in ten seconds.');
+    await expectSigned(system, completion.receipt);
+    expect(completion.receipt.credentialSubject).toMatchObject({
+      usageSource: 'upstream',
+      inputTokens: 42,
+      cachedInputTokens: 30,
+      outputTokens: 9,
+      outcome: 'complete',
+    });
+    expect(upstream.last.headers['x-api-key']).toBe('sk-anthropic');
+    expect(upstream.last.body['model']).toBe('claude-sonnet-4-5');
+  });
+
+  it('streams, with the receipt on the last chunk', async () => {
+    upstream.answer = { fixture: 'google/text.sse', drip: 5 };
+    const stream = await openai.chat.completions.create({
+      model: 'gemini',
+      messages: MESSAGES,
+      stream: true,
+    });
+    const chunks: WithReceipt<OpenAI.ChatCompletionChunk>[] = [];
+    for await (const chunk of stream) chunks.push(chunk as WithReceipt<OpenAI.ChatCompletionChunk>);
+    const text = chunks.map(({ choices }) => choices[0]!.delta.content ?? '').join('');
+    expect(text).toBe('The lamp turns – ümläut 🌊');
+    expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
+    expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe('length');
+    expect(chunks.at(-1)!.receipt.credentialSubject).toMatchObject({
+      inputTokens: 18,
+      outputTokens: 8,
+      usageSource: 'upstream',
+    });
+  });
+
+  it('embeds in the encoding that the SDK asks for', async () => {
+    upstream.answer = { fixture: 'google/embeddings.json' };
+    const { data } = await openai.embeddings.create({
+      model: 'gemini-embedding',
+      input: ['a', 'b'],
+    });
+    expect(data.map(({ embedding }) => embedding.length)).toEqual([3, 3]);
+    expect(data[0]!.embedding[0]).toBeCloseTo(0.6, 5);
+  });
+
+  it('refuses what its provider has no words for, and tells a prompt that is too long', async () => {
+    const ask = (rest: object) =>
+      openai.chat.completions.create({ model: 'claude', messages: MESSAGES, ...rest });
+    await expect(ask({ logprobs: true })).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_logprobs',
+      param: 'logprobs',
+    });
+    upstream.answer = { fixture: 'anthropic/error.json', status: 400 };
+    await expect(ask({})).rejects.toMatchObject({ status: 400, code: 'prompt_too_long' });
+  });
+
+  it('stops when its client leaves', async () => {
+    upstream.answer = { fixture: 'anthropic/text.sse', stallAfter: 4 };
+    const before = upstream.aborted;
+    const stream = await openai.chat.completions.create({
+      model: 'claude',
+      messages: MESSAGES,
+      stream: true,
+    });
+    for await (const _ of stream) break;
+    await until(() => upstream.aborted > before, 'the upstream sees it');
+  });
+});
