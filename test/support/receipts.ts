@@ -67,7 +67,7 @@ export async function tally(system: System): Promise<Tally> {
       (SELECT count(*) FROM ledger_body) AS receipts,
       (SELECT count(DISTINCT entry_id) FROM ledger_body) AS distinct,
       (SELECT count(*) FROM receipt_pending) AS pending,
-      (SELECT count(*) FROM ledger_entry) AS entries,
+      (SELECT count(*) FROM ledger_entry WHERE entry_id LIKE 'rcpt\\_%') AS entries,
       (SELECT count(*) FROM (SELECT org_id FROM ledger_entry GROUP BY org_id
          HAVING min(index) <> 0 OR max(index) <> count(*) - 1) AS broken) AS gaps`);
   const row = rows[0]!;
@@ -80,19 +80,27 @@ export async function tally(system: System): Promise<Tally> {
 export async function integrated(system: System): Promise<Tally> {
   const client = connectTo(system.redis.url);
   let last = await tally(system);
+  let lanes: Record<string, number> = {};
   try {
     await until(async () => {
-      const lanes = await client.keys('{s*}:lane:*');
-      const lengths = await Promise.all(lanes.map((lane) => client.xlen(lane)));
+      lanes = await lengthsOf(client);
       last = await tally(system);
-      return (
-        lengths.every((length) => length === 0) &&
-        last.pending === 0 &&
-        last.entries === last.receipts
-      );
+      const empty = Object.keys(lanes).length === 0;
+      return empty && last.pending === 0 && last.entries === last.receipts;
     }, 'every receipt is in the ledger');
+  } catch (error) {
+    throw new Error(JSON.stringify({ ...last, lanes }), { cause: error });
   } finally {
     client.disconnect();
   }
   return last;
+}
+
+/** Entries on each lane that has any. */
+async function lengthsOf(client: ReturnType<typeof connectTo>): Promise<Record<string, number>> {
+  const lanes = await client.keys('{s*}:lane:*');
+  const lengths = await Promise.all(
+    lanes.map(async (lane) => [lane, await client.xlen(lane)] as const),
+  );
+  return Object.fromEntries(lengths.filter(([, length]) => length > 0));
 }
