@@ -18,8 +18,6 @@ create table account (
   billing_email          text not null,
   technical_name         text not null,
   technical_email        text not null,
-  -- Receipts name an organisation by a digest of its id and this salt; forgetting it makes them anonymous.
-  pseudonym_salt         bytea not null check (length(pseudonym_salt) = 16),
   created_at             timestamptz(3) not null,
   state_changed_at       timestamptz(3) not null,
   check (num_nulls(requests_per_second, burst, requests_per_day, concurrent_streams) in (0, 4))
@@ -304,5 +302,3 @@ grant insert on audit_log to docket_api, docket_operator, docket_housekeeping, d
 grant select on audit_log to docket_exports, docket_recalculation;
 grant select, insert, update on audit_head to docket_api, docket_operator, docket_housekeeping, docket_purge,
   docket_exports, docket_recalculation;
-grant select (id, pseudonym_salt) on account to docket_receipts, docket_ledger, docket_exports,
-  docket_recalculation;

@@ -14,7 +14,6 @@ create table account (
   billing_email text not null,
   technical_name text not null,
   technical_email text not null,
-  pseudonym_salt bytea not null,
   created_at timestamp(3) with time zone not null,
   state_changed_at timestamp(3) with time zone not null,
   constraint account_burst_check CHECK ((burst > 0)),
@@ -24,7 +23,6 @@ create table account (
   constraint account_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
   constraint account_pkey PRIMARY KEY (id),
   constraint account_plan_check CHECK ((plan = ANY (ARRAY['audit'::text, 'audit_plus'::text, 'enterprise'::text]))),
-  constraint account_pseudonym_salt_check CHECK ((length(pseudonym_salt) = 16)),
   constraint account_requests_per_day_check CHECK ((requests_per_day > 0)),
   constraint account_requests_per_second_check CHECK ((requests_per_second > 0)),
   constraint account_state_check CHECK ((state = ANY (ARRAY['onboarding'::text, 'declared'::text, 'screened'::text, 'in_review'::text, 'approved'::text, 'contracted'::text, 'active'::text, 'suspended'::text, 'rejected'::text, 'closed'::text])))
@@ -997,10 +995,6 @@ grant select on stored_answer to docket_api;
 grant delete on stored_answer to docket_housekeeping;
 grant insert on stored_answer to docket_receipts;
 
-grant select (id, pseudonym_salt) on account to docket_exports;
-grant select (id, pseudonym_salt) on account to docket_ledger;
-grant select (id, pseudonym_salt) on account to docket_recalculation;
-grant select (id, pseudonym_salt) on account to docket_receipts;
 grant update (state, revoked_at, last_used_at) on api_key to docket_api;
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
 grant update (state, revoked_at, last_used_at) on api_key to docket_operator;

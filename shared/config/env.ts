@@ -256,7 +256,7 @@ export const SECRET_SETTINGS = {
     plainText(512),
     'Credential of the moderation endpoint.',
   ),
-  smtpUrl: secret('SMTP_URL', url('smtp', 'smtps'), 'Mail server; mails are off when unset.'),
+  smtpUrl: secret('SMTP_URL', url('smtp', 'smtps'), 'Mail server; when unset, mails are files under DOCKET_DATA_DIR/mail.'),
   awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', plainText(256), 'Credential of the S3 bucket.'),
   awsSecretAccessKey: secret(
     'AWS_SECRET_ACCESS_KEY',

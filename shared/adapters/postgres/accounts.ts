@@ -99,8 +99,8 @@ async function createAccount(
   const now = new Date(surroundings.now());
   const { rows } = await client.query<AccountRow>(
     `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email,
-       pseudonym_salt, created_at, state_changed_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) returning ${ACCOUNT_COLUMNS}`,
+       created_at, state_changed_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning ${ACCOUNT_COLUMNS}`,
     [
       surroundings.newId('org'),
       name,
@@ -109,8 +109,6 @@ async function createAccount(
       billing.email,
       technical.name,
       technical.email,
-      // A copy: the source may reuse its buffer.
-      Buffer.from(surroundings.randomBytes(16)),
       now,
     ],
   );
