@@ -7,6 +7,7 @@ import { HEADERS } from './headers.ts';
 import { introduction } from './introduction.ts';
 import { type OperationNotes, TAGS } from './operation-notes.ts';
 import { ADMINISTRATION_OPERATIONS } from './operations/administration.ts';
+import { ANCHOR_OPERATIONS } from './operations/anchor.ts';
 import { EVIDENCE_OPERATIONS } from './operations/evidence.ts';
 import { EXPORT_OPERATIONS } from './operations/exports.ts';
 import { INFERENCE_OPERATIONS } from './operations/inference.ts';
@@ -17,6 +18,7 @@ import { RECORD_OPERATIONS } from './operations/records.ts';
 export const OPERATION_NOTES: Readonly<Record<string, OperationNotes>> = {
   ...INFERENCE_OPERATIONS,
   ...RECORD_OPERATIONS,
+  ...ANCHOR_OPERATIONS,
   ...EVIDENCE_OPERATIONS,
   ...EXPORT_OPERATIONS,
   ...ADMINISTRATION_OPERATIONS,

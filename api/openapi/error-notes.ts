@@ -263,6 +263,11 @@ export const PATTERN_NOTES = {
   export_not_found: note('The export does not exist, or is not yours.', 'No such export.', 'id'),
   checkpoint_not_found: note('The log has no entry yet.', 'No such checkpoint.'),
   tile_not_found: note('The log has no such tile.', 'No such tile.'),
+  consistency_proof_not_found: note(
+    'The log was not published at this size.',
+    'No such consistency proof.',
+  ),
+  anchor_proof_not_found: note('Nothing is anchored as asked for.', 'No such anchor proof.'),
   context_not_found: note('There is no context of this name.', 'No such context.'),
   methodology_not_found: note(
     'There is no methodology of this id and version.',
