@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '../../shared/domain/errors.ts';
 import type { ExportRecord } from '../../shared/domain/pack/export-record.ts';
@@ -53,7 +54,8 @@ export async function sendPack(
   if (range !== 'whole') {
     void reply.header('content-range', `bytes ${bytes.start}-${bytes.end}/${sizeBytes}`);
   }
-  if (isHead) return reply.send();
+  // A stream without bytes: the framework would set the length of no body to 0.
+  if (isHead) return reply.send(Readable.from([]));
   const stream = await store.read(record.id, bytes);
   if (stream === null) throw new Error(`the pack of ${record.id} is not in the store`);
   // Whoever resumes has been written down when they began.

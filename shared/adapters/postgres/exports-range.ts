@@ -58,7 +58,8 @@ async function rangeOfTimes(
   { from, to, size }: { from: number | undefined; to: number | undefined; size: number },
 ): Promise<{ first: number; end: number }> {
   const { rows } = await db.query<{ first: string; end: string }>(
-    `select coalesce(ledger_index_at($1, $2), 0) as first, coalesce(ledger_index_at($1, $3), $4::bigint) as end`,
+    `select case when $2::timestamptz is null then 0 else ledger_index_at($1, $2) end as first,
+       case when $3::timestamptz is null then $4::bigint else ledger_index_at($1, $3) end as end`,
     [orgId, dateOf(from), dateOf(to), size],
   );
   const row = rows[0]!;

@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { createExportJobs } from '../../shared/adapters/postgres/export-jobs.ts';
+import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
+import type { ExportStore } from '../../shared/ports/export-store.ts';
+import { runExport, type RunExportDeps } from '../../workers/exports/run-export.ts';
+import type { PackLab } from './packs.ts';
+
+/** What a builder of packs says, in order. */
+export type Said = ['started' | 'ready' | 'failed' | 'lost' | 'interrupted', string][];
+
+/** A builder of packs in this process: `pool` has the rights of the exports process. */
+export function createBuilder(
+  lab: PackLab,
+  pool: Pool,
+  store: ExportStore,
+  more: Partial<RunExportDeps> = {},
+): { said: Said; run: (id: string, signal?: AbortSignal) => Promise<void> } {
+  const said: Said = [];
+  const deps: RunExportDeps = {
+    jobs: createExportJobs(pool, systemSurroundings),
+    source: createPackSource(pool),
+    store,
+    documents: lab.documents,
+    issuer: lab.issuer,
+    signer: () => lab.signer('packs'),
+    events: {
+      started: ({ id }) => said.push(['started', id]),
+      ready: ({ id }) => said.push(['ready', id]),
+      failed: (_, { code }) => said.push(['failed', code]),
+      lost: ({ id }) => said.push(['lost', id]),
+      interrupted: (_, error) => said.push(['interrupted', String(error)]),
+    },
+    newRunId: randomUUID,
+    now: () => performance.now(),
+    ...more,
+  };
+  const running = new AbortController();
+  return { said, run: (id, signal = running.signal) => runExport(deps, id, signal) };
+}
