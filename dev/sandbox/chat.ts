@@ -34,7 +34,7 @@ export function readChatRequest(input: Input): ChatRequest {
     promptTokens: prompt.tokens,
     logprobs,
     tools: chooseTools(input, prompt),
-    structured: (random) => structuredAnswer(input, random),
+    structured: structuredAnswer(input),
   };
 }
 

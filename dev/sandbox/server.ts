@@ -26,7 +26,11 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 function sendError(response: ServerResponse, status: number, body: string): void {
-  if (response.headersSent) return;
+  if (response.headersSent) {
+    // Too late to say so; a connection that breaks is better than one that stays silent.
+    if (!response.writableEnded) response.destroy();
+    return;
+  }
   response.writeHead(status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),

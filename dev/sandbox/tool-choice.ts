@@ -71,22 +71,23 @@ export function chooseTools(input: Input, prompt: ChatPrompt): (random: Random) 
     }));
 }
 
-/** The JSON text that `response_format` asks for, or `undefined` where plain text is wanted. */
-export function structuredAnswer(input: Input, random: Random): string | undefined {
+/** Writes the JSON text that `response_format` asks for, or `undefined` where plain text is wanted. */
+export function structuredAnswer(input: Input): (random: Random) => string | undefined {
   const format = input.object('response_format');
   switch (format['type']) {
     case 'json_schema': {
       const declared = format['json_schema'] as { schema?: unknown } | undefined;
-      return JSON.stringify(schemaValue(declared?.schema, random));
+      return (random) => JSON.stringify(schemaValue(declared?.schema, random));
     }
     case 'json_object':
-      return JSON.stringify({
-        answer: schemaValue({ type: 'string' }, random),
-        lines: 1 + Math.floor(random() * 9),
-      });
+      return (random) =>
+        JSON.stringify({
+          answer: schemaValue({ type: 'string' }, random),
+          lines: 1 + Math.floor(random() * 9),
+        });
     case undefined:
     case 'text':
-      return undefined;
+      return () => undefined;
     default:
       throw new BadRequest(
         'response_format.type must be text, json_object or json_schema.',
