@@ -78,8 +78,8 @@ describe.each([false, true])('a hundred equal requests at once (stream: %s)', (s
 
 describe('an idempotent request', () => {
   it('whose api process is killed is finished by the pipeline and kept for its retry', async () => {
-    const { port, kill, exited } = await system.start('api');
-    const baseUrl = `http://127.0.0.1:${port}/v1`;
+    const doomed = await system.start('api');
+    const baseUrl = `http://127.0.0.1:${doomed.port}/v1`;
     for (const stream of [false, true]) {
       const { id, body } = named('stall=1000', { stream });
       const key = randomUUID();
@@ -88,14 +88,14 @@ describe('an idempotent request', () => {
         baseUrl: stream ? system.baseUrl : baseUrl,
       }).catch(() => null);
       await until(async () => (await upstreamCalls(system, id)).length === 1);
-      if (!stream) kill('SIGKILL');
+      if (!stream) doomed.kill('SIGKILL');
       const retry = await send(body, key, { api: 1 });
       expect(retry).toMatchObject({ status: 200, replayed: true });
       expect(await upstreamCalls(system, id)).toHaveLength(1);
       await expectSigned(system, receiptIn(retry.text));
       await lost;
     }
-    await exited;
+    await doomed.exited;
   });
 
   it('whose inference worker is killed is run by another, with one receipt', async () => {

@@ -135,5 +135,6 @@ describe('a model of a native provider, through the stock OpenAI SDK', () => {
     });
     for await (const _ of stream) break;
     await until(() => upstream.aborted > before, 'the upstream sees it');
+    expect(upstream.aborted).toBe(before + 1);
   });
 });

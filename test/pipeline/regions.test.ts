@@ -28,7 +28,7 @@ const healthy = (region: string) =>
 
 describe('a pinned request', () => {
   // Mostly one failure before success, so that circuits stay closed and many calls are made.
-  const fault = fc.oneof(
+  const anyFault = fc.oneof(
     { weight: 3, arbitrary: fc.constant('') },
     {
       weight: 3,
@@ -52,7 +52,7 @@ describe('a pinned request', () => {
   const call = fc.record({
     region: fc.constantFrom('west', 'north'),
     stream: fc.boolean(),
-    fault,
+    fault: anyFault,
   });
   let made = 0;
 

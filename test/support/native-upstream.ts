@@ -43,10 +43,9 @@ export class NativeUpstream {
           const frames = bytes.toString().split('\n\n').slice(0, stallAfter);
           return void response.write(`${frames.join('\n\n')}\n\n`);
         }
-        for (let i = 0; drip !== undefined && i < bytes.length; i += drip) {
-          response.write(bytes.subarray(i, i + drip));
-        }
-        return void response.end(drip === undefined ? bytes : undefined);
+        const size = drip ?? bytes.length;
+        for (let i = 0; i < bytes.length; i += size) response.write(bytes.subarray(i, i + size));
+        return void response.end();
       });
     });
   }

@@ -8,7 +8,6 @@ import { isObject, type Json, listOf, numberOf, textOf } from './json.ts';
 import { promptOf } from './prompt.ts';
 import { Untranslatable } from './untranslatable.ts';
 
-type Schema = LanguageModelV4FunctionTool['inputSchema'];
 type Reasoning = NonNullable<LanguageModelV4CallOptions['reasoning']>;
 
 /** What changes an answer's shape or meaning and has no native counterpart: refused, never dropped. */
@@ -76,7 +75,7 @@ function responseFormatOf(format: unknown): LanguageModelV4CallOptions['response
   }
   return defined({
     type: 'json' as const,
-    schema: asked['schema'] as Schema | undefined,
+    schema: isObject(asked['schema']) ? asked['schema'] : undefined,
     name: textOf(asked['name']),
     description: textOf(asked['description']),
   });
@@ -99,7 +98,7 @@ function toolOf(definition: Json): LanguageModelV4FunctionTool {
   return {
     type: 'function',
     name: textOf(definition['name']) ?? '',
-    inputSchema: (parameters ?? { type: 'object', properties: {} }) as Schema,
+    inputSchema: parameters ?? { type: 'object', properties: {} },
     ...defined({
       description: textOf(definition['description']),
       strict: typeof definition['strict'] === 'boolean' ? definition['strict'] : undefined,

@@ -99,7 +99,7 @@ const legacyCallId = (name: string): string => `call_${name}`;
 function argumentsOf(text: unknown, at: string): unknown {
   if (text === undefined || text === null || text === '') return {};
   try {
-    return JSON.parse(String(text));
+    return JSON.parse(textOf(text) ?? 'not text');
   } catch {
     throw new Untranslatable(at, 'Arguments of a call must be JSON.');
   }

@@ -52,9 +52,23 @@ export class ChunkWriter {
         return this.#finish(part);
       case 'error':
         return { error: part.error };
-      default:
-        return null;
+      // Begins and ends of blocks, sources, files, signs of life: nothing that a chunk could say.
+      case 'stream-start':
+      case 'text-start':
+      case 'text-end':
+      case 'reasoning-start':
+      case 'reasoning-end':
+      case 'reasoning-file':
+      case 'tool-input-end':
+      case 'tool-result':
+      case 'tool-approval-request':
+      case 'source':
+      case 'file':
+      case 'custom':
+      case 'raw':
+      case 'ping':
     }
+    return null;
   }
 
   #begin(): void {

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { chunksOf, joined, speakNatively } from './speak.ts';
+
+const { upstream, provider, call, endpointOf } = speakNatively();
+
+describe('embeddings', () => {
+  it('of Google come in OpenAI’s shape', async () => {
+    upstream.answer = { fixture: 'google/embeddings.json' };
+    const { answer } = await call(
+      'google',
+      { input: ['a', 'b'], dimensions: 3 },
+      { route: 'embeddings' },
+    );
+    expect(JSON.parse(answer!)).toEqual({
+      object: 'list',
+      model: 'the-model',
+      data: [
+        { object: 'embedding', index: 0, embedding: [0.6, 0.8, 0] },
+        { object: 'embedding', index: 1, embedding: [0, -0.6, 0.8] },
+      ],
+    });
+  });
+
+  it('are refused where the provider has none, and for token ids', async () => {
+    const none = await call('anthropic', { input: 'a' }, { route: 'embeddings' });
+    expect(none.failure).toMatchObject({ kind: 'rejected', param: 'model' });
+    const ids = await call('google', { input: [1, 2] }, { route: 'embeddings' });
+    expect(ids.failure).toMatchObject({ kind: 'rejected', param: 'input' });
+  });
+});
+
+describe('a failure', () => {
+  it.each([
+    [400, 'anthropic/error.json', 'rejected', 'context_length_exceeded'],
+    [401, 'anthropic/error.json', 'misconfigured', undefined],
+    [429, 'anthropic/error.json', 'rate_limited', undefined],
+    [529, 'anthropic/error.json', 'unavailable', undefined],
+    [500, 'anthropic/error.json', 'unavailable', undefined],
+  ])('with status %i is told apart', async (status, fixture, kind, code) => {
+    upstream.answer = { fixture, status, headers: { 'retry-after': '3' } };
+    const { failure } = await call('anthropic', {});
+    expect(failure).toMatchObject({ kind, status, retryAfterMs: 3_000 });
+    expect(failure!.code).toBe(code);
+    if (kind !== 'rejected') expect(failure!.message).toBeUndefined();
+  });
+
+  it('about our credential is ours, whatever its status', async () => {
+    upstream.answer = { fixture: 'google/error.json', status: 400 };
+    const { failure } = await call('google', {});
+    expect(failure).toMatchObject({ kind: 'misconfigured' });
+    expect(failure!.message).toBeUndefined();
+  });
+
+  it('inside a stream ends it', async () => {
+    upstream.answer = { fixture: 'anthropic/overloaded.sse' };
+    const outcome = await call('anthropic', { stream: true });
+    expect(joined(chunksOf(outcome), 'content')).toBe('The lamp');
+    expect(outcome.failure?.kind).toBe('unavailable');
+  });
+
+  it('to connect, or to read the answer, is the upstream’s', async () => {
+    upstream.answer = { fixture: 'google/embeddings.json' };
+    expect((await call('anthropic', {})).failure?.kind).toBe('malformed');
+    const nowhere = 'http://127.0.0.1:9';
+    expect((await call('anthropic', {}, { baseUrl: nowhere })).failure?.kind).toBe('connection');
+    expect(await provider.probe(endpointOf('google'), 1_000)).toBe(true);
+    expect(await provider.probe(endpointOf('google', nowhere), 1_000)).toBe(false);
+  });
+});
