@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import {
   type AnchorOptions,
@@ -33,6 +33,13 @@ export function knownKey(purpose: KeyPurpose, publicKey: Uint8Array = randomByte
 /** One key for each purpose. */
 export function knownKeys(): KnownKey[] {
   return KEY_PURPOSES.map((purpose) => knownKey(purpose));
+}
+
+/** So many keys, the same in every process. */
+export function keysByNumber(count: number): KnownKey[] {
+  return Array.from({ length: count }, (_, i) =>
+    knownKey('receipts', hash('sha256', `key ${i}`, 'buffer')),
+  );
 }
 
 export interface AnchorWriter {

@@ -3,14 +3,17 @@ import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkp
 import { integrateBatch } from '../../shared/adapters/postgres/ledger-integration.ts';
 import { createCheckpointMemory } from '../../shared/adapters/redis/checkpoint-memory.ts';
 import { connectRedis } from '../../shared/adapters/redis/connect.ts';
+import { createAnchorWriter, keysByNumber } from '../support/anchor.ts';
 import { makeCheckpointSigner, originOf } from '../support/ledger.ts';
 
 /**
  * A ledger worker that dies by SIGKILL at its n-th statement: `before` it is sent, or once it is `sent`
- * and nobody waits for the answer. Run as: ledger-crashing.ts <database url> <redis url> <n> <before|sent>.
- * Prints how many statements a whole turn has when it gets through one.
+ * and nobody waits for the answer. Run as: ledger-crashing.ts <database url> <redis url> <n> <before|sent>
+ * <integrate|anchor> <how many signing keys there are>. Prints how many statements a whole turn has when
+ * it gets through one.
  */
-const [databaseUrl = '', redisUrl = '', nth = '', moment = ''] = process.argv.slice(2);
+const [databaseUrl = '', redisUrl = '', nth = '', moment = '', turn = '', keys = ''] =
+  process.argv.slice(2);
 let statements = 0;
 
 const die = (): never => {
@@ -36,14 +39,13 @@ pool.on('connect', (client) => {
 
 const redis = connectRedis({ url: redisUrl, name: 'crashing', use: 'patient' });
 const signer = makeCheckpointSigner();
-await integrateBatch(pool, 1_000);
-await publishCheckpoints(pool, {
-  signer,
-  memory: createCheckpointMemory(redis),
-  originOf,
-  limit: 100,
-  intervalMs: 0,
-});
+const memory = createCheckpointMemory(redis);
+if (turn === 'anchor') {
+  await createAnchorWriter(signer, memory).turn(pool, { keys: keysByNumber(Number(keys)) });
+} else {
+  await integrateBatch(pool, 1_000);
+  await publishCheckpoints(pool, { signer, memory, originOf, limit: 100, intervalMs: 0 });
+}
 await pool.end();
 redis.disconnect();
 process.stdout.write(`${statements}\n`);
