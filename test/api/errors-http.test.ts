@@ -188,7 +188,7 @@ describe('a body', () => {
 
 describe('what never becomes a request', () => {
   const one = async (...parts: (string | Buffer)[]): Promise<Answer> => {
-    const answers = await exchange(port, ...parts);
+    const answers = await exchange(port, parts);
     expect(answers).toHaveLength(1);
     return answers[0]!;
   };
@@ -240,7 +240,7 @@ describe('what never becomes a request', () => {
 
   it('never spoils the answer to the request before it', async () => {
     const good = head('GET /nope HTTP/1.1', 'Host: x');
-    const [first, ...rest] = await exchange(port, good, 'garbage\r\n\r\n');
+    const [first, ...rest] = await exchange(port, [good, 'garbage\r\n\r\n']);
     expectRefusal(first!, 'route_not_found');
     for (const answer of rest) expectRefusal(answer, 'invalid_request');
   });
@@ -255,7 +255,9 @@ describe('what never becomes a request', () => {
       answerClientError(error, socket as never, () => `req_${'0'.repeat(26)}`),
     );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const answers = await exchange((server.address() as AddressInfo).port, 'GET / HTTP/1.1\r\nHo');
+    const answers = await exchange((server.address() as AddressInfo).port, [
+      'GET / HTTP/1.1\r\nHo',
+    ]);
     server.close();
     expectRefusal(answers[0]!, 'request_timeout', { headers: { connection: 'close' } });
   });

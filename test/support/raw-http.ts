@@ -6,14 +6,20 @@ const PATIENCE_MS = 10_000;
 
 /**
  * Writes bytes to a port as they are and reads until the server closes. The answers are those that came, in order; none when
- * it closed without one.
+ * it closed without one. `hangUp` says that nothing more will come, as a client does that goes away in the middle.
  * @throws Error when the server neither answers whole nor closes.
  */
-export async function exchange(port: number, ...parts: (string | Buffer)[]): Promise<Answer[]> {
+export async function exchange(
+  port: number,
+  parts: readonly (string | Buffer)[],
+  { hangUp = false } = {},
+): Promise<Answer[]> {
   const bytes = await new Promise<Buffer>((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
       for (const part of parts) socket.write(part);
+      if (hangUp) socket.end();
     });
+    socket.on('end', () => socket.end());
     const received: Buffer<ArrayBuffer>[] = [];
     socket.setTimeout(PATIENCE_MS, () => {
       socket.destroy();

@@ -1,0 +1,210 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import {
+  APICallError,
+  embedMany,
+  generateText,
+  isStepCount,
+  jsonSchema,
+  Output,
+  RetryError,
+  streamText,
+  tool,
+} from 'ai';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { upstreamCalls } from '../support/calls.ts';
+import { newOrganisation } from '../support/organisations.ts';
+import { expectSigned } from '../support/receipts.ts';
+import { startSystem, type System } from '../support/system.ts';
+import { until } from '../support/until.ts';
+
+let system: System;
+
+beforeAll(async () => {
+  system = await startSystem();
+});
+
+/** The provider as its documentation shows it; our extra member is read with its own hook. */
+function provider(apiKey = system.key, attempts: number[] = []) {
+  return createOpenAICompatible({
+    name: 'docket',
+    baseURL: system.baseUrl,
+    apiKey,
+    includeUsage: true,
+    supportsStructuredOutputs: true,
+    fetch: async (url, init) => {
+      const response = await fetch(url, init);
+      attempts.push(response.status);
+      return response;
+    },
+    metadataExtractor: {
+      extractMetadata: async ({ parsedBody }) => receiptIn(parsedBody),
+      createStreamExtractor: () => {
+        let found: ReturnType<typeof receiptIn>;
+        return {
+          processChunk: (chunk) => (found = receiptIn(chunk) ?? found),
+          buildMetadata: () => found,
+        };
+      },
+    },
+  });
+}
+
+function receiptIn(body: unknown): { docket: { receipt: never } } | undefined {
+  const { receipt } = body as { receipt?: never };
+  return receipt === undefined ? undefined : { docket: { receipt } };
+}
+
+const model = (apiKey?: string, attempts?: number[]) => provider(apiKey, attempts)('llama-3.1-8b');
+/** Further members of the body, as the provider passes them. */
+const faulty = (sandbox_fault: string) => ({ docket: { sandbox_fault } });
+
+const weather = tool({
+  description: 'The weather of a city',
+  inputSchema: jsonSchema<{ city: string }>({
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+    additionalProperties: false,
+  }),
+  execute: async ({ city }) => `It rains in ${city}.`,
+});
+
+describe('the AI SDK', () => {
+  it('generates text; the receipt is in the provider’s metadata', async () => {
+    const result = await generateText({
+      model: model(),
+      prompt: 'Tell me about the lighthouse.',
+      maxOutputTokens: 8,
+    });
+    expect(result.text).not.toBe('');
+    expect(result.usage).toMatchObject({ outputTokens: 8 });
+    await expectSigned(system, result.providerMetadata!['docket']!['receipt']);
+  });
+
+  it('streams text; extra keys on chunks are kept', async () => {
+    const result = streamText({
+      model: model(),
+      prompt: 'Tell me about the lighthouse.',
+      maxOutputTokens: 8,
+    });
+    let text = '';
+    for await (const delta of result.textStream) text += delta;
+    expect(text).toBe(await result.text);
+    expect(await result.finishReason).toBe('length');
+    expect(await result.usage).toMatchObject({ outputTokens: 8 });
+    await expectSigned(system, (await result.providerMetadata)!['docket']!['receipt']);
+  });
+
+  it('calls tools, whole and streamed, and goes on with their results', async () => {
+    const settings = {
+      model: model(),
+      prompt: 'Please get_weather for Brest.',
+      tools: { get_weather: weather },
+      stopWhen: isStepCount(2),
+      maxOutputTokens: 100,
+    };
+    const { steps } = await generateText(settings);
+    expect(steps[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
+    expect(steps).toHaveLength(2);
+    const streamed = streamText(settings);
+    expect((await streamed.steps)[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
+  });
+
+  it('reads structured output', async () => {
+    const { output } = await generateText({
+      model: model(),
+      prompt: 'Describe a lighthouse.',
+      output: Output.object({
+        schema: jsonSchema<{ name: string; height: number }>({
+          type: 'object',
+          properties: { name: { type: 'string' }, height: { type: 'integer' } },
+          required: ['name', 'height'],
+          additionalProperties: false,
+        }),
+      }),
+    });
+    expect(output).toEqual({
+      name: expect.any(String) as string,
+      height: expect.any(Number) as number,
+    });
+  });
+
+  it('embeds', async () => {
+    const { embeddings } = await embedMany({
+      model: provider().embeddingModel('bge-m3'),
+      values: ['harbour', 'garden'],
+    });
+    expect(embeddings.map((vector) => vector.length)).toEqual([1024, 1024]);
+  });
+
+  it('throws an APICallError with our message for what is permanent, and does not try again', async () => {
+    const attempts: number[] = [];
+    const error: unknown = await generateText({
+      model: model(system.key, attempts),
+      prompt: 'x',
+      temperature: 3,
+    }).catch((thrown: unknown) => thrown);
+    expect(APICallError.isInstance(error)).toBe(true);
+    expect(error).toMatchObject({
+      statusCode: 400,
+      isRetryable: false,
+      message: '`temperature` must be a number from 0 to 2.',
+      data: { error: { code: 'invalid_temperature', param: 'temperature' } },
+    });
+    expect(attempts).toEqual([400]);
+  });
+
+  it('tries again after a 429, as long as retry-after-ms says', async () => {
+    const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
+    const attempts: number[] = [];
+    const limited = model(await organisation.newKey(), attempts);
+    const begun = performance.now();
+    await Promise.all(
+      [1, 2].map(() => generateText({ model: limited, prompt: 'x', maxOutputTokens: 2 })),
+    );
+    expect(attempts.filter((status) => status === 429)).toHaveLength(1);
+    expect(attempts).toHaveLength(3);
+    expect(performance.now() - begun).toBeGreaterThan(500);
+  });
+
+  it('gives up on a provider that stays broken, with our last error', async () => {
+    const error: unknown = await generateText({
+      model: model(),
+      prompt: 'x',
+      maxRetries: 1,
+      providerOptions: faulty('status=500'),
+    }).catch((thrown: unknown) => thrown);
+    expect(RetryError.isInstance(error)).toBe(true);
+    expect((error as RetryError).lastError).toMatchObject({ statusCode: 502 });
+  });
+
+  it('sees a stream that breaks as an error, never as an end', async () => {
+    const errors: unknown[] = [];
+    const result = streamText({
+      model: provider()('llama-3.3-70b'),
+      prompt: 'x',
+      maxRetries: 0,
+      providerOptions: faulty('cut=end; cut-after=2'),
+      onError: ({ error }) => {
+        errors.push(error);
+      },
+    });
+    await result.consumeStream();
+    expect(errors).toHaveLength(1);
+    expect(JSON.stringify(errors[0])).toContain('upstream_error');
+  });
+
+  it('stops the upstream when it is aborted', async () => {
+    const abort = new AbortController();
+    const call = generateText({
+      model: model(),
+      prompt: 'x',
+      abortSignal: abort.signal,
+      providerOptions: faulty('id=ai-abort; stall=60000'),
+    }).catch((error: unknown) => error);
+    await until(async () => (await upstreamCalls(system, 'ai-abort')).length === 1);
+    abort.abort();
+    expect(await call).toMatchObject({ name: 'AbortError' });
+    await until(async () => (await upstreamCalls(system, 'ai-abort'))[0]?.state === 'aborted');
+  });
+});
