@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { Argument, type Command } from 'commander';
+import { anchorIndexAt, reportCompromise } from '../../shared/adapters/postgres/anchor-keys.ts';
 import {
   KEY_PURPOSES,
   type KeyPurpose,
@@ -52,6 +53,47 @@ export function register(program: Command): void {
       .addArgument(purpose())
       .argument('<thumbprint>', 'as `list` shows it'),
   ).action(revoke);
+  act(
+    keys
+      .command('compromised')
+      .description('say in the anchor log from where on a key’s signatures no longer count')
+      .argument('<key>', 'its id, did:web:…#<thumbprint>, as receipts name it')
+      .option('--index <n>', 'the first index of the anchor log that does not count', countFrom)
+      .option('--since <time>', 'the moment it was lost, RFC 3339; now, when both are absent'),
+  ).action(compromised);
+}
+
+interface CompromiseOptions extends ActOptions {
+  index?: number;
+  since?: string;
+}
+
+/** Cannot be taken back, and a later one can only take away more. */
+async function compromised(key: string, options: CompromiseOptions): Promise<void> {
+  const { index, since, reason, json } = options;
+  if (index !== undefined && since !== undefined) {
+    throw new Error('Name --index or --since, not both.');
+  }
+  const moment = since === undefined ? undefined : Date.parse(since);
+  if (Number.isNaN(moment)) throw new Error('--since must be a time as in RFC 3339.');
+  const actor = actorOf(options);
+  const from = await asOperator(async ({ pool, surroundings }) => {
+    const first = moment === undefined ? index : await anchorIndexAt(pool, moment);
+    await reportCompromise(pool, surroundings, {
+      key,
+      actor,
+      ...(first === undefined ? {} : { from: first }),
+      ...(reason === undefined ? {} : { reason }),
+    });
+    return first ?? null;
+  });
+  if (json === true) return printJson({ key, from });
+  printFields({ key, from: from ?? 'the place where it is written, within seconds' });
+}
+
+function countFrom(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new Error('--index must be a whole number.');
+  return Number(text);
 }
 
 function list({ json }: { json?: boolean }): void {

@@ -2,11 +2,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { anchorIndexAt, reportCompromise } from '../../shared/adapters/postgres/anchor-keys.ts';
 import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
 import { formatAnchorEntry } from '../../shared/domain/ledger/anchor-entries.ts';
 import { leafHash } from '../../shared/domain/ledger/hashing.ts';
 import { judgeKey, keyIntervals, type KnownKey } from '../../shared/domain/ledger/key-events.ts';
 import { parseProof, proofHolds } from '../../shared/domain/ledger/proof-text.ts';
 import type { ProvenKeyEvent } from '../../shared/ports/anchor.ts';
+import { OPERATOR } from '../support/accounts.ts';
 import { createAnchorWriter, knownKey } from '../support/anchor.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
@@ -44,6 +46,9 @@ async function grow(orgId: string, count = 1): Promise<void> {
   await integrateAll(worker);
   await publish();
 }
+
+const report = (compromise: { key: string; from?: number }): Promise<void> =>
+  reportCompromise(operator, systemSurroundings, { ...compromise, actor: OPERATOR });
 
 const told = (events: readonly ProvenKeyEvent[]): unknown[] =>
   events.map(({ index, event }) => [index, event.event, event.key]);
@@ -137,7 +142,7 @@ describe('key events', () => {
       return [1, 2, 3, 5].map((at) => judgeKey(interval, 'receipts', at));
     };
     expect(await judged()).toEqual(['good', 'good', 'good', 'compromised']);
-    await reportCompromise(operator, { key: key.key, from: 2 });
+    await report({ key: key.key, from: 2 });
     await writer.turn(worker, { keys: revoked });
     expect(await judged()).toEqual(['good', 'compromised', 'compromised', 'compromised']);
     const last = (await reader.keyEvents()).at(-1)!;
@@ -147,14 +152,14 @@ describe('key events', () => {
 
   it('take from operators only what the log can bear', async () => {
     const key = knownKey('checkpoints');
-    await expect(reportCompromise(operator, { key: key.key })).rejects.toMatchObject({
+    await expect(report({ key: key.key })).rejects.toMatchObject({
       code: 'signing_key_not_found',
     });
     await writer.turn(worker, { keys: [key] });
-    await expect(reportCompromise(operator, { key: key.key, from: 9 })).rejects.toMatchObject({
+    await expect(report({ key: key.key, from: 9 })).rejects.toMatchObject({
       code: 'invalid_from',
     });
-    await reportCompromise(operator, { key: key.key });
+    await report({ key: key.key });
     const { keyEvents } = await writer.turn(worker, { keys: [key] });
     expect(keyEvents).toMatchObject([{ index: 1, event: { event: 'compromised', from: 1 } }]);
     for (const statement of [

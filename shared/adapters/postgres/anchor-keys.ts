@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { type Actor, SERVICE_CHAIN } from '../../domain/audit/entry.ts';
 import { invalidParam, notFound } from '../../domain/errors.ts';
 import { parseAnchorEntry } from '../../domain/ledger/anchor-entries.ts';
 import {
@@ -9,7 +10,9 @@ import {
 } from '../../domain/ledger/key-events.ts';
 import { MalformedLedgerText } from '../../domain/ledger/notes.ts';
 import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
-import type { Queryable } from './accounts-transaction.ts';
+import type { Surroundings } from '../../ports/surroundings.ts';
+import { inTransaction, type Queryable } from './accounts-transaction.ts';
+import { appendAudit } from './audit-append.ts';
 
 /** A key has a handful of events in its life, and keys are rotated by hand. */
 const KEY_EVENTS_MAX = 10_000;
@@ -67,6 +70,8 @@ export interface Compromise {
   key: string;
   /** The first index of the anchor log that is not vouched for; the place of the event itself when absent. */
   from?: number;
+  actor: Actor;
+  reason?: string;
 }
 
 /**
@@ -74,17 +79,30 @@ export interface Compromise {
  * what was anchored before `from` stays good, the rest is not. It can never be taken back.
  * @throws Fault `signing_key_not_found`, `invalid_from` beyond the end of the log
  */
-export async function reportCompromise(pool: Pool, { key, from }: Compromise): Promise<void> {
+export async function reportCompromise(
+  pool: Pool,
+  surroundings: Surroundings,
+  { key, from, actor, reason }: Compromise,
+): Promise<void> {
   const interval = keyIntervals(await readKeyEvents(pool)).get(key);
   if (interval === undefined) throw notFound('signing_key');
   if (from !== undefined && from > (await anchorSize(pool))) {
     throw invalidParam('from', 'The anchor log has no such index yet.');
   }
-  await pool.query('insert into anchor_pending (key_id, purpose, from_index) values ($1, $2, $3)', [
-    key,
-    interval.purpose,
-    from ?? null,
-  ]);
+  await inTransaction(pool, async (client) => {
+    await client.query(
+      'insert into anchor_pending (key_id, purpose, from_index) values ($1, $2, $3)',
+      [key, interval.purpose, from ?? null],
+    );
+    await appendAudit(client, surroundings, {
+      organisationId: SERVICE_CHAIN,
+      action: 'signing_key.compromised',
+      actor,
+      subject: interval.purpose,
+      details: { key, from: from ?? null },
+      ...(reason === undefined ? {} : { reason }),
+    });
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
-import type { Actor } from '../../domain/audit/entry.ts';
+import { type Actor, SERVICE_CHAIN } from '../../domain/audit/entry.ts';
 import { notFound } from '../../domain/errors.ts';
+import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import type { Surroundings } from '../../ports/surroundings.ts';
 import { inTransaction } from './accounts-transaction.ts';
 import { appendAudit } from './audit-append.ts';
@@ -35,7 +36,7 @@ export async function resumeLog(
       [orgId],
     );
     await appendAudit(client, surroundings, {
-      organisationId: orgId,
+      organisationId: orgId === ANCHOR_LOG ? SERVICE_CHAIN : orgId,
       action: 'ledger.resumed',
       actor,
       details: { halt_reason: halted.halt_reason },

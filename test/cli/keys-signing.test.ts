@@ -1,0 +1,55 @@
+import { beforeAll, expect, it } from 'vitest';
+import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
+import { createAnchorWriter, knownKey } from '../support/anchor.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { type CommandResult, runDocket } from '../support/docket-cli.ts';
+
+const database = await createTestDatabase();
+const worker = database.poolAs('docket_ledger', 1);
+const reader = createAnchorReader(database.poolAs('docket_api', 1));
+const key = knownKey('receipts');
+const writer = createAnchorWriter();
+
+const compromised = (...args: string[]): Promise<CommandResult> =>
+  runDocket(['keys-signing', 'compromised', ...args], { DATABASE_URL: database.url });
+
+beforeAll(async () => {
+  await writer.turn(worker, { keys: [key] });
+});
+
+it('says in the anchor log from where a key does not count, as an act of somebody', async () => {
+  const named = await compromised(
+    key.key,
+    ...['--index', '1', '--actor', 'operator:ada', '--reason', 'laptop lost'],
+  );
+  expect(named.stdout).toContain(key.key);
+  expect(named.code).toBe(0);
+  const dated = await compromised(key.key, '--since', '2100-01-01T00:00:00Z', '--json');
+  expect(JSON.parse(dated.stdout)).toEqual({ key: key.key, from: 1 });
+  expect((await compromised(key.key)).code).toBe(0);
+  await writer.turn(worker, { keys: [key] });
+  const events = (await reader.keyEvents()).slice(1).map(({ event }) => event);
+  expect(events).toMatchObject([
+    { event: 'compromised', key: key.key, from: 1 },
+    { event: 'compromised', key: key.key, from: 1 },
+    { event: 'compromised', key: key.key, from: 3 },
+  ]);
+  const { rows } = await database.pool.query(
+    `select organisation_id, actor_id, subject, reason from audit_log where action = 'signing_key.compromised' order by sequence limit 1`,
+  );
+  expect(rows).toEqual([
+    { organisation_id: 'service', actor_id: 'ada', subject: 'receipts', reason: 'laptop lost' },
+  ]);
+});
+
+it.each([
+  [['did:web:nobody#unknown']],
+  [[key.key, '--index', '999']],
+  [[key.key, '--index', 'x']],
+  [[key.key, '--since', 'yesterday']],
+  [[key.key, '--since', '2026-01-01', '--index', '1']],
+])('refuses with one line: %j', async (args) => {
+  const { code, stderr } = await compromised(...args);
+  expect(code).toBe(1);
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+});
