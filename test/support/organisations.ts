@@ -10,7 +10,7 @@ export interface TestOrganisation {
 }
 
 /** Numbers that a test does not run into by accident. */
-export const ROOMY: Limits = {
+const ROOMY: Limits = {
   requestsPerSecond: 10_000,
   burst: 10_000,
   requestsPerDay: 1_000_000,

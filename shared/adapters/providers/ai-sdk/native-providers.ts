@@ -7,7 +7,7 @@ export interface NativeProvider {
   embedding?(model: string): EmbeddingModelV4;
 }
 
-export interface NativeSettings {
+interface NativeSettings {
   baseURL: string;
   apiKey: string;
   fetch: typeof globalThis.fetch;
