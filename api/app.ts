@@ -14,10 +14,13 @@ import { exportRoutes, type ExportRoutesOptions } from './routes/exports.ts';
 import { inferenceRoutes, type InferenceRouteOptions } from './routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from './routes/keys.ts';
 import { ledgerRoutes, type LedgerRoutesOptions } from './routes/ledger.ts';
+import { lineageRoutes, type LineageRoutesOptions } from './routes/lineage.ts';
+import { methodologyRoutes, type MethodologyRoutesOptions } from './routes/methodologies.ts';
 import { modelRoutes, type ModelRoutesOptions } from './routes/models.ts';
 import { publicDocuments, type PublicDocumentsOptions } from './routes/public-documents.ts';
 import { recalculationRoutes, type RecalculationRoutesOptions } from './routes/recalculation.ts';
 import { receiptRoutes, type ReceiptRoutesOptions } from './routes/receipts.ts';
+import { usageRoutes, type UsageRoutesOptions } from './routes/usage.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -36,6 +39,9 @@ export interface AppOptions {
   models: ModelRoutesOptions;
   receipts: ReceiptRoutesOptions;
   recalculation: RecalculationRoutesOptions;
+  lineage: LineageRoutesOptions;
+  usage: UsageRoutesOptions;
+  methodologies: MethodologyRoutesOptions;
   ledger: LedgerRoutesOptions;
   exports: ExportRoutesOptions;
   keys: KeyRoutesOptions;
@@ -86,6 +92,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const routes = documentedRoutes(app);
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
   publicDocuments(app, options.publicDocuments);
+  methodologyRoutes(app, options.methodologies);
   docsRoutes(app, routes, options.description);
   return app;
 }
@@ -95,6 +102,9 @@ async function addRoutes(v1: FastifyInstance, options: AppOptions): Promise<void
   modelRoutes(v1, options.models);
   await v1.register(receiptRoutes, options.receipts);
   await v1.register(recalculationRoutes, options.recalculation);
+  await v1.register(lineageRoutes, options.lineage);
+  await v1.register(usageRoutes, options.usage);
+  methodologyRoutes(v1, options.methodologies);
   await v1.register(ledgerRoutes, options.ledger);
   await v1.register(exportRoutes, options.exports);
   await v1.register(keyRoutes, options.keys);

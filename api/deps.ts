@@ -1,17 +1,10 @@
 import type { ListenOptions } from 'node:net';
-import type { Pool } from 'pg';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
-import { createAccountRegistry } from '../shared/adapters/postgres/accounts.ts';
-import { createAuditLog } from '../shared/adapters/postgres/audit.ts';
-import { createKeyRegistry } from '../shared/adapters/postgres/keys.ts';
-import { createLedgerReader } from '../shared/adapters/postgres/ledger-reader.ts';
 import { createPool } from '../shared/adapters/postgres/pool.ts';
-import { createRecalculationRequests } from '../shared/adapters/postgres/recalculation-requests.ts';
 import { currentKeys } from '../shared/adapters/signing/current-keys.ts';
 import { OpenAiCompatibleModerator } from '../shared/adapters/moderation/openai-compatible.ts';
 import { didDocument, jwks } from '../shared/adapters/signing/publication.ts';
 import { newId } from '../shared/adapters/system/ids.ts';
-import { systemSurroundings } from '../shared/adapters/system/surroundings.ts';
 import { createTokenCounter } from '../shared/adapters/tokenizer/counter.ts';
 import type { Config } from '../shared/config/config.ts';
 import { contextDocument } from '../shared/contexts/contexts.ts';
@@ -29,6 +22,7 @@ import { openPipeline } from './dispatch/deps.ts';
 import type { Dispatcher } from './dispatch/dispatcher.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
 import { openExports } from './exports/deps.ts';
+import { openResources } from './routes/deps.ts';
 
 /** How often a stopping process lets go of connections that have become idle. */
 const IDLE_SWEEP_MS = 50;
@@ -75,7 +69,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       index,
       confidenceOf: (ref) => factors.models.find(({ id }) => id === ref)?.confidence,
     },
-    ...resourcesOf(pool),
+    ...openResources(pool, issuer),
     exports: exports.routes,
     ...publicationOf(config, events),
   });
@@ -124,19 +118,6 @@ async function drain(app: FastifyInstance, dispatcher: Dispatcher): Promise<void
   // Connections that were busy then and are idle now would be kept alive for their next request.
   const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
   await closed.finally(() => clearInterval(sweep));
-}
-
-/** What the routes read and write in PostgreSQL. */
-function resourcesOf(pool: Pool) {
-  const ledger = createLedgerReader(pool);
-  return {
-    receipts: { ledger },
-    recalculation: { recalculations: createRecalculationRequests(pool, systemSurroundings) },
-    ledger: { ledger },
-    keys: { keys: createKeyRegistry(pool, systemSurroundings) },
-    account: { accounts: createAccountRegistry(pool, systemSurroundings) },
-    auditLog: { audit: createAuditLog(pool, systemSurroundings) },
-  };
 }
 
 /** What anybody may read: the interface, the signing keys as they are now, the contexts. */

@@ -24,7 +24,8 @@ export class Components {
     if (typeof words === 'string' && rest['description'] === undefined) {
       rest['description'] = `${words[0]!.toUpperCase()}${words.slice(1)}.`;
     }
-    if (typeof title !== 'string') return rest;
+    // Among properties, `title` is a field like others.
+    if (typeof title !== 'string') return title === undefined ? rest : { ...rest, title };
     const known = this.#schemas.get(title);
     if (known !== undefined && !isDeepStrictEqual(known, rest)) {
       throw new Error(`two different schemas have the title ${title}`);

@@ -250,6 +250,16 @@ export const PATTERN_NOTES = {
     'last_index',
   ),
   invalid_from: note('The time is none.', '`from` must be a time as in RFC 3339.', 'from'),
+  invalid_to: note(
+    'The end of the period is no time, not after its start, or too far from it.',
+    '`to` must be after `from`.',
+    'to',
+  ),
+  invalid_group_by: note(
+    'Figures are by day, model, region or key.',
+    '`group_by` must be equal to one of the allowed values.',
+    'group_by',
+  ),
   invalid_url: note('The address is malformed.', 'The address is not a valid URL.'),
   invalid_request: note('The request is not HTTP.', 'The request is not valid HTTP.'),
   route_not_found: note('There is nothing at this address.', 'There is nothing at this address.'),
@@ -259,6 +269,11 @@ export const PATTERN_NOTES = {
     'id',
   ),
   receipt_not_found: note('The receipt does not exist, or is not yours.', 'No such receipt.', 'id'),
+  lineage_not_found: note(
+    'The receipt was asked for with the tier audit, which has no lineage.',
+    'Receipts of the tier audit have no lineage.',
+    'id',
+  ),
   key_not_found: note('The key does not exist, or is not yours.', 'No such key.', 'id'),
   export_not_found: note('The export does not exist, or is not yours.', 'No such export.', 'id'),
   checkpoint_not_found: note('The log has no entry yet.', 'No such checkpoint.'),

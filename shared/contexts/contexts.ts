@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { LINEAGE_CONTEXT_DIGESTS, lineageContextName } from '../domain/lineage/context.ts';
 import { PACK_CONTEXT_DIGESTS, packContextName } from '../domain/pack/context.ts';
 import {
   RECEIPT_CONTEXT_DIGESTS,
@@ -15,6 +16,7 @@ const VC_CONTEXT_NAME = 'credentials-v2.jsonld';
 const DIGESTS: ReadonlyMap<string, string> = new Map([
   [VC_CONTEXT_NAME, VC_CONTEXT_DIGEST],
   ...RECEIPT_CONTEXT_DIGESTS.map((digest) => [receiptContextName(digest), digest] as const),
+  ...LINEAGE_CONTEXT_DIGESTS.map((digest) => [lineageContextName(digest), digest] as const),
   ...PACK_CONTEXT_DIGESTS.map((digest) => [packContextName(digest), digest] as const),
 ]);
 

@@ -1,0 +1,75 @@
+import { hash } from 'node:crypto';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { Fault, notFound } from '../../shared/domain/errors.ts';
+import type { ChainMember, RecordedFacts } from '../../shared/domain/lineage/facts.ts';
+import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
+import { digestInMultibase, requestedTier } from '../../shared/domain/receipt/reread.ts';
+import { LINEAGE_TYPE, lineageOf } from '../../shared/methodology/lineage.ts';
+import type { Methodologies } from '../../shared/methodology/methodologies.ts';
+import type { LedgerReader } from '../../shared/ports/ledger.ts';
+
+const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
+
+export interface LineageRoutesOptions {
+  ledger: Pick<LedgerReader, 'receipt' | 'revisions' | 'entry'>;
+  methodologies: Pick<Methodologies, 'methodology'>;
+  /** Origin of an organisation's log. */
+  originOf: (organisationId: string) => string;
+}
+
+/** What stands behind a receipt, in full. It comes with the tiers above `audit`. */
+export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = async (
+  app,
+  options,
+) => {
+  app.get(
+    '/receipts/:id/lineage',
+    {
+      config: { scope: 'service:lineage' },
+      schema: { tags: ['Receipts'], summary: 'Lineage (PROV-O JSON-LD)', params: Params },
+    },
+    async (request, reply) => {
+      const { organisationId } = request.credential;
+      const { id } = request.params;
+      const receipt = await options.ledger.receipt(organisationId, id);
+      if (receipt === null) throw notFound('receipt', id);
+      const bytes = Buffer.from(receipt.body);
+      if (requestedTier(parseReceipt(bytes).document) === 'audit') {
+        throw new Fault('lineage_not_found', 'Receipts of the tier audit have no lineage.', {
+          param: 'id',
+        });
+      }
+      const facts = await recordedFacts(options, organisationId, id);
+      return reply.type(LINEAGE_TYPE).send(lineageOf(options.methodologies, bytes, facts));
+    },
+  );
+};
+
+/** What the ledger knows of a receipt and its chain. */
+async function recordedFacts(
+  { ledger, originOf }: LineageRoutesOptions,
+  organisationId: string,
+  id: string,
+): Promise<RecordedFacts> {
+  const ids = await ledger.revisions(organisationId, id);
+  const chain: ChainMember[] = [];
+  let revised = '';
+  // From the newest: what retention has dropped is still pinned by the receipt that revises it.
+  for (const receiptId of ids.toReversed()) {
+    const receipt = await ledger.receipt(organisationId, receiptId);
+    const entry = await ledger.entry(organisationId, receiptId);
+    chain.unshift({
+      receiptId,
+      digest: receipt === null ? revised : hash('sha256', receipt.body, 'base64url'),
+      ...(entry === null ? {} : { leafIndex: entry.index, kind: entry.kind }),
+    });
+    const before = receipt && parseReceipt(receipt.body).document.wasRevisionOf;
+    revised = before ? digestInMultibase(before.digest) : '';
+  }
+  const entry = await ledger.entry(organisationId, id);
+  if (entry === null) return { chain };
+  const { index: leafIndex, leafHash, integratedAt } = entry;
+  const log = originOf(organisationId);
+  return { chain, ledger: { log, leafIndex, leafHash, integratedAt } };
+}

@@ -1,0 +1,92 @@
+/**
+ * How long the figures of a month take with a million receipts of one organisation: `node bench/usage.ts [receipts] [runs]`.
+ * Starts a PostgreSQL of its own. A hundredth of the receipts is revised in the second round.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../dev/stores/postgres.ts';
+import { migrateToLatest } from '../migrations/migrate.ts';
+import { createPool } from '../shared/adapters/postgres/pool.ts';
+import { createUsageReader } from '../shared/adapters/postgres/usage.ts';
+import { USAGE_GROUPS } from '../shared/ports/usage.ts';
+
+const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
+const RUNS = Number(process.argv[3] ?? 5);
+const DAY_MS = 86_400_000;
+/** Spread over the thirty days before this. */
+const END = Date.now();
+const BATCH = 50_000;
+
+/** Bodies of the size of real ones: the index is what is read, but the heap is what surrounds it. */
+const FILL = `
+  insert into ledger_body (entry_id, org_id, kind, key_id, model, region, tier, route, outcome, issued_at,
+    input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, leaf_hash, body)
+  select receipt_id_at(at) || lpad(upper(to_hex(i)), 16, '0'), 'org_a',
+    case when i % 50 = 0 then 'degraded' else 'inference' end,
+    'key_' || i % 8, 'model-' || i % 12, (array['eu-west', 'eu-north', 'us-east'])[i % 3 + 1],
+    'enterprise', 'chat.completions', 'complete', at, 200 + i % 900, 0, 300 + i % 500,
+    case when i % 50 <> 0 then 0.0003 + (i % 97) * 1e-6 end, case when i % 50 <> 0 then 0.00002 end,
+    case when i % 50 <> 0 then 0.0011 end, case when i % 50 <> 0 then 2e-11 end, case when i % 50 <> 0 then 0.003 end,
+    sha256(i::text::bytea), convert_to(repeat(md5(i::text), 120), 'UTF8')
+  from (select i, to_timestamp($1::float8 / 1000 - ($2::bigint - i) * 2592000.0 / $2) as at
+        from generate_series($3::bigint, $4::bigint) i) t`;
+
+const REVISE = `
+  with revised as (
+    select entry_id, 'rcpt_' || upper(substr(md5(entry_id), 1, 26)) as successor from ledger_body
+    where org_id = 'org_a' and kind = 'inference' and ('x' || substr(md5(entry_id), 1, 4))::bit(16)::int % 100 = 0
+  ), body as (
+    insert into ledger_body (entry_id, org_id, kind, supersedes, key_id, model, region, tier, route, outcome, issued_at,
+      input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, leaf_hash, body)
+    select r.successor, b.org_id, 'restated', b.entry_id, key_id, model, region, tier, route, outcome, now(),
+      input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, leaf_hash, body
+    from revised r join ledger_body b using (entry_id) returning 1)
+  insert into receipt_revision (original_id, revision_id, org_id) select entry_id, successor, 'org_a' from revised`;
+
+const directory = await mkdtemp(join(tmpdir(), 'docket-bench-usage-'));
+const server = await startEmbeddedPostgres({ dataDir: directory, durable: false });
+const pool = createPool({ url: server.url, max: 2, applicationName: 'bench' });
+try {
+  await migrateToLatest(pool);
+  for (let from = 1; from <= RECEIPTS; from += BATCH) {
+    await pool.query(FILL, [END, RECEIPTS, from, Math.min(RECEIPTS, from + BATCH - 1)]);
+  }
+  // What autovacuum does by itself a minute after rows have come in.
+  await pool.query('vacuum analyze ledger_body');
+  console.log(`${RECEIPTS} receipts of one organisation in 30 days`);
+  await measure('none revised');
+  const { rowCount } = await pool.query(REVISE);
+  await pool.query('vacuum analyze ledger_body');
+  await pool.query('vacuum analyze receipt_revision');
+  await measure(`${rowCount} revised`);
+} finally {
+  await pool.end();
+  await server.stop();
+  await rm(directory, { recursive: true, force: true });
+}
+
+async function measure(round: string): Promise<void> {
+  const api = createPool({ url: server.url, role: 'docket_api', max: 1, applicationName: 'bench' });
+  const reader = createUsageReader(api);
+  for (const groupBy of USAGE_GROUPS) {
+    const times: number[] = [];
+    let requests = 0;
+    for (let i = 0; i < RUNS; i += 1) {
+      const start = performance.now();
+      const groups = await reader.usage({
+        organisationId: 'org_a',
+        from: END - 31 * DAY_MS,
+        to: END + DAY_MS,
+        groupBy,
+      });
+      times.push(performance.now() - start);
+      requests = groups.reduce((sum, group) => sum + group.requests, 0);
+    }
+    const [best, worst] = [Math.min(...times), Math.max(...times)].map(Math.round);
+    console.log(
+      `${round.padEnd(16)} by ${groupBy.padEnd(7)} ${requests} requests  ${best}-${worst} ms`,
+    );
+  }
+  await api.end();
+}

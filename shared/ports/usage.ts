@@ -1,0 +1,40 @@
+export const USAGE_GROUPS = ['day', 'model', 'region', 'key'] as const;
+export type UsageGrouping = (typeof USAGE_GROUPS)[number];
+
+export interface UsageRequest {
+  organisationId: string;
+  /** Epoch milliseconds of the requests (the time in their ids), `from` included, `to` excluded. */
+  from: number;
+  to: number;
+  groupBy: UsageGrouping;
+}
+
+/** What requests used, each counted once, whatever became of its receipt. */
+export interface UsageFigures {
+  requests: number;
+  /** Blocked by screening: nothing ran, so they are neither covered nor uncovered. */
+  refused: number;
+  /** Requests whose current receipt states a measurement. The quantities below are theirs. */
+  covered: number;
+  /** Requests whose current receipt is degraded: they used something, and nobody has estimated it yet. */
+  uncovered: number;
+  inputTokens: number;
+  cachedInputTokens: number;
+  outputTokens: number;
+  /** kWh, kgCO2e, L, kgSbe, MJ: sums of medians. */
+  energy: number;
+  gwp: number;
+  water: number;
+  adpe: number;
+  adpf: number;
+}
+
+export interface UsageGroup extends UsageFigures {
+  /** A UTC day as `2026-11-20`, or the id of a model, region or key. */
+  group: string;
+}
+
+export interface UsageReader {
+  /** Groups with at least one request, in order of their names; at most 1,000. */
+  usage(request: UsageRequest): Promise<UsageGroup[]>;
+}

@@ -1,0 +1,123 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { lineageRoutes } from '../../api/routes/lineage.ts';
+import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
+import type { Scope } from '../../shared/domain/credential.ts';
+import type { LineageDocument } from '../../shared/domain/lineage/document.ts';
+import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import { recalculate } from '../../workers/recalculation/recalculate.ts';
+import { createTestDatabase } from '../support/database.ts';
+import {
+  commitReceipts,
+  inferenceRecord,
+  issuer,
+  makeReceiptSigner,
+  mendedCatalogue,
+  UNSIZED,
+} from '../support/issuing.ts';
+import { integrateAll } from '../support/ledger.ts';
+import { createLedgerEdge } from '../support/ledger-edge.ts';
+import { recalculateDeps, seenEvents } from '../support/recalculating.ts';
+
+const database = await createTestDatabase();
+const { signer } = makeReceiptSigner();
+const ledger = createLedgerReader(database.poolAs('docket_api', 2));
+const edge = await createLedgerEdge(async (v1) => {
+  await v1.register(lineageRoutes, {
+    ledger,
+    methodologies: loadMethodologies(),
+    originOf: (organisationId) => issuer.logs + organisationId,
+  });
+});
+const SCOPE: Scope[] = ['service:lineage'];
+const key = edge.keyFor('org_a', SCOPE);
+const get = (id: string, asking: string | null = key) =>
+  edge.get(`/receipts/${id}/lineage`, asking);
+
+const ids: Record<string, string> = {};
+beforeAll(async () => {
+  const receipts = database.poolAs('docket_receipts', 1);
+  const [audit, plus, enterprise, degraded, degradedAudit] = await commitReceipts(
+    receipts,
+    signer,
+    [
+      inferenceRecord({ tier: 'audit' }),
+      inferenceRecord({ tier: 'audit_plus' }),
+      inferenceRecord({ tier: 'enterprise' }),
+      inferenceRecord({ model: UNSIZED }),
+      inferenceRecord({ model: UNSIZED, tier: 'audit' }),
+    ],
+  );
+  Object.assign(ids, { audit, plus, enterprise, degraded, degradedAudit });
+  await integrateAll(database.poolAs('docket_ledger', 1));
+});
+
+describe('GET /receipts/{id}/lineage', () => {
+  it.each(['plus', 'enterprise'])('200 with linked data for the tier %s', async (tier) => {
+    const answer = await get(ids[tier]!);
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toContain('application/ld+json');
+    const document = answer.json() as LineageDocument;
+    const entry = (await ledger.entry('org_a', ids[tier]!))!;
+    expect(document.id).toBe(`${issuer.receipts}${ids[tier]}/lineage`);
+    expect(document.ledger).toMatchObject({
+      log: `${issuer.logs}org_a`,
+      leafIndex: entry.index,
+    });
+    expect(document.measurement!.steps.length).toBeGreaterThan(10);
+    expect((await get(ids[tier]!)).text).toBe(answer.text);
+  });
+
+  it('has the whole chain once the receipt was recalculated, from either end', async () => {
+    const before = (await get(ids['degraded']!)).json() as LineageDocument;
+    expect(before.measurement).toBeUndefined();
+    expect(before.degradation).toMatchObject({ code: 'model_size_unknown' });
+    const events = seenEvents();
+    const pool = database.poolAs('docket_recalculation', 1);
+    await recalculate(
+      recalculateDeps(pool, signer, mendedCatalogue(), { events }),
+      ids['degraded']!,
+    );
+    await integrateAll(database.poolAs('docket_ledger', 1));
+    const successor = events.rows[0]!.receiptId;
+    const [old, revised] = await Promise.all(
+      [ids['degraded']!, successor].map(async (id) => (await get(id)).json() as LineageDocument),
+    );
+    expect(old!.revisions).toEqual(revised!.revisions);
+    expect(revised!.revisions.map(({ kind }) => kind)).toEqual(['degraded', 'recalculated']);
+    expect(revised!.revisions[1]!.wasRevisionOf).toBe(issuer.receipts + ids['degraded']!);
+    expect(revised!.measurement!.dataQuality).toBe('T3');
+  });
+
+  it('has no place in the ledger before the receipt is integrated', async () => {
+    const receipts = database.poolAs('docket_receipts', 1);
+    const [fresh] = await commitReceipts(receipts, signer, [inferenceRecord()]);
+    const { status, text } = await get(fresh!);
+    expect(status).toBe(200);
+    expect(JSON.parse(text)).not.toHaveProperty('ledger');
+    await integrateAll(database.poolAs('docket_ledger', 1));
+    expect(JSON.parse((await get(fresh!)).text)).toHaveProperty('ledger');
+  });
+
+  it.each(['audit', 'degradedAudit'])('404 for the tier audit: %s', async (which) => {
+    const answer = await get(ids[which]!);
+    expect(answer.status).toBe(404);
+    expect(answer.json().error).toMatchObject({ code: 'lineage_not_found', param: 'id' });
+  });
+
+  it('404 for a receipt of somebody else, and for none', async () => {
+    const stranger = edge.keyFor('org_b', SCOPE);
+    for (const answer of [
+      await get(ids['plus']!, stranger),
+      await get('rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC'),
+    ]) {
+      expect(answer.status).toBe(404);
+      expect(answer.json().error.code).toBe('receipt_not_found');
+    }
+  });
+
+  it('401 without a key, 403 without the scope', async () => {
+    expect((await get(ids['plus']!, null)).status).toBe(401);
+    const reader = edge.keyFor('org_a', ['service:read']);
+    expect((await get(ids['plus']!, reader)).json().error.code).toBe('insufficient_scope');
+  });
+});

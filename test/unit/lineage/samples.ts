@@ -1,0 +1,50 @@
+import { hash } from 'node:crypto';
+import type { LineageDocument } from '../../../shared/domain/lineage/document.ts';
+import type { RecordedFacts } from '../../../shared/domain/lineage/facts.ts';
+import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
+import { buildReceipt, type ReceiptInput } from '../../../shared/domain/receipt/build.ts';
+import type { ReceiptDocument } from '../../../shared/domain/receipt/document.ts';
+import { idInAddress } from '../../../shared/domain/receipt/reread.ts';
+import { lineageOf } from '../../../shared/methodology/lineage.ts';
+import { loadMethodologies } from '../../../shared/methodology/methodologies.ts';
+import { METHODOLOGY, request } from '../methodology/fixtures.ts';
+import { INPUTS, newIssuer } from '../receipt/samples.ts';
+
+export const { signer } = newIssuer();
+export const methodologies = loadMethodologies();
+export const LEAF_INDEX = 41;
+
+export const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url');
+const leafHash = (bytes: Uint8Array): Buffer =>
+  hash('sha256', Buffer.concat([Uint8Array.of(0), bytes]), 'buffer');
+
+/** A receipt of a real estimate. */
+export function issued(input: EstimateInput = request(), more: Partial<ReceiptInput> = {}) {
+  const estimate = { measurement: METHODOLOGY.estimate(input) };
+  return signer.sign(buildReceipt({ ...INPUTS['full']!, estimate, ...more })).bytes;
+}
+
+/** What the ledger knows of a receipt that was never revised. */
+export function factsOf(bytes: Uint8Array): RecordedFacts {
+  const { id, credentialSubject } = JSON.parse(Buffer.from(bytes).toString()) as ReceiptDocument;
+  return {
+    chain: [
+      {
+        receiptId: idInAddress(id),
+        kind: 'inference',
+        digest: sha256(bytes),
+        leafIndex: LEAF_INDEX,
+      },
+    ],
+    ledger: {
+      log: `gateway.example/log/${idInAddress(credentialSubject.organisation)}`,
+      leafIndex: LEAF_INDEX,
+      leafHash: leafHash(bytes),
+      integratedAt: Date.UTC(2026, 10, 20, 9, 38, 7, 412),
+    },
+  };
+}
+
+export function lineage(bytes: Uint8Array, facts: RecordedFacts = factsOf(bytes)): LineageDocument {
+  return JSON.parse(lineageOf(methodologies, bytes, facts)) as LineageDocument;
+}
