@@ -21,6 +21,8 @@ export interface TestS3 {
   held(): number;
   /** The next answers, in place of what would be answered. */
   failNext(status: number, times?: number): void;
+  /** While true every answer is 503. */
+  away: boolean;
 }
 
 const servers = new Set<ReturnType<typeof createServer>>();
@@ -53,6 +55,7 @@ class TestS3Server implements TestS3 {
   readonly objects = new Map<string, Buffer>();
   readonly uploads = new Map<string, { key: string; parts: Map<number, Buffer> }>();
   readonly requests: string[] = [];
+  away = false;
   #held: (() => void)[] = [];
   #holding = false;
   #failures: number[] = [];
@@ -82,7 +85,7 @@ class TestS3Server implements TestS3 {
     const url = new URL(request.url!, this.endpoint);
     this.requests.push(`${request.method} ${url.pathname}${url.search}`);
     const body = await bodyOf(request);
-    const failure = this.#failures.shift();
+    const failure = this.away ? 503 : this.#failures.shift();
     if (failure !== undefined) return refuse(response, failure, 'SlowDown');
     const signed = request.headers.authorization?.startsWith(
       `AWS4-HMAC-SHA256 Credential=${this.accessKeyId}/`,

@@ -41,8 +41,9 @@ export class S3Refusal extends Error {
   }
 }
 
-/** Five tries over some fifteen seconds: S3 asks clients to repeat what it answers with 500 or 503. */
+/** Five tries over some five seconds: S3 asks clients to repeat what it answers with 500 or 503. */
 const RETRIES = 4;
+const FIRST_WAIT_MS = 250;
 const SILENCE_MS = 30_000;
 /** Answers to what is not a download are short. */
 const TEXT_MAX = 1_048_576;
@@ -73,7 +74,7 @@ export function createS3Client(options: S3Bucket): (wanted: S3Request) => Promis
     return { status, headers: answer.headers, body: answer.body };
   };
   return (wanted) =>
-    pRetry(() => send(wanted), { retries: RETRIES, minTimeout: 500, randomize: true });
+    pRetry(() => send(wanted), { retries: RETRIES, minTimeout: FIRST_WAIT_MS, randomize: true });
 }
 
 /** AWS wants the bucket in the host's name; other services, and buckets with dots (for TLS), in the path. */
