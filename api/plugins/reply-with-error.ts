@@ -72,7 +72,7 @@ function routeTable(app: FastifyInstance): (url: string) => string[] {
   return (url) => {
     const path = url.split('?', 1)[0]!;
     const matching = routes.filter(({ pattern }) => pattern.test(path));
-    return [...new Set(matching.flatMap(({ methods }) => methods))];
+    return [...new Set(matching.flatMap(({ methods }) => methods))].toSorted();
   };
 }
 

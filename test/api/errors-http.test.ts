@@ -94,7 +94,7 @@ describe('a method that a route does not have', () => {
     ['GET', '/v1/chat/completions', 'POST'],
     ['OPTIONS', '/v1/embeddings', 'POST'],
     ['DELETE', '/v1/models', 'GET, HEAD'],
-    ['PUT', '/v1/keys', 'POST, GET, HEAD'],
+    ['PUT', '/v1/keys', 'GET, HEAD, POST'],
     ['PATCH', '/v1/receipts/rcpt_x', 'GET, HEAD'],
     ['PROPFIND', '/v1/completions', 'POST'],
     ['POST', '/v1/models/a/b', 'GET, HEAD'],
