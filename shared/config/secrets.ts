@@ -1,5 +1,5 @@
 /** What is printed in place of a credential. */
-export const MASK = '******';
+const MASK = '******';
 
 /**
  * The same values as properties that neither serialising, inspecting nor spreading copies, so that a

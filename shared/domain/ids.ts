@@ -1,5 +1,5 @@
 /** Ids: a prefix, `_`, and a ULID (48 bits of time, 80 random, Crockford base 32), so ids sort by time. */
-export const ID_PREFIXES = [
+const ID_PREFIXES = [
   'org',
   'key',
   'req',

@@ -3,7 +3,7 @@ import { aliveKey, inboxKey } from './keys.ts';
 import { encodeMessage } from './wire-format.ts';
 
 /** A process that misses this many milliseconds of heartbeats is taken for dead and its entries are claimed. */
-export const ALIVE_MS = 5_000;
+const ALIVE_MS = 5_000;
 const HEARTBEAT_MS = 1_000;
 /** An inbox outlives its owner by this much; then Redis forgets it and replies to it fall on the floor. */
 const INBOX_AFTERLIFE_MS = 60_000;

@@ -53,24 +53,24 @@ interface ReplyHead {
 }
 
 /** A whole answer. The payload is its JSON text without trailing white space; `ref` names it when it was too large. */
-export type AnswerReply = ReplyHead & { kind: 'answer'; ref?: string };
+type AnswerReply = ReplyHead & { kind: 'answer'; ref?: string };
 /** Stream frames, ready to be written to the socket. */
-export type FramesReply = ReplyHead & { kind: 'frames' };
+type FramesReply = ReplyHead & { kind: 'frames' };
 /** The JSON text of the chunk that will carry the receipt; the stream is complete after it. */
-export type LastReply = ReplyHead & { kind: 'last' };
+type LastReply = ReplyHead & { kind: 'last' };
 /** The request failed, before or after its first byte. */
-export type ErrorReply = ReplyHead & { kind: 'error'; error: WireFault };
+type ErrorReply = ReplyHead & { kind: 'error'; error: WireFault };
 /** The signed receipt, as its exact bytes. */
-export type ReceiptReply = { id: string; attempt: number; kind: 'receipt' };
+type ReceiptReply = { id: string; attempt: number; kind: 'receipt' };
 /** A receipt was required and could not be made. */
-export type ReceiptFailedReply = {
+type ReceiptFailedReply = {
   id: string;
   attempt: number;
   kind: 'receipt_failed';
   error: WireFault;
 };
 /** The request that this one waited for has finished; its answer is stored under the claim. */
-export type SettledReply = { id: string; kind: 'settled' };
+type SettledReply = { id: string; kind: 'settled' };
 
 export type Reply =
   | AnswerReply

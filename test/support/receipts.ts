@@ -30,7 +30,7 @@ export interface Receipt {
 }
 
 /** The keys that the service publishes, as an auditor would fetch them once. */
-export async function publishedKeys(system: System): Promise<TrustedKeys> {
+async function publishedKeys(system: System): Promise<TrustedKeys> {
   const response = await fetch(`${system.root}/.well-known/did.json`);
   return trustedKeysOf(await response.text());
 }

@@ -8,4 +8,4 @@ export function createRegistry(role: string): Registry {
   return registry;
 }
 
-export { Counter, Gauge, Histogram, Registry } from 'prom-client';
+export { Counter, Registry } from 'prom-client';

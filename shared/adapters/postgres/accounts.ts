@@ -26,6 +26,7 @@ import {
 } from './accounts-read.ts';
 import { decideReview, recordScreening } from './accounts-screening.ts';
 import { inTransaction } from './accounts-transaction.ts';
+import { queueAccountMail } from './mail-events.ts';
 import { appendAudit } from './audit-append.ts';
 import type { AccountRow } from './schema-accounts.ts';
 
@@ -119,6 +120,7 @@ async function createAccount(
     actor,
     details: { name, plan: created.plan },
   });
+  await queueAccountMail(client, surroundings, created, 'account.created');
   return created;
 }
 

@@ -2,7 +2,7 @@ import { Cluster, type Redis } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 
 /** Redis would lose or throw away what has been promised. */
-export class VolatileRedis extends Error {
+class VolatileRedis extends Error {
   constructor(problems: readonly string[]) {
     super(
       `Redis is not safe to use: ${problems.join('; ')}. ` +

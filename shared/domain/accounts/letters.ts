@@ -15,6 +15,11 @@ export function draftOfAccountAct(
 ): Draft | null {
   const { name } = account;
   switch (action) {
+    case 'account.created':
+      return draft(`You are invited to use Docket: ${name}`, [
+        `An account was opened for ${name}. You are one of its contacts.`,
+        'The next step is the use-of-service declaration; then your application is screened, and the contract signed.',
+      ]);
     case 'account.referred':
       return draft(`${name}: your application is being reviewed`, [
         'The automated screening of your application has raised a question that a person will answer.',
@@ -77,15 +82,6 @@ export function draftOfExpiry(key: { name: string; display: string }, expiresAt:
   return draft(`API key "${key.name}" expires soon`, [
     `The API key "${key.name}" (${key.display}) expires at ${new Date(expiresAt).toISOString()}.`,
     'Rotate it before then: issue a successor, deploy it, see traffic on it, revoke the old one.',
-  ]);
-}
-
-/** An invitation to the dashboard. */
-export function draftOfInvitation(organisation: string, link: string, validDays: number): Draft {
-  return draft(`You are invited to ${organisation}`, [
-    `You are invited to the dashboard of ${organisation}. Follow this link to set a password:`,
-    link,
-    `It works once, for ${validDays} days.`,
   ]);
 }
 

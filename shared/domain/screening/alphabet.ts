@@ -21,7 +21,7 @@ const LEET_MARK_NAMES = Object.keys(LEET_MARKS);
 export const FIRST_DIGIT = FIRST_LEET_MARK + LEET_MARK_NAMES.length;
 /** Any letter that no term of the pack uses. */
 export const OTHER = FIRST_DIGIT + 10;
-export const FIRST_LETTER = OTHER + 1;
+const FIRST_LETTER = OTHER + 1;
 /** Symbols are bytes. */
 const SYMBOLS_MAX = 256;
 

@@ -4,12 +4,12 @@ import { Run } from './run.ts';
 import type { Evidence } from './sequences.ts';
 
 /** A place in a text, in UTF-16 units. */
-export interface Span {
+interface Span {
   start: number;
   end: number;
 }
 
-export interface TermHit extends Span {
+interface TermHit extends Span {
   /** As the pack writes it, alternatives resolved. */
   term: string;
   groups: readonly string[];
@@ -17,7 +17,7 @@ export interface TermHit extends Span {
   masked: boolean;
 }
 
-export interface RuleHit extends Span {
+interface RuleHit extends Span {
   rule: string;
   code: ScreenCode;
   category: string;

@@ -1,7 +1,7 @@
 import { parseTerm } from './terms.ts';
 
 /** What a blocked request is refused with. */
-export const SCREEN_CODES = ['dual_use_screen_block', 'acceptable_use_violation'] as const;
+const SCREEN_CODES = ['dual_use_screen_block', 'acceptable_use_violation'] as const;
 export type ScreenCode = (typeof SCREEN_CODES)[number];
 
 /** A versioned set of rules. Written as YAML or JSON; this is its shape once it has passed `validatePack`. */
@@ -22,7 +22,7 @@ export interface Pack {
   rules: readonly Rule[];
 }
 
-export interface Rule {
+interface Rule {
   id: string;
   code: ScreenCode;
   /** E.g. `chemical`, `cyber`, `minors`: what reports count by. */
@@ -48,7 +48,7 @@ export interface Pattern {
 }
 
 /** Histories hold 32 words; 16 between two elements and the longest term fit with room. */
-export const GAP_MAX = 16;
+const GAP_MAX = 16;
 const GUARD_WITHIN_MAX = 16;
 const SEQUENCE_MAX = 6;
 /** Any order means every permutation: 3 elements are 6, which is enough. */

@@ -26,7 +26,7 @@ export interface SequenceTables {
   needs: readonly Int32Array[];
 }
 
-export interface TermUse {
+interface TermUse {
   steps: readonly number[];
   breakSets: readonly number[];
   guard: boolean;

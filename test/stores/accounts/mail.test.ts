@@ -7,7 +7,13 @@ import { createFileMailer } from '../../../shared/adapters/mail/files.ts';
 import { createSmtpMailer } from '../../../shared/adapters/mail/smtp.ts';
 import { createMailOutbox } from '../../../shared/adapters/postgres/mail-outbox.ts';
 import type { Letter, Mailer } from '../../../shared/ports/mail.ts';
-import { DAY_MS, movableClock } from '../../support/accounts.ts';
+import {
+  createRegistries,
+  DAY_MS,
+  movableClock,
+  newAccount,
+  OPERATOR,
+} from '../../support/accounts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
 const database = await createTestDatabase();
@@ -59,6 +65,20 @@ describe('the outbox', () => {
     }
     clock.advance(30 * DAY_MS);
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 0, failed: 0 });
+  });
+});
+
+describe('the contacts of a new account', () => {
+  it('are invited, each once', async () => {
+    const { accounts } = createRegistries(database.pool, clock);
+    await accounts.create(newAccount(), OPERATOR);
+    const mailer = recording();
+    await outbox.sendDue(mailer, 100);
+    const invitations = mailer.letters.filter(({ subject }) =>
+      subject.startsWith('You are invited'),
+    );
+    expect(new Set(invitations.map(({ to }) => to)).size).toBe(invitations.length);
+    expect(invitations.length).toBeGreaterThan(0);
   });
 });
 
