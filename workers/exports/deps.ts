@@ -40,7 +40,7 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   });
   const redisFailed = (error: Error): void => observer.queueFailed('export', error);
   const connection = connectRedis(
-    { url: config.secrets.redisUrl, name: processId, use: 'patient' },
+    { url: config.secrets.redisUrl, name: processId, use: 'jobs' },
     redisFailed,
   );
   const queues = new JobQueues(connection, redisFailed);
