@@ -20,12 +20,11 @@ export class Components {
       'x-expected': words,
       title,
       ...rest
-    } = mapValues(schema, (value) => this.#inside(value));
+    } = mapValues(schema, (value, keyword) => this.#inside(keyword, value));
     if (typeof words === 'string' && rest['description'] === undefined) {
       rest['description'] = `${words[0]!.toUpperCase()}${words.slice(1)}.`;
     }
-    // Among properties, `title` is a field like others.
-    if (typeof title !== 'string') return title === undefined ? rest : { ...rest, title };
+    if (typeof title !== 'string') return rest;
     const known = this.#schemas.get(title);
     if (known !== undefined && !isDeepStrictEqual(known, rest)) {
       throw new Error(`two different schemas have the title ${title}`);
@@ -34,12 +33,18 @@ export class Components {
     return reference('schemas', title);
   }
 
-  #inside(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map((one: unknown) => this.#inside(one));
-    if (typeof value !== 'object' || value === null) return value;
-    return this.#hoist(value as JsonSchema);
+  #inside(keyword: string, value: unknown): unknown {
+    if (LITERAL.has(keyword) || typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map((one: unknown) => this.#inside(keyword, one));
+    if (!OF_MEMBERS.has(keyword)) return this.#hoist(value as JsonSchema);
+    // Its names are those of members, however much one of them may look like a keyword.
+    return mapValues(value as Record<string, JsonSchema>, (member) => this.#hoist(member));
   }
 }
+
+/** Keywords whose values are values, not schemas. */
+const LITERAL: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', 'required']);
+const OF_MEMBERS: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
 
 export function reference(
   kind: 'schemas' | 'examples' | 'headers',

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../shared/domain/errors.ts';
 import { Components } from './components.ts';
 import type { DocumentedRoute } from './documented-routes.ts';
-import type { ApiDocument, Operation } from './document-shape.ts';
+import type { ApiDocument, Method, Operation } from './document-shape.ts';
 import { errorExample, describeOperation, SECURITY_SCHEME } from './operation.ts';
 import { HEADERS } from './headers.ts';
 import { introduction } from './introduction.ts';
@@ -15,7 +15,7 @@ import { PUBLIC_OPERATIONS } from './operations/public.ts';
 import { RECORD_OPERATIONS } from './operations/records.ts';
 
 /** By `METHOD /path/{of}/document`. */
-export const OPERATION_NOTES: Readonly<Record<string, OperationNotes>> = {
+const OPERATION_NOTES: Readonly<Record<string, OperationNotes>> = {
   ...INFERENCE_OPERATIONS,
   ...RECORD_OPERATIONS,
   ...ANCHOR_OPERATIONS,
@@ -40,12 +40,11 @@ export function describeApi(
   const components = new Components();
   const paths: ApiDocument['paths'] = {};
   for (const route of routes) {
-    const found = notesOf(route);
-    if (found === undefined) continue;
-    const [path, notes] = found;
+    const [path, notes] = notesOf(route);
     const operation: Operation = describeOperation(route, notes, components);
     paths[path] = { ...paths[path], [route.method]: operation };
   }
+  expectNoOther(paths);
   return {
     openapi: '3.1.1',
     info: {
@@ -79,22 +78,29 @@ export function describeApi(
   };
 }
 
-/** The path as the document writes it, and its notes. How a part of a path is called is the notes' to choose. */
-function notesOf({ method, url }: DocumentedRoute): [string, OperationNotes] | undefined {
+/**
+ * The path as the document writes it, and its notes. How a part of a path is called is the notes' to choose.
+ * @throws Error for a route that nobody has described
+ */
+function notesOf({ method, url }: DocumentedRoute): [string, OperationNotes] {
   const wanted = anonymous(`${method.toUpperCase()} ${url.replaceAll(/:[^/]+|\*/g, '{}')}`);
   const found = Object.entries(OPERATION_NOTES).find(([key]) => anonymous(key) === wanted);
-  return found === undefined ? undefined : [found[0].slice(found[0].indexOf(' ') + 1), found[1]];
+  if (found === undefined) throw new Error(`the route ${wanted} is not described in api/openapi`);
+  return [found[0].slice(found[0].indexOf(' ') + 1), found[1]];
+}
+
+/** @throws Error for notes whose route is gone */
+function expectNoOther(paths: ApiDocument['paths']): void {
+  for (const key of Object.keys(OPERATION_NOTES)) {
+    const [method = '', path = ''] = key.split(' ');
+    if (paths[path]?.[method.toLowerCase() as Method] === undefined) {
+      throw new Error(`api/openapi describes ${key}, which is no route`);
+    }
+  }
 }
 
 function anonymous(path: string): string {
   return path.replaceAll(/\{\w*\}/g, '{}');
-}
-
-/** Routes that nobody has described; empty when the document is complete. */
-export function undescribed(routes: readonly DocumentedRoute[]): string[] {
-  return routes
-    .filter((route) => notesOf(route) === undefined)
-    .map(({ method, url }) => `${method.toUpperCase()} ${url}`);
 }
 
 /** The codes that any operation names. */
