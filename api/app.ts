@@ -8,6 +8,7 @@ import { parseJsonBody } from './openai/parse-json.ts';
 import type { DescriptionOptions } from './openapi/document.ts';
 import { documentedRoutes } from './openapi/documented-routes.ts';
 import { accountRoutes, type AccountRoutesOptions } from './routes/account.ts';
+import { anchorRoutes, type AnchorRoutesOptions, publicAnchor } from './routes/anchor.ts';
 import { auditLogRoutes, type AuditLogRoutesOptions } from './routes/audit-log.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { exportRoutes, type ExportRoutesOptions } from './routes/exports.ts';
@@ -43,6 +44,7 @@ export interface AppOptions {
   usage: UsageRoutesOptions;
   methodologies: MethodologyRoutesOptions;
   ledger: LedgerRoutesOptions;
+  anchor: AnchorRoutesOptions;
   exports: ExportRoutesOptions;
   keys: KeyRoutesOptions;
   account: AccountRoutesOptions;
@@ -92,6 +94,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const routes = documentedRoutes(app);
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
   publicDocuments(app, options.publicDocuments);
+  publicAnchor(app, options.anchor);
   methodologyRoutes(app, options.methodologies);
   docsRoutes(app, routes, options.description);
   return app;
@@ -106,6 +109,7 @@ async function addRoutes(v1: FastifyInstance, options: AppOptions): Promise<void
   await v1.register(usageRoutes, options.usage);
   methodologyRoutes(v1, options.methodologies);
   await v1.register(ledgerRoutes, options.ledger);
+  await v1.register(anchorRoutes, options.anchor);
   await v1.register(exportRoutes, options.exports);
   await v1.register(keyRoutes, options.keys);
   await v1.register(accountRoutes, options.account);

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { createAccountRegistry } from '../../shared/adapters/postgres/accounts.ts';
+import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
 import { createAuditLog } from '../../shared/adapters/postgres/audit.ts';
 import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
 import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
@@ -24,6 +25,7 @@ export function openResources(pool: Pool, issuer: ReceiptIssuer) {
     usage: { usage: createUsageReader(pool), now: Date.now },
     methodologies: { methodologies },
     ledger: { ledger },
+    anchor: { anchor: createAnchorReader(pool) },
     keys: { keys: createKeyRegistry(pool, systemSurroundings) },
     account: { accounts: createAccountRegistry(pool, systemSurroundings) },
     auditLog: { audit: createAuditLog(pool, systemSurroundings) },
