@@ -38,7 +38,7 @@ export default defineConfig({
           ...stores,
           name: 'packs',
           include: ['test/packs/**/*.test.ts'],
-          globalSetup: [...stores.globalSetup, 'test/support/python.ts'],
+          globalSetup: [...stores.globalSetup, 'test/support/pack-tools.ts'],
           sequence: { groupOrder: 1 },
         },
       },
