@@ -15,7 +15,7 @@ const note = (when: string, message: string, param?: string): ErrorNote => ({
 });
 
 /** Every code that has a row of its own: one that is added without a note does not compile. */
-export const STABLE_NOTES: Readonly<Record<StableCode, ErrorNote>> = {
+const STABLE_NOTES: Readonly<Record<StableCode, ErrorNote>> = {
   invalid_api_key: note(
     'The key is missing, malformed or unknown.',
     'The API key is missing or not valid.',
@@ -161,7 +161,7 @@ export const STABLE_NOTES: Readonly<Record<StableCode, ErrorNote>> = {
 };
 
 /** Codes by pattern, `invalid_<param>` and `<resource>_not_found`: those that operations name. */
-export const PATTERN_NOTES = {
+const PATTERN_NOTES = {
   invalid_json: note(
     'The body is not JSON, not UTF-8, nested too deep, or repeats a member.',
     'The body is not valid JSON: see line 1, column 14.',

@@ -43,7 +43,7 @@ export const HEADERS = {
 } as const satisfies Record<string, Header>;
 export type HeaderName = keyof typeof HEADERS;
 
-export const LIMIT_HEADERS = [
+const LIMIT_HEADERS = [
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',

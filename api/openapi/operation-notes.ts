@@ -41,4 +41,4 @@ export const TAGS = {
   Account: 'Your account.',
   Public: 'What anybody may read in order to check a receipt. No key.',
 } as const;
-export type Tag = keyof typeof TAGS;
+type Tag = keyof typeof TAGS;

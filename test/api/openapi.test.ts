@@ -145,6 +145,29 @@ describe('what the description promises', () => {
   });
 });
 
+describe('the page at /docs', () => {
+  it('runs no script, loads nothing from elsewhere, and says so in its policy', async () => {
+    const { headers, text } = await ask(`${system.root}/docs`);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'self';/,
+    );
+    expect(text).not.toMatch(/<script|\sstyle=|\son\w+=/);
+    const loaded = [...text.matchAll(/(?:src|<link[^>]* href)="([^"]+)"/g)].map(([, url]) => url);
+    expect(loaded).toEqual(['/docs/docs.css']);
+    const { status, headers: css } = await ask(`${system.root}/docs/docs.css`);
+    expect([status, css.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
+  });
+
+  it('has every operation, and no link that leads nowhere', async () => {
+    const { text } = await ask(`${system.root}/docs`);
+    const ids = [...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target);
+    for (const { operation } of api.operations) expect(ids).toContain(operation.operationId);
+  });
+});
+
 /** Chunks and `[DONE]`; or, where the receipt was demanded and could not be made, an error and no `[DONE]`. */
 function expectChunks({ operation }: Listed, { text }: Answer): void {
   const { schema } = operation.responses['200']!.content!['text/event-stream']!;

@@ -65,6 +65,6 @@ export function headings(source: string): { title: string; id: string }[] {
   return [...source.matchAll(/^## (.*)$/gm)].map(([, title = '']) => ({ title, id: slug(title) }));
 }
 
-export function slug(title: string): string {
+function slug(title: string): string {
   return title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }

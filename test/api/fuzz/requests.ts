@@ -13,7 +13,7 @@ export interface MadeRequest {
   body?: Buffer;
 }
 
-export const INFERENCE_IDS = [
+const INFERENCE_IDS = [
   'createChatCompletion',
   'createCompletion',
   'createEmbedding',
