@@ -61,13 +61,13 @@ const deps = {
   shardOf: () => 0,
 };
 const request = { id: newId('req'), rawBody, headers: {}, credential, now: Date.now() };
-const prepared = prepare(deps as never, 'chat.completions', request);
+const prepared = prepare(deps, 'chat.completions', request);
 const entry = encodeMessage(prepared.entry, prepared.body);
 
 const steps: Record<string, () => unknown> = {
   'hash a key': () => hashKey('dkt_0d5wzh1uVxZN66qt1H9Wisuwer51Qe1O2t9Nuu'),
   'make an id': () => newId('req'),
-  'parse, validate, route, digest': () => prepare(deps as never, 'chat.completions', request),
+  'parse, validate, route, digest': () => prepare(deps, 'chat.completions', request),
   'screen 1 KB': () =>
     screenBody(
       { screen, tokens } as never,

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
 import { invalidParam, notFound } from '../../shared/domain/errors.ts';
 import { encodeBase64 } from '../../shared/domain/ledger/notes.ts';
 import { parseTilePath } from '../../shared/domain/ledger/tiles.ts';
@@ -63,6 +64,11 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
         .send(checkpoint);
     },
   );
+  addTiles(app, ledger);
+  addConsistency(app, ledger);
+};
+
+function addTiles(app: FastifyInstance, ledger: LedgerReader): void {
   app.get(
     '/ledger/tile/*',
     { config: CONFIG, schema: { tags: TAGS, summary: 'A tile of the log (C2SP tlog-tiles)' } },
@@ -77,7 +83,10 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
         .send(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     },
   );
-  app.get(
+}
+
+function addConsistency(app: FastifyInstance, ledger: LedgerReader): void {
+  app.get<{ Querystring: Static<typeof Sizes> }>(
     '/ledger/consistency',
     {
       config: CONFIG,
@@ -99,7 +108,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
         .send(hashes.map((hash) => `${encodeBase64(hash)}\n`).join(''));
     },
   );
-};
+}
 
 /** The id that cursors use is the receipt's: pages of the SDK take `after=<last id>`. */
 function describe(entry: LedgerEntry) {

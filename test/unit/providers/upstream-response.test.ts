@@ -16,13 +16,15 @@ interface Heard {
 }
 
 /** Feeds one HTTP answer, cut into these pieces, and returns what the sink heard. */
+interface Answer {
+  stream?: boolean;
+  status?: number;
+  headers?: Record<string, string>;
+}
+
 function receive(
   pieces: readonly Uint8Array[],
-  {
-    stream = true,
-    status = 200,
-    headers = { 'content-type': 'text/event-stream' } as Record<string, string>,
-  } = {},
+  { stream = true, status = 200, headers = { 'content-type': 'text/event-stream' } }: Answer = {},
 ): Heard {
   const heard: Heard = { payloads: [], answers: [], ends: [], failures: [] };
   const response = new UpstreamResponse(
