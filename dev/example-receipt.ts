@@ -30,7 +30,7 @@ const privateKey = createPrivateKey({
   format: 'der',
   type: 'pkcs8',
 });
-export const examplePrivateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+export const examplePrivateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' });
 export const examplePublicKey = rawPublicKey(privateKey);
 
 /** The example's keys as its issuer publishes them. */

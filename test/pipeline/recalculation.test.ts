@@ -84,7 +84,7 @@ describe('a model of which no size is on record', () => {
     const id = idOf(first);
     writeFileSync(cataloguePath, SIZED);
     for (const role of ['recalculation', 'receipts'] as const) {
-      for (const process_ of system.processes(role)) process_.kill('SIGHUP');
+      for (const started of system.processes(role)) started.kill('SIGHUP');
     }
     await until(async () => (await chainOf(id)).length === 2, 'the recalculated receipt is there');
     const [original, revised] = await chainOf(id);

@@ -38,7 +38,7 @@ export function mendedCatalogue(footprint: Footprint = { activeB: 8, totalB: 8 }
 /** A key of the test's own: what signs with it, and what verifies. */
 export function makeReceiptSigner(): { signer: ReceiptSigner; keys: TrustedKeys; pem: string } {
   const { privateKey } = generateKeyPairSync('ed25519');
-  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
   return signerOf(pem, rawPublicKey(privateKey));
 }
 

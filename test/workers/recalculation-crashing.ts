@@ -37,7 +37,7 @@ pool.on('connect', (client) => {
 });
 
 const privateKeyPem = createPrivateKey(pem).export({ type: 'pkcs8', format: 'pem' });
-const signer = createReceiptSigner({ privateKeyPem: String(privateKeyPem), did: issuer.did });
+const signer = createReceiptSigner({ privateKeyPem, did: issuer.did });
 await recalculate(
   recalculateDeps(pool, signer, which === 'mended' ? mendedCatalogue() : catalogue),
   receiptId,

@@ -6,6 +6,7 @@ import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
 import { activeKey } from '../../shared/adapters/signing/key-files.ts';
 import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
 import { newId } from '../../shared/adapters/system/ids.ts';
+import type { Config } from '../../shared/config/config.ts';
 import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
 import { JobQueues } from '../../shared/jobs/job-queues.ts';
 import { runJobs, type RunningJobs } from '../../shared/jobs/job-runner.ts';
@@ -13,11 +14,9 @@ import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
 import { openCatalogue } from '../../shared/process/open-catalogue.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
 import { jobEvents } from '../runtime/job-events.ts';
-import { recalculationEvents } from './events.ts';
-import { recalculate } from './recalculate.ts';
-import { restate } from './restate.ts';
-import { type ReviseDeps } from './revise.ts';
-import { Sweep } from './sweep.ts';
+import { type RecalculationEvents, recalculationEvents } from './events.ts';
+import { type RecalculationHandlers, recalculationHandlers } from './handlers.ts';
+import type { ReviseDeps } from './revise.ts';
 
 /** Beside the recalculations at work: one for the sweep, one for restating. */
 const OTHER_CONNECTIONS = 2;
@@ -26,10 +25,7 @@ const OTHER_CONNECTIONS = 2;
 export async function recalculationProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry, processId } = context;
   const events = recalculationEvents(log, registry);
-  const observer = jobEvents(log, registry);
   const catalogue = openCatalogue(config, log);
-  const methodology = loadMethodologies().current;
-  const issuer = receiptIssuer(config.publicUrl);
   const pool = createPool({
     url: config.secrets.databaseUrl,
     role: 'docket_recalculation',
@@ -43,30 +39,15 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
     events.storeFailed,
   );
   const queues = new JobQueues(connection, events.storeFailed);
-  const revisions = createRevisionStore(pool);
-  const restatements = createRestatementStore(pool);
-  const basis = (): string => `${catalogue.current().catalogue.digest}.${methodology.digest}`;
-  const reviseDeps: ReviseDeps = {
-    issuer,
-    signer: currentKeys(
-      config.signingKeysDir,
-      (keys) => {
-        const { privateKeyPem } = activeKey(keys, 'receipts');
-        return createReceiptSigner({ privateKeyPem, did: issuer.did });
-      },
-      events.signingKeysUnreadable,
-    ),
-    now: Date.now,
-    newReceiptId: (nowMs) => newId('rcpt', nowMs),
-  };
-  const common = { ...reviseDeps, methodology, events };
-  const sweep = new Sweep({
-    revisions,
-    restatements,
+  const handlers = recalculationHandlers({
+    ...issuing(config, events),
+    events,
+    revisions: createRevisionStore(pool),
+    restatements: createRestatementStore(pool),
+    methodology: loadMethodologies().current,
+    catalogue: () => catalogue.current().catalogue,
     addRecalculation: (receiptId) => queues.add('recalculation', { receiptId }),
     addRestatement: (organisationId) => queues.add('restatement', { organisationId }),
-    basis,
-    events,
   });
   let running: RunningJobs[] = [];
   return {
@@ -76,38 +57,7 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
     },
     async start() {
       await queues.schedule(['recalculation-sweep']);
-      running = [
-        runJobs({
-          name: 'recalculation',
-          concurrency: config.recalculationConcurrency,
-          handler: async ({ receiptId }) => {
-            await recalculate(
-              {
-                ...common,
-                store: revisions,
-                catalogue: () => catalogue.current().catalogue,
-                basis,
-              },
-              receiptId,
-            );
-          },
-          connection,
-          observer,
-        }),
-        runJobs({
-          name: 'restatement',
-          handler: ({ organisationId }, signal) =>
-            restate({ ...common, revisions, restatements }, organisationId, signal),
-          connection,
-          observer,
-        }),
-        runJobs({
-          name: 'recalculation-sweep',
-          handler: (_payload, signal) => sweep.run(signal),
-          connection,
-          observer,
-        }),
-      ];
+      running = runAll(context, connection, handlers);
     },
     async drain() {
       await Promise.all(running.map((jobs) => jobs.stop()));
@@ -119,7 +69,35 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
     },
     reload() {
       catalogue.reload();
-      sweep.renew().catch(events.storeFailed);
+      handlers.renew().catch(events.storeFailed);
     },
   };
+}
+
+/** What revisions are signed with, and how they are named. */
+function issuing(config: Config, events: RecalculationEvents): ReviseDeps {
+  const issuer = receiptIssuer(config.publicUrl);
+  const signer = currentKeys(
+    config.signingKeysDir,
+    (keys) => {
+      const { privateKeyPem } = activeKey(keys, 'receipts');
+      return createReceiptSigner({ privateKeyPem, did: issuer.did });
+    },
+    events.signingKeysUnreadable,
+  );
+  return { issuer, signer, now: Date.now, newReceiptId: (nowMs) => newId('rcpt', nowMs) };
+}
+
+function runAll(
+  { config, log, registry }: ProcessContext,
+  connection: ReturnType<typeof connectRedis>,
+  handlers: RecalculationHandlers,
+): RunningJobs[] {
+  const common = { connection, observer: jobEvents(log, registry) };
+  const concurrency = config.recalculationConcurrency;
+  return [
+    runJobs({ name: 'recalculation', handler: handlers.recalculation, concurrency, ...common }),
+    runJobs({ name: 'restatement', handler: handlers.restatement, ...common }),
+    runJobs({ name: 'recalculation-sweep', handler: handlers.sweep, ...common }),
+  ];
 }

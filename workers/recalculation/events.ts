@@ -25,8 +25,8 @@ export interface RecalculationEvents {
   pageRestated(organisationId: string, page: Omit<RestatedPage, 'lastId'>): void;
   notRestated(receiptId: string, error: unknown): void;
   /** Changed signing keys cannot be read; the key known before goes on signing. */
-  signingKeysUnreadable(error: unknown): void;
-  storeFailed(error: unknown): void;
+  signingKeysUnreadable: (error: unknown) => void;
+  storeFailed: (error: unknown) => void;
 }
 
 export function recalculationEvents(log: Logger, registry: Registry): RecalculationEvents {

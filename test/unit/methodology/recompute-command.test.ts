@@ -102,13 +102,13 @@ describe('docket recompute', () => {
   });
 
   it('does not read a receipt whose carried record is not that of its digest', async () => {
-    const document = JSON.parse(JSON.stringify(receipt())) as Loose;
+    const document: Loose = JSON.parse(JSON.stringify(receipt()));
     document.measurement.used[0].record.output_tokens = 3;
     await expect(run(document)).rejects.toThrow('digest');
   });
 
   it('refuses a receipt that carries no records', async () => {
-    const document = JSON.parse(JSON.stringify(receipt())) as Loose;
+    const document: Loose = JSON.parse(JSON.stringify(receipt()));
     for (const used of document.measurement.used) delete used.record;
     await expect(run(document)).rejects.toThrow('usage');
   });

@@ -48,9 +48,9 @@ export const record: InferenceRecord = {
 export function carried(
   kind: MeasurementInput['kind'],
   id: string,
-  record: CarriedRecord,
+  content: CarriedRecord,
 ): MeasurementInput {
-  return { kind, id, digest: digestOfRecord(record), record };
+  return { kind, id, digest: digestOfRecord(content), record: content };
 }
 
 const bounds = (value: number) => ({ value, lower: value / 2.1, upper: value * 2.1 });
@@ -220,8 +220,8 @@ const anyCarriedRecord: fc.Arbitrary<CarriedRecord> = fc
     ),
     { minKeys: 1, maxKeys: 8 },
   )
-  .map((record) =>
-    Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  .map((fields) =>
+    Object.fromEntries(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))),
   );
 
 const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
