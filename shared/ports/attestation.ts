@@ -11,7 +11,7 @@ export interface AttestableCheckpoint {
 }
 
 /** What a time-stamping authority answered, checked. */
-export interface Timestamp {
+interface Timestamp {
   /** Epoch milliseconds, by the authority's clock. */
   time: number;
   /** DER of the TimeStampResp. */

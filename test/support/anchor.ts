@@ -20,7 +20,7 @@ import { makeCheckpointMemory, makeCheckpointSigner } from './ledger.ts';
 export const ANCHOR_ORIGIN = 'gateway.example/anchor';
 
 /** Anchors at once and retires at once: a test waits for no clock. */
-export function anchorOptions(more: Partial<AnchorOptions> = {}): AnchorOptions {
+function anchorOptions(more: Partial<AnchorOptions> = {}): AnchorOptions {
   return { keys: [], epochMs: 0, retireAfterMs: 0, randomBytes, ...more };
 }
 

@@ -112,8 +112,9 @@ export async function startAuthority(): Promise<TestAuthority> {
   };
   authority.url = await serve(async (_request, body, response) => {
     authority.requests += 1;
-    if (authority.fault === 'down') return void response.destroy();
-    response.setHeader('content-type', 'application/timestamp-reply').end(await answerOf(body));
+    response.setHeader('content-type', 'application/timestamp-reply');
+    if (authority.fault === 'down') response.destroy();
+    else response.end(await answerOf(body));
   });
   return authority;
 }
@@ -145,7 +146,10 @@ export async function startWitness(name: string, logKey: Uint8Array): Promise<Te
     lies: false,
   };
   const url = await serve((request, body, response) => {
-    if (witness.down) return void response.destroy();
+    if (witness.down) {
+      response.destroy();
+      return;
+    }
     const key = witness.lies ? generateKeyPairSync('ed25519').privateKey : privateKey;
     const isPost = request.method === 'POST' && request.url === '/witness/add-checkpoint';
     const answer = isPost

@@ -47,7 +47,7 @@ export async function createLedgerEdge(
       headers: reply.headers,
       bytes: reply.rawPayload,
       text: reply.payload,
-      json: () => reply.json() as unknown,
+      json: () => reply.json<unknown>(),
     };
   };
   return {

@@ -1,4 +1,5 @@
 import { randomBytes, verify } from 'node:crypto';
+import type { Pool } from 'pg';
 import { createTimestampAuthority } from '../../shared/adapters/attestation/timestamp-authority.ts';
 import { createWitness } from '../../shared/adapters/attestation/witness.ts';
 import { extendAnchor } from '../../shared/adapters/postgres/anchor-append.ts';
@@ -19,10 +20,11 @@ import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { ANCHOR_LOG, logOrigins } from '../../shared/domain/ledger/origins.ts';
 import { didWeb } from '../../shared/domain/receipt/issuer.ts';
+import type { CheckpointMemory } from '../../shared/ports/ledger.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
 import { attest, type Attestors } from './attest.ts';
-import { ledgerEvents } from './events.ts';
-import { runLedger } from './loop.ts';
+import { ledgerEvents, type LedgerEvents } from './events.ts';
+import { type LedgerSteps, runLedger } from './loop.ts';
 
 /** Logs looked at in one go; the rest follow a quarter of a second later. */
 const LOGS_PER_PUBLICATION = 500;
@@ -49,56 +51,11 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
   });
   // Interactive: a Redis that is away must fail the signing at once, not hold up integration.
   const redis = connectRedis({ url: config.secrets.redisUrl, name: processId, use: 'interactive' });
-  // A missing key is found now, not when the first log has grown.
-  const signing = currentKeys(
-    config.signingKeysDir,
-    (keys) => ({
-      checkpoints: createCheckpointSigner(keys, 'checkpoints'),
-      anchor: createCheckpointSigner(keys, 'anchor'),
-      known: knownKeys(keys, didWeb(config.publicUrl)),
-    }),
-    events.signingKeysUnreadable,
-  );
-  const origins = logOrigins(config.publicUrl);
-  const memory = createCheckpointMemory(redis);
-  const attestors: Attestors = {
-    ...attestorsOf(config),
-    store: createAttestationStore(pool),
-    events,
-  };
   const loop = {
     events,
     batchMax: config.ledgerBatchMax,
     now: () => performance.now(),
-    steps: {
-      integrate: () => integrateBatch(pool, config.ledgerBatchMax),
-      publish: () =>
-        publishCheckpoints(pool, {
-          memory,
-          signer: signing().checkpoints,
-          originOf: origins.organisation,
-          limit: LOGS_PER_PUBLICATION,
-          intervalMs: CHECKPOINT_INTERVAL_MS,
-        }),
-      backlog: () => readBacklog(pool),
-      anchor: () =>
-        extendAnchor(pool, {
-          keys: signing().known,
-          epochMs: EPOCH_MS,
-          retireAfterMs: RETIRE_AFTER_MS,
-          randomBytes,
-        }),
-      publishAnchor: () =>
-        publishCheckpoints(pool, {
-          memory,
-          signer: signing().anchor,
-          originOf: () => origins.anchor,
-          only: ANCHOR_LOG,
-          limit: 1,
-          intervalMs: 0,
-        }),
-      attest: () => attest(attestors),
-    },
+    steps: stepsOf(config, pool, createCheckpointMemory(redis), events),
   };
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
@@ -120,6 +77,55 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
       redis.disconnect();
       await pool.end();
     },
+  };
+}
+
+/** @throws SigningKeyProblem when a key is missing: found now, not when the first log has grown */
+function stepsOf(
+  config: Config,
+  pool: Pool,
+  memory: CheckpointMemory,
+  events: LedgerEvents,
+): LedgerSteps {
+  const signing = currentKeys(
+    config.signingKeysDir,
+    (keys) => ({
+      checkpoints: createCheckpointSigner(keys, 'checkpoints'),
+      anchor: createCheckpointSigner(keys, 'anchor'),
+      known: knownKeys(keys, didWeb(config.publicUrl)),
+    }),
+    (error) => events.signingKeysUnreadable(error),
+  );
+  const origins = logOrigins(config.publicUrl);
+  const attestors = { ...attestorsOf(config), store: createAttestationStore(pool), events };
+  return {
+    integrate: () => integrateBatch(pool, config.ledgerBatchMax),
+    publish: () =>
+      publishCheckpoints(pool, {
+        memory,
+        signer: signing().checkpoints,
+        originOf: origins.organisation,
+        limit: LOGS_PER_PUBLICATION,
+        intervalMs: CHECKPOINT_INTERVAL_MS,
+      }),
+    backlog: () => readBacklog(pool),
+    anchor: () =>
+      extendAnchor(pool, {
+        keys: signing().known,
+        epochMs: EPOCH_MS,
+        retireAfterMs: RETIRE_AFTER_MS,
+        randomBytes,
+      }),
+    publishAnchor: () =>
+      publishCheckpoints(pool, {
+        memory,
+        signer: signing().anchor,
+        originOf: () => origins.anchor,
+        only: ANCHOR_LOG,
+        limit: 1,
+        intervalMs: 0,
+      }),
+    attest: () => attest(attestors),
   };
 }
 

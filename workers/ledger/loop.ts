@@ -6,7 +6,7 @@ import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-in
 import type { LedgerEvents, LedgerStep } from './events.ts';
 
 /** What the loops turn; the composition root says with what. */
-interface LedgerSteps {
+export interface LedgerSteps {
   integrate: () => Promise<IntegrationResult>;
   publish: () => Promise<PublicationResult>;
   backlog: () => Promise<LedgerBacklog>;

@@ -33,7 +33,7 @@ export function parseAnchorEntry(source: string | Uint8Array): AnchorEntry {
 }
 
 function parseHeads(fields: Readonly<Record<string, unknown>>): HeadsEntry {
-  const { at, root, slots, type } = fields as Partial<Record<string, unknown>>;
+  const { at, root, slots, type } = fields;
   const hash = typeof root === 'string' ? decodeBase64(root) : null;
   if (type !== 'heads' || slots !== HEADS_SLOTS || hash?.length !== HASH_BYTES) {
     throw malformed('The entry is neither heads nor a key event.');

@@ -71,7 +71,7 @@ const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 /** Reads the fields of a key event from anyone. Throws `MalformedLedgerText`. */
 export function parseKeyEvent(fields: Readonly<Record<string, unknown>>): KeyEvent {
-  const { at, event, from, key, publicKeyMultibase } = fields as Partial<Record<string, unknown>>;
+  const { at, event, from, key, publicKeyMultibase } = fields;
   const purpose = KEY_PURPOSES.find((known) => known === fields['purpose']);
   if (purpose === undefined || typeof at !== 'string' || !TIME.test(at)) {
     throw malformed('The key event has no purpose or no time.');

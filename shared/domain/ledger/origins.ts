@@ -4,7 +4,7 @@ export const ANCHOR_LOG = 'anchor';
 /** Names of logs, which are also the names of the keys that sign their checkpoints. */
 export interface LogOrigins {
   /** `<host>/log/<organisation>` */
-  organisation(orgId: string): string;
+  organisation: (orgId: string) => string;
   /** `<host>/anchor` */
   anchor: string;
 }
