@@ -5,7 +5,7 @@ import type { RecalculationRequests } from '../../shared/ports/recalculation.ts'
 
 const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
 
-export const Recalculation = Type.Object(
+const Recalculation = Type.Object(
   {
     object: Type.Literal('recalculation'),
     receipt_id: Type.String(),

@@ -44,7 +44,7 @@ function checkMeasurement({ document, derivation }: LineageFacts): void {
 }
 
 /** The results as a receipt writes them. */
-export function resultsOf({ methodology, results, dataQuality }: Derivation) {
+function resultsOf({ methodology, results, dataQuality }: Derivation) {
   return statedForm({ methodology, inputs: [], results, dataQuality }).results;
 }
 

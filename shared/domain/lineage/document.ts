@@ -17,7 +17,7 @@ export interface LineageDocument {
   readonly bibliography: readonly SourceNode[];
 }
 
-export interface ReceiptNode {
+interface ReceiptNode {
   readonly id: string;
   readonly type: readonly string[];
   /** Multihash of the receipt's exact bytes. */

@@ -45,7 +45,7 @@ export const record: InferenceRecord = {
 };
 
 /** An input whose record the receipt carries. */
-export function carried(
+function carried(
   kind: MeasurementInput['kind'],
   id: string,
   content: CarriedRecord,
