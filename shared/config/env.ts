@@ -11,6 +11,7 @@ import {
   publicAddress,
   url,
   urls,
+  witness,
 } from './parsers.ts';
 import { optional, secret, type Setting, setting } from './setting.ts';
 
@@ -209,9 +210,9 @@ export const SETTINGS = {
   ),
   witnesses: setting(
     'WITNESSES',
-    list(plainText(512), 16),
+    list(witness, 16),
     '',
-    'Witnesses that cosign the anchor log.',
+    'Witnesses that cosign the anchor log, each as `<verifier key> <submission prefix>`.',
   ),
   moderationUrl: optional(
     'MODERATION_URL',
@@ -256,7 +257,11 @@ export const SECRET_SETTINGS = {
     plainText(512),
     'Credential of the moderation endpoint.',
   ),
-  smtpUrl: secret('SMTP_URL', url('smtp', 'smtps'), 'Mail server; when unset, mails are files under DOCKET_DATA_DIR/mail.'),
+  smtpUrl: secret(
+    'SMTP_URL',
+    url('smtp', 'smtps'),
+    'Mail server; when unset, mails are files under DOCKET_DATA_DIR/mail.',
+  ),
   awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', plainText(256), 'Credential of the S3 bucket.'),
   awsSecretAccessKey: secret(
     'AWS_SECRET_ACCESS_KEY',

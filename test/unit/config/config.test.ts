@@ -70,6 +70,15 @@ describe('loadConfig', () => {
     expect(problemsOf({ ...STORES, REGIONS: 'eu-west,,eu-north' })).toHaveLength(1);
   });
 
+  it('takes witnesses as a verifier key and an address each', () => {
+    const key = `witness.example/w1+0123abcd+${'A'.repeat(44)}`;
+    const witnesses = [`${key} https://witness.example/submit`, `${key} http://127.0.0.1:1/w`];
+    expect(loadConfig({ ...STORES, WITNESSES: witnesses.join(', ') }).witnesses).toEqual(witnesses);
+    for (const bad of [key, 'https://witness.example', `${key} ftp://w.example`, `${key},`]) {
+      expect(problemsOf({ ...STORES, WITNESSES: bad }), bad).toHaveLength(1);
+    }
+  });
+
   it('takes the nodes of a Redis cluster, each of them checked', () => {
     const nodes = 'redis://10.0.0.1:6379,redis://10.0.0.2:6379';
     expect(loadConfig({ ...STORES, REDIS_URL: nodes }).secrets.redisUrl).toBe(nodes);
