@@ -35,7 +35,7 @@ import OpenAI from 'openai';
 
 const openai = new OpenAI({
   baseURL: '${publicUrl}/v1',
-  apiKey: process.env.DOCKET_API_KEY,
+  apiKey: 'dkt_…', // from where you keep your secrets
 });
 const completion = await openai.chat.completions.create({
   model: 'llama-3.1-8b',

@@ -1,0 +1,49 @@
+import { row, type Section } from './section.ts';
+
+export const EVIDENCE_SECTION: Section = {
+  title: 'Evidence',
+  about: 'What an auditor who trusts nobody can check.',
+  rows: [
+    row('Indexes are contiguous, and every checkpoint is a prefix of every later one.', {
+      'stores/ledger-integration': [
+        'gives contiguous indexes, each once, when several integrate at once',
+      ],
+      'stores/ledger-checkpoints': ['are each a prefix of every later one'],
+    }),
+    row('Nothing in the ledger can be changed or removed, and what a superuser changes is found.', {
+      'stores/ledger-append-only': ['in %s cannot be changed or removed, not even by the owner'],
+      'stores/ledger-fsck': [
+        'all copies of a hash, changed alike: the checkpoints contradict them',
+      ],
+    }),
+    row('Killed at any statement, a worker loses nothing and repeats nothing.', {
+      'workers/ledger-crash': [
+        'loses nothing, repeats nothing and leaves no gap when killed at any statement',
+      ],
+      'workers/recalculation-crash': [
+        'a worker that is killed at any statement neither loses a recalculation nor makes two',
+      ],
+      'workers/export-crash': [
+        'a pack is whole or not there, and comes out the same, when its builder is killed at any step',
+      ],
+    }),
+    row('An evidence pack verifies with tools that are not ours.', {
+      'packs/third-party': [
+        'runs the script that is in the pack',
+        'gives the root that was signed, from the lines as they are',
+      ],
+    }),
+    row('A pack that was edited, cut or forged does not verify.', {
+      'packs/tamper-matrix': [
+        'is good for both verifiers',
+        'cannot lose its last receipts',
+        'receipts by a revoked key are refused',
+      ],
+    }),
+    row('Lineage says nothing that the signed digests contradict.', {
+      'unit/lineage/contradictions': [
+        'for any request: every record hashes to its signed digest, every figure is the signed one',
+      ],
+    }),
+  ],
+};
