@@ -13,11 +13,7 @@ export interface MadeRequest {
   body?: Buffer;
 }
 
-const INFERENCE_IDS = [
-  'createChatCompletion',
-  'createCompletion',
-  'createEmbedding',
-] as const;
+const INFERENCE_IDS = ['createChatCompletion', 'createCompletion', 'createEmbedding'] as const;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Members that lead to an answer. What is refused upstream, or is down by its catalogue, is another test's. */
