@@ -37,13 +37,19 @@ export async function* judgeShards(
   }
 }
 
+/** A thread, and who waits for what it is doing. */
+interface Judge {
+  worker: Worker;
+  waiting?: { resolve: (findings: ShardFindings) => void; reject: (error: Error) => void };
+}
+
 /** As many shards are handed out as there are threads, so that memory is bounded. */
 class ThreadPool {
   readonly size = Math.max(1, Math.min(availableParallelism(), THREADS_MAX));
   readonly #terms: ShardTerms;
   readonly #onLines: (lines: number) => void;
-  readonly #idle: Worker[] = [];
-  readonly #all: Worker[] = [];
+  readonly #idle: Judge[] = [];
+  readonly #all: Judge[] = [];
 
   constructor(terms: ShardTerms, onLines: (lines: number) => void) {
     this.#terms = terms;
@@ -51,37 +57,37 @@ class ThreadPool {
   }
 
   judge(task: ShardTask): Promise<ShardFindings> {
-    const worker = this.#idle.pop() ?? this.#start();
+    const judge = this.#idle.pop() ?? this.#start();
     return new Promise<ShardFindings>((resolve, reject) => {
-      const done = (settle: () => void): void => {
-        worker.removeAllListeners();
-        this.#idle.push(worker);
-        settle();
-      };
-      worker.on('message', (message: ThreadMessage) => {
-        if (message.type === 'lines') this.#onLines(message.lines);
-        else if (message.type === 'findings') done(() => resolve(message.findings));
-        else if (message.type === 'error') done(() => reject(new Error(message.message)));
-        else {
-          const { code, place, message: text } = message;
-          done(() => reject(new PackProblem(code, place, text)));
-        }
-      });
-      worker.on('error', reject);
+      judge.waiting = { resolve, reject };
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
-      worker.postMessage(task);
+      judge.worker.postMessage(task);
     });
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#all.map((worker) => worker.terminate()));
+    await Promise.all(this.#all.map(({ worker }) => worker.terminate()));
   }
 
-  #start(): Worker {
+  #start(): Judge {
     const worker = new Worker(new URL('shard-thread.ts', import.meta.url), {
       workerData: this.#terms,
     });
-    this.#all.push(worker);
-    return worker;
+    const judge: Judge = { worker };
+    worker.on('message', (message: ThreadMessage) => this.#hear(judge, message));
+    worker.on('error', (error: Error) => judge.waiting?.reject(error));
+    worker.on('exit', () => judge.waiting?.reject(new Error('a thread ended early')));
+    this.#all.push(judge);
+    return judge;
+  }
+
+  #hear(judge: Judge, message: ThreadMessage): void {
+    if (message.type === 'lines') return this.#onLines(message.lines);
+    const { waiting } = judge;
+    delete judge.waiting;
+    this.#idle.push(judge);
+    if (message.type === 'findings') waiting?.resolve(message.findings);
+    else if (message.type === 'error') waiting?.reject(new Error(message.message));
+    else waiting?.reject(new PackProblem(message.code, message.place, message.message));
   }
 }

@@ -1,0 +1,104 @@
+/**
+ * What a pack costs: node bench/evidence-pack.ts <url of an empty database> [receipts] [directory]
+ * Makes real signed receipts (not part of the time), exports them and verifies the pack, each in a process of its own,
+ * so that peak memory is theirs. Prints seconds, receipts per second and peak RSS.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { migrateToLatest } from '../migrations/migrate.ts';
+import { createPool } from '../shared/adapters/postgres/pool.ts';
+import { createDirectoryStore } from '../shared/adapters/storage/directory.ts';
+import { ORG, PackLab } from '../test/support/packs.ts';
+
+const [url = '', count = '100000', given, build] = process.argv.slice(2);
+const directory = given ?? mkdtempSync(join(tmpdir(), 'docket-bench-'));
+/** Receipts signed and held in memory at once. */
+const BATCH = 10_000;
+const receipts = Number(count);
+
+/** One run of the builder, in this process: the peak is that of a process which does nothing else. */
+async function buildOne(): Promise<void> {
+  const pool = createPool({ url, max: 3, role: 'docket_exports', applicationName: 'bench' });
+  const lab = new PackLab(pool, directory);
+  const upload = await createDirectoryStore(join(directory, 'packs')).create('exp_bench', 0);
+  const range = { firstIndex: 0, lastIndex: receipts - 1, checkpointSize: receipts };
+  const started = performance.now();
+  const pack = await lab.pack('/dev/null', range, { sink: (bytes) => upload.write(bytes) });
+  await upload.commit();
+  report('export', performance.now() - started, { megabytes: Math.round(pack.sizeBytes / 1e6) });
+  await pool.end();
+}
+
+function report(what: string, ms: number, more: object = {}): void {
+  const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+  const line = {
+    what,
+    receipts,
+    seconds: Number((ms / 1_000).toFixed(1)),
+    perSecond: Math.round((receipts / ms) * 1_000),
+    ...(what === 'export' ? { peakRssMb: Math.round(Number(peak) / 1_024) } : {}),
+    ...more,
+  };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+async function fill(): Promise<void> {
+  await migrateToLatest(url);
+  const pool = createPool({ url, max: 3, applicationName: 'bench' });
+  const lab = new PackLab(pool, directory);
+  const started = performance.now();
+  for (let done = 0; done < receipts; done += BATCH) {
+    await lab.issue(Math.min(BATCH, receipts - done));
+    if ((await lab.integrate()) !== Math.min(done + BATCH, receipts)) throw new Error('a gap');
+  }
+  report('fill', performance.now() - started);
+  writeFileSync(join(directory, 'did.json'), lab.documents.didDocument());
+  await pool.end();
+}
+
+/** Runs a command and watches how much memory it takes at most. */
+async function verify(program: string, args: readonly string[]): Promise<void> {
+  const started = performance.now();
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  let peak = 0;
+  const timer = setInterval(() => {
+    const path = `/proc/${child.pid}/status`;
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+    peak = Math.max(peak, Number(/^VmHWM:\s+(\d+) kB/m.exec(text)?.[1] ?? 0));
+  }, 50);
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  clearInterval(timer);
+  if (code !== 0) throw new Error(`${program} found the pack bad`);
+  report(
+    `verify with ${program === process.execPath ? 'docket verify' : 'verify.py'}`,
+    performance.now() - started,
+    {
+      peakRssMb: Math.round(peak / 1_024),
+    },
+  );
+}
+
+if (build === 'build') {
+  await buildOne();
+} else {
+  await fill();
+  const self = new URL(import.meta.url).pathname;
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    self,
+    url,
+    count,
+    directory,
+    'build',
+  ]);
+  process.stdout.write(stdout);
+  const pack = join(directory, 'packs/exp_bench.zip');
+  const did = join(directory, 'did.json');
+  process.stdout.write(`${pack}: ${statSync(pack).size} bytes of ${ORG}\n`);
+  const cli = new URL('../cli/docket.ts', import.meta.url).pathname;
+  await verify(process.execPath, [cli, 'verify', pack, '--trust', did]);
+  const script = new URL('../shared/pack/verify.py', import.meta.url).pathname;
+  await verify('python3', [script, pack, '--trust', did]);
+}
