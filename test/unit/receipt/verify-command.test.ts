@@ -96,7 +96,7 @@ describe('docket verify', () => {
     save('did.json', JSON.stringify(did));
     const { out, code } = await run(receipt);
     expect(code).toBe(0);
-    expect(out).toContain('lay beside the receipt; if both came from one hand');
+    expect(out).toContain('lay beside it; if both came from one hand');
   });
 
   it('without either uses the deployment’s own keys', async () => {
@@ -156,6 +156,11 @@ describe('docket verify', () => {
     await expect(run(receipt, '--trust', save('x.json', '{}'))).rejects.toThrow(
       /not a DID document/,
     );
-    await expect(run(save('pack.zip', 'PK\u0003\u0004'))).rejects.toThrow(/ZIP archive/);
+  });
+
+  it('a file that begins like a pack and is none gets the verdict of a pack', async () => {
+    const { code, out } = await run(save('pack.zip', 'PK\u0003\u0004'));
+    expect(code).toBe(1);
+    expect(out).toContain('not_a_zip');
   });
 });
