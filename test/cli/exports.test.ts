@@ -1,0 +1,152 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { hash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ExportDescription } from '../../shared/domain/pack/export-record.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { runDocket, type CommandResult } from '../support/docket-cli.ts';
+import { ORG, PackLab, PUBLIC_URL } from '../support/packs.ts';
+import { startProcess } from '../support/processes.ts';
+import { startTestRedis } from '../support/redis.ts';
+
+const database = await createTestDatabase();
+const redis = await startTestRedis();
+const directory = mkdtempSync(join(tmpdir(), 'docket-cli-exports-'));
+const lab = new PackLab(database.pool, directory);
+const EXPORT_STORE = join(directory, 'packs');
+const env = { DATABASE_URL: database.url, EXPORT_STORE };
+const trust = join(directory, 'trusted.json');
+
+beforeAll(async () => {
+  await lab.issue(30);
+  await lab.integrate();
+  writeFileSync(trust, lab.documents.didDocument());
+  await startProcess({
+    role: 'exports',
+    env: {
+      ...env,
+      REDIS_URL: redis.url,
+      ALLOW_VOLATILE_REDIS: '1',
+      PUBLIC_URL,
+      SIGNING_KEYS_DIR: lab.keysDir,
+    },
+  });
+});
+
+const docket = (...args: string[]): Promise<CommandResult> => runDocket(args, env);
+const asOperator = ['--org', ORG, '--actor', 'support:4711'];
+const created = async (...more: string[]): Promise<ExportDescription> => {
+  const { code, stdout, stderr } = await docket(
+    'exports',
+    'create',
+    ...asOperator,
+    ...more,
+    '--json',
+  );
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout) as ExportDescription;
+};
+
+describe('docket exports', () => {
+  it('asks for a pack, waits, fetches it, and verify finds it good', async () => {
+    const { id, status } = await created('--first', '3', '--last', '20');
+    expect(status).toBe('queued');
+    const waited = await docket('exports', 'wait', id, ...asOperator, '--json');
+    expect(JSON.parse(waited.stdout)).toMatchObject({
+      id,
+      status: 'ready',
+      progress: { done: 18, total: 18 },
+    });
+    const path = join(directory, 'pack.zip');
+    const fetched = await docket('exports', 'download', id, ...asOperator, '-o', path);
+    expect([fetched.code, fetched.stderr]).toEqual([0, '']);
+    const { sha256 } = JSON.parse(waited.stdout) as ExportDescription;
+    expect(hash('sha256', readFileSync(path))).toBe(sha256);
+
+    const verified = await docket('verify', path, '--trust', trust);
+    expect(verified.code).toBe(0);
+    expect(verified.stdout).toMatch(/^GOOD {2}/);
+    const json = await docket('verify', path, '--json', '--trust', trust);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      verdict: 'good',
+      code: 'good',
+      own_keys: false,
+      pack: { credentialSubject: { range: { receipts: 18 } } },
+    });
+  });
+
+  it('goes on with a download that was interrupted', async () => {
+    const { id, sha256 } = await created('--wait');
+    const path = join(directory, 'resumed.zip');
+    const pack = readFileSync(join(EXPORT_STORE, `${id}.zip`));
+    const partial = `${path}.${sha256!.slice(0, 16)}.partial`;
+    writeFileSync(partial, pack.subarray(0, 40_000));
+    const { code } = await docket('exports', 'download', id, ...asOperator, '-o', path);
+    expect(code).toBe(0);
+    expect(readFileSync(path).equals(pack)).toBe(true);
+    expect(existsSync(partial)).toBe(false);
+  });
+
+  it('does not give a wrong file the pack’s name', async () => {
+    const { id, sha256 } = await created('--wait');
+    const path = join(directory, 'wrong.zip');
+    writeFileSync(`${path}.${sha256!.slice(0, 16)}.partial`, Buffer.alloc(5_000));
+    const { code, stderr } = await docket('exports', 'download', id, ...asOperator, '-o', path);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/SHA-256/);
+    expect(readdirSync(directory).filter((name) => name.startsWith('wrong'))).toEqual([]);
+  });
+
+  it('fails with one line', async () => {
+    for (const args of [
+      ['exports', 'create', '--org', 'org_nobody'],
+      ['exports', 'create', ...asOperator, '--first', '99'],
+      ['exports', 'create', ...asOperator, '--first', 'x'],
+      ['exports', 'create'],
+      ['exports', 'wait', 'exp_nobody', ...asOperator],
+      ['exports', 'create', '--url', 'http://127.0.0.1:1/v1'],
+    ]) {
+      const { code, stdout, stderr } = await docket(...args);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/^docket: [^\n]+\n$/);
+    }
+  });
+});
+
+describe('docket verify', () => {
+  it('says that the keys were the pack’s own, and what that is worth', async () => {
+    const path = join(directory, 'own', 'pack.zip');
+    const { id } = await created('--wait');
+    const own = mkdtempSync(join(directory, 'own-'));
+    await docket('exports', 'download', id, ...asOperator, '-o', join(own, 'pack.zip'));
+    const { code, stdout } = await docket('verify', join(own, 'pack.zip'));
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/not whose it is/);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('exits with 1 for a bad pack, and says where', async () => {
+    const { id } = await created('--wait');
+    const path = join(directory, 'bad.zip');
+    await docket('exports', 'download', id, ...asOperator, '-o', path);
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf('"outputTokens":') + 15;
+    bytes[at] = bytes[at] === 0x31 ? 0x32 : 0x31;
+    writeFileSync(path, bytes);
+    const { code, stdout } = await docket('verify', path, '--trust', trust);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^BAD {2}/);
+    expect(stdout).toMatch(/reason +checksum_mismatch/);
+    truncateSync(path, 1_000);
+    const cut = await docket('verify', path, '--json', '--trust', trust);
+    expect([cut.code, (JSON.parse(cut.stdout) as { code: string }).code]).toEqual([1, 'not_a_zip']);
+  });
+});
