@@ -1,15 +1,5 @@
 /** Ids: a prefix, `_`, and a ULID (48 bits of time, 80 random, Crockford base 32), so ids sort by time. */
-const ID_PREFIXES = [
-  'org',
-  'key',
-  'req',
-  'rcpt',
-  'exp',
-  'msr',
-  'aud',
-  'scr',
-  'rev',
-] as const;
+const ID_PREFIXES = ['org', 'key', 'req', 'rcpt', 'exp', 'msr', 'aud', 'scr', 'rev'] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 export type Id<P extends IdPrefix> = `${P}_${string}`;
 

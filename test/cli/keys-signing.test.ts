@@ -20,7 +20,12 @@ beforeAll(async () => {
 it('says in the anchor log from where a key does not count, as an act of somebody', async () => {
   const named = await compromised(
     key.key,
-    '--index', '1', '--actor', 'operator:ada', '--reason', 'laptop lost',
+    '--index',
+    '1',
+    '--actor',
+    'operator:ada',
+    '--reason',
+    'laptop lost',
   );
   expect(named.stdout).toContain(key.key);
   expect(named.code).toBe(0);

@@ -61,10 +61,7 @@ export function trustedSigningKeys(keys: readonly SigningKey[], did: string): Tr
   );
 }
 
-function ed25519Key(
-  raw: Uint8Array,
-  facts: Omit<TrustedKey, 'publicKey' | 'verify'>,
-): TrustedKey {
+function ed25519Key(raw: Uint8Array, facts: Omit<TrustedKey, 'publicKey' | 'verify'>): TrustedKey {
   const publicKey = publicKeyFromRaw(raw);
   return {
     ...facts,

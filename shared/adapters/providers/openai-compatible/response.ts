@@ -63,7 +63,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    const type = (headers['content-type'] ?? '');
+    const type = headers['content-type'] ?? '';
     if (status >= 300) this.#mode = 'error';
     else if (this.#stream && !type.startsWith('application/json')) this.#startStream();
     else this.#mode = 'whole';

@@ -1,0 +1,144 @@
+import { hash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { verifyPack } from '../../cli/verify/verify-pack.ts';
+import {
+  database,
+  directory,
+  lab,
+  store,
+  builder,
+  ask,
+  codeOf,
+  create,
+  createReady,
+  actionsOf,
+  size,
+} from '../support/export-edge.ts';
+
+describe('GET /exports/{id}/download', () => {
+  it('gives the pack, named, with its digest, and it verifies', async () => {
+    const id = await createReady();
+    const { sha256, size_bytes, file_name } = (await ask('GET', `/exports/${id}`)).json<{
+      sha256: string;
+      size_bytes: number;
+      file_name: string;
+    }>();
+    const answer = await ask('GET', `/exports/${id}/download`);
+    expect(answer.statusCode).toBe(200);
+    expect(hash('sha256', answer.rawPayload)).toBe(sha256);
+    expect(answer.headers).toMatchObject({
+      etag: `"${sha256}"`,
+      'accept-ranges': 'bytes',
+      'content-type': 'application/zip',
+      'content-length': String(size_bytes),
+      'content-disposition': `attachment; filename="${file_name}"`,
+      'repr-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+    });
+    const file = join(directory, 'fetched.zip');
+    writeFileSync(file, answer.rawPayload);
+    const didJson = lab.documents.didDocument();
+    expect(await verifyPack(file, { didJson, now: Date.now() })).toMatchObject({ good: true });
+    expect(await actionsOf(id)).toEqual(['export.requested', 'export.ready', 'export.downloaded']);
+  });
+
+  it('gives parts, which make the whole', async () => {
+    const id = await createReady();
+    const whole = (await ask('GET', `/exports/${id}/download`)).rawPayload;
+    const part = async (range: string, headers: Record<string, string> = {}) =>
+      ask('GET', `/exports/${id}/download`, { headers: { range, ...headers } });
+    const first = await part('bytes=0-999');
+    expect(first.statusCode).toBe(206);
+    expect(first.headers['content-range']).toBe(`bytes 0-999/${whole.length}`);
+    expect(first.headers['content-length']).toBe('1000');
+    const rest = await part('bytes=1000-');
+    expect(Buffer.concat([first.rawPayload, rest.rawPayload]).equals(whole)).toBe(true);
+    const last = await part('bytes=-98');
+    expect(last.rawPayload.equals(whole.subarray(-98))).toBe(true);
+    expect(last.headers['content-range']).toBe(
+      `bytes ${whole.length - 98}-${whole.length - 1}/${whole.length}`,
+    );
+  });
+
+  it('416 beyond the end, the whole for several ranges or another file', async () => {
+    const id = await createReady();
+    const { headers } = await ask('GET', `/exports/${id}/download`);
+    const length = Number(headers['content-length']);
+    const get = (more: Record<string, string>) =>
+      ask('GET', `/exports/${id}/download`, { headers: more });
+    const beyond = await get({ range: `bytes=${length}-` });
+    expect([beyond.statusCode, codeOf(beyond)]).toEqual([416, 'range_not_satisfiable']);
+    expect(beyond.headers['content-range']).toBe(`bytes */${length}`);
+    expect((await get({ range: 'bytes=0-1,5-6' })).statusCode).toBe(200);
+    expect((await get({ range: 'bytes=0-9', 'if-range': '"other"' })).statusCode).toBe(200);
+    expect(
+      (await get({ range: 'bytes=0-9', 'if-range': String(headers['etag']) })).statusCode,
+    ).toBe(206);
+    expect((await get({ 'if-none-match': String(headers['etag']) })).statusCode).toBe(304);
+  });
+
+  it('tells a HEAD how large it is', async () => {
+    const id = await createReady();
+    const answer = await ask('HEAD', `/exports/${id}/download`, {
+      headers: { range: 'bytes=0-9' },
+    });
+    expect([answer.statusCode, answer.rawPayload.length]).toEqual([200, 0]);
+    expect(Number(answer.headers['content-length'])).toBeGreaterThan(10_000);
+    expect(await actionsOf(id)).not.toContain('export.downloaded');
+  });
+
+  it('409 before it is ready, 409 when it failed, 410 when it expired', async () => {
+    const id = await create();
+    const waiting = await ask('GET', `/exports/${id}/download`);
+    expect([waiting.statusCode, codeOf(waiting)]).toEqual([409, 'export_not_ready']);
+    expect(waiting.headers['retry-after']).toBe('2');
+    await builder.run(id);
+    await database.pool.query(`update export set status = 'expired' where id = $1`, [id]);
+    expect([(await ask('GET', `/exports/${id}/download`)).statusCode]).toEqual([410]);
+    const failing = await create();
+    await database.pool.query(
+      `update export set status = 'failed', error_code = 'x', error_message = 'Because.' where id = $1`,
+      [failing],
+    );
+    const failed = await ask('GET', `/exports/${failing}/download`);
+    expect([failed.statusCode, codeOf(failed)]).toEqual([409, 'export_failed']);
+    expect((await ask('GET', `/exports/${failing}`)).json()).toMatchObject({
+      status: 'failed',
+      error: { code: 'x', message: 'Because.' },
+    });
+  });
+});
+
+describe('DELETE /exports/{id}', () => {
+  it('deletes a finished pack from the store', async () => {
+    const id = await createReady();
+    expect(await store.size(id)).toBeGreaterThan(0);
+    expect((await ask('DELETE', `/exports/${id}`)).statusCode).toBe(204);
+    expect(await store.size(id)).toBeNull();
+    expect((await ask('GET', `/exports/${id}`)).statusCode).toBe(404);
+    expect((await ask('DELETE', `/exports/${id}`)).statusCode).toBe(404);
+    expect(await actionsOf(id)).toEqual(['export.requested', 'export.ready', 'export.deleted']);
+  });
+
+  it('cancels one that waits: it is never built', async () => {
+    const id = await create();
+    expect((await ask('DELETE', `/exports/${id}`)).statusCode).toBe(204);
+    await builder.run(id);
+    expect(await store.size(id)).toBeNull();
+    expect(await actionsOf(id)).toEqual(['export.requested', 'export.cancelled']);
+  });
+});
+
+describe('a repeated export', () => {
+  it('of the same range at the same checkpoint has the same bytes', async () => {
+    const body = { first_index: 3, last_index: 60, checkpoint_size: size };
+    const one = await createReady(body);
+    await lab.issue(10);
+    await lab.integrate();
+    const two = await createReady(body);
+    const digest = async (id: string) =>
+      (await ask('GET', `/exports/${id}`)).json<{ sha256: string }>().sha256;
+    expect(await digest(one)).toBe(await digest(two));
+  });
+});

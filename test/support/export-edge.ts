@@ -1,0 +1,122 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Fastify from 'fastify';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { authenticate } from '../../api/plugins/authenticate.ts';
+import { replyWithError } from '../../api/plugins/reply-with-error.ts';
+import { validateParameters } from '../../api/plugins/validate-parameters.ts';
+import { exportRoutes } from '../../api/routes/exports.ts';
+import { createAuditLog } from '../../shared/adapters/postgres/audit.ts';
+import { createExportRegistry } from '../../shared/adapters/postgres/exports.ts';
+import { openExportStore } from '../../shared/adapters/storage/open-store.ts';
+import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
+import type { Credential, Scope } from '../../shared/domain/credential.ts';
+import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+import { createTestDatabase } from './database.ts';
+import { createBuilder } from './export-runs.ts';
+import { ORG, PackLab } from './packs.ts';
+
+export const database = await createTestDatabase();
+export const directory = mkdtempSync(join(tmpdir(), 'docket-exports-'));
+export const lab = new PackLab(database.pool, directory);
+export const store = openExportStore({ location: join(directory, 'packs'), region: 'x' });
+export const api = database.poolAs('docket_api');
+export const audit = createAuditLog(api, systemSurroundings);
+export const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
+export const STRANGER = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEZ';
+
+export const credentials = new Map<string, Credential>();
+export function keyFor(
+  organisationId: string,
+  scopes: readonly Scope[] = ['service:export'],
+): string {
+  const token = String(credentials.size).padStart(KEY_LENGTH, 'k');
+  credentials.set(token, {
+    keyId: 'key_test',
+    organisationId,
+    keyState: 'active',
+    expiresAt: null,
+    scopes,
+    plan: 'enterprise',
+    accountState: 'active',
+    limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
+    keyLimit: null,
+  });
+  return token;
+}
+export const key = keyFor(ORG);
+export const stranger = keyFor(STRANGER);
+
+export const handed: string[] = [];
+export const app = Fastify();
+afterAll(() => app.close());
+replyWithError(app, { onInternalError() {}, onRefusal() {} });
+validateParameters(app);
+await app.register(authenticate, {
+  credentials: { lookup: (token) => credentials.get(token) ?? null },
+  keyUse: { used() {} },
+});
+await app.register(
+  async (v1) => {
+    await v1.register(exportRoutes, {
+      exports: createExportRegistry(api, systemSurroundings),
+      store,
+      start: (id) => handed.push(id),
+      onStoreError: () => {},
+    });
+  },
+  { prefix: '/v1' },
+);
+
+interface Asking {
+  token?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+export const ask = (
+  method: 'GET' | 'POST' | 'DELETE' | 'HEAD',
+  path: string,
+  asking: Asking = {},
+) => {
+  const { token = key, body, headers = {} } = asking;
+  return app.inject({
+    method,
+    url: `/v1${path}`,
+    headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+    ...(body === undefined ? {} : { payload: body as object }),
+  });
+};
+export const codeOf = (answer: { body: string }): string =>
+  (JSON.parse(answer.body) as { error: { code: string } }).error.code;
+export const create = async (body: object = {}): Promise<string> => {
+  const answer = await ask('POST', '/exports', { body });
+  expect(answer.statusCode).toBe(202);
+  return answer.json<{ id: string }>().id;
+};
+export const createReady = async (body: object = {}): Promise<string> => {
+  const id = await create(body);
+  await builder.run(id);
+  return id;
+};
+export const actionsOf = async (id: string): Promise<string[]> => {
+  const { items } = await audit.list({ organisationId: ORG, limit: 100, order: 'asc' });
+  return items.filter(({ subject }) => subject === id).map(({ action }) => action);
+};
+
+export let middle: number;
+export let size: number;
+
+beforeAll(async () => {
+  await lab.issue(40);
+  await lab.integrate();
+  // Times of integration are told apart by the millisecond.
+  const { rows } = await database.pool.query<{ at: Date }>(
+    'select max(integrated_at) as at from ledger_entry',
+  );
+  middle = rows[0]!.at.getTime() + 1;
+  await database.pool.query('select pg_sleep(0.005)');
+  await lab.issue(35);
+  await lab.issue(2, 'measured', STRANGER);
+  size = await lab.integrate();
+});
