@@ -19,7 +19,7 @@ const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T)
 const Index = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Time = Type.String({ description: 'RFC 3339, UTC' });
 
-export const ExportObject = Type.Object(
+const ExportObject = Type.Object(
   {
     object: Type.Literal('export'),
     id: Type.String(),

@@ -42,7 +42,7 @@ export interface ShardTask {
 }
 
 /** A receipt that revises or was revised. Whether it counts depends on entries outside the shard. */
-export interface RevisionFact {
+interface RevisionFact {
   index: number;
   supersededBy: number | null;
   digest: Uint8Array;

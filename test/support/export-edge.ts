@@ -21,12 +21,12 @@ export const database = await createTestDatabase();
 export const directory = mkdtempSync(join(tmpdir(), 'docket-exports-'));
 export const lab = new PackLab(database.pool, directory);
 export const store = openExportStore({ location: join(directory, 'packs'), region: 'x' });
-export const api = database.poolAs('docket_api');
-export const audit = createAuditLog(api, systemSurroundings);
+const api = database.poolAs('docket_api');
+const audit = createAuditLog(api, systemSurroundings);
 export const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
 export const STRANGER = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEZ';
 
-export const credentials = new Map<string, Credential>();
+const credentials = new Map<string, Credential>();
 export function keyFor(
   organisationId: string,
   scopes: readonly Scope[] = ['service:export'],
@@ -45,11 +45,11 @@ export function keyFor(
   });
   return token;
 }
-export const key = keyFor(ORG);
+const key = keyFor(ORG);
 export const stranger = keyFor(STRANGER);
 
 export const handed: string[] = [];
-export const app = Fastify();
+const app = Fastify();
 afterAll(() => app.close());
 replyWithError(app, { onInternalError() {}, onRefusal() {} });
 validateParameters(app);

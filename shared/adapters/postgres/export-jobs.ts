@@ -6,9 +6,9 @@ import { appendAudit } from './audit-append.ts';
 import { eventOf, EXPORT_COLUMNS, exportOf, type ExportRow } from './exports.ts';
 
 /** A run says how far it is several times a second; one that is silent for so long is dead. */
-export const RUN_SILENT_MS = 15_000;
+const RUN_SILENT_MS = 15_000;
 /** How long a pack is kept: time enough to fetch it after a weekend. */
-export const EXPORT_KEPT_MS = 7 * 86_400_000;
+const EXPORT_KEPT_MS = 7 * 86_400_000;
 /** A run that dies so often would die again: a person has to look. */
 const RUNS_MAX = 10;
 /** After the nth failure n² times this: ten runs take half an hour. */

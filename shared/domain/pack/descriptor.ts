@@ -23,7 +23,7 @@ import { PackProblem } from './problem.ts';
 import { QUANTITIES, type TotalsDocument } from './totals.ts';
 
 /** A document that the pack's meaning rests on, under its address, with the digest of its bytes. */
-export interface RelatedResource {
+interface RelatedResource {
   digestMultibase: string;
   id: string;
   type?: string;

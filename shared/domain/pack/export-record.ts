@@ -1,7 +1,7 @@
 import { packName, type PackRange } from './layout.ts';
 
 export const EXPORT_STATUSES = ['queued', 'running', 'ready', 'failed', 'expired'] as const;
-export type ExportStatus = (typeof EXPORT_STATUSES)[number];
+type ExportStatus = (typeof EXPORT_STATUSES)[number];
 
 /** An evidence pack that somebody asked for. Times in epoch milliseconds. */
 export interface ExportRecord extends PackRange {

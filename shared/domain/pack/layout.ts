@@ -44,8 +44,8 @@ export const KEY_EVENTS = 'data/keys/events.ndjson';
 export const CONTEXTS = 'data/contexts';
 export const SHAPES = 'data/shapes/docket-receipt-shapes.jsonld';
 export const METHODOLOGIES = 'data/methodologies';
-export const LINEAGE = 'data/lineage';
-export const ANCHOR = 'data/anchor';
+const LINEAGE = 'data/lineage';
+const ANCHOR = 'data/anchor';
 
 /** Where payload files lie: a file elsewhere is none of a pack's. */
 export const packFolders = [

@@ -12,7 +12,7 @@ import {
 } from './headers.ts';
 
 /** A pack of a hundred million receipts has some forty thousand files; a directory is held in memory. */
-export const ENTRIES_MAX = 1_000_000;
+const ENTRIES_MAX = 1_000_000;
 const NAME_BYTES_MAX = 255;
 const DIRECTORY_BYTES_MAX = ENTRIES_MAX * 128;
 

@@ -22,8 +22,8 @@ const END_SIGNATURE = 0x06054b50;
 
 export const LOCAL_BYTES = 30;
 export const CENTRAL_BYTES = 46;
-export const END64_BYTES = 56;
-export const LOCATOR64_BYTES = 20;
+const END64_BYTES = 56;
+const LOCATOR64_BYTES = 20;
 export const END_BYTES = 22;
 /** All that follows the central directory. */
 export const TAIL_BYTES = END64_BYTES + LOCATOR64_BYTES + END_BYTES;
