@@ -84,7 +84,7 @@ describe('tests', () => {
 
   it('are all where a project of the test runner finds them', () => {
     const found =
-      /^test\/(unit|architecture|docs|stores|workers|api|cli|clients|dev|pipeline|faults|browser)\/.+\.test\.ts$/;
+      /^test\/(unit|architecture|docs|stores|workers|api|cli|clients|dev|pipeline|packs|faults|browser)\/.+\.test\.ts$/;
     const lost = (path: string): boolean => path.endsWith('.test.ts') && !found.test(path);
     expect(pathsWhere(files, ({ path }) => lost(path))).toEqual([]);
   });

@@ -1,0 +1,106 @@
+/** The ZIP archive as a weapon. */
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { deflateRawSync } from 'node:zlib';
+import { describe, it } from 'vitest';
+import { expectRefused, forge, newPath, GOOD_PACK } from './forger.ts';
+import { ForgedPack, patchBytes } from './tampering.ts';
+
+describe('the archive', () => {
+  it('zip slip: a name that leads out is refused', async () => {
+    for (const [from, to] of [
+      ['data/keys/jwks.json', '../../../evil.json/'.padEnd(19, 'x').slice(0, 19)],
+      ['data/keys/jwks.json', '/etc/cron.d/evil.sh'],
+      ['data/keys/jwks.json', 'data\\keys\\jwks.json'],
+      ['data/keys/jwks.json', 'data//keys/jwks.jso'],
+      ['data/keys/jwks.json', 'data/./keys/jwks.js'],
+      ['data/keys/jwks.json', 'data/keys/jwk\0.json'],
+    ] as const) {
+      const path = await forge(() => {}, 'nothing');
+      const { folder } = new ForgedPack(GOOD_PACK);
+      patchBytes(path, `${folder}/${from}`, `${folder}/${to}`);
+      await expectRefused(path, 'unsafe_path');
+    }
+  });
+
+  it('two files of one name are refused, also when they differ only in case', async () => {
+    const pack = new ForgedPack(GOOD_PACK);
+    const twice = newPath();
+    await pack.write(twice, [...pack.files.keys(), 'data/keys/did.json']);
+    await expectRefused(twice, 'duplicate_name');
+    pack.set('data/keys/DID.json', 'x');
+    const folded = newPath();
+    await pack.write(folded);
+    await expectRefused(folded, 'duplicate_name');
+  });
+
+  it('a second folder is refused', async () => {
+    const path = await forge(() => {}, 'nothing');
+    const { folder } = new ForgedPack(GOOD_PACK);
+    patchBytes(path, `${folder}/verify.py`, `${folder.replace('evidence', 'evidencx')}/verify.py`);
+    await expectRefused(path, 'extra_file');
+  });
+
+  it('a bomb is refused: nothing that is compressed is read', async () => {
+    const path = newPath();
+    writeFileSync(path, bomb());
+    await expectRefused(path, ['compressed_entry', 'malformed_zip']);
+  });
+
+  it('sizes that cannot be are refused', async () => {
+    // The directory of the last file: both sizes become four gigabytes less two bytes.
+    const bytes = readFileSync(GOOD_PACK);
+    const central = bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
+    bytes.writeUInt32LE(0xffff_fffe, central + 20);
+    bytes.writeUInt32LE(0xffff_fffe, central + 24);
+    const path = newPath();
+    writeFileSync(path, bytes);
+    await expectRefused(path, ['absurd_size', 'malformed_zip']);
+  });
+
+  it('bytes before, between, after and behind are refused', async () => {
+    const good = readFileSync(GOOD_PACK);
+    const variants = {
+      appended: Buffer.concat([good, Buffer.from('x')]),
+      prepended: Buffer.concat([Buffer.from('x'), good]),
+      cut: good.subarray(0, -1),
+      half: good.subarray(0, good.length / 2),
+      empty: Buffer.alloc(0),
+      text: Buffer.from('PK, but not really'),
+    };
+    for (const bytes of Object.values(variants)) {
+      const path = newPath();
+      writeFileSync(path, bytes);
+      await expectRefused(path, ['not_a_zip', 'malformed_zip']);
+    }
+    const commented = newPath();
+    writeFileSync(commented, good);
+    appendFileSync(commented, 'a comment');
+    await expectRefused(commented, ['not_a_zip', 'malformed_zip']);
+  });
+});
+
+/** A small archive of one deflated file of 100 MB. */
+function bomb(): Buffer {
+  const name = Buffer.from('evidence-pack-x/bagit.txt');
+  const content = deflateRawSync(Buffer.alloc(100_000_000));
+  const local = Buffer.alloc(30);
+  local.write('PK\u0003\u0004', 'latin1');
+  local.writeUInt16LE(8, 8);
+  local.writeUInt32LE(content.length, 18);
+  local.writeUInt32LE(100_000_000, 22);
+  local.writeUInt16LE(name.length, 26);
+  const central = Buffer.alloc(46);
+  central.write('PK\u0001\u0002', 'latin1');
+  central.writeUInt16LE(8, 10);
+  central.writeUInt32LE(content.length, 20);
+  central.writeUInt32LE(100_000_000, 24);
+  central.writeUInt16LE(name.length, 28);
+  const offset = local.length + name.length + content.length;
+  const end = Buffer.alloc(22);
+  end.write('PK\u0005\u0006', 'latin1');
+  end.writeUInt16LE(1, 8);
+  end.writeUInt16LE(1, 10);
+  end.writeUInt32LE(central.length + name.length, 12);
+  end.writeUInt32LE(offset, 16);
+  return Buffer.concat([local, name, content, central, name, end]);
+}

@@ -1,0 +1,93 @@
+/** A pack of every kind of receipt, and what it takes to forge it and to see that nobody is deceived. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect } from 'vitest';
+import { verifyPack } from '../../cli/verify/verify-pack.ts';
+import type { PackProblemCode } from '../../shared/domain/pack/problem.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { PackLab } from '../support/packs.ts';
+import { ForgedPack, type Loose, type Repair } from './tampering.ts';
+
+const database = await createTestDatabase();
+export const directory = mkdtempSync(join(tmpdir(), 'docket-tamper-'));
+export const lab = new PackLab(database.pool, directory);
+const SCRIPT = new URL('../../shared/pack/verify.py', import.meta.url).pathname;
+export const GOOD_PACK = join(directory, 'good.zip');
+export const TRUST = join(directory, 'did.json');
+export const FIRST = 20;
+export const LAST = 119;
+
+beforeAll(async () => {
+  await lab.issue(60);
+  await lab.integrate();
+  const degraded = await lab.issue(10, 'degraded');
+  await lab.issue(3, 'refused');
+  await lab.integrate();
+  const inside = await lab.revise(degraded.slice(0, 4));
+  await lab.issue(60);
+  await lab.integrate();
+  await lab.revise([...degraded.slice(4, 7), inside[0]!]);
+  await lab.issue(20);
+  const size = await lab.integrate();
+  await lab.pack(GOOD_PACK, { firstIndex: FIRST, lastIndex: LAST, checkpointSize: size });
+  writeFileSync(TRUST, lab.documents.didDocument());
+});
+
+let made = 0;
+/** A number that no file of this test has yet. */
+export const nextNumber = (): number => (made += 1);
+export const newPath = (): string => join(directory, `forged-${nextNumber()}.zip`);
+
+export interface PythonVerdict {
+  code: number | null;
+  output: string;
+}
+
+export function verifyWithPython(pack: string, trust: string): Promise<PythonVerdict> {
+  return new Promise((resolve) => {
+    const child = execFile('python3', [SCRIPT, pack, '--trust', trust], (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode, output: stdout + stderr }),
+    );
+  });
+}
+
+/** Both refuse, say so, and do not stumble. */
+export async function expectRefused(
+  path: string,
+  code: PackProblemCode | readonly PackProblemCode[],
+  trust: string = TRUST,
+): Promise<void> {
+  const didJson = readFileSync(trust, 'utf8');
+  const verdict = await verifyPack(path, { didJson, now: Date.now() });
+  expect([verdict.code, verdict.place, verdict.message]).toEqual([
+    typeof code === 'string' ? code : expect.toBeOneOf([...code]),
+    expect.anything(),
+    expect.anything(),
+  ]);
+  expect(verdict.good).toBe(false);
+  const python = await verifyWithPython(path, trust);
+  expect(python.output).toMatch(/^BAD {2}/);
+  expect(python.code).toBe(1);
+}
+
+/** Forges a pack: the edit, then as much repair as the forger is capable of. */
+export async function forge(
+  edit: (pack: ForgedPack) => void,
+  repair: Repair,
+  editSeal?: (seal: Loose) => void,
+): Promise<string> {
+  const pack = new ForgedPack(GOOD_PACK);
+  edit(pack);
+  if (repair === 'checksums') pack.repair();
+  if (repair === 'seal') pack.repair(lab.signer('packs'), editSeal);
+  const path = newPath();
+  await pack.write(path);
+  return path;
+}
+
+export const receiptLines = (pack: ForgedPack, edit: (lines: string[]) => string[]): void =>
+  pack.lines(pack.shard('receipts'), edit);
+
+export type Edit = (pack: ForgedPack) => void;
