@@ -144,9 +144,9 @@ export const CODES_SECTION: Section = {
     row(
       '`export_not_ready`, `export_failed`, `export_expired`, `concurrent_exports_exceeded`, `range_not_satisfiable`: evidence packs.',
       {
-        'api/exports': [
+        'api/exports': ['429 when too many are under way'],
+        'api/export-downloads': [
           '409 before it is ready, 409 when it failed, 410 when it expired',
-          '429 when too many are under way',
           '416 beyond the end, the whole for several ranges or another file',
         ],
       },

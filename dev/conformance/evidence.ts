@@ -34,11 +34,8 @@ export const EVIDENCE_SECTION: Section = {
       ],
     }),
     row('A pack that was edited, cut or forged does not verify.', {
-      'packs/tamper-matrix': [
-        'is good for both verifiers',
-        'cannot lose its last receipts',
-        'receipts by a revoked key are refused',
-      ],
+      'packs/forged-receipts': ['is good for both verifiers', 'cannot lose its last receipts'],
+      'packs/forged-ledger': ['receipts by a revoked key are refused'],
     }),
     row('Lineage says nothing that the signed digests contradict.', {
       'unit/lineage/contradictions': [

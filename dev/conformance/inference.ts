@@ -38,10 +38,8 @@ export const OPERATIONS_SECTION: Section = {
       'api/lineage': ['200 with linked data for the tier %s'],
     }),
     row('Bulk export as a JSON-LD evidence pack.', {
-      'api/exports': [
-        'gives the pack, named, with its digest, and it verifies',
-        'takes a range by time of integration',
-      ],
+      'api/export-downloads': ['gives the pack, named, with its digest, and it verifies'],
+      'api/exports': ['takes a range by time of integration'],
     }),
     row('Issuing and revoking keys.', {
       'api/keys': [
