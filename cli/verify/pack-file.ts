@@ -63,17 +63,22 @@ function readDirectory(fd: number): ZipEntry[] {
   const { size } = fstatSync(fd);
   if (size < TAIL_BYTES)
     throw new PackProblem('not_a_zip', 'archive', 'This is not a ZIP archive.');
-  const directory = parseTail(readAt(fd, size - TAIL_BYTES, TAIL_BYTES), size);
-  return parseDirectory(readAt(fd, directory.offset, directory.size), directory);
+  const directory = parseTail(readAt(fd, size - TAIL_BYTES, Buffer.alloc(TAIL_BYTES)), size);
+  const bytes = readAt(fd, directory.offset, Buffer.allocUnsafeSlow(directory.size));
+  return parseDirectory(bytes, directory);
 }
 
 /**
- * The bytes of a file. The header before them says the same as the directory, and their CRC-32 is right.
+ * The bytes of a file; those before them are the header's and may be written over. The header says the same as the directory, and their CRC-32 is right.
  * @throws PackProblem
  */
-export function readPacked(fd: number, file: PackedFile): Uint8Array {
+export function readPacked(
+  fd: number,
+  file: PackedFile,
+  allocate: (length: number) => Buffer = Buffer.allocUnsafeSlow,
+): Uint8Array {
   const headerBytes = LOCAL_BYTES + file.name.length;
-  const bytes = readAt(fd, file.offset, headerBytes + file.size);
+  const bytes = readAt(fd, file.offset, allocate(headerBytes + file.size));
   if (!localHeader(file).every((byte, i) => byte === bytes[i])) {
     throw new PackProblem('malformed_zip', file.path, 'Header and directory of a file differ.');
   }
@@ -90,10 +95,9 @@ export function checkDigest(bytes: Uint8Array, sha256: string, path: string): vo
   throw new PackProblem('checksum_mismatch', path, 'A file is not what the manifest says.');
 }
 
-function readAt(fd: number, offset: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(length);
-  for (let at = 0; at < length;) {
-    const read = readSync(fd, bytes, at, length - at, offset + at);
+function readAt(fd: number, offset: number, bytes: Buffer): Buffer {
+  for (let at = 0; at < bytes.length;) {
+    const read = readSync(fd, bytes, at, bytes.length - at, offset + at);
     if (read === 0) throw new PackProblem('malformed_zip', 'archive', 'The archive is cut short.');
     at += read;
   }

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
-import { HASH_BYTES, leafHash } from '../../shared/domain/ledger/hashing.ts';
+import { HASH_BYTES } from '../../shared/domain/ledger/hashing.ts';
+import { SHARD_LINES_MAX } from '../../shared/domain/pack/layout.ts';
 import { PackProblem } from '../../shared/domain/pack/problem.ts';
 import {
   countedReceipt,
@@ -83,12 +84,20 @@ export function judgeShard(
   const fd = openSync(terms.packPath, 'r');
   let bytes: Uint8Array;
   try {
-    bytes = readPacked(fd, task.file);
+    bytes = readPacked(fd, task.file, shardBuffer);
   } finally {
     closeSync(fd);
   }
   checkDigest(bytes, task.sha256, task.file.path);
   return new ShardJudge(terms, task).judge(bytes, onLines);
+}
+
+let buffer = Buffer.alloc(0);
+
+/** One buffer serves all shards of a thread: a new one each would wait for the garbage collector. */
+function shardBuffer(length: number): Buffer {
+  if (buffer.length < length) buffer = Buffer.allocUnsafeSlow(length);
+  return buffer.subarray(0, length);
 }
 
 let cachedKeys: { didJson: string; keys: TrustedKeys } | undefined;
@@ -119,14 +128,14 @@ class ShardJudge {
   }
 
   judge(bytes: Uint8Array, onLines: (lines: number) => void): ShardFindings {
-    const hashes: Uint8Array[] = [];
     const { path } = this.#task.file;
+    const hashes = new LeafHashes();
     for (const line of linesOf(bytes, path)) {
-      hashes.push(leafHash(line));
-      this.#take(line, this.#indexOf(hashes.length - 1));
-      if (hashes.length % PROGRESS_LINES === 0) onLines(PROGRESS_LINES);
+      this.#take(line, this.#indexOf(hashes.count));
+      hashes.add(line);
+      if (hashes.count % PROGRESS_LINES === 0) onLines(PROGRESS_LINES);
     }
-    onLines(hashes.length % PROGRESS_LINES);
+    onLines(hashes.count % PROGRESS_LINES);
     if (this.#nextSuperseded < this.#task.superseded.length) {
       throw new PackProblem(
         'revision_mismatch',
@@ -134,11 +143,9 @@ class ShardJudge {
         'An entry is said to be revised that is not here.',
       );
     }
-    const leafHashes = new Uint8Array(hashes.length * HASH_BYTES);
-    hashes.forEach((each, i) => leafHashes.set(each, i * HASH_BYTES));
     return {
-      lines: hashes.length,
-      leafHashes,
+      lines: hashes.count,
+      leafHashes: hashes.bytes(),
       totals: this.#totals.parts(),
       revisions: this.#revisions,
       citations: [...this.#citations.values()],
@@ -219,6 +226,30 @@ class ShardJudge {
     if (next?.index !== index) return null;
     this.#nextSuperseded += 1;
     return next.by;
+  }
+}
+
+/** Leaf hashes of lines, one after the other. */
+class LeafHashes {
+  #bytes = new Uint8Array(SHARD_LINES_MAX * HASH_BYTES);
+  count = 0;
+
+  /** The byte before the line, a newline or the end of a header, stands in for RFC 6962's prefix: nothing is copied. */
+  add(line: Uint8Array): void {
+    const leaf = new Uint8Array(line.buffer, line.byteOffset - 1, line.length + 1);
+    leaf[0] = 0;
+    const at = this.count * HASH_BYTES;
+    if (at === this.#bytes.length) {
+      const larger = new Uint8Array(at * 2);
+      larger.set(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes.set(hash('sha256', leaf, 'buffer'), at);
+    this.count += 1;
+  }
+
+  bytes(): Uint8Array {
+    return this.#bytes.slice(0, this.count * HASH_BYTES);
   }
 }
 

@@ -6,6 +6,8 @@ import type { ThreadMessage } from './shard-thread.ts';
 
 /** Each holds a shard: four use what four cores give, and stay within the memory of a small machine. */
 const THREADS_MAX = 4;
+/** A receipt is small and soon forgotten: a larger heap would only be cleaned less often. */
+const HEAP = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 128 };
 /** Below this many receipts starting threads takes longer than judging. */
 const THREADED_FROM = 2_000;
 
@@ -72,6 +74,7 @@ class ThreadPool {
   #start(): Judge {
     const worker = new Worker(new URL('shard-thread.ts', import.meta.url), {
       workerData: this.#terms,
+      resourceLimits: HEAP,
     });
     const judge: Judge = { worker };
     worker.on('message', (message: ThreadMessage) => this.#hear(judge, message));
