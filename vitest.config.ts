@@ -7,6 +7,8 @@ const stores = {
   pool: 'forks' as const,
   testTimeout: 30_000,
   hookTimeout: 60_000,
+  // One more than there are cores on the smallest machine this runs on: much of each test is waiting for a store.
+  maxWorkers: 3,
 };
 
 export default defineConfig({
@@ -21,6 +23,7 @@ export default defineConfig({
           include: ['test/{unit,architecture,docs}/**/*.test.ts'],
           // They are about values: nothing of one file can reach another, and half the time is saved.
           isolate: false,
+          maxWorkers: 2,
           // Only a hang takes this long, on whatever machine.
           testTimeout: 20_000,
         },
@@ -49,6 +52,7 @@ export default defineConfig({
           include: ['test/faults/**/*.test.ts'],
           // They measure how fast something heals, so nothing else may run beside them.
           fileParallelism: false,
+          maxWorkers: 1,
           testTimeout: 120_000,
           sequence: { groupOrder: 2 },
         },
