@@ -214,6 +214,14 @@ create table export (
   constraint export_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'ready'::text, 'failed'::text, 'expired'::text])))
 );
 
+create table export_anchor (
+  org_id text not null,
+  checkpoint_size bigint not null,
+  anchor_size bigint not null,
+  constraint export_anchor_anchor_size_check CHECK ((anchor_size >= 0)),
+  constraint export_anchor_pkey PRIMARY KEY (org_id, checkpoint_size)
+);
+
 create table ledger_body (
   entry_id text not null,
   org_id text not null,
@@ -900,6 +908,7 @@ grant insert, select on export to docket_api;
 grant delete, select, update on export to docket_exports;
 grant select on export to docket_housekeeping;
 grant insert, select on export to docket_operator;
+grant insert, select on export_anchor to docket_exports;
 grant select on ledger_body to docket_api;
 grant select on ledger_body to docket_exports;
 grant select on ledger_body to docket_housekeeping;

@@ -23,6 +23,7 @@ import {
 import { PackProblem } from '../../shared/domain/pack/problem.ts';
 import type { TrustedKeys } from '../../shared/domain/receipt/verify.ts';
 import type { Bag } from './bag.ts';
+import type { KeyStanding } from './key-standing.ts';
 import { linesOf, numberIn, objectsOf, textOf } from './lines.ts';
 
 /**
@@ -32,6 +33,7 @@ import { linesOf, numberIn, objectsOf, textOf } from './lines.ts';
 export class LedgerWalk {
   readonly #bag: Bag;
   readonly #keys: TrustedKeys;
+  readonly #standing: Pick<KeyStanding, 'check'>;
   readonly #checkpoint: Checkpoint;
   readonly #history: Iterator<{ checkpoint: Checkpoint; place: string }>;
   #next: IteratorResult<{ checkpoint: Checkpoint; place: string }>;
@@ -40,7 +42,8 @@ export class LedgerWalk {
   heads = 0;
 
   /** @throws PackProblem `checkpoint_invalid` */
-  constructor(bag: Bag, keys: TrustedKeys) {
+  constructor(bag: Bag, keys: TrustedKeys, standing: Pick<KeyStanding, 'check'>) {
+    this.#standing = standing;
     this.#bag = bag;
     this.#keys = keys;
     const { checkpoint, range } = bag.seal.credentialSubject;
@@ -170,7 +173,7 @@ export class LedgerWalk {
       if (checkpoint.origin !== log) {
         throw new PackProblem('checkpoint_invalid', place, 'It is the head of another log.');
       }
-      this.#checkSignature(note, log, place);
+      this.#checkSignature(note, checkpoint, place);
       return checkpoint;
     } catch (error) {
       if (!(error instanceof MalformedLedgerText)) throw error;
@@ -178,17 +181,17 @@ export class LedgerWalk {
     }
   }
 
-  #checkSignature(note: SignedNote, log: string, place: string): void {
+  #checkSignature(note: SignedNote, { origin: log, size }: Checkpoint, place: string): void {
     const text = Buffer.from(note.text);
     let revoked = false;
     for (const { name, keyHash, signature } of note.signatures) {
       if (name !== log) continue;
-      for (const key of this.#keys.values()) {
+      for (const [kid, key] of this.#keys) {
         // Keys that may sign receipts are others: one that leaks cannot vouch for both.
         if (key.mayAssert || key.controller !== this.#bag.seal.issuer) continue;
         if (!sameHash(keyHash, noteKeyHash(log, key.publicKey))) continue;
         if (!key.verify(text, signature)) continue;
-        if (!key.revoked) return;
+        if (!key.revoked) return this.#standing.check(kid, 'checkpoints', size - 1, place);
         revoked = true;
       }
     }

@@ -41,6 +41,7 @@ function report(verdict: PackVerdict, trusted: string): object {
     trusted,
     own_keys: verdict.ownKeys,
     signed_heads: heads,
+    anchored: verdict.anchored,
     signers,
     pack: seal ?? null,
   };
@@ -53,7 +54,7 @@ function print(verdict: PackVerdict, trusted: string): void {
     ...(good ? {} : { reason: code, where: place ?? null }),
     trusted,
     ...(seal === undefined ? {} : facts(seal, good)),
-    ...(good ? { 'signed heads': heads } : {}),
+    ...(good ? { 'signed heads': heads, anchored: anchoredText(verdict) } : {}),
   });
   for (const [kid, receipts] of Object.entries(signers)) {
     process.stdout.write(`\n${receipts} receipts signed by ${kid}`);
@@ -64,6 +65,13 @@ function print(verdict: PackVerdict, trusted: string): void {
     '\nThis shows who said what and when, that nothing of it was changed, and that no receipt of the range was removed.\n' +
       'It does not show that a model ran, or that an estimate is true.\n',
   );
+}
+
+function anchoredText({ anchored }: PackVerdict): string {
+  if (anchored === null) return 'no';
+  const { size, index, anchorSize, timestamps } = anchored;
+  const times = timestamps.map(({ authority, time }) => `, ${authority} says ${time}`);
+  return `the head of ${size} entries, entry ${index} of ${anchorSize} in the anchor log${times.join('')}`;
 }
 
 function facts(seal: SealDocument, good: boolean): Row {

@@ -75,7 +75,7 @@ function readDirectory(fd: number): ZipEntry[] {
 export function readPacked(
   fd: number,
   file: PackedFile,
-  allocate: (length: number) => Buffer = Buffer.allocUnsafeSlow,
+  allocate: (length: number) => Buffer = (length) => Buffer.allocUnsafeSlow(length),
 ): Uint8Array {
   const headerBytes = LOCAL_BYTES + file.name.length;
   const bytes = readAt(fd, file.offset, allocate(headerBytes + file.size));

@@ -68,8 +68,8 @@ export interface ShardFindings {
   totals: TotalsParts;
   revisions: RevisionFact[];
   citations: Citation[];
-  /** Keys that signed, with how many receipts each. */
-  signers: [string, number][];
+  /** Keys that signed, with how many receipts each, and the last of them. */
+  signers: { kid: string; receipts: number; lastIndex: number }[];
 }
 
 /** More different contexts and methodologies than there will ever be. */
@@ -118,7 +118,7 @@ class ShardJudge {
   readonly #totals = new PackTotals();
   readonly #revisions: RevisionFact[] = [];
   readonly #citations = new Map<string, Citation>();
-  readonly #signers = new Map<string, number>();
+  readonly #signers = new Map<string, { receipts: number; lastIndex: number }>();
   #nextSuperseded = 0;
 
   constructor(terms: ShardTerms, task: ShardTask) {
@@ -149,7 +149,7 @@ class ShardJudge {
       totals: this.#totals.parts(),
       revisions: this.#revisions,
       citations: [...this.#citations.values()],
-      signers: [...this.#signers],
+      signers: [...this.#signers].map(([kid, signed]) => ({ kid, ...signed })),
     };
   }
 
@@ -175,7 +175,8 @@ class ShardJudge {
     }
     this.#checkTerms(document, index);
     this.#cite(document);
-    this.#signers.set(kid, (this.#signers.get(kid) ?? 0) + 1);
+    const receipts = (this.#signers.get(kid)?.receipts ?? 0) + 1;
+    this.#signers.set(kid, { receipts, lastIndex: index });
     const supersededBy = this.#supersededBy(index);
     const counted = countedReceipt(document);
     const revised = document.wasRevisionOf;

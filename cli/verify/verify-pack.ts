@@ -13,6 +13,7 @@ import { PackTotals } from '../../shared/domain/pack/totals.ts';
 import type { TrustedKeys } from '../../shared/domain/receipt/verify.ts';
 import { type Bag, checkSeal, openBag } from './bag.ts';
 import { CitedDocuments } from './documents.ts';
+import { type Anchored, type KeyStanding, readKeyStanding } from './key-standing.ts';
 import { LedgerWalk } from './ledger.ts';
 import { numberIn, objectsOf, textOf } from './lines.ts';
 import { openPack } from './pack-file.ts';
@@ -33,6 +34,8 @@ export interface PackVerdict {
   signers: Record<string, number>;
   /** Signed heads within the range. */
   heads: number;
+  /** The newest head in the anchor log, if the pack has one. */
+  anchored: Anchored | null;
 }
 
 export interface VerifyPackOptions {
@@ -45,7 +48,12 @@ export interface VerifyPackOptions {
 
 /** Is this pack what its issuer sealed and logged, whole and unchanged? Offline, in constant memory. */
 export async function verifyPack(path: string, options: VerifyPackOptions): Promise<PackVerdict> {
-  const seen: Seen = { ownKeys: options.didJson === undefined, signers: {}, heads: 0 };
+  const seen: Seen = {
+    ownKeys: options.didJson === undefined,
+    signers: {},
+    heads: 0,
+    anchored: null,
+  };
   try {
     await examine(path, options, seen);
     return { good: true, code: 'good', message: GOOD, ...seen };
@@ -59,7 +67,7 @@ export async function verifyPack(path: string, options: VerifyPackOptions): Prom
 const GOOD = 'The pack is whole: every receipt is signed, in the ledger, and in its place.';
 
 /** What was learnt before a problem came up. */
-type Seen = Pick<PackVerdict, 'ownKeys' | 'signers' | 'heads' | 'seal'>;
+type Seen = Pick<PackVerdict, 'ownKeys' | 'signers' | 'heads' | 'anchored' | 'seal'>;
 
 async function examine(path: string, options: VerifyPackOptions, seen: Seen): Promise<void> {
   const pack = openPack(path);
@@ -68,15 +76,18 @@ async function examine(path: string, options: VerifyPackOptions, seen: Seen): Pr
     const { proof: _, ...seal } = bag.seal;
     seen.seal = seal;
     const didJson = options.didJson ?? textOf(bag.read(DID_DOCUMENT), DID_DOCUMENT);
-    const keys = keysOf(didJson);
-    checkSeal(bag.seal, keys);
+    const published = keysOf(didJson);
+    checkSeal(bag.seal, published);
+    const standing = readKeyStanding(bag, published, didJson);
+    seen.anchored = standing.anchored;
     const documents = new CitedDocuments(bag);
-    const walk = new PackWalk(bag, documents, new LedgerWalk(bag, keys), seen);
+    const ledger = new LedgerWalk(bag, keysOf(standing.didJson), standing);
+    const walk = new PackWalk(bag, documents, ledger, { seen, standing });
     const { organisation, checkpoint } = bag.seal.credentialSubject;
     await walk.judge(
       {
         packPath: path,
-        didJson,
+        didJson: standing.didJson,
         issuer: bag.seal.issuer,
         organisation,
         log: checkpoint.log,
@@ -106,13 +117,20 @@ class PackWalk {
   readonly #documents: CitedDocuments;
   readonly #ledger: LedgerWalk;
   readonly #seen: Seen;
+  readonly #standing: KeyStanding;
   readonly #links: RevisionLinks;
   readonly #totals = new PackTotals();
   readonly #judged = new Set<string>();
   #superseded = 0;
   #revisions = 0;
 
-  constructor(bag: Bag, documents: CitedDocuments, ledger: LedgerWalk, seen: Seen) {
+  constructor(
+    bag: Bag,
+    documents: CitedDocuments,
+    ledger: LedgerWalk,
+    { seen, standing }: { seen: Seen; standing: KeyStanding },
+  ) {
+    this.#standing = standing;
     this.#bag = bag;
     this.#documents = documents;
     this.#ledger = ledger;
@@ -191,8 +209,9 @@ class PackWalk {
       if (counts) this.#totals.add(fact.counted);
       if (fact.supersededBy !== null) this.#superseded += 1;
     }
-    for (const [kid, count] of findings.signers) {
-      this.#seen.signers[kid] = (this.#seen.signers[kid] ?? 0) + count;
+    for (const { kid, receipts, lastIndex } of findings.signers) {
+      this.#standing.check(kid, 'receipts', lastIndex, `entry ${lastIndex}`);
+      this.#seen.signers[kid] = (this.#seen.signers[kid] ?? 0) + receipts;
     }
   }
 

@@ -163,6 +163,7 @@ class Keys:
                 self.by_id[method['id']] = (Ed25519PublicKey.from_public_bytes(key[2:]), key[2:],
                                             method['controller'], 'revoked' in method)
         self.asserting = set(did['assertionMethod'])
+        self.pardoned = {}
 
     def verify_credential(self, document, issuer, place):
         """Data Integrity, eddsa-jcs-2022."""
@@ -175,8 +176,9 @@ class Keys:
         check(document['issuer'] == issuer and kid.startswith(issuer + '#'), f'{place}: another issuer')
         check(kid in self.by_id, f'{place}: signed by an unknown key, {kid}')
         key, _, controller, revoked = self.by_id[kid]
-        check(not revoked, f'{place}: signed by a key that was revoked, {kid}')
-        check(controller == issuer and kid in self.asserting, f'{place}: signed by a key that may not')
+        check(not revoked or kid in self.pardoned, f'{place}: signed by a key that was revoked, {kid}')
+        asserts = kid in self.asserting or self.pardoned.get(kid) == 'receipts'
+        check(controller == issuer and asserts, f'{place}: signed by a key that may not')
         try:
             key.verify(from_base58(value[1:]), sha256(canonical(proof)) + sha256(canonical(unsigned)))
         except InvalidSignature:
@@ -185,7 +187,7 @@ class Keys:
         for time in (document['validFrom'], proof['created']):
             check(time <= now.strftime('%Y-%m-%dT%H:%M:%S.999Z'), f'{place}: signed in the future')
 
-    def checkpoint(self, note, log, issuer, place):
+    def checkpoint(self, note, log, issuer, place, passes=lambda kid, size: True):
         """C2SP signed note. Keys that may sign receipts may not sign tree heads."""
         text, _, signatures = note.rpartition('\n\n')
         text += '\n'
@@ -198,13 +200,15 @@ class Keys:
             signature = base64.b64decode(match[2])
             for kid, (key, raw, controller, revoked) in self.by_id.items():
                 key_hash = sha256(log.encode() + b'\n\x01' + raw)[:4]
+                revoked = revoked and kid not in self.pardoned
                 if kid in self.asserting or controller != issuer or revoked or signature[:4] != key_hash:
                     continue
                 try:
                     key.verify(signature[4:], text.encode())
-                    return int(size), from_base64(root)
                 except InvalidSignature:
-                    pass
+                    continue
+                if passes(kid, int(size)):
+                    return int(size), from_base64(root)
         raise Bad(f'{place}: no trusted key has signed it')
 
 
@@ -277,6 +281,97 @@ def included(index, size, leaf, proof, root):
     return sn == 0 and leaf == root
 
 
+# --- the anchor log ---------------------------------------------------------------------------------------------------
+
+class Anchor:
+    """When each key's signatures count: a key that may not sign any more still counts for what was anchored before."""
+
+    def __init__(self, verifier):
+        self.keys, self.log, self.issuer = verifier.keys, verifier.log, verifier.issuer
+        self.origin = re.sub('/log/[^/]+$', '/anchor', self.log)
+        self.intervals, self.limits, self.anchor, last = {}, {}, None, -1
+        path = 'data/keys/events.ndjson'
+        for line in map(parse, lines(verifier.read(path), path)):
+            event = self.in_log(line['entry'], line['proof'], line['index'])
+            check(event['type'] == 'key' and line['index'] > last, f'{path}: not key events in their order')
+            last = line['index']
+            self.apply(line['index'], event)
+        check(self.anchor is not None, f'{path} is empty')
+        self.head_of(self.anchor, self.origin, 'anchor', lambda size: size - 1)
+        note = verifier.read('data/ledger/checkpoint.txt').decode().split('\n')
+        self.size, self.root = int(note[1]), from_base64(note[2])
+        for kid, (purpose, added, end, compromised) in self.intervals.items():
+            if end is not None:
+                file = f"data/anchor/keys/{kid.split('#')[1]}.json"
+                self.limits[kid] = self.anchored(verifier.read(file), end) if file in verifier.manifest else 0
+            if compromised:
+                self.keys.pardoned[kid] = purpose
+        if 'data/anchor/head.json' in verifier.manifest:
+            self.anchored(verifier.read('data/anchor/head.json'), last + 2**53)
+        sealed_by = verifier.seal['proof']['verificationMethod']
+        purpose, added, end, compromised = self.intervals.get(sealed_by, (None, 0, 0, False))
+        check(purpose == 'packs' and end is None, 'the seal is by a key that may not seal packs')
+
+    def in_log(self, entry, proof, index=None):
+        """C2SP tlog-proof: the entry is in the anchor log. All proofs lead to one head of it."""
+        head, _, note = proof.partition('\n\n')
+        header, place, *path = head.split('\n')
+        check(header == 'c2sp.org/tlog-proof@v1' and place.startswith('index '), 'not a proof of the anchor log')
+        self.anchor = self.anchor or note
+        check(note == self.anchor, 'proofs lead to different heads of the anchor log')
+        size, root = int(note.split('\n')[1]), from_base64(note.split('\n')[2])
+        self.place = int(place[6:])
+        check(index in (None, self.place), 'a proof is of another entry of the anchor log')
+        check(included(self.place, size, sha256(b'\0' + entry.encode()), [from_base64(each) for each in path], root),
+              'an entry is not in the anchor log')
+        return parse(entry.encode())
+
+    def apply(self, index, event):
+        kid, known = event['key'], self.intervals.get(event['key'])
+        if event['event'] == 'added':
+            key = from_base58(event['publicKeyMultibase'][1:])[2:]
+            x = base64.urlsafe_b64encode(key).decode().rstrip('=')
+            thumbprint = base64.urlsafe_b64encode(sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()))
+            check(known is None and kid.endswith('#' + thumbprint.decode().rstrip('=')), f'{kid} is added wrongly')
+            self.intervals[kid] = (event['purpose'], index, None, False)
+            return
+        check(known is not None and known[0] == event['purpose'], f'{kid} was not added for {event["purpose"]}')
+        end = index if event['event'] == 'retired' else event['from']
+        end = end if known[2] is None else min(end, known[2])
+        self.intervals[kid] = (known[0], known[1], end, known[3] or event['event'] == 'compromised')
+
+    def good(self, kid, purpose, at):
+        known, added, end, _ = self.intervals.get(kid, (None, 0, 0, False))
+        return known == purpose and at >= added and (end is None or at < end)
+
+    def head_of(self, note, log, purpose, place):
+        before, self.keys.pardoned = self.keys.pardoned, {} if purpose == 'anchor' else dict(self.intervals)
+        try:
+            return self.keys.checkpoint(note, log, self.issuer, log, lambda kid, size: self.good(kid, purpose, place(size)))
+        finally:
+            self.keys.pardoned = before
+
+    def anchored(self, data, end):
+        """A head of the ledger in the anchor log, below its index `end`, and a beginning of the pack's. How many entries?"""
+        file = json.loads(data)
+        proof = file['proof']
+        heads = self.in_log(proof['entry'], proof['proof'])
+        place = self.place
+        check(heads['type'] == 'heads' and place < end, 'a head was anchored too late')
+        size, root = self.head_of(proof['checkpoint'], self.log, 'checkpoints', lambda size: place)
+        text = proof['checkpoint'].rpartition('\n\n')[0] + '\n'
+        leaf = sha256(b'\0' + from_base64(proof['salt']) + text.encode())
+        path = [from_base64(each) for each in proof['path']]
+        check(included(proof['slot'], 2**20, leaf, path, from_base64(heads['root'])), 'a head is not in the heads tree')
+        check(consistent(size, root, self.size, self.root, [from_base64(each) for each in file['consistency']]),
+              'an anchored head is not a beginning of this ledger')
+        return size
+
+    def judge(self, kid, purpose, index, place):
+        check(self.intervals.get(kid, (None,))[0] == purpose, f'{place}: by the anchor log the key is none for {purpose}')
+        check(index < self.limits.get(kid, 2**53), f'{place}: by the anchor log its key counts only for older entries')
+
+
 # --- the pack ---------------------------------------------------------------------------------------------------------
 
 class Verifier:
@@ -338,8 +433,11 @@ class Verifier:
         first, last = subject['range']['firstIndex'], subject['range']['lastIndex']
         check(0 <= first <= last < subject['checkpoint']['size'], 'the range does not lie in the ledger')
         self.first, self.end, self.log = first, last + 1, log
+        events = 'data/keys/events.ndjson' in self.manifest
+        check(events or not any(path.startswith('data/anchor/') for path in self.manifest), 'an anchor without key events')
+        self.anchor = Anchor(self) if events else None
         note = self.read('data/ledger/checkpoint.txt').decode()
-        self.size, self.root = self.keys.checkpoint(note, log, self.issuer, 'the checkpoint')
+        self.size, self.root = self.checkpoint(note, 'the checkpoint')
         check(self.size == subject['checkpoint']['size'] and multihash(self.root) == subject['checkpoint']['root'],
               'the checkpoint is not the one that the seal names')
         for path in self.manifest:
@@ -358,6 +456,13 @@ class Verifier:
                 check(multihash(sha256(self.read(path))) in digests, f'no receipt cites {path}')
             if not path.startswith(('data/receipts/', 'data/revisions/')):
                 self.read(path)
+
+    def checkpoint(self, note, place):
+        def passes(kid, size):
+            if self.anchor:
+                self.anchor.judge(kid, 'checkpoints', size - 1, place)
+            return True
+        return self.keys.checkpoint(note, self.log, self.issuer, place, passes)
 
     def receipts(self):
         tree = Tree(self.first, self.hashes('data/ledger/left-frontier.txt'))
@@ -382,7 +487,7 @@ class Verifier:
         for path in sorted(path for path in self.manifest if path.startswith('data/ledger/checkpoints/')):
             for line in lines(self.read(path), path):
                 entry = parse(line)
-                size, root = self.keys.checkpoint(entry['note'], self.log, self.issuer, path)
+                size, root = self.checkpoint(entry['note'], path)
                 check(last < size == entry['size'], f'{path}: signed heads are not in their order')
                 last = size
                 yield size, root
@@ -415,6 +520,8 @@ class Verifier:
         receipt = parse(line)
         check(canonical(receipt) == line, f'{place} is not in its canonical form')
         self.keys.verify_credential(receipt, self.issuer, place)
+        if self.anchor:
+            self.anchor.judge(receipt['proof']['verificationMethod'], 'receipts', index, place)
         check(receipt['credentialSubject']['organisation'] == self.subject['organisation'], f'{place}: another organisation')
         check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
         self.cite(receipt)

@@ -26,8 +26,8 @@ export interface ProvenKeyEvent extends PlacedKeyEvent {
 export interface AnchorReader {
   /** One organisation's own proof; null when nothing of it is anchored as chosen. */
   proof(orgId: string, choice?: AnchorChoice): Promise<AnchorProof | null>;
-  /** Everything that happened to signing keys, in the order of the log. */
-  keyEvents(): Promise<ProvenKeyEvent[]>;
+  /** Everything that happened to signing keys, in the order of the log; up to a checkpoint of this size, if it is named. */
+  keyEvents(choice?: Pick<AnchorChoice, 'anchorSize'>): Promise<ProvenKeyEvent[]>;
   /** The newest checkpoint, with what witnesses have said; null before the first. */
   checkpoint(): Promise<string | null>;
   /** Bytes of a tile or an entry bundle; null when the newest checkpoint does not cover it. */

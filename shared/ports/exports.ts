@@ -1,6 +1,8 @@
 import type { Actor } from '../domain/audit/entry.ts';
+import type { AnchorProof } from '../domain/ledger/anchor-proof.ts';
 import type { Hash } from '../domain/ledger/hashing.ts';
 import type { ExportRecord } from '../domain/pack/export-record.ts';
+import type { PackRange } from '../domain/pack/layout.ts';
 import type { Page } from './audit.ts';
 
 /** What a caller asks for: by index or by time of integration, everything when neither is named. */
@@ -85,6 +87,23 @@ export interface PackCheckpoint {
   signedAt: number;
 }
 
+/** A head of the organisation's log that is anchored, with the way from it to the pack's checkpoint. */
+export interface AnchoredHeadFile {
+  proof: AnchorProof;
+  /** RFC 6962 consistency proof. */
+  consistency: readonly Hash[];
+}
+
+/** What the anchor log says, all of it as of one of its checkpoints. */
+export interface PackAnchor {
+  /** Everything that happened to signing keys, with the exact texts and proofs. */
+  events: readonly { index: number; entry: string; proof: string }[];
+  /** The newest anchored head that is not beyond the pack's checkpoint. */
+  head: AnchoredHeadFile | null;
+  /** For keys that may not sign any more: the newest head that was anchored while they might. */
+  keys: ReadonlyMap<string, AnchoredHeadFile>;
+}
+
 /** All that a pack is made of. Each call is a short read: entries and checkpoints never change. */
 export interface PackSource {
   checkpoint(orgId: string, size: number): Promise<PackCheckpoint | null>;
@@ -104,6 +123,8 @@ export interface PackSource {
   /** Roots of the perfect subtrees of the first `size` entries, largest first. */
   frontier(orgId: string, size: number): Promise<Hash[]>;
   consistency(orgId: string, oldSize: number, newSize: number): Promise<Hash[]>;
+  /** Null when nothing is anchored. The same for one checkpoint whenever it is asked for. */
+  anchor(orgId: string, range: PackRange): Promise<PackAnchor | null>;
   /** RFC 6962 paths of these entries in the tree of `size`. */
   inclusion(orgId: string, indexes: readonly number[], size: number): Promise<Hash[][]>;
 }

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
 import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts';
-import { createCheckpointSigner } from '../../shared/adapters/signing/checkpoint-signer.ts';
+import {
+  createCheckpointSigner,
+  knownKeys,
+} from '../../shared/adapters/signing/checkpoint-signer.ts';
 import {
   activeKey,
   ensureSigningKeys,
@@ -22,6 +25,7 @@ import { buildPack } from '../../workers/exports/build-pack.ts';
 import { packDocuments } from '../../workers/exports/deps.ts';
 import type { PackDocuments } from '../../workers/exports/documents.ts';
 import type { PackBuild } from '../../workers/exports/pack-in-progress.ts';
+import { createAnchorWriter } from './anchor.ts';
 import {
   integrateAll,
   makeCheckpointMemory,
@@ -66,8 +70,12 @@ export class PackLab {
   }
 
   /** Signs receipts; they are in the ledger after `integrate`. */
-  async issue(count: number, kind: IssuedKind = 'measured', orgId = ORG): Promise<IssuedReceipt[]> {
-    const signer = this.signer();
+  async issue(
+    count: number,
+    kind: IssuedKind = 'measured',
+    orgId = ORG,
+    signer = this.signer(),
+  ): Promise<IssuedReceipt[]> {
     const receipts: IssuedReceipt[] = [];
     for (let i = 0; i < count; i += 1) {
       this.#made += 1;
@@ -131,6 +139,14 @@ export class PackLab {
       [orgId],
     );
     return Number(rows[0]!.size);
+  }
+
+  /** Writes heads and keys into the anchor log, as a ledger worker does. */
+  async anchor(): Promise<void> {
+    const keys = loadSigningKeys(this.keysDir);
+    const signer = createCheckpointSigner(keys, 'anchor');
+    const writer = createAnchorWriter(signer, this.#memory);
+    await writer.turn(this.pool, { keys: knownKeys(keys, this.issuer.did) });
   }
 
   /** Builds a pack into a file, without queue and store. */

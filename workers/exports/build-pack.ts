@@ -8,7 +8,6 @@ import {
   DID_DOCUMENT,
   INSTRUCTIONS,
   JWKS,
-  KEY_EVENTS,
   MANIFEST,
   packName,
   SCRIPT,
@@ -23,6 +22,7 @@ import {
   type ManifestLine,
 } from '../../shared/domain/pack/manifest.ts';
 import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { addAnchor } from './anchor-section.ts';
 import { ArchiveWriter } from './archive.ts';
 import { contextFiles } from './citations.ts';
 import { PackFailure } from './failure.ts';
@@ -54,6 +54,7 @@ export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; 
     await addTag(archive, SCRIPT, build.documents.script),
   ];
   await addDocuments(progress);
+  await addAnchor(progress);
   try {
     await addReceipts(progress, shard);
     await addCheckpoints(progress);
@@ -76,7 +77,6 @@ async function addDocuments(progress: PackInProgress): Promise<void> {
   await add(CHECKPOINT, progress.checkpoint.note);
   await add(DID_DOCUMENT, documents.didDocument());
   await add(JWKS, documents.jwks());
-  await add(KEY_EVENTS, documents.keyEvents());
   for (const file of contextFiles(documents)) await progress.add(file);
   await progress.add({ path: SHAPES, bytes: documents.shapes });
 }

@@ -4,7 +4,7 @@ import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts'
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { connectRedis, type RedisClient } from '../../shared/adapters/redis/connect.ts';
 import { activeKey, loadSigningKeys } from '../../shared/adapters/signing/key-files.ts';
-import { didDocument, jwks, keyId } from '../../shared/adapters/signing/publication.ts';
+import { didDocument, jwks } from '../../shared/adapters/signing/publication.ts';
 import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
 import { openExportStore } from '../../shared/adapters/storage/open-store.ts';
 import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
@@ -141,7 +141,6 @@ function s3Credentials({ secrets: { awsAccessKeyId, awsSecretAccessKey } }: Conf
 export function packDocuments(config: Pick<Config, 'signingKeysDir' | 'publicUrl'>): PackDocuments {
   const methodologies = loadMethodologies();
   const keys = () => loadSigningKeys(config.signingKeysDir);
-  const { did } = receiptIssuer(config.publicUrl);
   return {
     contexts: new Map(CONTEXT_NAMES.map((name) => [name, contextDocument(name)!])),
     shapes: receiptShapes(),
@@ -150,13 +149,5 @@ export function packDocuments(config: Pick<Config, 'signingKeysDir' | 'publicUrl
     methodology: (name, version) => methodologies.methodologyDocument(name, version),
     didDocument: () => `${JSON.stringify(didDocument(keys(), config.publicUrl), null, 2)}\n`,
     jwks: () => `${JSON.stringify(jwks(keys(), config.publicUrl), null, 2)}\n`,
-    keyEvents: () =>
-      keys()
-        .map((key) => {
-          const { purpose, state, since } = key;
-          const at = since === undefined ? {} : { at: since };
-          return `${JSON.stringify({ ...at, kid: keyId(did, key), purpose, state })}\n`;
-        })
-        .join(''),
   };
 }

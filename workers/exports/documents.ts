@@ -12,6 +12,4 @@ export interface PackDocuments {
   /** `/.well-known/did.json` and `jwks.json` as they are now. */
   didDocument(): string;
   jwks(): string;
-  /** One JSON object a line; empty when there are none. */
-  keyEvents(): string;
 }

@@ -25,7 +25,7 @@ export function createAnchorReader(pool: Pool): AnchorReader {
   const trees = keepingTrees(pool);
   return {
     proof: (orgId, choice = {}) => proveHead(pool, trees, orgId, choice),
-    keyEvents: () => proveKeyEvents(pool),
+    keyEvents: (choice = {}) => proveKeyEvents(pool, choice),
     checkpoint: async () => (await chooseCheckpoint(pool, {}))?.note ?? null,
     tile: (tile) => readTile(pool, ANCHOR_LOG, tile),
   };
@@ -153,11 +153,15 @@ async function proveEntry(
   return formatProof({ index, hashes, checkpoint: note });
 }
 
-async function proveKeyEvents(pool: Pool): Promise<ProvenKeyEvent[]> {
+async function proveKeyEvents(
+  pool: Pool,
+  { anchorSize }: Pick<AnchorChoice, 'anchorSize'>,
+): Promise<ProvenKeyEvent[]> {
   const events = await readKeyEvents(pool);
-  const checkpoint = await chooseCheckpoint(pool, {});
+  const checkpoint = await chooseCheckpoint(pool, anchorSize === undefined ? {} : { anchorSize });
   const proven: ProvenKeyEvent[] = [];
   for (const { index, event } of events) {
+    if (anchorSize !== undefined && index >= anchorSize) break;
     const covered = checkpoint !== null && index < checkpoint.size;
     const proof = covered ? await proveEntry(pool, index, checkpoint) : null;
     proven.push({ index, event, entry: formatAnchorEntry(event), proof });

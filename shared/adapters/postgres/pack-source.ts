@@ -5,6 +5,7 @@ import { type LeafRange, perfectNodes, rangeHash } from '../../domain/ledger/til
 import type { PackCheckpoint, PackEntry, PackSource } from '../../ports/exports.ts';
 import { loadTiles } from './ledger-hashes.ts';
 import { wantedTiles } from './ledger-tiles.ts';
+import { readPackAnchor } from './pack-anchor.ts';
 
 interface EntryRow {
   index: string;
@@ -95,6 +96,7 @@ export function createPackSource(pool: Pool): PackSource {
     },
     consistency: (orgId, oldSize, newSize) =>
       hashesOf(orgId, newSize, consistencyRanges(oldSize, newSize)),
+    anchor: (orgId, range) => readPackAnchor(pool, orgId, range),
     async inclusion(orgId, indexes, size) {
       const paths = indexes.map((index) => inclusionRanges(index, size));
       const hashes = await hashesOf(orgId, size, paths.flat());

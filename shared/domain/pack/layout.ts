@@ -45,7 +45,7 @@ export const CONTEXTS = 'data/contexts';
 export const SHAPES = 'data/shapes/docket-receipt-shapes.jsonld';
 export const METHODOLOGIES = 'data/methodologies';
 const LINEAGE = 'data/lineage';
-const ANCHOR = 'data/anchor';
+export const ANCHOR = 'data/anchor';
 
 /** Where payload files lie: a file elsewhere is none of a pack's. */
 export const packFolders = [
@@ -61,6 +61,14 @@ export const packFolders = [
   LINEAGE,
   ANCHOR,
 ] as const;
+
+/** The newest head of the ledger that is anchored. */
+export const ANCHORED_HEAD = `${ANCHOR}/head.json`;
+
+/** For a key that may not sign any more, the newest head that was anchored while it might. */
+export function anchoredKeyPath(keyId: string): string {
+  return `${ANCHOR}/keys/${keyId.slice(keyId.indexOf('#') + 1)}.json`;
+}
 
 /** A shard is named by the index of its first entry. Twelve digits sort like numbers. */
 export function shardPath(folder: string, firstIndex: number): string {

@@ -30,6 +30,7 @@ export type PackProblemCode =
   | 'wrong_count'
   /* the ledger */
   | 'checkpoint_invalid'
+  | 'anchor_invalid'
   | 'root_mismatch'
   /* revisions and totals */
   | 'revision_mismatch'

@@ -1,0 +1,259 @@
+import { parseAnchorEntry } from '../../shared/domain/ledger/anchor-entries.ts';
+import {
+  type AnchoredHead,
+  type AnchorTimestamp,
+  checkAnchorProof,
+  parseAnchorProof,
+} from '../../shared/domain/ledger/anchor-proof.ts';
+import { type Checkpoint, parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
+import { type Hash, HASH_BYTES, leafHash } from '../../shared/domain/ledger/hashing.ts';
+import {
+  judgeKey,
+  type KeyInterval,
+  type KeyIntervals,
+  keyIntervals,
+  type KeyPurpose,
+  type PlacedKeyEvent,
+} from '../../shared/domain/ledger/key-events.ts';
+import {
+  decodeBase64,
+  MalformedLedgerText,
+  type SignedNote,
+  signerOf,
+} from '../../shared/domain/ledger/notes.ts';
+import { parseProof, proofHolds } from '../../shared/domain/ledger/proof-text.ts';
+import { verifyConsistency } from '../../shared/domain/ledger/proofs.ts';
+import {
+  ANCHOR,
+  ANCHORED_HEAD,
+  anchoredKeyPath,
+  CHECKPOINT,
+  KEY_EVENTS,
+  SEAL,
+} from '../../shared/domain/pack/layout.ts';
+import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import type { TrustedKey, TrustedKeys } from '../../shared/domain/receipt/verify.ts';
+import type { Bag } from './bag.ts';
+import { numberIn, objectsOf, textOf } from './lines.ts';
+
+/** A head of the ledger that stands in the anchor log. */
+export interface Anchored {
+  /** Entries of the ledger under the head. */
+  size: number;
+  /** Place in the anchor log, and its entries at the checkpoint that the pack leads to. */
+  index: number;
+  anchorSize: number;
+  /** What time-stamping authorities have said; their certificates are for whoever trusts them. */
+  timestamps: Pick<AnchorTimestamp, 'authority' | 'time'>[];
+}
+
+/**
+ * When each key's signatures count. A key that was retired, or got into other hands, still counts for what was anchored
+ * before: the ledger shows what is older, and no date that a thief can write.
+ */
+export interface KeyStanding {
+  /** Keys as they are trusted, those that count up to some entry among them. */
+  didJson: string;
+  anchored: Anchored | null;
+  /** @throws PackProblem unless the key may have signed, for this purpose, everything up to entry `lastIndex` */
+  check(kid: string, purpose: KeyPurpose, lastIndex: number, place: string): void;
+}
+
+/** @throws PackProblem `anchor_invalid` when what the pack says of the anchor does not hold */
+export function readKeyStanding(bag: Bag, keys: TrustedKeys, didJson: string): KeyStanding {
+  if (!bag.manifest.has(KEY_EVENTS)) {
+    const odd = [...bag.manifest.keys()].find((path) => path.startsWith(`${ANCHOR}/`));
+    if (odd !== undefined)
+      throw new PackProblem('extra_file', odd, 'It stands there without key events.');
+    return { didJson, anchored: null, check: () => {} };
+  }
+  try {
+    return new AnchoredKeys(bag, keys).standing(didJson);
+  } catch (error) {
+    if (!(error instanceof MalformedLedgerText)) throw error;
+    throw new PackProblem('anchor_invalid', ANCHOR, `It cannot be read: ${error.message}`);
+  }
+}
+
+class AnchoredKeys {
+  readonly #bag: Bag;
+  readonly #keys: TrustedKeys;
+  readonly #origin: string;
+  readonly #checkpoint: Checkpoint;
+  readonly #intervals: KeyIntervals;
+  /** The one signed head of the anchor log that everything leads to. */
+  #anchor: { text: string; size: number } | null = null;
+
+  constructor(bag: Bag, keys: TrustedKeys) {
+    this.#bag = bag;
+    this.#keys = keys;
+    const { log } = bag.seal.credentialSubject.checkpoint;
+    this.#origin = log.replace(/\/log\/[^/]+$/, '/anchor');
+    this.#checkpoint = parseCheckpoint(bag.read(CHECKPOINT)).checkpoint;
+    this.#intervals = keyIntervals(this.#readEvents());
+    this.#checkAnchorKey();
+  }
+
+  standing(didJson: string): KeyStanding {
+    const limits = this.#limits();
+    const { issuer, proof } = this.#bag.seal;
+    if (judgeKey(this.#intervals.get(proof.verificationMethod), 'packs', null) !== 'good') {
+      throw outside(SEAL, proof.verificationMethod, 'may not seal packs');
+    }
+    const hasHead = this.#bag.manifest.has(ANCHORED_HEAD);
+    return {
+      didJson: trustedAgain(didJson, issuer, this.#intervals),
+      anchored: hasHead ? this.#describe(ANCHORED_HEAD) : null,
+      check: (kid, purpose, lastIndex, place) => {
+        const interval = this.#intervals.get(kid);
+        if (interval?.purpose !== purpose) throw outside(place, kid, `is none for ${purpose}`);
+        const limit = limits.get(kid) ?? Infinity;
+        if (lastIndex >= limit) {
+          throw outside(place, kid, `counts only for entries below ${limit} of the ledger`);
+        }
+      },
+    };
+  }
+
+  #readEvents(): PlacedKeyEvent[] {
+    return [...objectsOf(this.#bag.read(KEY_EVENTS), KEY_EVENTS)].map((line) => {
+      const { entry: text, proof: proofText } = line as { entry?: unknown; proof?: unknown };
+      const index = numberIn(line, 'index', KEY_EVENTS);
+      if (typeof text !== 'string' || typeof proofText !== 'string') throw invalid(KEY_EVENTS);
+      const event = parseAnchorEntry(text);
+      const proof = parseProof(proofText);
+      const holds = proof.index === index && proofHolds(proof, leafHash(Buffer.from(text)));
+      if (event.type !== 'key' || !holds) throw invalid(KEY_EVENTS);
+      this.#takeAnchor(proof.note, proof.tree, KEY_EVENTS);
+      return { index, event };
+    });
+  }
+
+  /** All proofs lead to one head of the anchor log. */
+  #takeAnchor(note: SignedNote, { origin, size }: Checkpoint, place: string): void {
+    this.#anchor ??= { text: note.text, size };
+    if (origin !== this.#origin || note.text !== this.#anchor.text) throw invalid(place);
+    if (this.#signer(note, () => true) === null) throw invalid(place);
+  }
+
+  /** The key that signed the anchor's head was for that, then. */
+  #checkAnchorKey(): void {
+    const first = objectsOf(this.#bag.read(KEY_EVENTS), KEY_EVENTS).next().value;
+    const { note, tree } = parseProof(String(first?.['proof']));
+    const good = (kid: string): boolean =>
+      judgeKey(this.#intervals.get(kid), 'anchor', tree.size - 1) === 'good';
+    if (this.#signer(note, good) === null) {
+      throw new PackProblem('anchor_invalid', KEY_EVENTS, 'No key for the anchor has signed it.');
+    }
+  }
+
+  /** For each key that may not sign any more how many entries were anchored while it might. */
+  #limits(): Map<string, number> {
+    const limits = new Map<string, number>();
+    for (const interval of this.#intervals.values()) {
+      const end = endOf(interval);
+      if (end === null) continue;
+      const path = anchoredKeyPath(interval.key);
+      const found = this.#bag.manifest.has(path) ? this.#readHead(path) : null;
+      if (found !== null && found.index >= end) throw invalid(path);
+      limits.set(interval.key, found?.head.size ?? 0);
+    }
+    return limits;
+  }
+
+  #describe(path: string): Anchored {
+    const { head, index, anchor } = this.#readHead(path);
+    const proof = JSON.parse(textOf(this.#bag.read(path), path)) as {
+      proof: { timestamps: AnchorTimestamp[] };
+    };
+    const timestamps = proof.proof.timestamps.map(({ authority, time }) => ({ authority, time }));
+    return { size: head.size, index, anchorSize: anchor.size, timestamps };
+  }
+
+  /** A head of this ledger that is in the anchor, and a beginning of the one that the pack leads to. */
+  #readHead(path: string): AnchoredHead {
+    const { consistency, proof } = fileOf(this.#bag.read(path), path);
+    const found = checkAnchorProof(parseAnchorProof(JSON.stringify(proof)));
+    this.#takeAnchor(found.anchorNote, found.anchor, path);
+    const { head, headNote, index } = found;
+    const { size, root } = this.#checkpoint;
+    const continues = verifyConsistency({
+      oldSize: head.size,
+      newSize: size,
+      oldRoot: head.root,
+      newRoot: root,
+      proof: consistency,
+    });
+    const good = (kid: string): boolean =>
+      judgeKey(this.#intervals.get(kid), 'checkpoints', index) === 'good';
+    const ours = head.origin === this.#bag.seal.credentialSubject.checkpoint.log;
+    if (!ours || !continues || this.#signer(headNote, good) === null) throw invalid(path);
+    return found;
+  }
+
+  /** The trusted key that signed a note and passes; those that may sign receipts sign no notes. */
+  #signer(note: SignedNote, passes: (kid: string) => boolean): TrustedKey | null {
+    for (const [kid, key] of this.#keys) {
+      if (key.mayAssert || key.controller !== this.#bag.seal.issuer || !passes(kid)) continue;
+      const check = {
+        publicKeys: [key.publicKey],
+        verify: (_: Uint8Array, data: Uint8Array, signature: Uint8Array) =>
+          key.verify(data, signature),
+      };
+      if (signerOf(note, check) !== null) return key;
+    }
+    return null;
+  }
+}
+
+/** The first index of the anchor log at which the key's signatures do not count any more. */
+function endOf({ retiredAt, compromisedFrom }: KeyInterval): number | null {
+  if (retiredAt === null) return compromisedFrom;
+  return Math.min(retiredAt, compromisedFrom ?? retiredAt);
+}
+
+/**
+ * A did.json may mark a key as revoked, and cannot say since when. Where the anchor says it, the mark gives way to that:
+ * `check` then refuses what is not older.
+ */
+function trustedAgain(didJson: string, issuer: string, intervals: KeyIntervals): string {
+  const did = JSON.parse(didJson) as {
+    verificationMethod: { id: string; revoked?: unknown; controller: string }[];
+    assertionMethod: string[];
+  };
+  for (const method of did.verificationMethod) {
+    const interval = intervals.get(method.id);
+    if (method.revoked === undefined || method.controller !== issuer) continue;
+    if (interval === undefined || interval.compromisedFrom === null) continue;
+    delete method.revoked;
+    if (interval.purpose === 'receipts') did.assertionMethod.push(method.id);
+  }
+  return JSON.stringify(did);
+}
+
+function fileOf(bytes: Uint8Array, path: string): { consistency: Hash[]; proof: object } {
+  let fields: { consistency?: unknown; proof?: unknown };
+  try {
+    fields = JSON.parse(textOf(bytes, path)) as typeof fields;
+  } catch {
+    throw invalid(path);
+  }
+  const { consistency, proof } = fields;
+  if (!Array.isArray(consistency) || typeof proof !== 'object' || proof === null)
+    throw invalid(path);
+  return { consistency: consistency.map((each) => hashOf(each, path)), proof };
+}
+
+function hashOf(text: unknown, path: string): Hash {
+  const bytes = typeof text === 'string' ? decodeBase64(text) : null;
+  if (bytes?.length !== HASH_BYTES) throw invalid(path);
+  return bytes;
+}
+
+function invalid(path: string): PackProblem {
+  return new PackProblem('anchor_invalid', path, 'It does not lead to the anchor log.');
+}
+
+function outside(place: string, kid: string, why: string): PackProblem {
+  return new PackProblem('key_outside_interval', place, `By the anchor log the key ${kid} ${why}.`);
+}

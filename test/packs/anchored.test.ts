@@ -1,0 +1,228 @@
+/** Packs with an anchor: keys that were retired or lost still count for what is older, and for nothing else. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { verifyPack } from '../../cli/verify/verify-pack.ts';
+import {
+  activeKey,
+  type KeyPurpose,
+  loadSigningKeys,
+} from '../../shared/adapters/signing/key-files.ts';
+import { revokeSigningKey, rotateSigningKey } from '../../shared/adapters/signing/rotation.ts';
+import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import type { PackProblemCode } from '../../shared/domain/pack/problem.ts';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { createTestDatabase } from '../support/database.ts';
+import { PackLab } from '../support/packs.ts';
+import { verifyWithPython } from './forger.ts';
+import { ForgedPack } from './tampering.ts';
+
+let lab: PackLab;
+let directory: string;
+let made = 0;
+
+beforeEach(async () => {
+  const database = await createTestDatabase();
+  directory = mkdtempSync(join(tmpdir(), 'docket-anchored-'));
+  lab = new PackLab(database.pool, directory);
+  await lab.anchor();
+});
+
+async function pack(firstIndex: number, size: number): Promise<string> {
+  const path = join(directory, `pack-${(made += 1)}.zip`);
+  await lab.pack(path, { firstIndex, lastIndex: size - 1, checkpointSize: size });
+  return path;
+}
+
+/** Both verifiers agree, with the keys as they are published now. */
+async function expectVerdict(path: string, code: 'good' | PackProblemCode): Promise<void> {
+  const didJson = lab.documents.didDocument();
+  const verdict = await verifyPack(path, { didJson, now: Date.now() });
+  expect([verdict.code, verdict.message]).toEqual([code, expect.anything()]);
+  const trust = join(directory, 'did.json');
+  writeFileSync(trust, didJson);
+  const python = await verifyWithPython(path, trust);
+  expect(python.output).toMatch(code === 'good' ? /^GOOD {2}/ : /^BAD {2}/);
+  expect(python.code).toBe(code === 'good' ? 0 : 1);
+}
+
+/** The key that signs is another now. Returns what the old one can still do in wrong hands. */
+function rotate(purpose: KeyPurpose): { thumbprint: string; privateKeyPem: string } {
+  const old = activeKey(loadSigningKeys(lab.keysDir), purpose);
+  rotateSigningKey(lab.keysDir, purpose, Date.now(), 0);
+  rotateSigningKey(lab.keysDir, purpose, Date.now() + 1, 0);
+  return old;
+}
+
+describe('an anchored pack', () => {
+  it('is good, and says where its head is anchored', async () => {
+    await lab.issue(30);
+    const size = await lab.integrate();
+    await lab.anchor();
+    const path = await pack(5, size);
+    await expectVerdict(path, 'good');
+    const verdict = await verifyPack(path, {
+      didJson: lab.documents.didDocument(),
+      now: Date.now(),
+    });
+    expect(verdict.anchored).toMatchObject({ size: 30, timestamps: [] });
+  });
+
+  it('has the same bytes again when ledger and anchor have grown', async () => {
+    await lab.issue(30);
+    const size = await lab.integrate();
+    await lab.anchor();
+    const first = readFileSync(await pack(5, size));
+    await lab.issue(3);
+    await lab.integrate();
+    await lab.anchor();
+    expect(readFileSync(await pack(5, size)).equals(first)).toBe(true);
+  });
+
+  it('is good before its newest receipts are anchored', async () => {
+    await lab.issue(10);
+    await lab.integrate();
+    await lab.anchor();
+    await lab.issue(10);
+    await expectVerdict(await pack(0, await lab.integrate()), 'good');
+  });
+});
+
+describe('a key that was retired', () => {
+  it('counts for what was anchored before', async () => {
+    await lab.issue(20);
+    await lab.integrate();
+    await lab.anchor();
+    rotate('receipts');
+    rotate('checkpoints');
+    await lab.issue(20);
+    await lab.integrate();
+    await lab.anchor();
+    await lab.anchor();
+    await lab.issue(5);
+    const size = await lab.integrate();
+    await lab.anchor();
+    await expectVerdict(await pack(0, size), 'good');
+  });
+
+  it('and for nothing that came later', async () => {
+    await lab.issue(20);
+    await lab.integrate();
+    await lab.anchor();
+    const { privateKeyPem } = rotate('receipts');
+    await lab.anchor();
+    await lab.anchor();
+    const thief = createReceiptSigner({ privateKeyPem, did: lab.issuer.did });
+    await lab.issue(3, 'measured', undefined, thief);
+    const size = await lab.integrate();
+    await lab.anchor();
+    await expectVerdict(await pack(0, size), 'key_outside_interval');
+  });
+});
+
+describe('a key in other hands', () => {
+  it('counts for what was anchored before it was known, though did.json says that it was revoked', async () => {
+    await lab.issue(20);
+    await lab.integrate();
+    await lab.anchor();
+    const { thumbprint } = rotate('receipts');
+    await lab.issue(5);
+    await lab.integrate();
+    await lab.anchor();
+    revokeSigningKey(lab.keysDir, 'receipts', thumbprint, Date.now());
+    await lab.anchor();
+    await lab.issue(5);
+    const size = await lab.integrate();
+    await lab.anchor();
+    await expectVerdict(await pack(0, size), 'good');
+  });
+
+  it('and not for what the thief logs afterwards, whatever date it bears', async () => {
+    await lab.issue(20);
+    await lab.integrate();
+    await lab.anchor();
+    const { thumbprint, privateKeyPem } = rotate('receipts');
+    await lab.anchor();
+    revokeSigningKey(lab.keysDir, 'receipts', thumbprint, Date.now());
+    await lab.anchor();
+    const thief = createReceiptSigner({ privateKeyPem, did: lab.issuer.did });
+    await lab.issue(1, 'measured', undefined, thief);
+    const size = await lab.integrate();
+    await lab.anchor();
+    await expectVerdict(await pack(0, size), 'key_outside_interval');
+  });
+
+  it('is refused by a pack that is older than the news', async () => {
+    await lab.issue(20);
+    const size = await lab.integrate();
+    await lab.anchor();
+    const path = await pack(0, size);
+    const { thumbprint } = rotate('receipts');
+    revokeSigningKey(lab.keysDir, 'receipts', thumbprint, Date.now());
+    await expectVerdict(path, 'key_revoked');
+  });
+});
+
+describe('what a pack says of the anchor', () => {
+  async function rotatedPack(): Promise<ForgedPack> {
+    await lab.issue(20);
+    await lab.integrate();
+    await lab.anchor();
+    const { thumbprint } = rotate('receipts');
+    revokeSigningKey(lab.keysDir, 'receipts', thumbprint, Date.now());
+    await lab.anchor();
+    await lab.issue(5);
+    const size = await lab.integrate();
+    await lab.anchor();
+    const path = await pack(0, size);
+    await expectVerdict(path, 'good');
+    return new ForgedPack(path);
+  }
+  const EVENTS = 'data/keys/events.ndjson';
+
+  it.each<[string, (pack: ForgedPack) => void, PackProblemCode]>([
+    [
+      'without the news of a lost key',
+      (p) => p.lines(EVENTS, (lines) => lines.slice(0, -1)),
+      'key_revoked',
+    ],
+    ['without events', (p) => p.files.delete(EVENTS), 'extra_file'],
+    [
+      'with an edited event',
+      (p) => p.lines(EVENTS, (lines) => lines.with(0, lines[0]!.replace('"receipts', '"packsxxx'))),
+      'anchor_invalid',
+    ],
+    [
+      'with events in another order',
+      (p) => p.lines(EVENTS, (lines) => lines.toReversed()),
+      'anchor_invalid',
+    ],
+    [
+      'without the proof of how far a key goes',
+      (p) => p.files.delete(p.shard('anchor/keys')),
+      'key_outside_interval',
+    ],
+    [
+      'with a later proof of it',
+      (p) => p.set(p.shard('anchor/keys'), p.text('data/anchor/head.json')),
+      'anchor_invalid',
+    ],
+    [
+      'with the head of another ledger',
+      (p) =>
+        p.set(
+          'data/anchor/head.json',
+          p.text('data/anchor/head.json').replaceAll('org_01', 'org_02'),
+        ),
+      'anchor_invalid',
+    ],
+  ])('%s is refused', async (_name, edit, code) => {
+    const forged = await rotatedPack();
+    edit(forged);
+    forged.repair(lab.signer('packs'));
+    const path = join(directory, `forged-${(made += 1)}.zip`);
+    await forged.write(path);
+    await expectVerdict(path, code);
+  });
+});
