@@ -24,6 +24,8 @@ export interface LaneConsumerOptions {
   slots: Slots;
   /** Bounds one read, for a batch handler; a free slot count above this is not used at once. */
   batchMax: number;
+  /** One slot holds a whole batch, not one entry: while all are taken, entries gather for the next. */
+  batched?: boolean;
   /** A connection of its own: reads park on it. */
   blocking: RedisClient;
   client: RedisClient;
@@ -89,7 +91,7 @@ export class LaneConsumer {
   }
 
   async #read(): Promise<void> {
-    const { blocking, lane, consumer, slots, batchMax } = this.#options;
+    const { blocking, lane, consumer, slots } = this.#options;
     while (!this.#stopped) {
       if (slots.free === 0) await Promise.race([slots.whenFree(), this.#stop.promise]);
       if (this.#stopped) return;
@@ -99,7 +101,7 @@ export class LaneConsumer {
           CONSUMER_GROUP,
           consumer,
           'COUNT',
-          Math.min(slots.free, batchMax),
+          this.#room(),
           'BLOCK',
           BLOCK_MS,
           'STREAMS',
@@ -114,6 +116,13 @@ export class LaneConsumer {
     }
   }
 
+  /** How many entries may be taken now. */
+  #room(): number {
+    const { slots, batchMax, batched } = this.#options;
+    if (batched === true) return slots.free > 0 ? batchMax : 0;
+    return Math.min(slots.free, batchMax);
+  }
+
   #hand(entries: [string, Fields][], attemptOf: (id: string) => number): void {
     const { lane, slots, onEntries } = this.#options;
     const batch: LaneEntry[] = [];
@@ -122,7 +131,7 @@ export class LaneConsumer {
       if (fields !== null) batch.push({ lane, id, attempt: attemptOf(id), text: fields[1] ?? '' });
     }
     if (batch.length === 0) return;
-    slots.take(batch.length);
+    slots.take(this.#options.batched === true ? 1 : batch.length);
     onEntries(batch);
   }
 
@@ -147,8 +156,8 @@ export class LaneConsumer {
 
   /** Claims what a dead consumer left, as far as slots are free. Returns whether anything was left. */
   async #claimFrom(name: string): Promise<boolean> {
-    const { client, lane, consumer, slots, batchMax } = this.#options;
-    const room = Math.min(slots.free, batchMax);
+    const { client, lane, consumer } = this.#options;
+    const room = this.#room();
     const left = (await client.xpending(
       lane,
       CONSUMER_GROUP,

@@ -12,6 +12,8 @@ export interface Consumption<Message> {
   lanes: readonly string[];
   /** Entries taken at one read. */
   batchMax: number;
+  /** One slot holds a whole batch, not one entry. */
+  batched?: boolean;
   /** The handler releases one slot per entry when it is done with it. */
   onEntries: (entries: LaneEntry[]) => void;
   /** What others write to this process. */
@@ -31,7 +33,7 @@ export class LaneConnections<Message = object> {
   #liveness!: Liveness;
   #consumers: LaneConsumer[] = [];
 
-  /** `slotCount`: entries in hand at once, over all lanes. */
+  /** `slotCount`: entries (or batches) in hand at once, over all lanes. */
   constructor(context: ProcessContext, slotCount: number, onError: (error: unknown) => void) {
     this.#context = context;
     this.#onError = onError;
@@ -43,15 +45,16 @@ export class LaneConnections<Message = object> {
   }
 
   /** Says what is to be done with entries and messages; nothing is read before `start`. */
-  consume({ lanes, batchMax, onEntries, onMessage }: Consumption<Message>): void {
+  consume({ lanes, batchMax, batched, onEntries, onMessage }: Consumption<Message>): void {
     const { client, scripts, slots } = this;
     const { processId } = this.#context;
     const onError = this.#onError;
     this.#inbox = new Inbox<Message>(this.#connect('blocking'), processId, onMessage, onError);
     this.#liveness = new Liveness(client, processId, () => this.#inbox.lastRead);
+    const batching = batched === true ? { batchMax, batched } : { batchMax };
     this.#consumers = lanes.map((lane) => {
       const own = { lane, consumer: processId, blocking: this.#connect('blocking') };
-      return new LaneConsumer({ ...own, slots, batchMax, client, scripts, onEntries, onError });
+      return new LaneConsumer({ ...own, ...batching, slots, client, scripts, onEntries, onError });
     });
   }
 

@@ -15,8 +15,8 @@ import { answerPlacer } from './place-answer.ts';
 import { receiptsEvents } from './events.ts';
 import { ReceiptsWorker } from './worker.ts';
 
-/** Batches in hand at once: while one is being committed, the next is signed. */
-const BATCHES = 3;
+/** Batches in hand at once: while one is being committed, the next is signed. With more, each would be smaller. */
+const BATCHES = 2;
 
 /** Composes a receipts worker: its lanes, the methodology, the signing key, PostgreSQL. */
 export async function receiptsProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -41,7 +41,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
     statementTimeoutMs: config.statementTimeoutMs,
     onError: (error) => events.commitFailed(0, error),
   });
-  const lanes = new LaneConnections(context, config.receiptsBatchMax * BATCHES, events.storeFailed);
+  const lanes = new LaneConnections(context, BATCHES, events.storeFailed);
   const { client, scripts, outbox, slots } = lanes;
   const worker = new ReceiptsWorker(
     {
@@ -67,6 +67,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   lanes.consume({
     lanes: Array.from({ length: config.shards }, (_, shard) => receiptsLane(shard)),
     batchMax: config.receiptsBatchMax,
+    batched: true,
     onEntries: (entries) => worker.take(entries),
     // Nobody writes to a receipts worker; its inbox only goes with being alive.
     onMessage: () => {},

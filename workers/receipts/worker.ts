@@ -54,9 +54,9 @@ export class ReceiptsWorker {
     this.#slots = slots;
   }
 
-  /** Takes a batch off the lane. Its slots are free again once everybody has been told. */
+  /** Takes a batch off the lane. Its slot is free again once everybody has been told. */
   take(entries: LaneEntry[]): void {
-    void this.#take(entries).finally(() => this.#slots.release(entries.length));
+    void this.#take(entries).finally(() => this.#slots.release());
   }
 
   /** Gives up waiting for PostgreSQL: what is in hand stays on the lane for the next worker. */
