@@ -75,6 +75,8 @@ describe('the AI SDK', () => {
       model: model(),
       prompt: 'Tell me about the lighthouse.',
       maxOutputTokens: 8,
+      // A field of the sandbox: generate exactly that many.
+      providerOptions: { docket: { ignore_eos: true } },
     });
     expect(result.text).not.toBe('');
     expect(result.usage).toMatchObject({ outputTokens: 8 });
@@ -86,6 +88,8 @@ describe('the AI SDK', () => {
       model: model(),
       prompt: 'Tell me about the lighthouse.',
       maxOutputTokens: 8,
+      // A field of the sandbox: generate exactly that many.
+      providerOptions: { docket: { ignore_eos: true } },
     });
     let text = '';
     for await (const delta of result.textStream) text += delta;

@@ -23,6 +23,8 @@ const chat = (fields: Fields = {}): ChatOpenAI =>
     maxTokens: 8,
     maxRetries: 0,
     ...fields,
+    // A field of the sandbox: generate exactly `maxTokens`.
+    modelKwargs: { ignore_eos: true, ...fields?.modelKwargs },
   });
 
 const faulty = (sandbox_fault: string): Fields => ({ modelKwargs: { sandbox_fault } });
