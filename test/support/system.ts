@@ -70,6 +70,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     REDIS_URL: options.redisUrl ?? redis.url,
     ALLOW_VOLATILE_REDIS: '1',
     PUBLIC_URL: 'https://docket.example',
+    DOCKET_DATA_DIR: directory,
     SIGNING_KEYS_DIR: signingKeysDir,
     EXPORT_STORE: join(directory, 'exports'),
     SANDBOX_URL: sandboxUrl,
