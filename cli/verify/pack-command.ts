@@ -42,6 +42,7 @@ function report(verdict: PackVerdict, trusted: string): object {
     own_keys: verdict.ownKeys,
     signed_heads: heads,
     anchored: verdict.anchored,
+    lineage: verdict.lineage,
     signers,
     pack: seal ?? null,
   };
@@ -54,7 +55,9 @@ function print(verdict: PackVerdict, trusted: string): void {
     ...(good ? {} : { reason: code, where: place ?? null }),
     trusted,
     ...(seal === undefined ? {} : facts(seal, good)),
-    ...(good ? { 'signed heads': heads, anchored: anchoredText(verdict) } : {}),
+    ...(good
+      ? { 'signed heads': heads, anchored: anchoredText(verdict), lineage: lineageText(verdict) }
+      : {}),
   });
   for (const [kid, receipts] of Object.entries(signers)) {
     process.stdout.write(`\n${receipts} receipts signed by ${kid}`);
@@ -72,6 +75,19 @@ function anchoredText({ anchored }: PackVerdict): string {
   const { size, index, anchorSize, timestamps } = anchored;
   const times = timestamps.map(({ authority, time }) => `, ${authority} says ${time}`);
   return `the head of ${size} entries, entry ${index} of ${anchorSize} in the anchor log${times.join('')}`;
+}
+
+/** What cannot be computed here is not said to be right. */
+function lineageText({ lineage, seal }: PackVerdict): string {
+  if (lineage === null || seal === undefined) return 'no';
+  const { documents, remade } = lineage;
+  const { described, undescribed } = seal.credentialSubject.lineage;
+  const beyond = undescribed === 0 ? '' : `; ${undescribed} receipts of further ways have none`;
+  const others =
+    documents === remade
+      ? 'each computed again and found the same'
+      : `${remade} computed again and found the same, of ${documents - remade} only records and results were compared: this release cannot compute them`;
+  return `${documents} documents on the ways in which ${described} receipts got their numbers, ${others}${beyond}`;
 }
 
 function facts(seal: SealDocument, good: boolean): Row {

@@ -18,6 +18,7 @@ import {
 } from '../../shared/domain/receipt/verify.ts';
 import { linesOf, textOf } from './lines.ts';
 import { checkDigest, type PackedFile, readPacked } from './pack-file.ts';
+import { type LineageFindings, type PackedLineage, ShardLineage } from './shard-lineage.ts';
 
 /** What every receipt of a pack must agree with. */
 export interface ShardTerms {
@@ -40,6 +41,8 @@ export interface ShardTask {
   indexes: number | Float64Array;
   /** Entries of the shard that were revised, and by which, in order. */
   superseded: { index: number; by: number }[];
+  /** Lineage documents of receipts in the shard. */
+  lineage: PackedLineage[];
 }
 
 /** A receipt that revises or was revised. Whether it counts depends on entries outside the shard. */
@@ -68,6 +71,7 @@ export interface ShardFindings {
   totals: TotalsParts;
   revisions: RevisionFact[];
   citations: Citation[];
+  lineage: LineageFindings;
   /** Keys that signed, with how many receipts each, and the last of them. */
   signers: { kid: string; receipts: number; lastIndex: number }[];
 }
@@ -119,12 +123,14 @@ class ShardJudge {
   readonly #revisions: RevisionFact[] = [];
   readonly #citations = new Map<string, Citation>();
   readonly #signers = new Map<string, { receipts: number; lastIndex: number }>();
+  readonly #lineage: ShardLineage;
   #nextSuperseded = 0;
 
   constructor(terms: ShardTerms, task: ShardTask) {
     this.#terms = terms;
     this.#task = task;
     this.#keys = keysOf(terms.didJson);
+    this.#lineage = new ShardLineage(terms.packPath, terms.log, task.lineage);
   }
 
   judge(bytes: Uint8Array, onLines: (lines: number) => void): ShardFindings {
@@ -149,6 +155,7 @@ class ShardJudge {
       totals: this.#totals.parts(),
       revisions: this.#revisions,
       citations: [...this.#citations.values()],
+      lineage: this.#lineage.findings(),
       signers: [...this.#signers].map(([kid, signed]) => ({ kid, ...signed })),
     };
   }
@@ -175,6 +182,8 @@ class ShardJudge {
     }
     this.#checkTerms(document, index);
     this.#cite(document);
+    const lineageContext = this.#lineage.take({ bytes: line, document, index });
+    if (lineageContext !== undefined) this.#citeContext(lineageContext);
     const receipts = (this.#signers.get(kid)?.receipts ?? 0) + 1;
     this.#signers.set(kid, { receipts, lastIndex: index });
     const supersededBy = this.#supersededBy(index);
@@ -210,9 +219,7 @@ class ShardJudge {
 
   #cite(document: ReceiptDocument): void {
     const plan = document.measurement?.hadPlan;
-    for (const id of document['@context']) {
-      this.#citations.set(id, { kind: 'context', id, name: '', version: '', digest: '' });
-    }
+    for (const id of document['@context']) this.#citeContext(id);
     if (plan !== undefined) {
       const { id, name, version, digest } = plan;
       this.#citations.set(`${id} ${digest}`, { kind: 'methodology', id, name, version, digest });
@@ -220,6 +227,10 @@ class ShardJudge {
     if (this.#citations.size > CITATIONS_MAX) {
       throw new PackProblem('methodology_mismatch', this.#task.file.path, 'Too much is cited.');
     }
+  }
+
+  #citeContext(id: string): void {
+    this.#citations.set(id, { kind: 'context', id, name: '', version: '', digest: '' });
   }
 
   #supersededBy(index: number): number | null {

@@ -7,7 +7,7 @@ apart from it in another language. Exit code 0: the pack is whole; 1: it is not,
 Use --trust with a did.json that you fetched from the issuer yourself. Without it the keys in the pack are used, which
 shows that the pack is whole, but not whose it is.
 """
-import base64, datetime, decimal, hashlib, json, os, re, struct, sys, zipfile, zlib
+import ast, base64, datetime, decimal, hashlib, json, math, operator, os, re, struct, sys, zipfile, zlib
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -20,6 +20,8 @@ FILE_MAX = 65 * 2**20
 SAFE = re.compile(r'[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+')
 DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 UNITS = {'energy': 'kWh', 'gwp': 'kgCO2e', 'water': 'L', 'adpe': 'kgSbe', 'adpf': 'MJ'}
+LINEAGE_MAX = 2000
+LONG_CONTEXT = 2048
 decimal.getcontext().prec = 2000
 
 
@@ -93,6 +95,78 @@ def canonical(value):
 def lines(data, path):
     check(data == b'' or data.endswith(b'\n'), f'{path}: the last line has no end')
     return data[:-1].split(b'\n') if data else []
+
+
+# --- where numbers come from ------------------------------------------------------------------------------------------
+
+def ecmascript(number):
+    """A number as RFC 8785 writes it: the shortest decimal that reads back as the same, in the notation of ECMAScript."""
+    if isinstance(number, int) or number.is_integer() and abs(number) < 1e21:
+        return str(int(number))
+    mantissa, _, exponent = repr(number).partition('e')
+    if not exponent and abs(number) >= 1e-6:
+        return mantissa
+    sign, digits, power = decimal.Decimal(repr(number)).normalize().as_tuple()
+    text, power = ''.join(map(str, digits)), power + len(digits) - 1
+    minus = '-' if sign else ''
+    if -7 < power < 0:
+        return f'{minus}0.{"0" * (-power - 1)}{text}'
+    return f'{minus}{text[0]}{"." + text[1:] if text[1:] else ""}e{"+" if power > 0 else ""}{power}'
+
+
+def jcs(value):
+    """RFC 8785 for any JSON with ASCII keys."""
+    if isinstance(value, dict):
+        return '{' + ','.join(f'{json.dumps(key)}:{jcs(value[key])}' for key in sorted(value)) + '}'
+    if isinstance(value, list):
+        return '[' + ','.join(map(jcs, value)) + ']'
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return ecmascript(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def derivation(measurement):
+    """How a measurement came about, apart from the figures of its request: receipts with one key share a document."""
+    plan = measurement['hadPlan']
+    parts = [[plan['name'], plan['version'], plan['digest']]]
+    for each in measurement['used']:
+        record = each.get('record')
+        if each['type'] == 'UsageRecord':
+            record = record or {}
+            tokens = [record.get(name, 0) for name in ('input_tokens', 'output_tokens')]
+            given, output = [each if isinstance(each, int) else 0 for each in tokens]
+            turns = (('measured', 'measured_joules' in record), ('timed', 'latency_s' in record), ('decoded', output > 0),
+                     ('long', output > 0 and given + output > LONG_CONTEXT))
+            parts.append(['UsageRecord'] + [turn for turn, taken in turns if taken])
+        elif each['type'] == 'GridFactor' and record is not None:
+            parts.append(['GridFactor'] + [record.get(name, '') for name in ('provider', 'signal', 'version', 'zone')])
+        else:
+            parts.append([each['type'], each['name'], each['digest']])
+    return sha256(json.dumps(parts, separators=(',', ':'), ensure_ascii=False).encode('utf-8'))
+
+
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
+FUNCTIONS = {'exp': math.exp, 'ln': math.log, 'sqrt': math.sqrt, 'ceil': math.ceil, 'min': min,
+             'power_of_two_from': lambda count: 2 ** max(0, math.ceil(math.log2(count)))}
+
+
+def compute(formula, values):
+    """A formula of a methodology, which is arithmetic over symbols and nothing else."""
+    def walk(at):
+        if isinstance(at, ast.BinOp):
+            return OPERATORS[type(at.op)](walk(at.left), walk(at.right))
+        if isinstance(at, ast.Call):
+            return FUNCTIONS[at.func.id](*map(walk, at.args))
+        return values[at.id] if isinstance(at, ast.Name) else float(at.value)
+    check(len(formula) < 1000, 'a formula that is too long')
+    try:
+        return walk(ast.parse(formula.replace('^', '**'), mode='eval').body)
+    except (SyntaxError, ArithmeticError, RecursionError, AttributeError) as error:
+        raise Bad(f'{formula} cannot be computed: {error}')
+
+
+def close(one, other, tolerance=1e-12):
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-300)
 
 
 # --- the archive ------------------------------------------------------------------------------------------------------
@@ -385,6 +459,8 @@ class Verifier:
         self.cited, self.contexts, self.links = set(), set(), {}
         self.totals = dict.fromkeys(('covered', 'uncovered', 'refused', 'inputTokens', 'cachedInputTokens', 'outputTokens'), 0)
         self.sums = dict.fromkeys(UNITS, decimal.Decimal(0))
+        self.derivations, self.explained = set(), set()
+        self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0}
 
     def open_bag(self):
@@ -450,6 +526,7 @@ class Verifier:
         self.receipts()
         self.revisions()
         self.compare_totals()
+        self.compare_lineage()
         digests = {digest for _, _, digest in self.cited}
         for path in self.manifest:
             if path.startswith('data/methodologies/'):
@@ -525,6 +602,7 @@ class Verifier:
         check(receipt['credentialSubject']['organisation'] == self.subject['organisation'], f'{place}: another organisation')
         check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
         self.cite(receipt)
+        self.derive(index, line, receipt)
         counts = self.follow(index, line, by, receipt.get('wasRevisionOf'))
         if counts:
             self.count(receipt)
@@ -561,6 +639,72 @@ class Verifier:
             check(UNITS.get(each['quantityKind']) == each['unit'], 'a quantity in another unit')
             self.sums[each['quantityKind']] += decimal.Decimal(each['value'])
 
+    def derive(self, index, line, receipt):
+        """The first receipt of each derivation has a document that says where its numbers come from."""
+        measurement = receipt.get('measurement')
+        if measurement is None:
+            return
+        key = derivation(measurement)
+        if key not in self.derivations:
+            if len(self.derivations) == LINEAGE_MAX:
+                self.lineage['undescribed'] += 1
+                return
+            self.derivations.add(key)
+            self.explain(f'data/lineage/{index:012}.jsonld', line, receipt)
+        self.lineage['described'] += 1
+
+    def explain(self, path, line, receipt):
+        check(path in self.manifest, f'{path} is missing: nothing says where the numbers of a receipt come from')
+        data = self.read(path)
+        document = json.loads(data.decode('utf-8'), parse_constant=refuse)
+        check(jcs(document).encode('utf-8') == data, f'{path} is not in its canonical form')
+        about, stated, measured = document['about'], receipt['measurement'], document['measurement']
+        check(document['id'] == receipt['id'] + '/lineage' and about['id'] == receipt['id'] and about['digest'] == multihash(sha256(line)),
+              f'{path} is about another receipt')
+        check(all(measured['hadPlan'][name] == value for name, value in stated['hadPlan'].items()) and measured['id'] == stated['id'],
+              f'{path} names another methodology')
+        check(len(measured['used']) == len(stated['used']), f'{path} names other records')
+        for node, each in zip(measured['used'], stated['used']):
+            check(node['name'] == each['name'] and node['digest'] == each['digest'] and each['type'] in node['type']
+                  and multihash(sha256(jcs(node['record']).encode('utf-8'))) == each['digest'],
+                  f"{path}: the record {each['name']} is not the one that the receipt names")
+        results = [{name: value for name, value in each.items() if name != 'type'} for each in measured['generated']]
+        check(results == [{name: value for name, value in each.items() if name != 'type'} for each in stated['result']],
+              f'{path} comes to other results than the receipt')
+        self.recompute(path, measured)
+        self.cite_context(document['@context'])
+        self.explained.add(path)
+
+    def recompute(self, path, measured):
+        """Every step again from what it reads, and what it reads from records, constants and the steps before."""
+        plan, known = measured['hadPlan'], {}
+        source = f"data/methodologies/{plan['name']}/{plan['version']}.json"
+        constants = json.loads(self.read(source))['constants']
+        for each in plan['constants']:
+            check(float(each['value']) == constants[each['symbol']]['value'], f"{path}: {each['symbol']} is another constant")
+        for node in plan['constants'] + [figure for record in measured['used'] for figure in record['figures']]:
+            known.setdefault(node['symbol'], []).append(float(node['value']))
+        for bound in measured['bounds']:
+            known.setdefault('f_' + bound['share'], []).append(float(bound['combined']))
+        for step in measured['steps']:
+            reads = {each['symbol']: float(each['value']) for each in step['reads']}
+            for symbol, value in reads.items():
+                check(symbol not in known or value in known[symbol], f'{path}: a step reads {symbol} that nothing gave')
+            value = float(step['value'])
+            check(close(compute(step['formula'], reads), value), f"{path}: {step['symbol']} is not what its formula gives")
+            known.setdefault(step['symbol'], []).append(value)
+        for each in measured['generated']:
+            kind = each['quantityKind']
+            for field, symbol in (('value', 'E' if kind == 'energy' else kind), ('lower', kind + '_lower'), ('upper', kind + '_upper')):
+                check(close(known[symbol][-1], float(each[field]), 1e-11), f'{path}: its steps do not lead to the {kind} of the receipt')
+
+    def compare_lineage(self):
+        extra = [path for path in self.manifest if path.startswith('data/lineage/') and path not in self.explained]
+        check(not extra, f'no receipt of the pack has its lineage in {extra[:3]}')
+        self.lineage['documents'] = len(self.derivations)
+        for name, value in self.lineage.items():
+            check(self.subject['lineage'][name] == value, f'{value} are {name} by lineage, the seal says otherwise')
+
     def cite(self, receipt):
         self.cite_contexts(receipt)
         plan = receipt.get('measurement', {}).get('hadPlan')
@@ -577,9 +721,12 @@ class Verifier:
             return
         check(len(contexts) == 2 and contexts[0] == VC, 'the contexts are not those of a receipt')
         for url in contexts:
-            name = 'credentials-v2.jsonld' if url == VC else url.rsplit('/', 1)[-1]
-            check(multihash(sha256(self.read(f'data/contexts/{name}'))) == self.sealed.get(url), f'{url} is not what the seal says')
+            self.cite_context(url)
         self.contexts.add(contexts)
+
+    def cite_context(self, url):
+        name = 'credentials-v2.jsonld' if url == VC else url.rsplit('/', 1)[-1]
+        check(multihash(sha256(self.read(f'data/contexts/{name}'))) == self.sealed.get(url), f'{url} is not what the seal says')
 
     def compare_totals(self):
         check(not self.links, f'{len(self.links)} revisions are missing')
@@ -607,7 +754,7 @@ def main(arguments):
     except Bad as problem:
         print(f'BAD  {problem}')
         return 1
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError) as problem:
         print(f'BAD  the pack is malformed: {type(problem).__name__} {problem}')
         return 1
     subject = verifier.subject

@@ -25,9 +25,12 @@ beforeAll(async () => {
   const degraded = await lab.issue(10, 'degraded');
   await lab.issue(3, 'refused');
   await lab.integrate();
+  // A model that is served in another way has another derivation: revisions bring one of their own.
+  lab.footprint = { ref: 'llama-3.1-8b', batch: 32 };
   const inside = await lab.revise(degraded.slice(0, 4));
   await lab.issue(60);
   await lab.integrate();
+  lab.footprint = { ref: 'llama-3.1-8b', batch: 16 };
   await lab.revise([...degraded.slice(4, 7), inside[0]!]);
   await lab.issue(20);
   const size = await lab.integrate();

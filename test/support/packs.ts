@@ -14,6 +14,7 @@ import {
   loadSigningKeys,
 } from '../../shared/adapters/signing/key-files.ts';
 import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import type { Footprint } from '../../shared/domain/catalogue.ts';
 import { encodeUlid } from '../../shared/domain/ids.ts';
 import type { InferenceRecord } from '../../shared/domain/inference.ts';
 import type { Measurement } from '../../shared/domain/measurement.ts';
@@ -44,7 +45,6 @@ export interface IssuedReceipt extends SubmittedReceipt {
 }
 
 const digestOf = (text: string): string => hash('sha256', text, 'base64url');
-const bounds = (value: number) => ({ value, lower: value / 2.1, upper: value * 2.1 });
 
 /** A deployment of one organisation: its keys, its ledger, and real receipts in it. */
 export class PackLab {
@@ -54,6 +54,8 @@ export class PackLab {
   readonly documents: PackDocuments;
   readonly #memory = makeCheckpointMemory();
   readonly #methodology = loadMethodologies().current;
+  /** How the model is served: receipts of another way have another derivation. */
+  footprint: Footprint = { ref: 'llama-3.1-8b', gpus: 1, batch: 64 };
   #made = 0;
 
   /** @param dir a directory of the test's own */
@@ -207,7 +209,7 @@ export class PackLab {
     const estimate =
       kind === 'degraded'
         ? { degradation: { stage: 'model' as const, code: 'model_size_unknown' } }
-        : { measurement: this.#measurement(ulid) };
+        : { measurement: this.#measurement(record) };
     return { issuer: this.issuer, signedAt, record, estimate, gridZone: 'FRA' };
   }
 
@@ -236,27 +238,17 @@ export class PackLab {
     };
   }
 
-  #measurement(ulid: string): Measurement {
-    const { id, version, digest } = this.#methodology;
-    const scale = 1 + (this.#made % 977) / 100;
-    return {
-      methodology: { id, version, digest },
-      inputs: [
-        { kind: 'usage', id: `req_${ulid}`, digest: digestOf('usage') },
-        { kind: 'model', id: 'llama-3.1-8b', digest: digestOf('model') },
-        { kind: 'grid', id: 'FRA', digest: digestOf('grid') },
-        { kind: 'site', id: 'example', digest: digestOf('site') },
-        { kind: 'hardware', id: 'H100_SXM', digest: digestOf('hardware') },
-      ],
-      results: [
-        { name: 'energy', unit: 'kWh', ...bounds(0.000308123456789 * scale) },
-        { name: 'gwp', unit: 'kgCO2e', ...bounds(0.0000173921 * scale) },
-        { name: 'water', unit: 'L', ...bounds(0.00114 * scale) },
-        { name: 'adpe', unit: 'kgSbe', ...bounds(2.27301e-11 * scale) },
-        { name: 'adpf', unit: 'MJ', ...bounds(0.00329104 * scale) },
-      ],
-      dataQuality: 'T2',
-    };
+  /** A real estimate: packs are refused when their numbers cannot be derived again. */
+  #measurement({ usage, route, attempts, startedAt, endedAt }: InferenceRecord): Measurement {
+    return this.#methodology.estimate({
+      usage,
+      route,
+      attempts,
+      latencyS: (endedAt - startedAt) / 1_000,
+      model: { id: 'llama-3.1-8b', footprint: this.footprint },
+      zone: 'FRA',
+      site: { operator: 'example', pue: 1.12, wue: 0.18 },
+    });
   }
 
   /** Ids of one millisecond in the order in which they were made, so that tests know the ledger's. */

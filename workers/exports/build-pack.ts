@@ -108,8 +108,9 @@ async function seal(progress: PackInProgress, tags: ManifestLine[]): Promise<voi
     revisions: progress.revisionCount,
     superseded: progress.supersededCount,
     totals: progress.totals.document(),
+    lineage: progress.lineage.counts,
     files: new Map(tags.map(({ path, sha256 }) => [path, base64url(sha256)])),
-    resources: progress.citations.resources(issuer.contexts),
+    resources: progress.citations.resources([...issuer.contexts, ...progress.lineage.contexts]),
   });
   const { bytes } = build.signer.signCredential({ ...document });
   tags.push(await addTag(archive, SEAL, bytes));

@@ -43,7 +43,7 @@ export class Citations {
     return [...files.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** Address → base64url SHA-256 of everything cited, in a fixed order. @param own contexts of the seal */
+  /** Address → base64url SHA-256 of everything cited, in a fixed order. @param own contexts of the seal and of lineage */
   resources(own: readonly string[]): Map<string, string> {
     const digests = new Map<string, string>();
     for (const url of new Set([...this.#contexts, ...own])) {

@@ -14,6 +14,7 @@ import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
 import { JobQueues } from '../../shared/jobs/job-queues.ts';
 import { type JobObserver, runJobs, type RunningJobs } from '../../shared/jobs/job-runner.ts';
 import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import { packLineage } from '../../shared/methodology/pack-lineage.ts';
 import { packInstructions, packScript } from '../../shared/pack/files.ts';
 import type { ExportStore } from '../../shared/ports/export-store.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
@@ -147,6 +148,7 @@ export function packDocuments(config: Pick<Config, 'signingKeysDir' | 'publicUrl
     instructions: packInstructions(),
     script: packScript(),
     methodology: (name, version) => methodologies.methodologyDocument(name, version),
+    lineage: (receipt) => packLineage(methodologies, receipt),
     didDocument: () => `${JSON.stringify(didDocument(keys(), config.publicUrl), null, 2)}\n`,
     jwks: () => `${JSON.stringify(jwks(keys(), config.publicUrl), null, 2)}\n`,
   };

@@ -1,3 +1,5 @@
+import type { PackedReceipt } from '../../shared/methodology/pack-lineage.ts';
+
 /** The documents of a pack that no receipt decides: what it takes to read and to check the others. */
 export interface PackDocuments {
   /** Bytes by file name, in the order in which they are packed. */
@@ -9,6 +11,8 @@ export interface PackDocuments {
   script: Uint8Array;
   /** `digest` is the base64url SHA-256 of `text`. */
   methodology(name: string, version: string): { digest: string; text: string } | undefined;
+  /** @throws LineageContradiction, MalformedData when the receipt contradicts its methodology */
+  lineage(receipt: PackedReceipt): string;
   /** `/.well-known/did.json` and `jwks.json` as they are now. */
   didDocument(): string;
   jwks(): string;

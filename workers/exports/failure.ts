@@ -13,6 +13,7 @@ export type PackFailureCode =
   | 'ledger_damaged'
   | 'checkpoint_missing'
   | 'methodology_unknown'
+  | 'lineage_contradiction'
   | 'context_unknown';
 
 /** The export was deleted, or another process has taken it over: the work stops, and nothing is to be said. */

@@ -8,6 +8,7 @@ import { RevisionLinks } from '../../shared/domain/pack/revision-links.ts';
 import { ArchiveWriter, type ByteSink } from './archive.ts';
 import { Citations } from './citations.ts';
 import { ExportLost } from './failure.ts';
+import { LineageSection } from './lineage-section.ts';
 import type { PackFile } from './shard.ts';
 import type { PackDocuments } from './documents.ts';
 
@@ -32,6 +33,7 @@ export class PackInProgress {
   readonly links: RevisionLinks;
   readonly totals = new PackTotals();
   readonly citations: Citations;
+  readonly lineage: LineageSection;
   /** Of the payload, in the order of the archive. */
   readonly manifest: ManifestLine[] = [];
   payloadBytes = 0;
@@ -44,6 +46,8 @@ export class PackInProgress {
     this.archive = archive;
     this.checkpoint = checkpoint;
     this.citations = new Citations(build.documents);
+    const log = build.issuer.logs + build.organisationId;
+    this.lineage = new LineageSection(log, (receipt) => build.documents.lineage(receipt));
     this.links = new RevisionLinks({
       first: build.firstIndex,
       end: build.lastIndex + 1,

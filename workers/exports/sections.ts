@@ -17,15 +17,15 @@ import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
 import type { PackEntry } from '../../shared/ports/exports.ts';
 import { PackFailure } from './failure.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
-import { ShardBuffer } from './shard.ts';
+import type { PackFile, ShardBuffer } from './shard.ts';
 
 /** Entries of one page: some two megabytes, 32 at worst. */
 const PAGE = 500;
 /** Links of revisions and checkpoints are small. */
 const SMALL_PAGE = 2_000;
 
-/** One entry into the shard, the totals and the links. Returns its leaf hash, which is that of the ledger. */
-function take(progress: PackInProgress, shard: ShardBuffer, entry: PackEntry): Hash {
+/** One entry into the shard, the totals, the links and lineage. Returns its leaf hash, which is that of the ledger. */
+function take(progress: PackInProgress, shard: ShardBuffer, entry: PackEntry): Taken {
   const { index, body, supersededBy } = entry;
   if (body === null) {
     throw new PackFailure(
@@ -53,7 +53,13 @@ function take(progress: PackInProgress, shard: ShardBuffer, entry: PackEntry): H
     shard.superseded(index, supersededBy);
     progress.supersededCount += 1;
   }
-  return leafHash;
+  return { leafHash, lineage: progress.lineage.take(index, body, document) };
+}
+
+interface Taken {
+  leafHash: Hash;
+  /** The document of a derivation that no entry before had. */
+  lineage: PackFile | undefined;
 }
 
 /** The 32 bytes of a multihash in multibase. */
@@ -85,7 +91,9 @@ export async function addReceipts(progress: PackInProgress, shard: ShardBuffer):
     for (const entry of page) {
       if (entry.body !== null && shard.isFullFor(entry.body))
         await flush(progress, shard, RECEIPTS);
-      leaves.push(take(progress, shard, entry));
+      const { leafHash, lineage } = take(progress, shard, entry);
+      leaves.push(leafHash);
+      if (lineage !== undefined) await progress.add(lineage);
     }
     tree = append(tree, leaves).frontier;
     await progress.advance(page.length);
@@ -171,7 +179,8 @@ export async function addRevisions(progress: PackInProgress, shard: ShardBuffer)
     for (const [i, entry] of known.entries()) {
       if (entry.body !== null && shard.isFullFor(entry.body)) await write();
       if (proofs.length === 0) proofsStart = entry.index;
-      take(progress, shard, entry);
+      const { lineage } = take(progress, shard, entry);
+      if (lineage !== undefined) await progress.add(lineage);
       progress.revisionCount += 1;
       proofs.push(`${JSON.stringify({ index: entry.index, path: paths[i]!.map(encodeBase64) })}\n`);
     }

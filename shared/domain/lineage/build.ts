@@ -13,6 +13,11 @@ import type { LedgerPosition, LineageFacts } from './facts.ts';
 /** `<address>/receipts/rcpt_…`: what stands before is the service's address. */
 const RECEIPT_PATH = /\/receipts\/[^/]+$/;
 
+/** Address of the context that a receipt's lineage cites. @param receipt address of the receipt */
+export function lineageContextOf(receipt: string): string {
+  return `${receipt.replace(RECEIPT_PATH, '')}/contexts/${lineageContextName()}`;
+}
+
 /**
  * The lineage of a receipt: all that its signature pins by digest, in full. It holds nothing of the time at which it is
  * made, so the same facts always give the same document.
@@ -28,7 +33,7 @@ export function buildLineage(facts: LineageFacts): LineageDocument {
       ? undefined
       : derivationNodes(derivation, id, stated.hadPlan.id);
   return {
-    '@context': `${document.id.replace(RECEIPT_PATH, '')}/contexts/${lineageContextName()}`,
+    '@context': lineageContextOf(document.id),
     id,
     type: ['Lineage', 'Entity'],
     about: {
@@ -113,6 +118,8 @@ function ledgerNode({ log, leafIndex, leafHash, integratedAt }: LedgerPosition):
     log,
     leafIndex,
     leafHash: digestMultibase(digest, 'ledger.leafHash'),
-    generatedAt: timeText(integratedAt, 'ledger.integratedAt'),
+    ...(integratedAt === undefined
+      ? {}
+      : { generatedAt: timeText(integratedAt, 'ledger.integratedAt') }),
   };
 }

@@ -10,7 +10,7 @@ export interface LineageDocument {
   readonly inference: JsonObject;
   readonly measurement?: MeasurementNode;
   readonly degradation?: JsonObject;
-  /** The whole chain that the receipt belongs to, oldest first. */
+  /** The chain that the receipt belongs to, oldest first: whole, or in a pack as far as the receipt pins it. */
   readonly revisions: readonly RevisionNode[];
   readonly ledger?: LedgerNode;
   /** Every source that figures and constants cite. */
@@ -42,7 +42,7 @@ export interface LedgerNode {
   readonly leafIndex: number;
   /** Multihash of SHA-256(0x00 || bytes), RFC 6962. */
   readonly leafHash: string;
-  readonly generatedAt: string;
+  readonly generatedAt?: string;
 }
 
 export interface SourceNode {

@@ -19,13 +19,16 @@ export interface LedgerPosition {
   readonly leafIndex: number;
   /** 32 bytes. */
   readonly leafHash: Uint8Array;
-  /** Epoch milliseconds. */
-  readonly integratedAt: number;
+  /** Epoch milliseconds. Absent in a pack: no signature says it, and what is signed there says more. */
+  readonly integratedAt?: number;
 }
 
 /** What is known of a receipt beside its own words. */
 export interface RecordedFacts {
-  /** The whole chain, oldest first; the receipt alone when it was never revised. */
+  /**
+   * The whole chain, oldest first; the receipt alone when it was never revised. In a pack as far as the receipt itself
+   * pins it: what it revises, and the receipt.
+   */
   readonly chain: readonly ChainMember[];
   /** Absent before it is integrated. */
   readonly ledger?: LedgerPosition;

@@ -2,7 +2,7 @@ import { didWeb } from '../receipt/issuer.ts';
 import { VC_CONTEXT_URL } from '../receipt/context.ts';
 
 /** SHA-256 (hex) of the context that new seals cite. */
-const CURRENT_DIGEST = '0051ef3467d5fed5a3889c081c308fb9eb63b1b50056c8f196cbc795c013223d';
+const CURRENT_DIGEST = '92f7c2fa4d590cd7d09fe725cabff9ae0e823d25194407698555cff6e226a894';
 
 /** Every context that a seal was ever issued with. One is added, none is changed. */
 export const PACK_CONTEXT_DIGESTS: readonly string[] = [CURRENT_DIGEST];

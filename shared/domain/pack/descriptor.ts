@@ -18,7 +18,14 @@ import {
 import { parseStrictJson } from '../receipt/strict-json.ts';
 import { QUANTITY_UNITS } from '../receipt/document.ts';
 import { knownPackContextDigest, type PackIssuer } from './context.ts';
-import { PACK_FORMAT, packName, type PackRange, TAG_FILES } from './layout.ts';
+import {
+  LINEAGE_DOCUMENTS_MAX,
+  PACK_FORMAT,
+  packName,
+  type PackRange,
+  TAG_FILES,
+} from './layout.ts';
+import type { LineageDocumentCounts } from './lineage-coverage.ts';
 import { PackProblem } from './problem.ts';
 import { QUANTITIES, type TotalsDocument } from './totals.ts';
 
@@ -37,6 +44,7 @@ export interface SealDocument {
     file: { digest: string; name: string; type: 'PackFile' }[];
     format: string;
     id: string;
+    lineage: LineageDocumentCounts;
     organisation: string;
     range: {
       firstIndex: number;
@@ -75,6 +83,7 @@ export interface SealFacts {
   revisions: number;
   superseded: number;
   totals: TotalsDocument;
+  lineage: LineageDocumentCounts;
   /** base64url SHA-256 by name, of each of `TAG_FILES`. */
   files: ReadonlyMap<string, string>;
   /** base64url SHA-256 by address. */
@@ -103,6 +112,7 @@ export function sealDocument(facts: SealFacts): SealDocument {
       })),
       format: PACK_FORMAT,
       id: `${issuer.packs}${name}`,
+      lineage: facts.lineage,
       organisation: facts.organisation,
       range: {
         firstIndex: range.firstIndex,
@@ -150,6 +160,12 @@ const SUBJECT = fields({
   ),
   format: oneOf(PACK_FORMAT),
   id: iri,
+  lineage: fields({
+    described: wholeNumber,
+    documents: wholeNumber,
+    type: oneOf('PackLineage'),
+    undescribed: wholeNumber,
+  }),
   organisation: iri,
   range: fields({
     firstIndex: wholeNumber,
@@ -216,12 +232,20 @@ export function parseSeal(source: string, place: string): SignedSeal {
 }
 
 function agree(seal: SignedSeal, place: string): void {
-  const { range, checkpoint, totals, file } = seal.credentialSubject;
+  const { range, checkpoint, totals, file, lineage } = seal.credentialSubject;
   const { firstIndex, lastIndex, receipts } = range;
   const rules: [boolean, string][] = [
     [firstIndex <= lastIndex && lastIndex < checkpoint.size, 'its range lies in the ledger'],
     [receipts === lastIndex - firstIndex + 1, 'it counts the receipts of its range'],
     [totals.covered + totals.uncovered + totals.refused <= receipts, 'no receipt counts twice'],
+    [
+      lineage.documents <= LINEAGE_DOCUMENTS_MAX && lineage.documents <= lineage.described,
+      'each of its lineage documents is of a receipt',
+    ],
+    [
+      lineage.undescribed === 0 || lineage.documents === LINEAGE_DOCUMENTS_MAX,
+      'lineage is left out only where a pack can have no more',
+    ],
     [new Set(file.map(({ name }) => name)).size === file.length, 'it names each file once'],
     [
       totals.result.every(({ quantityKind, unit }, i) => {

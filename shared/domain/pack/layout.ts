@@ -11,6 +11,12 @@ export const SHARD_BYTES_MAX = 64 * 1_048_576;
 /** Packs above this are refused when they are asked for: 340 GB of receipts. */
 export const PACK_ENTRIES_MAX = 100_000_000;
 
+/**
+ * Lineage documents of one pack. There is one for each way in which a measurement came about: some five hundred models
+ * at all sites of a deployment stay below, and 105 MB of documents are a thirtieth of the largest packs in use.
+ */
+export const LINEAGE_DOCUMENTS_MAX = 2_000;
+
 export const SEAL = 'evidence-pack.jsonld';
 export const MANIFEST = 'manifest-sha256.txt';
 export const TAG_MANIFEST = 'tagmanifest-sha256.txt';
@@ -44,7 +50,8 @@ export const KEY_EVENTS = 'data/keys/events.ndjson';
 export const CONTEXTS = 'data/contexts';
 export const SHAPES = 'data/shapes/docket-receipt-shapes.jsonld';
 export const METHODOLOGIES = 'data/methodologies';
-const LINEAGE = 'data/lineage';
+/** For each derivation the lineage of its first receipt, under that receipt's index. */
+export const LINEAGE = 'data/lineage';
 export const ANCHOR = 'data/anchor';
 
 /** Where payload files lie: a file elsewhere is none of a pack's. */
@@ -70,9 +77,25 @@ export function anchoredKeyPath(keyId: string): string {
   return `${ANCHOR}/keys/${keyId.slice(keyId.indexOf('#') + 1)}.json`;
 }
 
-/** A shard is named by the index of its first entry. Twelve digits sort like numbers. */
+/** A shard is named by the index of its first entry. */
 export function shardPath(folder: string, firstIndex: number): string {
-  return `${folder}/${String(firstIndex).padStart(12, '0')}.ndjson`;
+  return `${folder}/${indexText(firstIndex)}.ndjson`;
+}
+
+/** Where a pack keeps the lineage document of the entry with this index. */
+export function lineagePath(index: number): string {
+  return `${LINEAGE}/${indexText(index)}.jsonld`;
+}
+
+/** The index in the name of a lineage document, or undefined when it is not named as one. */
+export function lineageIndex(path: string): number | undefined {
+  const digits = /^data\/lineage\/(\d{12})\.jsonld$/.exec(path)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** Twelve digits sort like numbers. */
+function indexText(index: number): string {
+  return String(index).padStart(12, '0');
 }
 
 /** What a pack holds: entries `firstIndex` to `lastIndex` of a log as of a signed tree head. */

@@ -35,7 +35,10 @@ export type PackProblemCode =
   /* revisions and totals */
   | 'revision_mismatch'
   | 'revision_missing'
-  | 'totals_mismatch';
+  | 'totals_mismatch'
+  /* where numbers come from */
+  | 'lineage_mismatch'
+  | 'lineage_missing';
 
 /** Why a pack is not what it claims to be. */
 export class PackProblem extends Error {

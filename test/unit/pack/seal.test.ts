@@ -27,6 +27,7 @@ function seal(edit: (document: Loose) => void = () => {}): string {
     revisions: 1,
     superseded: 2,
     totals: new PackTotals().document(),
+    lineage: { described: 4, documents: 2, type: 'PackLineage', undescribed: 0 },
     files: new Map(TAG_FILES.map((name) => [name, digestOf(name)])),
     resources: new Map([['https://www.w3.org/ns/credentials/v2', digestOf('context')]]),
   });
@@ -90,6 +91,16 @@ describe('a seal', () => {
     [
       'more inferences than receipts',
       (s) => (s.credentialSubject.totals.covered = 7),
+      'seal_contradiction',
+    ],
+    [
+      'more lineage documents than receipts that have one',
+      (s) => (s.credentialSubject.lineage.documents = 5),
+      'seal_contradiction',
+    ],
+    [
+      'lineage left out below the bound',
+      (s) => (s.credentialSubject.lineage.undescribed = 1),
       'seal_contradiction',
     ],
     [

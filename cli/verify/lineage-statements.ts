@@ -1,0 +1,103 @@
+import {
+  canonicalJson,
+  digestOf,
+  type Json,
+} from '../../shared/domain/methodology/canonical-json.ts';
+import { digestMultibase } from '../../shared/domain/receipt/digest.ts';
+import type { MeasurementDocument, ReceiptDocument } from '../../shared/domain/receipt/document.ts';
+import { multihash } from './bag.ts';
+
+/** JSON from anyone: a member that is not there is undefined, as is one of what has no members. */
+type Loose = Json | undefined;
+
+const LINEAGE_CONTEXT = /\/contexts\/docket-lineage-[0-9a-f]{64}\.jsonld$/;
+
+/** A lineage document that cannot be made again here. */
+export interface LineageStatements {
+  /** Address of the context that it cites; it is one of lineage documents. */
+  context: string;
+  /** What it says and the receipt denies, e.g. `measurement.hadPlan`; undefined when nothing. */
+  contradiction: string | undefined;
+}
+
+/**
+ * Compares what a lineage document repeats of its receipt, and the records that the receipt names by digest. What lies
+ * between, the steps, is not computed. Null when it is no lineage document in its canonical form.
+ */
+export function readStatements(
+  text: string,
+  receipt: { bytes: Uint8Array; document: ReceiptDocument },
+): LineageStatements | null {
+  const lineage = parse(text);
+  const context = member(lineage, '@context');
+  if (typeof context !== 'string' || !LINEAGE_CONTEXT.test(context)) return null;
+  const about = { id: receipt.document.id, digest: multihash(receipt.bytes) };
+  const measured = member(lineage, 'measurement');
+  const contradiction =
+    unlike(member(lineage, 'about'), about, 'about') ??
+    againstMeasurement(measured, receipt.document.measurement!);
+  return { context, contradiction };
+}
+
+function againstMeasurement(measured: Loose, stated: MeasurementDocument): string | undefined {
+  const { id, dataQuality, hadPlan, used, result } = stated;
+  const listed = member(measured, 'used');
+  const generated = member(measured, 'generated');
+  return (
+    unlike(measured, { id, dataQuality }, 'measurement') ??
+    unlike(member(measured, 'hadPlan'), { ...hadPlan }, 'measurement.hadPlan') ??
+    (lengthOf(listed) === used.length ? undefined : 'measurement.used') ??
+    used.map((input, i) => againstInput(member(listed, i), input)).find(isText) ??
+    (lengthOf(generated) === result.length ? undefined : 'measurement.generated') ??
+    result
+      .map(({ quantityKind, unit, value, lower, upper }, i) => {
+        const wanted = { quantityKind, unit, value, lower, upper };
+        return unlike(member(generated, i), wanted, `measurement.generated.${quantityKind}`);
+      })
+      .find(isText)
+  );
+}
+
+/** The record in full is the one whose digest is signed. */
+function againstInput(
+  node: Loose,
+  { name, digest, record: carried }: MeasurementDocument['used'][number],
+): string | undefined {
+  const record = member(node, 'record');
+  const hashed = record === undefined ? '' : digestMultibase(digestOf(record), 'record');
+  if (hashed !== digest) return `measurement.used.${name}`;
+  return unlike(node, { name, digest, carried: carried !== undefined }, `measurement.used.${name}`);
+}
+
+/** The path, when one of these members has another value. */
+function unlike(
+  node: Loose,
+  wanted: Readonly<Record<string, string | boolean>>,
+  path: string,
+): string | undefined {
+  const same = Object.entries(wanted).every(([name, value]) => member(node, name) === value);
+  return same ? undefined : path;
+}
+
+function parse(text: string): Loose {
+  try {
+    const value = JSON.parse(text) as Json;
+    // What was read is then all that there is: no member twice, no white space.
+    return canonicalJson(value) === text ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function member(value: Loose, name: string | number): Loose {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Object.hasOwn(value, name) ? (value as Record<string | number, Json>)[name] : undefined;
+}
+
+function lengthOf(value: Loose): number | undefined {
+  return Array.isArray(value) ? value.length : undefined;
+}
+
+function isText(value: string | undefined): value is string {
+  return value !== undefined;
+}

@@ -1,0 +1,137 @@
+import { closeSync, openSync } from 'node:fs';
+import { lineageContextOf } from '../../shared/domain/lineage/build.ts';
+import { derivationKey } from '../../shared/domain/lineage/derivation-key.ts';
+import { LineageContradiction } from '../../shared/domain/lineage/facts.ts';
+import { MalformedData } from '../../shared/domain/methodology/shape.ts';
+import { loadMethodologies, type Methodologies } from '../../shared/methodology/methodologies.ts';
+import { packLineage, type PackedReceipt } from '../../shared/methodology/pack-lineage.ts';
+import { readStatements } from './lineage-statements.ts';
+import { textOf } from './lines.ts';
+import { checkDigest, type PackedFile, readPacked } from './pack-file.ts';
+
+/** A lineage document, as it is handed to a thread with the shard that has its receipt. */
+export interface PackedLineage {
+  index: number;
+  file: PackedFile;
+  /** Hex, from the manifest. */
+  sha256: string;
+}
+
+export interface LineageFindings {
+  /** What the shard's receipts derive their numbers by, in the order of their first. */
+  derivations: { key: string; firstIndex: number; receipts: number }[];
+  /** Documents that were compared with their receipts; `remade` ones byte for byte. */
+  documents: { index: number; remade: boolean }[];
+  /** The first document that its receipt denies. */
+  contradiction?: { path: string; message: string };
+}
+
+export interface LineageVerdict {
+  /** False when this release does not know the methodology, or this form of documents. */
+  remade: boolean;
+  /** Address of the context that the document cites. */
+  context?: string;
+  /** What the document says and the receipt denies, in a sentence. */
+  contradiction?: string;
+}
+
+/** Compares the lineage documents of a shard with their receipts. */
+export class ShardLineage {
+  readonly #packPath: string;
+  readonly #log: string;
+  readonly #waiting: ReadonlyMap<number, PackedLineage>;
+  readonly #derivations = new Map<string, { firstIndex: number; receipts: number }>();
+  readonly #documents: LineageFindings['documents'] = [];
+  #contradiction: LineageFindings['contradiction'];
+
+  constructor(packPath: string, log: string, documents: readonly PackedLineage[]) {
+    this.#packPath = packPath;
+    this.#log = log;
+    this.#waiting = new Map(documents.map((each) => [each.index, each]));
+  }
+
+  /**
+   * Takes the next receipt. Returns the context that its lineage document cites, if it has one. What the document says
+   * wrongly is told with the findings: that a receipt is not where it must be is the ledger's to say, and comes first.
+   * @throws PackProblem when the document is not what the manifest says
+   */
+  take(receipt: Omit<PackedReceipt, 'log'>): string | undefined {
+    const { document, index } = receipt;
+    if (document.measurement === undefined) return undefined;
+    const key = derivationKey(document.measurement);
+    const known = this.#derivations.get(key);
+    if (known === undefined) this.#derivations.set(key, { firstIndex: index, receipts: 1 });
+    else known.receipts += 1;
+    const packed = this.#waiting.get(index);
+    if (packed === undefined) return undefined;
+    const { path } = packed.file;
+    const text = textOf(this.#read(packed), path);
+    const verdict = judgeLineage(allMethodologies(), text, { ...receipt, log: this.#log });
+    const { remade, context, contradiction } = verdict;
+    this.#documents.push({ index, remade });
+    if (contradiction !== undefined) this.#contradiction ??= { path, message: contradiction };
+    return context;
+  }
+
+  findings(): LineageFindings {
+    return {
+      derivations: [...this.#derivations].map(([key, facts]) => ({ key, ...facts })),
+      documents: this.#documents,
+      ...(this.#contradiction === undefined ? {} : { contradiction: this.#contradiction }),
+    };
+  }
+
+  #read({ file, sha256 }: PackedLineage): Uint8Array {
+    const fd = openSync(this.#packPath, 'r');
+    try {
+      const bytes = readPacked(fd, file);
+      checkDigest(bytes, sha256, file.path);
+      return bytes;
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+let loaded: Methodologies | undefined;
+
+/** Read when the first document is there to be made again. */
+function allMethodologies(): Methodologies {
+  loaded ??= loadMethodologies();
+  return loaded;
+}
+
+/**
+ * Does this document say where the numbers of the receipt come from? It is made again from the receipt and the
+ * methodology, and must be the same to the last byte. Where the methodology, or the form of the document, is of a
+ * release that is not this one, what it repeats of the receipt is compared, and every record with its signed digest.
+ */
+export function judgeLineage(
+  methodologies: Pick<Methodologies, 'methodology'>,
+  text: string,
+  receipt: PackedReceipt,
+): LineageVerdict {
+  const { id, measurement } = receipt.document;
+  const { name, version } = measurement!.hadPlan;
+  const own = lineageContextOf(id);
+  const known = methodologies.methodology(name, version) !== undefined;
+  try {
+    if (known && packLineage(methodologies, receipt) === text)
+      return { remade: true, context: own };
+  } catch (error) {
+    if (!(error instanceof LineageContradiction || error instanceof MalformedData)) throw error;
+    return {
+      remade: false,
+      contradiction: `The methodology does not give what the receipt states: ${error.message}.`,
+    };
+  }
+  const statements = readStatements(text, receipt);
+  if (statements === null) {
+    return { remade: false, contradiction: 'It is no lineage document.' };
+  }
+  const { context, contradiction } = statements;
+  if (contradiction === undefined && !(known && context === own)) return { remade: false, context };
+  const where = contradiction ?? 'between records and results';
+  const message = `It says other things than the receipt and its methodology (${where}).`;
+  return { remade: false, contradiction: message };
+}
