@@ -5,21 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuByProcess, type NamedProcess } from './gateway/cpu.ts';
+import type { LoadResult } from './gateway/load.ts';
 
 /**
  * What the gateway costs, beside a direct call to the upstream and beside a bare proxy of the same stack, in one run:
  * requests per second, latency, and CPU microseconds per request by process. Static upstream on the same machine, 1 KB
  * prompts, one process per role. Usage: npm run bench gateway [seconds per run]
  */
-interface LoadResult {
-  total: number;
-  perSecond: number;
-  p50: number;
-  p99: number;
-  mean: number;
-  failed: number;
-}
-
 const seconds = Number(process.argv[2] ?? 6);
 const here = join(import.meta.dirname, 'gateway');
 const children: ChildProcess[] = [];
@@ -134,7 +126,7 @@ async function measure(
   );
   process.stdout.write(
     `  ${name.padEnd(11)}${String(Math.round(result.perSecond)).padStart(7)} requests/s` +
-      `  p50 ${result.p50} ms  p99 ${result.p99} ms  mean ${result.mean.toFixed(2)} ms` +
+      `  p50 ${result.p50.toFixed(2)} ms  p99 ${result.p99.toFixed(2)} ms  mean ${result.mean.toFixed(2)} ms` +
       `${result.failed > 0 ? `  FAILED ${result.failed}` : ''}\n${' '.repeat(13)}µs of CPU per request: ${costs.join('  ')}\n`,
   );
 }
