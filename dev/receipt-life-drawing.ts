@@ -24,7 +24,7 @@ export const STORED = `## What is stored when, and what if the power fails
 | after step | stored | if everything stops here |
 | --- | --- | --- |
 | 1 | the request on the inference lane (Redis, append-only file) | another worker runs it, if nothing of its answer was sent |
-| 2 | the outcome on the receipts lane; it left the inference lane in the same \`MULTI\` | another receipts worker estimates and signs it; this signature is forgotten |
+| 2 | the outcome on the receipts lane; it left the inference lane in the same transaction | another receipts worker estimates and signs it; this signature is forgotten |
 | 4 | body and promise in PostgreSQL; what is owed to a degraded receipt beside them | the lane delivers again, the primary key refuses a second one, and the stored bytes are sent |
 | 5 | entry, tiles and head in one transaction, the promise gone with it | the promise is still there and is kept by the next ledger worker |
 | 6 | the checkpoint, remembered outside the database before anybody sees it | a larger one is signed next; a smaller one never |

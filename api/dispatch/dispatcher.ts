@@ -5,6 +5,7 @@ import { LEASE_MS, LEASE_RENEWAL_MS } from '../../shared/lanes/admission.ts';
 import { readClaim } from '../../shared/lanes/claims.ts';
 import { CONSUMER_GROUP, inboxKey, inferenceLane, leasesKey } from '../../shared/lanes/keys.ts';
 import type { InferenceEntry, Reply } from '../../shared/lanes/messages.ts';
+import { InFlight } from '../../shared/lanes/in-flight.ts';
 import type { LaneScripts } from '../../shared/lanes/scripts.ts';
 import type { StoredAnswer } from '../../shared/lanes/stored-answer.ts';
 import { encodeMessage } from '../../shared/lanes/wire-format.ts';
@@ -26,13 +27,18 @@ export interface DispatcherOptions {
   onError: (error: unknown) => void;
 }
 
+/** A request that somebody waits for. */
+interface Open {
+  exchange: Exchange;
+  entry: InferenceEntry;
+  /** Its entry on the lane, once it is admitted. */
+  laneEntryId: string | undefined;
+}
+
 /** Sends requests into the pipeline and hands what comes back to whoever holds the connection. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #open = new Map<string, Exchange>();
-  readonly #streams = new Map<string, InferenceEntry>();
-  /** Request → its entry on the lane. */
-  readonly #laneEntries = new Map<string, string>();
+  readonly #open = new InFlight<Open>();
   #renewal: NodeJS.Timeout | undefined;
   #whenEmpty: (() => void)[] = [];
 
@@ -55,7 +61,7 @@ export class Dispatcher {
 
   /** For the inbox reader. */
   take = (reply: Reply, payload: string): void => {
-    this.#open.get(reply.id)?.take(reply, payload);
+    this.#open.get(reply.id)?.exchange.take(reply, payload);
   };
 
   /** Shard of an organisation's keys. */
@@ -73,7 +79,8 @@ export class Dispatcher {
     try {
       const admission = await this.#options.admissions.admit(request);
       if (admission.verdict === 'admitted') {
-        if (!exchange.isEnded) this.#admitted(entry, admission.laneEntryId);
+        const open = this.#open.get(entry.id);
+        if (open !== undefined) open.laneEntryId = admission.laneEntryId;
       } else if (admission.verdict !== 'wait') {
         exchange.abandon();
       }
@@ -119,12 +126,7 @@ export class Dispatcher {
   /** Ends what is still open with an error the client may act on. */
   stop(): void {
     clearInterval(this.#renewal);
-    for (const exchange of this.#open.values()) exchange.fail(SHUTTING_DOWN);
-  }
-
-  #admitted(entry: InferenceEntry, laneEntryId: string): void {
-    this.#laneEntries.set(entry.id, laneEntryId);
-    if (entry.stream) this.#streams.set(entry.id, entry);
+    for (const { exchange } of this.#open.values()) exchange.fail(SHUTTING_DOWN);
   }
 
   #expect(entry: InferenceEntry, sink: ExchangeSink): Exchange {
@@ -137,19 +139,19 @@ export class Dispatcher {
       onEnd: () => this.#ended(entry),
       fetchClaimed: (ref) => this.#options.client.get(ref),
     });
-    this.#open.set(entry.id, exchange);
+    this.#open.set(entry.id, { exchange, entry, laneEntryId: undefined });
     return exchange;
   }
 
   #giveUp(entry: InferenceEntry): void {
-    const laneEntryId = this.#laneEntries.get(entry.id);
+    const laneEntryId = this.#open.get(entry.id)?.laneEntryId;
     if (laneEntryId !== undefined) this.cancel(entry, laneEntryId);
   }
 
   #ended(entry: InferenceEntry): void {
+    const admitted = this.#open.get(entry.id)?.laneEntryId !== undefined;
     this.#open.delete(entry.id);
-    this.#laneEntries.delete(entry.id);
-    if (this.#streams.delete(entry.id)) this.#releaseLease(entry);
+    if (entry.stream && admitted) this.#releaseLease(entry);
     if (this.#open.size > 0) return;
     const waiting = this.#whenEmpty;
     this.#whenEmpty = [];
@@ -162,7 +164,9 @@ export class Dispatcher {
 
   #renewLeases(): void {
     const until = Date.now() + LEASE_MS;
-    for (const { shard, organisationId, id } of this.#streams.values()) {
+    for (const { entry, laneEntryId } of this.#open.values()) {
+      if (!entry.stream || laneEntryId === undefined) continue;
+      const { shard, organisationId, id } = entry;
       const key = leasesKey(shard, organisationId);
       this.#options.client.zadd(key, 'XX', until, id).catch(this.#options.onError);
       this.#options.client.pexpire(key, LEASE_MS * 2).catch(this.#options.onError);

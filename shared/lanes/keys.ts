@@ -1,7 +1,7 @@
 import type { StoredAnswerName } from '../ports/stored-answers.ts';
 
 /**
- * Names of everything the lanes keep in Redis. Keys that one script or MULTI touches together carry the
+ * Names of everything the lanes keep in Redis. Keys that one script touches together carry the
  * hash tag of their shard, `{s<k>}`, so the same code runs on one node and on a cluster.
  */
 

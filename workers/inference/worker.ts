@@ -1,4 +1,5 @@
 import { begunKey, shardOfLane } from '../../shared/lanes/keys.ts';
+import { InFlight } from '../../shared/lanes/in-flight.ts';
 import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
 import type { Cancellation, InferenceEntry, WireFault } from '../../shared/lanes/messages.ts';
 import type { Slots } from '../../shared/lanes/slots.ts';
@@ -24,7 +25,7 @@ const TOO_LATE: WireFault = {
 export class InferenceWorker {
   readonly #deps: RunDeps;
   readonly #slots: Slots;
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new InFlight<Run>();
 
   constructor(deps: RunDeps, slots: Slots) {
     this.#deps = deps;

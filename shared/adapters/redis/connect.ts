@@ -1,4 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { TurnRedis } from './turn-redis.ts';
 
 /** One node or a cluster: the lanes use only what both offer. */
 export type RedisClient = Redis | Cluster;
@@ -46,20 +47,18 @@ export function connectRedis(
   const nodes = options.url.split(',');
   const common = optionsFor(options);
   const enableOfflineQueue = options.use !== 'interactive';
-  const enableAutoPipelining = options.use !== 'blocking';
   const retryStrategy = (times: number): number => Math.min(times * 50, RECONNECT_MAX_MS);
   const client =
     nodes.length > 1
       ? new Cluster(nodes, {
           redisOptions: common,
           enableOfflineQueue,
-          enableAutoPipelining,
+          enableAutoPipelining: options.use !== 'blocking',
           clusterRetryStrategy: retryStrategy,
         })
-      : new Redis(options.url, {
+      : new (options.use === 'blocking' ? Redis : TurnRedis)(options.url, {
           ...common,
           enableOfflineQueue,
-          enableAutoPipelining,
           retryStrategy,
         });
   client.on('error', onError);
