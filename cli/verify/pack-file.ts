@@ -89,6 +89,18 @@ export function readPacked(
   return content;
 }
 
+/** Files of one kind are of about one size. What is not touched of a buffer takes no memory. */
+const HEADROOM = 1.25;
+
+/** A buffer that serves one file after the other: a new one each would wait for the garbage collector. */
+export function reusedBuffer(): (length: number) => Buffer {
+  let buffer = Buffer.alloc(0);
+  return (length) => {
+    if (buffer.length < length) buffer = Buffer.allocUnsafeSlow(Math.ceil(length * HEADROOM));
+    return buffer.subarray(0, length);
+  };
+}
+
 /** Compares a file with its SHA-256 (hex). @throws PackProblem */
 export function checkDigest(bytes: Uint8Array, sha256: string, path: string): void {
   if (hash('sha256', bytes) === sha256) return;

@@ -7,6 +7,7 @@ import type { CitedDocuments } from './documents.ts';
 import type { KeyStanding } from './key-standing.ts';
 import type { LedgerWalk } from './ledger.ts';
 import { type LineageSummary, LineageWalk } from './lineage-walk.ts';
+import type { PackedLineage } from './shard-lineage.ts';
 import { numberIn, objectsOf } from './lines.ts';
 import type { ShardFindings, ShardTask, ShardTerms } from './shard-judge.ts';
 import { judgeShards } from './shard-pool.ts';
@@ -136,7 +137,7 @@ export class PackWalk {
       const next = paths[i + 1];
       const first = firstIndexOf(path);
       const last = next === undefined ? lastIndex : firstIndexOf(next) - 1;
-      yield { ...this.#task(path), indexes: first, lineage: this.#lineage.between(first, last) };
+      yield { ...this.#task(path), indexes: first, lineage: this.#lineageOf(first, last) };
     }
   }
 
@@ -144,9 +145,16 @@ export class PackWalk {
     for (const path of this.#shards(REVISIONS)) {
       const { indexes, check } = this.#ledger.proofsOf(path);
       checks.set(path, check);
-      const lineage = this.#lineage.between(indexes[0] ?? 0, indexes.at(-1) ?? 0);
+      const lineage = this.#lineageOf(indexes[0] ?? 0, indexes.at(-1) ?? 0);
       yield { ...this.#task(path), indexes, lineage };
     }
+  }
+
+  /** Documents of these entries. Those that no receipt there has are found at the end. */
+  #lineageOf(first: number, last: number): PackedLineage[] {
+    const documents = this.#lineage.between(first, last);
+    for (const { file } of documents) this.#judged.add(file.path);
+    return documents;
   }
 
   /** Names are of one length, so their order is that of the ledger. */

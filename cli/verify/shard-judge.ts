@@ -17,7 +17,7 @@ import {
   verifyReceipt,
 } from '../../shared/domain/receipt/verify.ts';
 import { linesOf, textOf } from './lines.ts';
-import { checkDigest, type PackedFile, readPacked } from './pack-file.ts';
+import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';
 import { type LineageFindings, type PackedLineage, ShardLineage } from './shard-lineage.ts';
 
 /** What every receipt of a pack must agree with. */
@@ -96,13 +96,8 @@ export function judgeShard(
   return new ShardJudge(terms, task).judge(bytes, onLines);
 }
 
-let buffer = Buffer.alloc(0);
-
-/** One buffer serves all shards of a thread: a new one each would wait for the garbage collector. */
-function shardBuffer(length: number): Buffer {
-  if (buffer.length < length) buffer = Buffer.allocUnsafeSlow(length);
-  return buffer.subarray(0, length);
-}
+/** One for all shards of a thread. */
+const shardBuffer = reusedBuffer();
 
 let cachedKeys: { didJson: string; keys: TrustedKeys } | undefined;
 

@@ -7,7 +7,7 @@ import { loadMethodologies, type Methodologies } from '../../shared/methodology/
 import { packLineage, type PackedReceipt } from '../../shared/methodology/pack-lineage.ts';
 import { readStatements } from './lineage-statements.ts';
 import { textOf } from './lines.ts';
-import { checkDigest, type PackedFile, readPacked } from './pack-file.ts';
+import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';
 
 /** A lineage document, as it is handed to a thread with the shard that has its receipt. */
 export interface PackedLineage {
@@ -84,7 +84,7 @@ export class ShardLineage {
   #read({ file, sha256 }: PackedLineage): Uint8Array {
     const fd = openSync(this.#packPath, 'r');
     try {
-      const bytes = readPacked(fd, file);
+      const bytes = readPacked(fd, file, documentBuffer);
       checkDigest(bytes, sha256, file.path);
       return bytes;
     } finally {
@@ -92,6 +92,9 @@ export class ShardLineage {
     }
   }
 }
+
+/** One for all documents of a thread, which are read as text before the next comes. */
+const documentBuffer = reusedBuffer();
 
 let loaded: Methodologies | undefined;
 

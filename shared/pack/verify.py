@@ -20,7 +20,7 @@ FILE_MAX = 65 * 2**20
 SAFE = re.compile(r'[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+')
 DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 UNITS = {'energy': 'kWh', 'gwp': 'kgCO2e', 'water': 'L', 'adpe': 'kgSbe', 'adpf': 'MJ'}
-LINEAGE_MAX = 2000
+LINEAGE_MAX = 1000
 LONG_CONTEXT = 2048
 decimal.getcontext().prec = 2000
 

@@ -19,8 +19,11 @@ import { PackFailure } from './failure.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
 import type { PackFile, ShardBuffer } from './shard.ts';
 
-/** Entries of one page: some two megabytes, 32 at worst. */
-const PAGE = 500;
+/**
+ * Entries of one page: some 400 kB, 7 MB at worst. Read ahead while others are hashed, larger pages grow old before they
+ * are done with, and pile up: of 500, peak memory is 85 MB higher, and not a receipt a second is gained.
+ */
+const PAGE = 100;
 /** Links of revisions and checkpoints are small. */
 const SMALL_PAGE = 2_000;
 
