@@ -42,5 +42,18 @@ export const EVIDENCE_SECTION: Section = {
         'for any request: every record hashes to its signed digest, every figure is the signed one',
       ],
     }),
+    row('A pack alone leads every number in it to its sources.', {
+      'packs/lineage-documents': [
+        'are one for each derivation, of the first receipt that has it, revisions among them',
+        'are the same again, and so the pack, when receipts were revised since',
+      ],
+      'unit/lineage/derivation-key': [
+        'is one for requests that differ in tokens, attempts and time alone: they take the same records through the same formulas',
+      ],
+      'packs/forged-lineage': [
+        'to say %s is found',
+        'that were removed are missed, also when the seal does not count them',
+      ],
+    }),
   ],
 };
