@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RedisClient } from '../adapters/redis/connect.ts';
 
@@ -27,16 +28,28 @@ const FILES: Record<keyof LaneScripts, string> = {
   apply: 'apply.lua',
 };
 
-/** Makes the lane scripts callable on a connection (EVALSHA; loaded again by itself after a server restart). */
+/**
+ * Makes the lane scripts callable on a connection: by their hash, and by their text where the server does not know them
+ * yet or any more. (The client's `defineCommand` does the same, but each of its commands keeps the one before it alive
+ * until the next full garbage collection.)
+ */
 export function defineLaneScripts(client: RedisClient): LaneScripts {
   const scripts = {} as LaneScripts;
   for (const name of Object.keys(FILES) as (keyof LaneScripts)[]) {
-    const lua = readFileSync(new URL(FILES[name], import.meta.url), 'utf8');
-    const command = `docket${name}`;
-    const numberOfKeys = KEY_COUNTS[name];
-    client.defineCommand(command, numberOfKeys === undefined ? { lua } : { numberOfKeys, lua });
-    const bound = (client as unknown as Record<string, Script>)[command]!;
-    scripts[name] = (...keysAndArguments) => bound.call(client, ...keysAndArguments);
+    scripts[name] = scriptOf(client, FILES[name], KEY_COUNTS[name]);
   }
   return scripts;
+}
+
+/** Without `keyCount` the caller passes the number of keys first. */
+function scriptOf(client: RedisClient, file: string, keyCount: number | undefined): Script {
+  const lua = readFileSync(new URL(file, import.meta.url), 'utf8');
+  const sha = hash('sha1', lua);
+  return (...given) => {
+    const [count, ...rest] = keyCount === undefined ? given : [keyCount, ...given];
+    return client.evalsha(sha, Number(count), ...rest).catch((error: unknown) => {
+      if (!String(error).includes('NOSCRIPT')) throw error;
+      return client.eval(lua, Number(count), ...rest);
+    });
+  };
 }
