@@ -1,5 +1,8 @@
 import { verify } from 'node:crypto';
 import type { Command } from 'commander';
+import { readKeptTimestamp } from '../../shared/adapters/attestation/timestamp-tokens.ts';
+import { witnessOf } from '../../shared/adapters/attestation/witness.ts';
+import type { AttestationCheck } from '../../shared/adapters/postgres/anchor-attestation-fsck.ts';
 import { examineLedger } from '../../shared/adapters/postgres/ledger-fsck.ts';
 import {
   type Repair,
@@ -96,6 +99,7 @@ async function fsck(options: FsckCommandOptions): Promise<void> {
       ...(options.org === undefined ? {} : { orgId: options.org }),
       signatures: signatureCheck('checkpoints'),
       anchorSignatures: signatureCheck('anchor'),
+      attestations: attestationCheck(),
       onProgress: (done, total) => {
         entries = done;
         bar.show(done, total);
@@ -138,6 +142,16 @@ function summaryOf(verdict: Verdict, entries: number, found: number): string {
   const count = found >= FINDINGS_MAX ? `the first ${found}` : String(found);
   const what = verdict === 'damaged' ? 'DAMAGED' : 'sound, but something waits for a person';
   return `The ledger is ${what}: ${rebuilt}, findings above: ${count}.`;
+}
+
+/** Timestamps by the certificates in them, cosignatures by the keys that WITNESSES names. */
+function attestationCheck(): AttestationCheck {
+  return {
+    witnesses: loadToolConfig().witnesses.map(witnessOf),
+    verify: (publicKey, message, signature) =>
+      verify(null, message, publicKeyFromRaw(publicKey), signature),
+    readTimestamp: readKeptTimestamp,
+  };
 }
 
 /** The deployment's own keys of one purpose, retired ones included; null where this machine has none. */

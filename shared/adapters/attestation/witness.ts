@@ -13,14 +13,19 @@ import { type Answer, post } from './http.ts';
 /** Checks an Ed25519 signature by a key of 32 bytes. */
 type Verify = (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean;
 
+/** Whose key a line of WITNESSES names. @throws MalformedLedgerText */
+export function witnessOf(setting: string): Witness {
+  return parseWitnessKey(setting.trim().split(/\s+/)[0] ?? '');
+}
+
 /**
  * A witness as WITNESSES names it: `<verifier key> <submission prefix>`, the key being a C2SP vkey of
  * type 0x04.
  * @throws MalformedLedgerText, TypeError for what is neither
  */
 export function createWitness(setting: string, verify: Verify): WitnessClient {
-  const [vkey = '', prefix = ''] = setting.trim().split(/\s+/);
-  const witness = parseWitnessKey(vkey);
+  const [, prefix = ''] = setting.trim().split(/\s+/);
+  const witness = witnessOf(setting);
   const url = `${new URL(prefix).href.replace(/\/+$/, '')}/add-checkpoint`;
   return {
     name: witness.name,

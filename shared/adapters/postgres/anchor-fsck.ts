@@ -2,29 +2,15 @@ import { parseAnchorEntry } from '../../domain/ledger/anchor-entries.ts';
 import { finding, type Finding } from '../../domain/ledger/findings.ts';
 import { sameHash } from '../../domain/ledger/hashing.ts';
 import type { AnchoredSize } from '../../domain/ledger/key-examination.ts';
-import { type KeyIntervals, keyIntervals } from '../../domain/ledger/key-events.ts';
-import { MalformedLedgerText } from '../../domain/ledger/notes.ts';
+import { MalformedLedgerText, parseNote } from '../../domain/ledger/notes.ts';
 import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import type { Queryable } from './accounts-transaction.ts';
-import { headsTreeOf } from './anchor-heads.ts';
-import { readKeyEvents } from './anchor-keys.ts';
+import { headsTreeOfTexts } from './anchor-heads.ts';
 
 /** Entries at a time; their texts are short. */
 const PAGE = 500;
 /** Of what lies outside the log so many are named one by one. */
 const NAMED_MAX = 100;
-
-/** What the anchor log says of keys, or what is wrong with it. */
-export async function examineKeyEvents(
-  db: Queryable,
-): Promise<{ intervals: KeyIntervals; problem: Finding | null }> {
-  try {
-    return { intervals: keyIntervals(await readKeyEvents(db)), problem: null };
-  } catch (error) {
-    if (!(error instanceof MalformedLedgerText)) throw error;
-    return { intervals: new Map(), problem: wrong('key events', error.message) };
-  }
-}
 
 /** From which entries of the anchor log on how much of a log is anchored. */
 export async function readAnchoredSizes(db: Queryable, orgId: string): Promise<AnchoredSize[]> {
@@ -51,12 +37,13 @@ interface HeadRow {
   note: string | null;
 }
 
-/** What stands in the slots, epoch after epoch. */
-type Slots = Map<string, { slot: number; note: string; size: number }>;
+/** What stands in the slots, epoch after epoch: what checkpoints sign, read once and not with every epoch. */
+type Slots = Map<string, { slot: number; text: string; size: number }>;
 
 /**
  * Makes every heads tree of the anchor log again, from slots, secrets and the organisations'
- * checkpoints, and compares its root with the entry. Entries, tiles and checkpoints of the log itself
+ * checkpoints, and compares its root with the entry. Each tree has salts of its own, so its price is that
+ * of all its organisations, and no tree makes the next one cheaper. Entries, tiles and checkpoints of the log itself
  * are examined like those of any other.
  */
 export async function* examineAnchor(db: Queryable, size: number): AsyncGenerator<Finding> {
@@ -82,7 +69,20 @@ function* fill(slots: Slots, rows: readonly HeadRow[]): Generator<Finding> {
     else if (note === null) yield wrong(subject, `No checkpoint of ${size} entries is stored.`);
     else if ((slots.get(orgId)?.size ?? 0) >= Number(size)) {
       yield wrong(subject, 'It is not larger than the one before.');
-    } else slots.set(orgId, { slot, note, size: Number(size) });
+    } else {
+      const text = textOf(note);
+      if (text === null) yield wrong(subject, `The checkpoint of ${size} entries cannot be read.`);
+      else slots.set(orgId, { slot, text, size: Number(size) });
+    }
+  }
+}
+
+function textOf(note: string): string | null {
+  try {
+    return parseNote(note).text;
+  } catch (error) {
+    if (error instanceof MalformedLedgerText) return null;
+    throw error;
   }
 }
 
@@ -94,7 +94,7 @@ function problemOf({ kind, body, secret }: EpochRow, slots: Slots): string | nul
     if (entry.type !== kind) return `The entry is called ${kind}, its text says ${entry.type}.`;
     if (entry.type === 'key') return null;
     if (secret === null) return 'The secret of the heads tree is lost.';
-    const { root } = headsTreeOf(secret, [...slots.values()]);
+    const { root } = headsTreeOfTexts(secret, slots.values());
     if (!sameHash(root, entry.root)) {
       return 'The organisations’ checkpoints, slots and the secret do not give the root of the heads tree.';
     }

@@ -78,10 +78,19 @@ export function headsTreeOf(
   secret: Uint8Array,
   heads: readonly Pick<SlottedHead, 'slot' | 'note'>[],
 ): HeadsTree {
+  return headsTreeOfTexts(
+    secret,
+    heads.map(({ slot, note }) => ({ slot, text: parseNote(note).text })),
+  );
+}
+
+/** The same from what the checkpoints sign. */
+export function headsTreeOfTexts(
+  secret: Uint8Array,
+  heads: Iterable<{ slot: number; text: string }>,
+): HeadsTree {
   const leaves = new Map<number, Hash>();
-  for (const { slot, note } of heads) {
-    leaves.set(slot, headLeaf(saltOf(secret, slot), parseNote(note).text));
-  }
+  for (const { slot, text } of heads) leaves.set(slot, headLeaf(saltOf(secret, slot), text));
   return new HeadsTree(secret, leaves);
 }
 

@@ -17,12 +17,12 @@ import { appendAudit } from './audit-append.ts';
 /** A key has a handful of events in its life, and keys are rotated by hand. */
 const KEY_EVENTS_MAX = 10_000;
 
-/** Every key event of the anchor log, in its order. */
-export async function readKeyEvents(db: Queryable): Promise<PlacedKeyEvent[]> {
+/** Every key event of the anchor log, in its order; from an entry on when one is named. */
+export async function readKeyEvents(db: Queryable, from = 0): Promise<PlacedKeyEvent[]> {
   const { rows } = await db.query<{ index: string; body: Buffer }>(
     `select e.index, a.body from ledger_entry e join anchor_entry a on a.index = e.index
-     where e.org_id = $1 and e.kind = 'key' order by e.index limit $2`,
-    [ANCHOR_LOG, KEY_EVENTS_MAX],
+     where e.org_id = $1 and e.kind = 'key' and e.index >= $3 order by e.index limit $2`,
+    [ANCHOR_LOG, KEY_EVENTS_MAX, from],
   );
   // A history without its end would call keys good that are not.
   if (rows.length === KEY_EVENTS_MAX) throw new Error('more key events than anyone can have made');

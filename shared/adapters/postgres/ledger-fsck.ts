@@ -11,7 +11,9 @@ import { KeyExamination } from '../../domain/ledger/key-examination.ts';
 import type { SignatureCheck } from '../../domain/ledger/notes.ts';
 import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import { TILE_WIDTH } from '../../domain/ledger/tiles.ts';
-import { examineAnchor, examineKeyEvents, readAnchoredSizes } from './anchor-fsck.ts';
+import { type AttestationCheck, examineAttestations } from './anchor-attestation-fsck.ts';
+import { examineAnchor, readAnchoredSizes } from './anchor-fsck.ts';
+import { KeyHistory } from './anchor-key-history.ts';
 import {
   findOutsiders,
   findWaiting,
@@ -31,6 +33,8 @@ export interface FsckOptions {
   signatures: SignatureCheck | null;
   /** The same for checkpoints of the anchor log. */
   anchorSignatures?: SignatureCheck | null;
+  /** What others said of checkpoints of the anchor log. Absent: it is not checked, and that is said. */
+  attestations?: AttestationCheck;
   /** Told how many entries of how many were rebuilt. */
   onProgress?: (done: number, total: number) => void;
 }
@@ -56,11 +60,12 @@ export async function* examineLedger(pool: Pool, options: FsckOptions): AsyncGen
 async function* examineLogs(db: Queryable, options: FsckOptions): AsyncGenerator<Finding> {
   const logs = await readLogs(db, options.orgId);
   const total = logs.reduce((sum, log) => sum + log.size, 0);
+  const history = new KeyHistory();
   let done = 0;
   for (const { orgId, size, hasEntries } of logs) {
     const head = await readHead(db, orgId);
     if (head !== null) {
-      const log = await openLog(db, orgId, head, options);
+      const log = await openLog(db, { orgId, head }, history, options);
       yield* examineLog(log, (entries) => {
         options.onProgress?.(done + Math.min(entries, size), total);
       });
@@ -85,23 +90,27 @@ interface OpenLog {
   head: StoredHead;
   examination: LogExamination;
   keys: KeyExamination;
+  history: KeyHistory;
   signatures: SignatureCheck | null;
+  attestations: AttestationCheck | undefined;
 }
 
 async function openLog(
   db: Queryable,
-  orgId: string,
-  head: StoredHead,
+  { orgId, head }: Pick<OpenLog, 'orgId' | 'head'>,
+  history: KeyHistory,
   options: FsckOptions,
 ): Promise<OpenLog> {
   const isAnchor = orgId === ANCHOR_LOG;
   // What is anchored by now first: the log knows the keys of all that by the time they are read.
   const anchored = await readAnchoredSizes(db, orgId);
-  const { intervals, problem } = await examineKeyEvents(db);
+  const intervals = await history.readOn(db);
   const signatures = isAnchor ? (options.anchorSignatures ?? null) : options.signatures;
   // A history of keys that contradicts itself is reported as such, and nothing is judged by it.
-  const keys = new KeyExamination(intervals, problem === null ? anchored : []);
-  return { db, orgId, head, examination: new LogExamination(orgId), keys, signatures };
+  const keys = new KeyExamination(intervals, history.problem === null ? anchored : []);
+  const examination = new LogExamination(orgId);
+  const { attestations } = options;
+  return { db, orgId, head, examination, keys, history, signatures, attestations };
 }
 
 async function* examineLog(
@@ -125,9 +134,9 @@ async function* examineLog(
     yield finding('checkpoint_wrong', orgId, `checkpoint of ${size}`, detail);
   }
   if (orgId !== ANCHOR_LOG) return;
-  const { problem } = await examineKeyEvents(db);
-  if (problem !== null) yield problem;
+  if (log.history.problem !== null) yield log.history.problem;
   yield* examineAnchor(db, head.size);
+  yield* examineAttestations(db, log.attestations);
 }
 
 /** Returns false when a leaf is lost altogether: nothing beyond it can be rebuilt. */

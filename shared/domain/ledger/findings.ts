@@ -14,6 +14,7 @@ export type FindingKind =
   | 'head_missing'
   | 'checkpoint_wrong'
   | 'anchor_wrong'
+  | 'attestation_wrong'
   | 'key_unfit'
   | 'key_ended'
   | 'signatures_unchecked'
@@ -39,6 +40,7 @@ const SEVERITIES: Readonly<Record<FindingKind, Severity>> = {
   head_missing: 'damage',
   checkpoint_wrong: 'damage',
   anchor_wrong: 'damage',
+  attestation_wrong: 'damage',
   // Signed by a key that never was one for it: nothing that the service does.
   key_unfit: 'damage',
   // What a key signed when it was in other hands is there, and whoever holds it must be told.

@@ -1,6 +1,5 @@
 import { parseCheckpoint } from './checkpoints.ts';
 import { finding, type Finding } from './findings.ts';
-import { sameHash } from './hashing.ts';
 import { judgeKey, type KeyIntervals, type KeyPurpose, type KeyStanding } from './key-events.ts';
 import { MalformedLedgerText, noteKeyHash } from './notes.ts';
 
@@ -9,6 +8,9 @@ export interface AnchoredSize {
   index: number;
   size: number;
 }
+
+/** Two purposes under the name of a log. */
+const ORIGINS_MAX = 4;
 
 /** A run of what one key signed and should not have. */
 interface Disowned {
@@ -37,6 +39,8 @@ export class KeyExamination {
   readonly #intervals: KeyIntervals;
   readonly #anchored: readonly AnchoredSize[];
   readonly #disowned = new Map<string, Disowned>();
+  /** Keys by the hash under which a note of a log names them, by purpose and log. */
+  readonly #named = new Map<string, ReadonlyMap<string, string>>();
   #at = 0;
 
   /** @param anchored the log's anchored sizes, smallest first. Not needed for the anchor log itself. */
@@ -77,16 +81,27 @@ export class KeyExamination {
   #noteKey(note: string, purpose: KeyPurpose): string | null {
     try {
       const { note: signed, checkpoint } = parseCheckpoint(note);
-      for (const { key, purpose: known, publicKey } of this.#intervals.values()) {
-        const claimed = noteKeyHash(checkpoint.origin, publicKey);
-        const names = signed.signatures.some(({ keyHash }) => sameHash(keyHash, claimed));
-        if (known === purpose && names) return key;
-      }
-      return null;
+      const keys = this.#keysOf(purpose, checkpoint.origin);
+      const names = signed.signatures.map(({ keyHash }) => Buffer.from(keyHash).toString('hex'));
+      return names.map((name) => keys.get(name)).find((key) => key !== undefined) ?? null;
     } catch (error) {
       if (error instanceof MalformedLedgerText) return null;
       throw error;
     }
+  }
+
+  #keysOf(purpose: KeyPurpose, origin: string): ReadonlyMap<string, string> {
+    const known = this.#named.get(`${purpose} ${origin}`);
+    if (known !== undefined) return known;
+    const keys = [...this.#intervals.values()].filter((each) => each.purpose === purpose);
+    const named = new Map(
+      keys.map(({ key, publicKey }) => {
+        return [Buffer.from(noteKeyHash(origin, publicKey)).toString('hex'), key];
+      }),
+    );
+    // A log has one origin; notes that claim others are forged, and must not fill the memory.
+    if (this.#named.size < ORIGINS_MAX) this.#named.set(`${purpose} ${origin}`, named);
+    return named;
   }
 
   #judge(purpose: KeyPurpose, key: string, at: number, anchoredAt: number | null): void {
