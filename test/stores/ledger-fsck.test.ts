@@ -143,7 +143,10 @@ describe('fsck names what a superuser has changed', () => {
     [
       'the size published',
       `update ledger_head set checkpoint_size = 599 where org_id = $1`,
-      [['head_wrong', 'head at 600']],
+      [
+        ['head_wrong', 'head at 600'],
+        ['checkpoint_wrong', 'checkpoint of 600'],
+      ],
     ],
     [
       'one bit of a checkpoint’s root',

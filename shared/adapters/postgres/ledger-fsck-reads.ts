@@ -121,17 +121,17 @@ export async function readFullTile(
   return rows[0] ?? null;
 }
 
-/** Checkpoints with more than `from` and at most `to` entries, smallest first; the smallest hundred when `to` is null. */
+/** Checkpoints with more than `from` and at most `to` entries, smallest first. */
 export async function readCheckpoints(
   db: Queryable,
   orgId: string,
   from: number,
-  to: number | null,
+  to: number,
 ): Promise<StoredCheckpoint[]> {
   const { rows } = await db.query<{ size: string; root: Buffer; note: string }>(
     `select size, root, note from ledger_checkpoint
-     where org_id = $1 and size > $2 and ($3::bigint is null or size <= $3) order by size limit $4`,
-    [orgId, from, to, to === null ? NAMED_MAX : to - from],
+     where org_id = $1 and size > $2 and size <= $3 order by size limit $4`,
+    [orgId, from, to, to - from],
   );
   return rows.map(({ size, root, note }) => ({ size: Number(size), root, note }));
 }
@@ -139,6 +139,13 @@ export async function readCheckpoints(
 /** What belongs to a log and is not part of it. Each statement sees one moment, so integration may go on. */
 export async function* findOutsiders(db: Queryable, orgId: string): AsyncGenerator<Finding> {
   const searches: [FindingKind, string, string][] = [
+    [
+      'checkpoint_wrong',
+      'The head does not know of this checkpoint.',
+      `select 'checkpoint of ' || c.size as subject
+       from ledger_checkpoint c join ledger_head h on h.org_id = c.org_id
+       where c.org_id = $1 and c.size > h.checkpoint_size order by c.size limit $2`,
+    ],
     [
       'entry_beyond_head',
       'The head does not know of this entry.',
