@@ -15,6 +15,7 @@ export const EVIDENCE_SECTION: Section = {
       'stores/ledger-fsck': [
         'all copies of a hash, changed alike: the checkpoints contradict them',
       ],
+      'stores/anchor-attestation-fsck': ['names %s that was changed, and says why'],
     }),
     row('Killed at any statement, a worker loses nothing and repeats nothing.', {
       'workers/ledger-crash': [
