@@ -91,6 +91,16 @@ describe('integration', () => {
     await expect(publishCheckpoints(ledger, publisher())).resolves.toMatchObject({ halted: [] });
   });
 
+  it('takes from an id on when it is told to, and the older ones when it looks at all', async () => {
+    const all = makeReceipts(orgId, 4).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    await submitReceipts(receipts, all);
+    const later = await integrateBatch(ledger, 100, all[2]!.id);
+    expect(later).toMatchObject({ claimed: 2, integrated: 2, newest: all[3]!.id });
+    const older = await integrateBatch(ledger, 100);
+    expect(older).toMatchObject({ claimed: 2, integrated: 2, newest: all[1]!.id });
+    expect(await integrateBatch(ledger, 100)).toMatchObject({ claimed: 0 });
+  });
+
   it('does nothing the second time a receipt is submitted', async () => {
     const [receipt] = makeReceipts(orgId, 1);
     await submitReceipts(receipts, [receipt!]);

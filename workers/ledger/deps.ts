@@ -23,6 +23,7 @@ import { didWeb } from '../../shared/domain/receipt/issuer.ts';
 import type { CheckpointMemory } from '../../shared/ports/ledger.ts';
 import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
 import { attest, type Attestors } from './attest.ts';
+import { ClaimWindow } from './claim-window.ts';
 import { ledgerEvents, type LedgerEvents } from './events.ts';
 import { type LedgerSteps, runLedger } from './loop.ts';
 
@@ -97,9 +98,14 @@ function stepsOf(
     (error) => events.signingKeysUnreadable(error),
   );
   const origins = logOrigins(config.publicUrl);
+  const window = new ClaimWindow(() => performance.now());
   const attestors = { ...attestorsOf(config), store: createAttestationStore(pool), events };
   return {
-    integrate: () => integrateBatch(pool, config.ledgerBatchMax),
+    async integrate() {
+      const result = await integrateBatch(pool, config.ledgerBatchMax, window.next());
+      window.found(result.newest);
+      return result;
+    },
     publish: () =>
       publishCheckpoints(pool, {
         memory,

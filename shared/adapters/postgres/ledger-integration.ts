@@ -11,6 +11,8 @@ export interface IntegrationResult {
   integrated: number;
   quarantined: QuarantinedReceipt[];
   halted: { orgId: string; reason: string }[];
+  /** The largest receipt id among the promises taken. */
+  newest?: string;
 }
 
 interface QuarantinedReceipt {
@@ -40,11 +42,16 @@ interface Batch {
  * Turns up to `limit` promises into ledger entries, in one transaction: all of it happens or nothing.
  * Any number of processes may call this at once. A receipt that cannot be integrated goes to quarantine
  * and a log that does not add up is halted; neither holds up the others.
+ * @param from the smallest receipt id to look at; without it all promises are looked at
  */
-export async function integrateBatch(pool: Pool, limit: number): Promise<IntegrationResult> {
+export async function integrateBatch(
+  pool: Pool,
+  limit: number,
+  from: string = '',
+): Promise<IntegrationResult> {
   return inTransaction(pool, async (client) => {
     await planByIndex(client);
-    const claimed = await claim(client, limit);
+    const claimed = await claim(client, limit, from);
     const batch: Batch = {
       client,
       heads: new Map(),
@@ -59,6 +66,7 @@ export async function integrateBatch(pool: Pool, limit: number): Promise<Integra
       integrated: batch.integrated,
       quarantined: batch.quarantined,
       halted,
+      ...(claimed.length > 0 ? { newest: claimed.at(-1)!.entry_id } : {}),
     };
   });
 }
@@ -67,18 +75,19 @@ export async function integrateBatch(pool: Pool, limit: number): Promise<Integra
  * Takes the oldest promises that nobody else has taken. The bodies are hashed where they lie: reading
  * them over here would be most of the work. Logs that are halted keep their promises waiting.
  */
-async function claim(client: Queryable, limit: number): Promise<ClaimedRow[]> {
+async function claim(client: Queryable, limit: number, from: string): Promise<ClaimedRow[]> {
   const { rows } = await client.query<ClaimedRow>(
     `with claimed as materialized (
        select p.entry_id, p.org_id, p.kind, p.supersedes, p.leaf_hash from receipt_pending p
-       where p.org_id <> all (array(select h.org_id from ledger_head h where h.halted_at is not null))
+       where p.entry_id >= $2
+         and p.org_id <> all (array(select h.org_id from ledger_head h where h.halted_at is not null))
        order by p.entry_id limit $1
        for update skip locked)
      select c.*, sha256('\\x00'::bytea || b.body) = c.leaf_hash and b.leaf_hash = c.leaf_hash as intact,
        exists (select from ledger_entry e where e.entry_id = c.entry_id) as integrated_before
      from claimed c left join ledger_body b on b.entry_id = c.entry_id and b.org_id = c.org_id
      order by c.entry_id`,
-    [limit],
+    [limit, from],
   );
   return rows;
 }
