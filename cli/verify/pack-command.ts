@@ -87,7 +87,8 @@ function lineageText({ lineage, seal }: PackVerdict): string {
     documents === remade
       ? 'each computed again and found the same'
       : `${remade} computed again and found the same, of ${documents - remade} only records and results were compared: this release cannot compute them`;
-  return `${documents} documents on the ways in which ${described} receipts got their numbers, ${others}${beyond}`;
+  const made = documents === 1 ? '1 document' : `${documents} documents`;
+  return `${made} on how ${described} receipts got their numbers, ${others}${beyond}`;
 }
 
 function facts(seal: SealDocument, good: boolean): Row {

@@ -11,7 +11,7 @@ export function welcome(info: DevFile, chatModel: string | undefined, tookMs: nu
 
   base URL    ${info.base_url}
   API key     ${info.api_key}   (demo organisation, enterprise)
-  dashboard   ${info.dashboard_url}
+  reference   ${info.base_url.replace(/\/v1$/, '/docs')}
 
   curl ${info.base_url}/chat/completions \\
     -H 'Authorization: Bearer ${info.api_key}' \\

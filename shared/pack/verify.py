@@ -2,12 +2,13 @@
 """Verifies an evidence pack: python3 verify.py pack.zip [--trust did.json]
 
 Needs Python 3.9 or later and the package `cryptography`; nothing is fetched. It does what `docket verify` does, written
-apart from it in another language. Exit code 0: the pack is whole; 1: it is not, and the first problem is named.
+apart from it in another language. Exit code 0: the pack is whole; 1: it is not, and the first problem is named; 2: it
+could not be looked at.
 
 Use --trust with a did.json that you fetched from the issuer yourself. Without it the keys in the pack are used, which
 shows that the pack is whole, but not whose it is.
 """
-import ast, base64, datetime, decimal, hashlib, json, math, operator, os, re, struct, sys, zipfile, zlib
+import argparse, ast, base64, datetime, decimal, hashlib, json, math, operator, os, re, struct, sys, zipfile, zlib
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -741,16 +742,17 @@ class Verifier:
 
 
 def main(arguments):
-    trust = None
-    if '--trust' in arguments:
-        at = arguments.index('--trust')
-        trust = arguments[at + 1]
-        del arguments[at:at + 2]
-    if len(arguments) != 1:
-        sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('pack', help='the ZIP archive')
+    parser.add_argument('--trust', metavar='did.json', help='the keys of the issuer, fetched by yourself')
+    given = parser.parse_args(arguments)
+    trust = given.trust
     try:
-        verifier = Verifier(arguments[0], trust)
+        verifier = Verifier(given.pack, trust)
         verifier.run()
+    except OSError as problem:
+        print(f'{problem.filename or given.pack} cannot be read: {problem.strerror}', file=sys.stderr)
+        return 2
     except Bad as problem:
         print(f'BAD  {problem}')
         return 1

@@ -55,9 +55,10 @@ describe('the output', () => {
 
 describe('the welcome', () => {
   it('has a curl line whose body is JSON', () => {
-    const info = { base_url: 'http://h/v1', api_key: 'k', dashboard_url: 'http://h/d' };
+    const info = { base_url: 'http://h/v1', api_key: 'k' };
     const text = welcome(info as never, 'm', 1234);
     expect(text).toContain('after 1.2 s');
+    expect(text).toContain('http://h/docs\n');
     expect(JSON.parse(/-d '(.*)'/.exec(text)?.[1] ?? '')).toMatchObject({ model: 'm' });
   });
 });
