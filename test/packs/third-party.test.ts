@@ -294,16 +294,4 @@ describe('Python', () => {
     ]);
     expect(stdout).toMatch(/^GOOD {2}38 receipts/);
   });
-
-  it('is told by the script how to use it, and which file cannot be read', async () => {
-    const script = join(bag, 'verify.py');
-    const { stdout } = await run('python3', [script, '--help']);
-    expect(stdout).toContain('usage: verify.py [-h] [--trust did.json] pack');
-    await expect(run('python3', [script])).rejects.toMatchObject({ code: 2 });
-    const missing = join(directory, 'missing.zip');
-    await expect(run('python3', [script, missing])).rejects.toMatchObject({
-      code: 2,
-      stderr: `${missing} cannot be read: No such file or directory\n`,
-    });
-  });
 });
