@@ -7,6 +7,8 @@ import type { Slots } from './slots.ts';
 const REAP_MS = 1_000;
 /** Two reapers that race: the second finds the entry freshly claimed, below this, and leaves it. */
 const REAP_MIN_IDLE_MS = 1_000;
+/** Entries of one worker that are looked through for lost ones; more than any worker has in hand. */
+const OWN_MAX = 10_000;
 const PAUSE_AFTER_ERROR_MS = 100;
 
 export interface LaneEntry {
@@ -35,6 +37,8 @@ export interface LaneConsumerOptions {
 }
 
 type Fields = string[] | null;
+/** An entry that a worker holds by the server's account. */
+type PendingEntry = [id: string, consumer: string, idleMs: number, deliveries: number];
 
 /**
  * One worker's hold on one lane: reads as many entries as there are free slots, and takes over what dead workers left.
@@ -43,6 +47,8 @@ type Fields = string[] | null;
 export class LaneConsumer {
   readonly #options: LaneConsumerOptions;
   readonly #stop = Promise.withResolvers<void>();
+  /** What this worker was given, until the server no longer counts it as held. */
+  readonly #handed = new Set<string>();
   #stopped = false;
   #loop: Promise<void> = Promise.resolve();
   #reaping: Promise<void> = Promise.resolve();
@@ -128,7 +134,9 @@ export class LaneConsumer {
     const batch: LaneEntry[] = [];
     for (const [id, fields] of entries) {
       // A claimed entry that was deleted meanwhile has no fields.
-      if (fields !== null) batch.push({ lane, id, attempt: attemptOf(id), text: fields[1] ?? '' });
+      if (fields === null) continue;
+      this.#handed.add(id);
+      batch.push({ lane, id, attempt: attemptOf(id), text: fields[1] ?? '' });
     }
     if (batch.length === 0) return;
     slots.take(this.#options.batched === true ? 1 : batch.length);
@@ -144,6 +152,7 @@ export class LaneConsumer {
 
   async #reap(): Promise<void> {
     const { client, lane, consumer, scripts } = this.#options;
+    await this.#recoverLost();
     const consumers = (await client.xinfo('CONSUMERS', lane, CONSUMER_GROUP)) as unknown[][];
     for (const fields of consumers) {
       const name = String(fields[fields.indexOf('name') + 1]);
@@ -156,19 +165,40 @@ export class LaneConsumer {
 
   /** Claims what a dead consumer left, as far as slots are free. Returns whether anything was left. */
   async #claimFrom(name: string): Promise<boolean> {
-    const { client, lane, consumer } = this.#options;
     const room = this.#room();
-    const left = (await client.xpending(
-      lane,
-      CONSUMER_GROUP,
-      '-',
-      '+',
-      Math.max(room, 1),
-      name,
-    )) as [string, string, number, number][];
+    const left = await this.#heldBy(name, Math.max(room, 1));
     if (left.length === 0) return false;
     if (room === 0) return true;
-    const deliveries = new Map(left.map(([id, , , count]) => [id, count]));
+    await this.#claim(left);
+    return true;
+  }
+
+  /**
+   * A connection that breaks may take a reply with it: the server then counts entries as held by this worker which it has
+   * never seen, and no other worker takes them while this one lives.
+   */
+  async #recoverLost(): Promise<void> {
+    const handed = [...this.#handed];
+    const held = await this.#heldBy(this.#options.consumer, OWN_MAX);
+    const lost = held.filter(([id, , idle]) => idle >= REAP_MIN_IDLE_MS && !this.#handed.has(id));
+    if (held.length < OWN_MAX) {
+      const still = new Set(held.map(([id]) => id));
+      for (const id of handed) if (!still.has(id)) this.#handed.delete(id);
+    }
+    const taken = lost.slice(0, this.#room());
+    if (taken.length > 0) await this.#claim(taken);
+  }
+
+  async #heldBy(name: string, count: number): Promise<PendingEntry[]> {
+    const { client, lane } = this.#options;
+    const held = await client.xpending(lane, CONSUMER_GROUP, '-', '+', count, name);
+    return held as PendingEntry[];
+  }
+
+  /** Takes entries over and hands them on, with the number of this delivery. */
+  async #claim(entries: readonly PendingEntry[]): Promise<void> {
+    const { client, lane, consumer } = this.#options;
+    const deliveries = new Map(entries.map(([id, , , count]) => [id, count]));
     const claimed = (await client.call(
       'XCLAIM',
       lane,
@@ -178,6 +208,5 @@ export class LaneConsumer {
       ...deliveries.keys(),
     )) as [string, Fields][];
     this.#hand(claimed, (id) => (deliveries.get(id) ?? 1) + 1);
-    return true;
   }
 }

@@ -109,6 +109,25 @@ describe('a lane', () => {
     await until(async () => !(await names()).includes('dead'));
   });
 
+  it('gives a worker what the server counts as held by it and it has never seen', async () => {
+    const seen: LaneEntry[] = [];
+    await client.xgroup('CREATE', LANE, CONSUMER_GROUP, '0', 'MKSTREAM');
+    await put('lost');
+    // As if the connection had broken under the reply.
+    await client.xreadgroup('GROUP', CONSUMER_GROUP, 'a', 'STREAMS', LANE, '>');
+    const { consumer } = consume('a', 10, (entries) => seen.push(...entries));
+    await consumer.start();
+    await until(() => seen.length === 1);
+    expect(seen[0]).toMatchObject({ text: 'lost', attempt: 2 });
+    // In hand now: however long it takes, it does not come again.
+    const idleMs = async (): Promise<number> =>
+      (
+        (await client.xpending(LANE, CONSUMER_GROUP, '-', '+', 1)) as [[string, string, number]]
+      )[0][2];
+    await until(async () => (await idleMs()) > 2_200);
+    expect(seen).toHaveLength(1);
+  });
+
   it('leaves the entries of a living worker alone, however long they take', async () => {
     await client.set(aliveKey('slow'), '1', 'PX', 60_000);
     const slow = consume('slow', 10, () => {});
