@@ -24,9 +24,12 @@ const ATTESTED = {
 export function createAttestationStore(pool: Pool): AttestationStore {
   return {
     async claim(kind, source) {
-      await pool.query('insert into anchor_source (source) values ($1) on conflict do nothing', [
-        source,
-      ]);
+      // A moment ago: times are kept in milliseconds, and one that was rounded up would not have come yet.
+      await pool.query(
+        `insert into anchor_source (source, next_at) values ($1, now() - interval '1 ms')
+         on conflict do nothing`,
+        [source],
+      );
       const { rows } = await pool.query<{ size: string; note: string }>(
         `with newest as (
            select c.size, c.note from ledger_checkpoint c where c.org_id = $2 order by c.size desc limit 1),
