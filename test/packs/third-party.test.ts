@@ -89,13 +89,10 @@ function fromBase58(text: string): Buffer {
   const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
   let number = 0n;
   for (const digit of text) number = number * 58n + BigInt(digits.indexOf(digit));
-  const hex = number === 0n ? '' : number.toString(16);
+  const hex = number.toString(16);
   // Each leading zero byte is a `1`.
-  const zeros = Buffer.alloc(/^1*/.exec(text)![0].length);
-  return Buffer.concat([
-    zeros,
-    Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex'),
-  ]);
+  const bytes = /^1*/.exec(text)![0].length + Math.ceil(hex.length / 2);
+  return Buffer.from(hex.padStart(bytes * 2, '0'), 'hex');
 }
 
 /** Ed25519 by OpenSSL; the key's DER is a fixed prefix and its 32 bytes. */
