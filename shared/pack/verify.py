@@ -135,7 +135,7 @@ def derivation(measurement):
         if each['type'] == 'UsageRecord':
             record = record or {}
             tokens = [record.get(name, 0) for name in ('input_tokens', 'output_tokens')]
-            given, output = [each if isinstance(each, int) else 0 for each in tokens]
+            given, output = [count if isinstance(count, int) else 0 for count in tokens]
             turns = (('measured', 'measured_joules' in record), ('timed', 'latency_s' in record), ('decoded', output > 0),
                      ('long', output > 0 and given + output > LONG_CONTEXT))
             parts.append(['UsageRecord'] + [turn for turn, taken in turns if taken])
@@ -678,19 +678,23 @@ class Verifier:
 
     def recompute(self, path, measured):
         """Every step again from what it reads, and what it reads from records, constants and the steps before."""
-        plan, known = measured['hadPlan'], {}
+        plan, known = measured['hadPlan'], {'E_kv': [0.0]}
         source = f"data/methodologies/{plan['name']}/{plan['version']}.json"
-        constants = json.loads(self.read(source))['constants']
+        method = json.loads(self.read(source))
+        formulas = {(each['symbol'], each['formula']) for each in method['formulas']}
         for each in plan['constants']:
-            check(float(each['value']) == constants[each['symbol']]['value'], f"{path}: {each['symbol']} is another constant")
+            check(float(each['value']) == method['constants'][each['symbol']]['value'], f"{path}: {each['symbol']} is another constant")
         for node in plan['constants'] + [figure for record in measured['used'] for figure in record['figures']]:
             known.setdefault(node['symbol'], []).append(float(node['value']))
+        for record in (node['record'] for node in measured['used'] if 'precision' in node['record']):
+            known.update(n=[float(record['gpus'])], w=[method['assumptions']['bytes_per_weight'][record['precision']]])
         for bound in measured['bounds']:
             known.setdefault('f_' + bound['share'], []).append(float(bound['combined']))
         for step in measured['steps']:
+            check((step['symbol'], step['formula']) in formulas, f"{path}: the methodology has no such formula of {step['symbol']}")
             reads = {each['symbol']: float(each['value']) for each in step['reads']}
             for symbol, value in reads.items():
-                check(symbol not in known or value in known[symbol], f'{path}: a step reads {symbol} that nothing gave')
+                check(value in known.get(symbol, []), f'{path}: a step reads {symbol} that nothing gave')
             value = float(step['value'])
             check(close(compute(step['formula'], reads), value), f"{path}: {step['symbol']} is not what its formula gives")
             known.setdefault(step['symbol'], []).append(value)

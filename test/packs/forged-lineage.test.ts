@@ -25,6 +25,12 @@ const say =
     pack.set(FIRST_DOCUMENT, canonicalJson(lineage));
   };
 
+/** Its value stays what its formula gives. */
+function readNothing(step: Loose): void {
+  step.formula += ' + nothing';
+  step.reads.push({ symbol: 'nothing', value: '0', unit: step.unit });
+}
+
 describe('a lineage document that was altered', () => {
   it.each<[string, (lineage: Loose) => void]>([
     ['another receipt', (l) => (l.about.id = l.about.id.replace(/.$/, 'X'))],
@@ -38,6 +44,8 @@ describe('a lineage document that was altered', () => {
     ['a record more', (l) => l.measurement.used.push(l.measurement.used[1])],
     ['another step', (l) => (l.measurement.steps[3].value = '12')],
     ['another formula', (l) => (l.measurement.steps[3].formula += ' * 2')],
+    ['a formula that is not the methodology’s', (l) => (l.measurement.steps[3].formula += ' * 1')],
+    ['that a step reads what nothing gave', (l) => readNothing(l.measurement.steps[3])],
     ['another figure in a step', (l) => (l.measurement.steps[0].reads[0].value = '7')],
     ['another result', (l) => (l.measurement.generated[0].value = '0.000001')],
   ])('to say %s is found', async (_name, change) => {

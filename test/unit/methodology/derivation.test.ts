@@ -10,6 +10,10 @@ import { evaluate } from './formula-evaluator.ts';
 const codes = (input: Parameters<typeof METHODOLOGY.explain>[0]): readonly string[] =>
   METHODOLOGY.explain(input).warnings.map(({ code }) => code);
 
+const PUBLISHED = new Set(
+  Object.values(DOCKET_FORMULAS).map(({ symbol, formula }) => `${symbol} = ${formula}`),
+);
+
 describe('an explanation', () => {
   it('and the estimate cannot disagree', () => {
     fc.assert(
@@ -28,10 +32,11 @@ describe('an explanation', () => {
     );
   });
 
-  it('gives for each step a formula whose text, evaluated by itself, gives the step’s value', () => {
+  it('gives for each step a published formula whose text, evaluated by itself, gives the step’s value', () => {
     fc.assert(
       fc.property(requests, (input) => {
         for (const { formula, value, inputs, symbol } of METHODOLOGY.explain(input).steps) {
+          expect(PUBLISHED, symbol).toContain(`${symbol} = ${formula}`);
           const known = new Map(inputs.map((entry) => [entry.symbol, entry.value]));
           const again = evaluate(formula, known);
           const error = value === 0 ? Math.abs(again) : Math.abs(again / value - 1);
@@ -51,7 +56,7 @@ describe('an explanation', () => {
           expect(last.get(`${name}_lower`)).toBe(lower);
           expect(last.get(`${name}_upper`)).toBe(upper);
         }
-        // What a step reads is a step before it, a figure of a record, a constant, a bound, or one of four
+        // What a step reads is a step before it, a figure of a record, a constant, a bound, or one of three
         // that the replica record or the absence of a cache settles.
         const known = new Set([
           ...constants.map(({ symbol }) => symbol),
