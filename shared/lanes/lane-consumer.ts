@@ -186,7 +186,7 @@ export class LaneConsumer {
       for (const id of handed) if (!still.has(id)) this.#handed.delete(id);
     }
     const taken = lost.slice(0, this.#room());
-    if (taken.length > 0) await this.#claim(taken);
+    if (taken.length > 0 && !this.#stopped) await this.#claim(taken);
   }
 
   async #heldBy(name: string, count: number): Promise<PendingEntry[]> {
