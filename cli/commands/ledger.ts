@@ -1,4 +1,3 @@
-import { verify } from 'node:crypto';
 import type { Command } from 'commander';
 import { readKeptTimestamp } from '../../shared/adapters/attestation/timestamp-tokens.ts';
 import { witnessOf } from '../../shared/adapters/attestation/witness.ts';
@@ -10,7 +9,7 @@ import {
   resumeLog,
 } from '../../shared/adapters/postgres/ledger-repair.ts';
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
-import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
+import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
 import { loadSigningKeys, SigningKeyProblem } from '../../shared/adapters/signing/key-files.ts';
 import { loadToolConfig } from '../../shared/config/config.ts';
 import type { KeyPurpose } from '../../shared/domain/ledger/key-events.ts';
@@ -148,8 +147,7 @@ function summaryOf(verdict: Verdict, entries: number, found: number): string {
 function attestationCheck(): AttestationCheck {
   return {
     witnesses: loadToolConfig().witnesses.map(witnessOf),
-    verify: (publicKey, message, signature) =>
-      verify(null, message, publicKeyFromRaw(publicKey), signature),
+    verify: verifyEd25519,
     readTimestamp: readKeptTimestamp,
   };
 }
@@ -160,8 +158,7 @@ function signatureCheck(purpose: KeyPurpose): SignatureCheck | null {
     const keys = loadSigningKeys(loadToolConfig().signingKeysDir);
     return {
       publicKeys: keys.filter((key) => key.purpose === purpose).map((key) => key.publicKey),
-      verify: (publicKey, text, signature) =>
-        verify(null, text, publicKeyFromRaw(publicKey), signature),
+      verify: verifyEd25519,
     };
   } catch (error) {
     if (error instanceof SigningKeyProblem) return null;

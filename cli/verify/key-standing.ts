@@ -8,8 +8,8 @@ import {
 import { type Checkpoint, parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
 import { type Hash, HASH_BYTES, leafHash } from '../../shared/domain/ledger/hashing.ts';
 import {
+  endOfKey,
   judgeKey,
-  type KeyInterval,
   type KeyIntervals,
   keyIntervals,
   type KeyPurpose,
@@ -151,7 +151,7 @@ class AnchoredKeys {
   #limits(): Map<string, number> {
     const limits = new Map<string, number>();
     for (const interval of this.#intervals.values()) {
-      const end = endOf(interval);
+      const end = endOfKey(interval);
       if (end === null) continue;
       const path = anchoredKeyPath(interval.key);
       const found = this.#bag.manifest.has(path) ? this.#readHead(path) : null;
@@ -204,12 +204,6 @@ class AnchoredKeys {
     }
     return null;
   }
-}
-
-/** The first index of the anchor log at which the key's signatures do not count any more. */
-function endOf({ retiredAt, compromisedFrom }: KeyInterval): number | null {
-  if (retiredAt === null) return compromisedFrom;
-  return Math.min(retiredAt, compromisedFrom ?? retiredAt);
 }
 
 /**

@@ -69,7 +69,8 @@ function readDirectory(fd: number): ZipEntry[] {
 }
 
 /**
- * The bytes of a file; those before them are the header's and may be written over. The header says the same as the directory, and their CRC-32 is right.
+ * The bytes of a file; those before them are the header's and may be written over. The header says the same as the
+ * directory, and the CRC-32 is right.
  * @throws PackProblem
  */
 export function readPacked(

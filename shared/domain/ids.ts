@@ -41,6 +41,13 @@ export function timeOfId(id: string): number {
   return time;
 }
 
+/** The smallest receipt id of a moment (epoch milliseconds): the time digits of a ULID alone. */
+export function firstReceiptIdAt(ms: number): string {
+  return `rcpt_${encodeUlid(ms, NOTHING_RANDOM).slice(0, 10)}`;
+}
+
+const NOTHING_RANDOM = new Uint8Array(10);
+
 /** True when `text` is an id with this prefix. */
 export function isId<P extends IdPrefix>(prefix: P, text: string): text is Id<P> {
   return text.startsWith(`${prefix}_`) && ULID.test(text.slice(prefix.length + 1));

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { leafHash } from '../domain/ledger/hashing.ts';
 import type { ChainMember, RecordedFacts } from '../domain/lineage/facts.ts';
 import type { ReceiptDocument } from '../domain/receipt/document.ts';
 import { digestInMultibase, idInAddress } from '../domain/receipt/reread.ts';
@@ -45,6 +46,6 @@ function factsInPack({ bytes, document, log, index }: PackedReceipt): RecordedFa
     digest: hash('sha256', bytes, 'base64url'),
     leafIndex: index,
   };
-  const leafHash = hash('sha256', Buffer.concat([Uint8Array.of(0), bytes]), 'buffer');
-  return { chain: [...before, own], ledger: { log, leafIndex: index, leafHash } };
+  const ledger = { log, leafIndex: index, leafHash: leafHash(bytes) };
+  return { chain: [...before, own], ledger };
 }

@@ -1,12 +1,11 @@
 /** fsck of what others said of the anchor log: an authority made with OpenSSL, and a witness. */
-import { verify } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createTimestampAuthority } from '../../shared/adapters/attestation/timestamp-authority.ts';
 import { readKeptTimestamp } from '../../shared/adapters/attestation/timestamp-tokens.ts';
 import { createWitness, witnessOf } from '../../shared/adapters/attestation/witness.ts';
 import { createAttestationStore } from '../../shared/adapters/postgres/anchor-attestations.ts';
 import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
+import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
 import { parseNote } from '../../shared/domain/ledger/notes.ts';
 import { attest } from '../../workers/ledger/attest.ts';
 import type { LedgerEvents } from '../../workers/ledger/events.ts';
@@ -35,14 +34,11 @@ const authority = await startAuthority();
 const witness = await startWitness('witness.example/w1', writer.signer.publicKey);
 const EPOCHS = 4;
 
-const check = (key: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean =>
-  verify(null, message, publicKeyFromRaw(key), signature);
-
 const examine = (witnesses = [witnessOf(witness.setting)]) =>
   collectFindings(operator, {
     signatures: checkSignaturesOf([signer.publicKey]),
     anchorSignatures: checkSignaturesOf([writer.signer.publicKey]),
-    attestations: { witnesses, verify: check, readTimestamp: readKeptTimestamp },
+    attestations: { witnesses, verify: verifyEd25519, readTimestamp: readKeptTimestamp },
   });
 
 beforeAll(async () => {
@@ -56,7 +52,7 @@ beforeAll(async () => {
     await attest({
       store: createAttestationStore(worker),
       authorities: [createTimestampAuthority(authority.url)],
-      witnesses: [createWitness(witness.setting, check)],
+      witnesses: [createWitness(witness.setting, verifyEd25519)],
       events: events as unknown as LedgerEvents,
     });
   }

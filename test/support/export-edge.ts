@@ -11,8 +11,8 @@ import { createAuditLog } from '../../shared/adapters/postgres/audit.ts';
 import { createExportRegistry } from '../../shared/adapters/postgres/exports.ts';
 import { openExportStore } from '../../shared/adapters/storage/open-store.ts';
 import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
-import type { Credential, Scope } from '../../shared/domain/credential.ts';
-import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+import type { Scope } from '../../shared/domain/credential.ts';
+import { TestCredentials } from './credentials.ts';
 import { createTestDatabase } from './database.ts';
 import { createBuilder } from './export-runs.ts';
 import { ORG, PackLab } from './packs.ts';
@@ -26,25 +26,11 @@ const audit = createAuditLog(api, systemSurroundings);
 export const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
 export const STRANGER = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEZ';
 
-const credentials = new Map<string, Credential>();
-export function keyFor(
+const credentials = new TestCredentials();
+export const keyFor = (
   organisationId: string,
   scopes: readonly Scope[] = ['service:export'],
-): string {
-  const token = String(credentials.size).padStart(KEY_LENGTH, 'k');
-  credentials.set(token, {
-    keyId: 'key_test',
-    organisationId,
-    keyState: 'active',
-    expiresAt: null,
-    scopes,
-    plan: 'enterprise',
-    accountState: 'active',
-    limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
-    keyLimit: null,
-  });
-  return token;
-}
+): string => credentials.issue(organisationId, scopes);
 const key = keyFor(ORG);
 export const stranger = keyFor(STRANGER);
 
@@ -54,7 +40,7 @@ afterAll(() => app.close());
 replyWithError(app, { onInternalError() {}, onRefusal() {} });
 validateParameters(app);
 await app.register(authenticate, {
-  credentials: { lookup: (token) => credentials.get(token) ?? null },
+  credentials,
   keyUse: { used() {} },
 });
 await app.register(

@@ -3,8 +3,8 @@ import { afterAll } from 'vitest';
 import { authenticate } from '../../api/plugins/authenticate.ts';
 import { replyWithError } from '../../api/plugins/reply-with-error.ts';
 import { validateParameters } from '../../api/plugins/validate-parameters.ts';
-import type { Credential, Scope } from '../../shared/domain/credential.ts';
-import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+import type { Scope } from '../../shared/domain/credential.ts';
+import { TestCredentials } from './credentials.ts';
 
 /** What came back. */
 export interface LedgerAnswer {
@@ -29,13 +29,13 @@ export interface LedgerEdge {
 export async function createLedgerEdge(
   addRoutes: (v1: FastifyInstance) => Promise<void>,
 ): Promise<LedgerEdge> {
-  const credentials = new Map<string, Credential>();
+  const credentials = new TestCredentials();
   const app = Fastify();
   afterAll(() => app.close());
   replyWithError(app, { onInternalError() {}, onRefusal() {} });
   validateParameters(app);
   await app.register(authenticate, {
-    credentials: { lookup: (token) => credentials.get(token) ?? null },
+    credentials,
     keyUse: { used() {} },
   });
   await app.register(addRoutes, { prefix: '/v1' });
@@ -53,24 +53,7 @@ export async function createLedgerEdge(
   return {
     get: (path, key) => ask('GET', path, key),
     post: (path, key) => ask('POST', path, key),
-    keyFor(organisationId, scopes = ['service:read']) {
-      const token = String(credentials.size).padStart(KEY_LENGTH, 'k');
-      credentials.set(token, credentialOf(organisationId, scopes));
-      return token;
-    },
-  };
-}
-
-function credentialOf(organisationId: string, scopes: readonly Scope[]): Credential {
-  return {
-    keyId: 'key_test',
-    organisationId,
-    keyState: 'active',
-    expiresAt: null,
-    scopes,
-    plan: 'enterprise',
-    accountState: 'active',
-    limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
-    keyLimit: null,
+    keyFor: (organisationId, scopes = ['service:read']) =>
+      credentials.issue(organisationId, scopes),
   };
 }

@@ -1,11 +1,11 @@
-import { generateKeyPairSync, hash, sign, verify } from 'node:crypto';
+import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import type { Pool } from 'pg';
 import {
   type IntegrationResult,
   integrateBatch,
 } from '../../shared/adapters/postgres/ledger-integration.ts';
 import { examineLedger, type FsckOptions } from '../../shared/adapters/postgres/ledger-fsck.ts';
-import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
+import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
 import { newId } from '../../shared/adapters/system/ids.ts';
 import type { SignatureCheck } from '../../shared/domain/ledger/notes.ts';
 import type { Finding } from '../../shared/domain/ledger/findings.ts';
@@ -135,10 +135,7 @@ export async function integrateAll(
 
 /** Checks signatures of tests' own keys. */
 export function checkSignaturesOf(publicKeys: readonly Uint8Array[]): SignatureCheck {
-  return {
-    publicKeys,
-    verify: (key, text, signature) => verify(null, text, publicKeyFromRaw(key), signature),
-  };
+  return { publicKeys, verify: verifyEd25519 };
 }
 
 /** Everything that an examination finds. */

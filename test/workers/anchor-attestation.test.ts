@@ -1,4 +1,4 @@
-import { randomBytes, verify } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createTimestampAuthority } from '../../shared/adapters/attestation/timestamp-authority.ts';
 import {
@@ -8,7 +8,7 @@ import {
 import { createWitness } from '../../shared/adapters/attestation/witness.ts';
 import { createAttestationStore } from '../../shared/adapters/postgres/anchor-attestations.ts';
 import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
-import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
+import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
 import { type AnchoredHead, checkAnchorProof } from '../../shared/domain/ledger/anchor-proof.ts';
 import { readCosignature } from '../../shared/domain/ledger/cosignatures.ts';
 import { formatSignature } from '../../shared/domain/ledger/notes.ts';
@@ -40,9 +40,6 @@ const events = {
   attested: (source, size) => told.push(`${source} ${size}`),
   attestationFailed: (source, reason) => told.push(`${source} ${reason}`),
 } satisfies Partial<LedgerEvents> as unknown as LedgerEvents;
-
-const check = (key: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean =>
-  verify(null, message, publicKeyFromRaw(key), signature);
 
 beforeEach(async () => {
   database = await createTestDatabase();
@@ -77,7 +74,7 @@ async function askNow(witnesses: readonly TestWitness[], urls: readonly string[]
   await attest({
     store: createAttestationStore(worker),
     authorities: urls.map(createTimestampAuthority),
-    witnesses: witnesses.map(({ setting }) => createWitness(setting, check)),
+    witnesses: witnesses.map(({ setting }) => createWitness(setting, verifyEd25519)),
     events,
   });
 }
@@ -207,7 +204,7 @@ describe('cosignatures of the anchor', () => {
     ]);
     for (const [i, witness] of witnesses.entries()) {
       const line = formatSignature(anchorNote.signatures[i + 1]!);
-      const { time } = readCosignature(line, anchorNote.text, witness, check);
+      const { time } = readCosignature(line, anchorNote.text, witness, verifyEd25519);
       expect(Math.abs(time - Date.now() / 1_000)).toBeLessThan(60);
       expect(witness.statuses).toEqual([200, 200]);
     }
@@ -268,7 +265,7 @@ describe('cosignatures of the anchor', () => {
 
   it('are of witnesses that can be read: others stop the start', () => {
     for (const setting of ['', 'w.example+aaaaaaaa+AAAA https://w.example', 'https://w.example']) {
-      expect(() => createWitness(setting, check), setting).toThrow();
+      expect(() => createWitness(setting, verifyEd25519), setting).toThrow();
     }
   });
 });

@@ -27,7 +27,7 @@ const PAGE = 100;
 /** Links of revisions and checkpoints are small. */
 const SMALL_PAGE = 2_000;
 
-/** One entry into the shard, the totals, the links and lineage. Returns its leaf hash, which is that of the ledger. */
+/** One entry into the shard, the totals, the links and lineage. Its leaf hash is that of the ledger. */
 function take(progress: PackInProgress, shard: ShardBuffer, entry: PackEntry): Taken {
   const { index, body, supersededBy } = entry;
   if (body === null) {

@@ -1,4 +1,4 @@
-import { randomBytes, verify } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createTimestampAuthority } from '../../shared/adapters/attestation/timestamp-authority.ts';
 import { createWitness } from '../../shared/adapters/attestation/witness.ts';
@@ -16,7 +16,7 @@ import {
   knownKeys,
 } from '../../shared/adapters/signing/checkpoint-signer.ts';
 import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
-import { publicKeyFromRaw } from '../../shared/adapters/signing/identifiers.ts';
+import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { ANCHOR_LOG, logOrigins } from '../../shared/domain/ledger/origins.ts';
 import { didWeb } from '../../shared/domain/receipt/issuer.ts';
@@ -142,10 +142,6 @@ function attestorsOf({
 }: Pick<Config, 'tsaUrl' | 'witnesses'>): Pick<Attestors, 'authorities' | 'witnesses'> {
   return {
     authorities: tsaUrl === undefined ? [] : [createTimestampAuthority(tsaUrl)],
-    witnesses: witnesses.map((setting) =>
-      createWitness(setting, (publicKey, message, signature) =>
-        verify(null, message, publicKeyFromRaw(publicKey), signature),
-      ),
-    ),
+    witnesses: witnesses.map((setting) => createWitness(setting, verifyEd25519)),
   };
 }

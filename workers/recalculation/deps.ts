@@ -2,9 +2,7 @@ import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { createRestatementStore } from '../../shared/adapters/postgres/restatements.ts';
 import { createRevisionStore } from '../../shared/adapters/postgres/revisions.ts';
 import { connectRedis } from '../../shared/adapters/redis/connect.ts';
-import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
-import { activeKey } from '../../shared/adapters/signing/key-files.ts';
-import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import { currentReceiptSigner } from '../../shared/adapters/signing/current-receipt-signer.ts';
 import { newId } from '../../shared/adapters/system/ids.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
@@ -77,12 +75,9 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
 /** What revisions are signed with, and how they are named. */
 function issuing(config: Config, events: RecalculationEvents): ReviseDeps {
   const issuer = receiptIssuer(config.publicUrl);
-  const signer = currentKeys(
+  const signer = currentReceiptSigner(
     config.signingKeysDir,
-    (keys) => {
-      const { privateKeyPem } = activeKey(keys, 'receipts');
-      return createReceiptSigner({ privateKeyPem, did: issuer.did });
-    },
+    issuer.did,
     events.signingKeysUnreadable,
   );
   return { issuer, signer, now: Date.now, newReceiptId: (nowMs) => newId('rcpt', nowMs) };

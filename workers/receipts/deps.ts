@@ -1,9 +1,7 @@
 import { createPool } from '../../shared/adapters/postgres/pool.ts';
 import { PostgresReceiptStore } from '../../shared/adapters/postgres/receipt-store.ts';
 import { createStoredAnswers } from '../../shared/adapters/postgres/stored-answers.ts';
-import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
-import { activeKey } from '../../shared/adapters/signing/key-files.ts';
-import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import { currentReceiptSigner } from '../../shared/adapters/signing/current-receipt-signer.ts';
 import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
 import { freeClaim, settleClaim } from '../../shared/lanes/claims.ts';
 import { receiptsLane } from '../../shared/lanes/keys.ts';
@@ -25,12 +23,9 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   const catalogue = openCatalogue(config, log);
   const methodology = loadMethodologies().current;
   const issuer = receiptIssuer(config.publicUrl);
-  const signer = currentKeys(
+  const signer = currentReceiptSigner(
     config.signingKeysDir,
-    (keys) => {
-      const { privateKeyPem } = activeKey(keys, 'receipts');
-      return createReceiptSigner({ privateKeyPem, did: issuer.did });
-    },
+    issuer.did,
     events.signingKeysUnreadable,
   );
   const pool = createPool({

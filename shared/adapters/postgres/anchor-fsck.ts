@@ -43,8 +43,8 @@ type Slots = Map<string, { slot: number; text: string; size: number }>;
 /**
  * Makes every heads tree of the anchor log again, from slots, secrets and the organisations'
  * checkpoints, and compares its root with the entry. Each tree has salts of its own, so its price is that
- * of all its organisations, and no tree makes the next one cheaper. Entries, tiles and checkpoints of the log itself
- * are examined like those of any other.
+ * of all its organisations, and no tree makes the next one cheaper. Entries, tiles and checkpoints of the
+ * log itself are examined like those of any other.
  */
 export async function* examineAnchor(db: Queryable, size: number): AsyncGenerator<Finding> {
   const slots: Slots = new Map();

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { invalidParam } from '../../domain/errors.ts';
-import { encodeUlid } from '../../domain/ids.ts';
+import { firstReceiptIdAt } from '../../domain/ids.ts';
 import type { Page } from '../../ports/audit.ts';
 import type { ReceiptPageRequest, StoredReceipt } from '../../ports/ledger.ts';
 
@@ -53,8 +53,8 @@ export async function listReceipts(
     [
       orgId,
       after ?? null,
-      firstIdAt(request.from),
-      firstIdAt(request.to),
+      request.from === undefined ? null : firstReceiptIdAt(request.from),
+      request.to === undefined ? null : firstReceiptIdAt(request.to),
       request.model ?? null,
       request.region ?? null,
       request.tier ?? null,
@@ -101,11 +101,6 @@ export async function readSuccessor(
     [orgId, receiptId],
   );
   return rows[0]?.revision_id ?? null;
-}
-
-/** The smallest id of a moment: the time digits of a ULID alone. */
-function firstIdAt(ms: number | undefined): string | null {
-  return ms === undefined ? null : `rcpt_${encodeUlid(ms, new Uint8Array(10)).slice(0, 10)}`;
 }
 
 function receiptOf(row: BodyRow): StoredReceipt {

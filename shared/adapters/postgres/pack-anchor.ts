@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { checkAnchorProof } from '../../domain/ledger/anchor-proof.ts';
-import { type KeyInterval, keyIntervals } from '../../domain/ledger/key-events.ts';
+import { endOfKey, keyIntervals } from '../../domain/ledger/key-events.ts';
 import { ANCHOR_LOG } from '../../domain/ledger/origins.ts';
 import { consistencyRanges } from '../../domain/ledger/proofs.ts';
 import { rangeHash } from '../../domain/ledger/tiles.ts';
@@ -33,18 +33,12 @@ export async function readPackAnchor(
   for (const interval of keyIntervals(events).values()) {
     // Seals are not anchored, and the anchor's own heads stand by their size.
     const logged = interval.purpose === 'receipts' || interval.purpose === 'checkpoints';
-    const before = logged ? endOf(interval) : null;
+    const before = logged ? endOfKey(interval) : null;
     const head = before === null ? null : await choose({ before });
     if (head !== null) keys.set(interval.key, head);
   }
   const head = await choose({});
   return { events, head, keys };
-}
-
-/** The first index of the anchor log at which the key's signatures do not count any more. */
-function endOf({ retiredAt, compromisedFrom }: KeyInterval): number | null {
-  if (retiredAt === null) return compromisedFrom;
-  return Math.min(retiredAt, compromisedFrom ?? retiredAt);
 }
 
 async function anchoredHead(

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Actor } from '../../domain/audit/entry.ts';
-import { encodeUlid } from '../../domain/ids.ts';
+import { firstReceiptIdAt } from '../../domain/ids.ts';
 import type {
   FlagOutcome,
   RecalculationRequests,
@@ -66,7 +66,7 @@ async function requestSince(
   sinceMs: number,
   { actor, reason }: { actor: Actor; reason?: string },
 ): Promise<number> {
-  const since = firstIdAt(sinceMs);
+  const since = firstReceiptIdAt(sinceMs);
   return inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
       `update recalculation set state = 'pending', attempts = 0, due_at = now(), flagged_at = now()
@@ -143,9 +143,4 @@ function waitingOf(row: WaitingRow): WaitingRecalculation {
     stage: row.stage,
     code: row.code,
   };
-}
-
-/** The smallest id of a moment: the time digits of a ULID alone. */
-function firstIdAt(ms: number): string {
-  return `rcpt_${encodeUlid(ms, new Uint8Array(10)).slice(0, 10)}`;
 }

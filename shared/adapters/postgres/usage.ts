@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { encodeUlid } from '../../domain/ids.ts';
+import { firstReceiptIdAt } from '../../domain/ids.ts';
 import type { UsageGroup, UsageGrouping, UsageReader, UsageRequest } from '../../ports/usage.ts';
 
 /** More models, regions or keys than a page of figures can show; days are bounded by the caller. */
@@ -23,7 +23,7 @@ export function createUsageReader(pool: Pool): UsageReader {
   return {
     async usage(request) {
       const { organisationId, from, to, groupBy } = request;
-      const period = [organisationId, firstIdAt(from), firstIdAt(to)];
+      const period = [organisationId, firstReceiptIdAt(from), firstReceiptIdAt(to)];
       const revised = await hasRevisions(pool, period);
       if (groupBy !== 'day') {
         const text = byColumn(COLUMNS[groupBy], revised);
@@ -31,12 +31,12 @@ export function createUsageReader(pool: Pool): UsageReader {
         return rows.map(groupOf);
       }
       const days = dayStarts(request);
-      const starts = days.map(firstIdAt);
+      const starts = days.map(firstReceiptIdAt);
       const { rows } = await pool.query<UsageRow>(byDay(revised), [
         organisationId,
         days.map((day) => new Date(day).toISOString().slice(0, 10)),
         starts,
-        [...starts.slice(1), firstIdAt(to)],
+        [...starts.slice(1), firstReceiptIdAt(to)],
       ]);
       return rows.map(groupOf);
     },
@@ -148,9 +148,4 @@ function dayStarts({ from, to }: UsageRequest): number[] {
   const starts = [from];
   for (let day = from - (from % DAY_MS) + DAY_MS; day < to; day += DAY_MS) starts.push(day);
   return starts;
-}
-
-/** The smallest id of a moment: the time digits of a ULID alone. */
-function firstIdAt(ms: number): string {
-  return `rcpt_${encodeUlid(ms, new Uint8Array(10)).slice(0, 10)}`;
 }

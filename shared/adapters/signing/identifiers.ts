@@ -1,4 +1,4 @@
-import { createPublicKey, hash, type KeyObject } from 'node:crypto';
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 import { encodeBase58 } from '../../domain/receipt/base58.ts';
 
 /** Multicodec `ed25519-pub`, as a varint: what a Multikey's bytes start with. */
@@ -19,6 +19,15 @@ export function rawPublicKey(key: KeyObject): Uint8Array {
 /** An Ed25519 key from its 32 bytes. */
 export function publicKeyFromRaw(raw: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, raw]), format: 'der', type: 'spki' });
+}
+
+/** Whether an Ed25519 signature is by the key of these 32 bytes. */
+export function verifyEd25519(
+  rawKey: Uint8Array,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  return verify(null, message, publicKeyFromRaw(rawKey), signature);
 }
 
 /** RFC 7638: SHA-256 over the required members of the JWK, in lexical order. base64url. */

@@ -50,6 +50,12 @@ export interface KeyInterval {
   compromisedFrom: number | null;
 }
 
+/** The first index of the anchor log at which the key's signatures do not count any more; null while they all do. */
+export function endOfKey({ retiredAt, compromisedFrom }: KeyInterval): number | null {
+  if (retiredAt === null) return compromisedFrom;
+  return Math.min(retiredAt, compromisedFrom ?? retiredAt);
+}
+
 /** By key id. */
 export type KeyIntervals = ReadonlyMap<string, KeyInterval>;
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { leafHash, sameHash } from '../ledger/hashing.ts';
 import { digestOf } from '../methodology/canonical-json.ts';
 import type { Derivation } from '../methodology/derivation.ts';
 import { statedForm } from '../methodology/recompute.ts';
@@ -66,8 +67,7 @@ function checkLedger({ bytes, document, chain, ledger }: LineageFacts): void {
   const own = chain.find(({ receiptId }) => receiptId === idInAddress(document.id));
   agree(own?.leafIndex === ledger?.leafIndex, 'ledger.leafIndex');
   if (ledger === undefined) return;
-  const leaf = hash('sha256', Buffer.concat([Uint8Array.of(0), bytes]), 'buffer');
-  agree(leaf.equals(ledger.leafHash), 'ledger.leafHash');
+  agree(sameHash(leafHash(bytes), ledger.leafHash), 'ledger.leafHash');
   const promised = document.inclusionPromise?.log;
   agree(promised === undefined || promised === ledger.log, 'ledger.log');
 }

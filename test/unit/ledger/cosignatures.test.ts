@@ -1,7 +1,7 @@
-import { generateKeyPairSync, sign, verify } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { publicKeyFromRaw } from '../../../shared/adapters/signing/identifiers.ts';
+import { verifyEd25519 } from '../../../shared/adapters/signing/identifiers.ts';
 import {
   cosignedMessage,
   formatAddCheckpoint,
@@ -20,9 +20,6 @@ const TEXT = 'gateway.example/anchor\n7\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2j
 const pair = generateKeyPairSync('ed25519');
 const publicKey = pair.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
 const witness = { name: 'witness.example/w1', publicKey: new Uint8Array(publicKey) };
-const check = (key: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean =>
-  verify(null, message, publicKeyFromRaw(key), signature);
-
 /** A line as a witness answers it. */
 function cosign(text: string, time: number, name = witness.name): string {
   const signature = Buffer.alloc(72);
@@ -74,20 +71,29 @@ describe('a witness’s verifier key', () => {
 describe('a cosignature', () => {
   it('is the witness’s own line among others, with its time', () => {
     const others = cosign(TEXT, 5, 'witness.example/other');
-    const read = readCosignature(others + cosign(TEXT, 1_790_000_000), TEXT, witness, check);
+    const read = readCosignature(
+      others + cosign(TEXT, 1_790_000_000),
+      TEXT,
+      witness,
+      verifyEd25519,
+    );
     expect(read.time).toBe(1_790_000_000);
     expect(formatSignature(read.line)).toBe(cosign(TEXT, 1_790_000_000));
   });
 
   it('of another tree head, time, key or name is refused', () => {
     const [line] = [cosign(TEXT, 7)];
-    expect(codeOf(() => readCosignature(line, `${TEXT}x\n`, witness, check))).toBe(
+    expect(codeOf(() => readCosignature(line, `${TEXT}x\n`, witness, verifyEd25519))).toBe(
       'cosignature_wrong',
     );
     const other = { ...witness, publicKey: new Uint8Array(32).fill(9) };
-    expect(codeOf(() => readCosignature(line, TEXT, other, check))).toBe('cosignature_missing');
-    expect(codeOf(() => readCosignature('', TEXT, witness, check))).toBe('cosignature_missing');
-    expect(codeOf(() => readCosignature(line.trimEnd(), TEXT, witness, check))).toBe(
+    expect(codeOf(() => readCosignature(line, TEXT, other, verifyEd25519))).toBe(
+      'cosignature_missing',
+    );
+    expect(codeOf(() => readCosignature('', TEXT, witness, verifyEd25519))).toBe(
+      'cosignature_missing',
+    );
+    expect(codeOf(() => readCosignature(line.trimEnd(), TEXT, witness, verifyEd25519))).toBe(
       'cosignature_lines',
     );
   });
@@ -100,7 +106,9 @@ describe('a cosignature', () => {
           fc.string().map((text) => `— ${text}\n`),
         ),
         (answer) => {
-          expect(codeOf(() => readCosignature(answer, TEXT, witness, check))).not.toBe('read');
+          expect(codeOf(() => readCosignature(answer, TEXT, witness, verifyEd25519))).not.toBe(
+            'read',
+          );
         },
       ),
     );

@@ -1,0 +1,28 @@
+import type { Credential, Scope } from '../../shared/domain/credential.ts';
+import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+
+/** Keys that exist in this process alone. */
+export class TestCredentials {
+  readonly #byToken = new Map<string, Credential>();
+
+  /** A new key of an organisation whose limits do not matter; returns its token. */
+  issue(organisationId: string, scopes: readonly Scope[]): string {
+    const token = String(this.#byToken.size).padStart(KEY_LENGTH, 'k');
+    this.#byToken.set(token, {
+      keyId: 'key_test',
+      organisationId,
+      keyState: 'active',
+      expiresAt: null,
+      scopes,
+      plan: 'enterprise',
+      accountState: 'active',
+      limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
+      keyLimit: null,
+    });
+    return token;
+  }
+
+  lookup(token: string): Credential | null {
+    return this.#byToken.get(token) ?? null;
+  }
+}
