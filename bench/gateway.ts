@@ -1,3 +1,8 @@
+/**
+ * What the gateway costs, beside a direct call to the upstream and beside a bare proxy of the same stack, in one run:
+ * requests per second, latency, and CPU microseconds per request by process. Static upstream on the same machine, 1 KB
+ * prompts, one process per role. Usage: npm run bench gateway [seconds per run]
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,11 +12,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuByProcess, type NamedProcess } from './gateway/cpu.ts';
 import type { LoadResult } from './gateway/load.ts';
 
-/**
- * What the gateway costs, beside a direct call to the upstream and beside a bare proxy of the same stack, in one run:
- * requests per second, latency, and CPU microseconds per request by process. Static upstream on the same machine, 1 KB
- * prompts, one process per role. Usage: npm run bench gateway [seconds per run]
- */
 /** Seconds of load before anything is measured. */
 const WARM_UP_S = 20;
 const seconds = Number(process.argv[2] ?? 6);

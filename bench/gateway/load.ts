@@ -1,11 +1,11 @@
-import { connect } from 'node:net';
-import { createHistogram } from 'node:perf_hooks';
-import { MessageReader } from './http-messages.ts';
-
 /**
  * One run of load, as a process of its own so that its cost is told apart: every connection has one request under way,
  * and sends the next when it has the answer. Arguments: url key connections seconds.
  */
+import { connect } from 'node:net';
+import { createHistogram } from 'node:perf_hooks';
+import { MessageReader } from './http-messages.ts';
+
 export interface LoadResult {
   total: number;
   perSecond: number;

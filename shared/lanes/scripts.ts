@@ -13,19 +13,18 @@ export interface LaneScripts {
   apply: Script;
 }
 
-const KEY_COUNTS: Record<keyof LaneScripts, number | undefined> = {
-  admit: 8,
-  settleClaim: 3,
-  withdraw: 1,
-  dropConsumer: 1,
-  apply: undefined,
-};
-const FILES: Record<keyof LaneScripts, string> = {
-  admit: 'admission.lua',
-  settleClaim: 'settle-claim.lua',
-  withdraw: 'withdraw.lua',
-  dropConsumer: 'drop-consumer.lua',
-  apply: 'apply.lua',
+/** Where a script is, and how many keys it takes: the caller says so where it varies. */
+interface Source {
+  file: string;
+  keyCount: number | null;
+}
+
+const SOURCES: Record<keyof LaneScripts, Source> = {
+  admit: { file: 'admission.lua', keyCount: 8 },
+  settleClaim: { file: 'settle-claim.lua', keyCount: 3 },
+  withdraw: { file: 'withdraw.lua', keyCount: 1 },
+  dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
+  apply: { file: 'apply.lua', keyCount: null },
 };
 
 /**
@@ -35,18 +34,17 @@ const FILES: Record<keyof LaneScripts, string> = {
  */
 export function defineLaneScripts(client: RedisClient): LaneScripts {
   const scripts = {} as LaneScripts;
-  for (const name of Object.keys(FILES) as (keyof LaneScripts)[]) {
-    scripts[name] = scriptOf(client, FILES[name], KEY_COUNTS[name]);
+  for (const name of Object.keys(SOURCES) as (keyof LaneScripts)[]) {
+    scripts[name] = scriptOf(client, SOURCES[name]);
   }
   return scripts;
 }
 
-/** Without `keyCount` the caller passes the number of keys first. */
-function scriptOf(client: RedisClient, file: string, keyCount: number | undefined): Script {
+function scriptOf(client: RedisClient, { file, keyCount }: Source): Script {
   const lua = readFileSync(new URL(file, import.meta.url), 'utf8');
   const sha = hash('sha1', lua);
   return (...given) => {
-    const [count, ...rest] = keyCount === undefined ? given : [keyCount, ...given];
+    const [count, ...rest] = keyCount === null ? given : [keyCount, ...given];
     return client.evalsha(sha, Number(count), ...rest).catch((error: unknown) => {
       if (!String(error).includes('NOSCRIPT')) throw error;
       return client.eval(lua, Number(count), ...rest);
