@@ -84,7 +84,7 @@ async function claim(client: Queryable, limit: number, from: string): Promise<Cl
        order by p.entry_id limit $1
        for update skip locked)
      select c.*, sha256('\\x00'::bytea || b.body) = c.leaf_hash and b.leaf_hash = c.leaf_hash as intact,
-       exists (select from ledger_entry e where e.entry_id = c.entry_id) as integrated_before
+       (select true from ledger_entry e where e.entry_id = c.entry_id limit 1) is true as integrated_before
      from claimed c left join ledger_body b on b.entry_id = c.entry_id and b.org_id = c.org_id
      order by c.entry_id`,
     [limit, from],
