@@ -87,7 +87,7 @@ const STEPS: Record<string, () => unknown> = {
   'build and sign': () => signer.sign(build()),
 };
 
-console.log(`receipt: ${signed.bytes.length} bytes`);
+console.log(`receipt: ${Buffer.byteLength(signed)} bytes`);
 for (const [name, step] of Object.entries(STEPS)) {
   for (let i = 0; i < ROUNDS / 10; i += 1) step();
   const start = process.hrtime.bigint();

@@ -10,7 +10,6 @@ import { buildReceipt } from '../shared/domain/receipt/build.ts';
 import { requestDigest } from '../shared/domain/receipt/digest.ts';
 import { receiptIssuer } from '../shared/domain/receipt/issuer.ts';
 import { loadMethodologies } from '../shared/methodology/methodologies.ts';
-import type { SignedDocument } from '../shared/ports/signer.ts';
 
 /** Where the example lies; `node dev/example-receipt.ts` writes it and the page that shows it, and a test compares. */
 export const VECTORS = new URL('../test/vectors/receipt/', import.meta.url);
@@ -80,8 +79,8 @@ export function exampleEstimateInput(): EstimateInput {
   };
 }
 
-/** The receipt of the example, signed. */
-export function exampleReceipt(): SignedDocument {
+/** The receipt of the example, signed: its exact bytes, as text. */
+export function exampleReceipt(): string {
   const record = exampleRecord();
   return createReceiptSigner({ privateKeyPem: examplePrivateKeyPem, did: issuer.did }).sign(
     buildReceipt({
@@ -99,13 +98,13 @@ const SHOWN = /```json\n.*?```/s;
 
 /** The page with the receipt of now as its first block of JSON. */
 export function freshPage(page: string): string {
-  const text = JSON.stringify(JSON.parse(exampleReceipt().text), null, 2);
+  const text = JSON.stringify(JSON.parse(exampleReceipt()), null, 2);
   // Short lists of texts on one line, as the formatter of this repository leaves them.
   const shown = text.replaceAll(/\[\s+("[^"]{1,30}")(?:,\s+("[^"]{1,30}"))\s+\]/g, '[$1, $2]');
   return page.replace(SHOWN, () => `\`\`\`json\n${shown}\n\`\`\``);
 }
 
 if (import.meta.main) {
-  writeFileSync(new URL('receipt.json', VECTORS), exampleReceipt().bytes);
+  writeFileSync(new URL('receipt.json', VECTORS), exampleReceipt());
   writeFileSync(PAGE, freshPage(readFileSync(PAGE, 'utf8')));
 }

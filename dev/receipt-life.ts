@@ -13,7 +13,6 @@ import { buildReceipt } from '../shared/domain/receipt/build.ts';
 import type { ReceiptDocument } from '../shared/domain/receipt/document.ts';
 import { lineageOf } from '../shared/methodology/lineage.ts';
 import { loadMethodologies } from '../shared/methodology/methodologies.ts';
-import type { SignedDocument } from '../shared/ports/signer.ts';
 import {
   exampleEstimateInput,
   examplePrivateKeyPem,
@@ -35,9 +34,10 @@ const INTEGRATED_AT = Date.UTC(2026, 10, 20, 9, 38, 7, 412);
 const INDEX = 3;
 
 interface Life {
-  example: SignedDocument;
-  degraded: SignedDocument;
-  revised: SignedDocument;
+  /** Receipts: their exact bytes, as text. */
+  example: string;
+  degraded: string;
+  revised: string;
   /** Leaf hashes of the whole log, the revision last. */
   leaves: readonly Hash[];
   lineage: LineageDocument;
@@ -45,10 +45,10 @@ interface Life {
 }
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
-const read = ({ text }: SignedDocument): ReceiptDocument => JSON.parse(text) as ReceiptDocument;
+const read = (text: string): ReceiptDocument => JSON.parse(text) as ReceiptDocument;
 const idOf = (document: ReceiptDocument): string => document.id.slice(issuer.receipts.length);
 
-function receipt(more: Partial<InferenceRecord>, at: number): SignedDocument {
+function receipt(more: Partial<InferenceRecord>, at: number): string {
   const measurement = methodologies.current.estimate(exampleEstimateInput());
   const record = { ...exampleRecord(), ...more };
   return signer.sign(
@@ -90,7 +90,7 @@ function live(): Life {
       revision: {
         newReceiptId: 'rcpt_01JD500WQ9Z6X0T8WB5N2K9MVE',
         receiptId: idOf(read(degraded)),
-        digest: hash('sha256', degraded.bytes, 'base64url'),
+        digest: hash('sha256', degraded, 'base64url'),
         leafIndex: INDEX + 1,
         number: 1,
         reason:
@@ -98,13 +98,13 @@ function live(): Life {
       },
     }),
   );
-  const leaves = [...before, example, degraded, revised].map(({ bytes }) => leafHash(bytes));
-  const text = lineageOf(methodologies, example.bytes, {
+  const leaves = [...before, example, degraded, revised].map((text) => leafHash(Buffer.from(text)));
+  const text = lineageOf(methodologies, Buffer.from(example), {
     chain: [
       {
         receiptId: idOf(read(example)),
         kind: 'inference',
-        digest: hash('sha256', example.bytes, 'base64url'),
+        digest: hash('sha256', example, 'base64url'),
         leafIndex: INDEX,
       },
     ],
@@ -257,7 +257,7 @@ That is ${energy!.value} kWh (5-95 %: ${energy!.lower} to ${energy!.upper}) and 
 
 ## 3. The receipt
 
-${example.bytes.length} bytes of canonical JSON, signed at \`${document.validFrom}\`: [receipt.json](../test/vectors/receipt/receipt.json), shown in [receipts.md](receipts.md#an-example).
+${Buffer.byteLength(example)} bytes of canonical JSON, signed at \`${document.validFrom}\`: [receipt.json](../test/vectors/receipt/receipt.json), shown in [receipts.md](receipts.md#an-example).
 
 \`\`\`
 id          ${document.id}

@@ -18,8 +18,8 @@ export interface RevisionRow extends ReceiptColumns {
   /** Id of the receipt that it revises. */
   supersedes: string;
   tier: string;
-  leafHash: Uint8Array;
-  bytes: Uint8Array;
+  /** The exact bytes, as text. */
+  text: string;
 }
 
 /** An attempt that failed. */

@@ -4,8 +4,8 @@ import type { ReceiptColumns } from '../domain/receipt/columns.ts';
 export interface ReceiptRow extends ReceiptColumns {
   kind: 'inference' | 'degraded' | 'refused';
   tier: string;
-  leafHash: Uint8Array;
-  bytes: Uint8Array;
+  /** The exact bytes, as text. */
+  text: string;
 }
 
 /** The store will never take these rows, however often they are offered. Nothing of the batch was written. */
@@ -21,10 +21,10 @@ export interface ReceiptStore {
   /**
    * Commits receipts, the promise to integrate them and what is owed to degraded ones, all or none, in one statement. A
    * receipt that exists already is left as it is.
-   * @returns the ids that existed before
+   * @returns whether all were new; if not, what is stored may differ from what was given
    * @throws UnstorableReceipt when trying again cannot help; any other error when it can
    */
-  commit(rows: readonly ReceiptRow[]): Promise<string[]>;
+  commit(rows: readonly ReceiptRow[]): Promise<boolean>;
   /** The stored bytes of receipts, as text, by id. */
   read(receiptIds: readonly string[]): Promise<Map<string, string>>;
 }

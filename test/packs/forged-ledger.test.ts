@@ -142,7 +142,7 @@ describe('keys', () => {
     const edit = (pack: ForgedPack): void =>
       receiptLines(pack, (lines) => {
         const { proof: _, ...receipt } = JSON.parse(lines[2]!);
-        return lines.with(2, stranger().signCredential(receipt).text);
+        return lines.with(2, stranger().signCredential(receipt));
       });
     await expectRefused(await forge(edit, 'seal'), 'unknown_key');
   });

@@ -71,7 +71,7 @@ export class ForgedPack {
     }
     edit(seal);
     this.folder = seal.credentialSubject.id.split('/').at(-1);
-    const { text } = signer.signCredential(seal as UnsignedCredential);
+    const text = signer.signCredential(seal as UnsignedCredential);
     this.set(SEAL, text);
   }
 

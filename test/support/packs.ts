@@ -184,14 +184,13 @@ export class PackLab {
     id: string,
     kind: IssuedKind,
   ): IssuedReceipt {
-    const { bytes, leafHash } = signer.sign(buildReceipt(input));
+    const body = Buffer.from(signer.sign(buildReceipt(input)));
     const { organisationId, model, region, tier } = input.record;
     return {
       id,
       orgId: organisationId,
       kind: kind === 'measured' ? 'inference' : kind,
-      body: Buffer.from(bytes),
-      leafHash: Buffer.from(leafHash),
+      body,
       model,
       region,
       tier,

@@ -95,7 +95,7 @@ describe('a recalculated receipt', () => {
       tier: 'audit_plus',
       keyId: 'key_a',
     });
-    expect(verifyReceipt(row!.bytes, keys, Date.now())).toMatchObject({ code: 'good' });
+    expect(verifyReceipt(Buffer.from(row!.text), keys, Date.now())).toMatchObject({ code: 'good' });
     const original = await documentOf(id!);
     const revised = await documentOf(row!.receiptId);
     expect(revised).toMatchObject({

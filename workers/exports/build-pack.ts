@@ -112,8 +112,7 @@ async function seal(progress: PackInProgress, tags: ManifestLine[]): Promise<voi
     files: new Map(tags.map(({ path, sha256 }) => [path, base64url(sha256)])),
     resources: progress.citations.resources([...issuer.contexts, ...progress.lineage.contexts]),
   });
-  const { bytes } = build.signer.signCredential({ ...document });
-  tags.push(await addTag(archive, SEAL, bytes));
+  tags.push(await addTag(archive, SEAL, build.signer.signCredential({ ...document })));
   await addTag(archive, TAG_MANIFEST, formatManifest(tags));
 }
 

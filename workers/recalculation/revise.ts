@@ -52,14 +52,13 @@ export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
     },
   };
   if (record.upstreamModel !== undefined) receipt.modelVersion = record.upstreamModel;
-  const { bytes, leafHash } = deps.signer().sign(buildReceipt(receipt));
+  const text = deps.signer().sign(buildReceipt(receipt));
   return {
     ...receiptColumns(newReceiptId, record, signedAt, measurement),
     organisationId: original.organisationId,
     kind: input.kind,
     supersedes: original.receiptId,
     tier: record.tier,
-    leafHash,
-    bytes,
+    text,
   };
 }

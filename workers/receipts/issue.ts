@@ -24,8 +24,6 @@ export interface IssueDeps {
 /** A receipt that is signed but not yet committed. */
 export interface Issued {
   row: ReceiptRow;
-  /** The exact bytes as text: what the client gets. */
-  text: string;
   degradation?: Degradation;
 }
 
@@ -44,7 +42,7 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
       ? undefined
       : attemptEstimate(() => deps.estimate(estimateInput(deps.catalogue(), record)));
   if (estimate !== undefined) input.estimate = estimate;
-  const { text, bytes, leafHash } = deps.signer().sign(buildReceipt(input));
+  const text = deps.signer().sign(buildReceipt(input));
   const measurement =
     estimate !== undefined && 'measurement' in estimate ? estimate.measurement : undefined;
   const degradation =
@@ -58,8 +56,7 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
           ? 'inference'
           : 'degraded',
     tier: degradation === undefined ? record.tier : 'degraded',
-    leafHash,
-    bytes,
+    text,
   };
-  return degradation === undefined ? { row, text } : { row, text, degradation };
+  return degradation === undefined ? { row } : { row, degradation };
 }

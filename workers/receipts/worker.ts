@@ -122,12 +122,13 @@ export class ReceiptsWorker {
 
   async #commitOnce(batch: Pending[]): Promise<void> {
     const { store } = this.#deps;
-    const existing = await store.commit(batch.map(({ issued }) => issued.row));
-    if (existing.length === 0) return;
-    const stored = await store.read(existing);
+    const rows = batch.map(({ issued }) => issued.row);
+    if (await store.commit(rows)) return;
+    const stored = await store.read(rows.map(({ receiptId }) => receiptId));
     for (const pending of batch) {
-      const text = stored.get(pending.issued.row.receiptId);
-      if (text !== undefined) pending.issued = { ...pending.issued, text };
+      const { issued } = pending;
+      const text = stored.get(issued.row.receiptId);
+      if (text !== undefined) pending.issued = { ...issued, row: { ...issued.row, text } };
     }
   }
 
@@ -144,7 +145,7 @@ export class ReceiptsWorker {
 
   #release({ lane, handed, issued }: Pending): void {
     if (isRefused(handed, issued)) this.#reply(handed, 'receipt_failed', '', { error: FAILED });
-    else this.#reply(handed, 'receipt', issued.text);
+    else this.#reply(handed, 'receipt', issued.row.text);
     this.#deps.outbox.done(shardOfLane(lane.lane), lane.lane, lane.id);
     this.#deps.events.receiptIssued(issued);
   }
@@ -153,10 +154,10 @@ export class ReceiptsWorker {
     if (isRefused(handed, issued)) return this.#free(handed);
     // When two deliveries answered, the receipt is of one of the answers, and only that one may be replayed with it.
     const digest = digestMultibase(handed.record.responseDigest ?? '', 'responseDigest');
-    if (!issued.text.includes(digest)) return;
+    if (!issued.row.text.includes(digest)) return;
     const name = nameOf(handed);
     const kept = await this.#deps.placeAnswer(name, handed.storedBytes ?? 0);
-    for (const { inbox, requestId } of await this.#deps.settleClaim(name, issued.text, kept)) {
+    for (const { inbox, requestId } of await this.#deps.settleClaim(name, issued.row.text, kept)) {
       this.#deps.outbox.send(inbox, encodeMessage({ id: requestId, kind: 'settled' }));
     }
   }

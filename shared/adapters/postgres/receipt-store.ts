@@ -25,8 +25,7 @@ const COMMIT = `
     SELECT entry_id, org_id FROM body WHERE kind = 'degraded'
   )
   INSERT INTO receipt_pending (entry_id, org_id, kind, leaf_hash)
-  SELECT entry_id, org_id, kind, leaf_hash FROM body
-  RETURNING entry_id`;
+  SELECT entry_id, org_id, kind, leaf_hash FROM body`;
 
 const READ = `SELECT entry_id, convert_from(body, 'UTF8') AS body FROM ledger_body WHERE entry_id = ANY ($1::text[])`;
 
@@ -38,21 +37,14 @@ export class PostgresReceiptStore implements ReceiptStore {
     this.#pool = pool;
   }
 
-  async commit(rows: readonly ReceiptRow[]): Promise<string[]> {
-    const { rows: written } = await this.#pool
-      .query<{ entry_id: string }>({
-        name: 'commit-receipts',
-        text: COMMIT,
-        values: bodyParameters(rows),
-      })
+  async commit(rows: readonly ReceiptRow[]): Promise<boolean> {
+    const { rowCount: written } = await this.#pool
+      .query({ name: 'commit-receipts', text: COMMIT, values: bodyParameters(rows) })
       .catch(refuseBadData);
-    if (written.length === rows.length) return [];
-    const fresh = new Set(written.map(({ entry_id }) => entry_id));
-    return rows.filter(({ receiptId }) => !fresh.has(receiptId)).map(({ receiptId }) => receiptId);
+    return written === rows.length;
   }
 
   async read(receiptIds: readonly string[]): Promise<Map<string, string>> {
-    if (receiptIds.length === 0) return new Map();
     const { rows } = await this.#pool.query<{ entry_id: string; body: string }>({
       name: 'read-receipts',
       text: READ,

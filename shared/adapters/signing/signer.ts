@@ -3,12 +3,7 @@ import { encodeBase58 } from '../../domain/receipt/base58.ts';
 import { orderedJson, sortedJson } from '../../domain/receipt/canonical.ts';
 import { RECEIPT_BYTES_MAX } from '../../domain/receipt/document.ts';
 import { ReceiptRefusal } from '../../domain/receipt/refusal.ts';
-import type {
-  CredentialSigner,
-  ReceiptSigner,
-  SignedDocument,
-  UnsignedCredential,
-} from '../../ports/signer.ts';
+import type { CredentialSigner, ReceiptSigner, UnsignedCredential } from '../../ports/signer.ts';
 import { jwkThumbprint, rawPublicKey } from './identifiers.ts';
 
 export interface SignerKey {
@@ -29,7 +24,7 @@ export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialS
     sign(document) {
       if (document.proof !== undefined) throw new Error('The receipt is signed already.');
       const signed = secure(document, orderedJson(document), proofs);
-      if (signed.bytes.length > RECEIPT_BYTES_MAX) {
+      if (Buffer.byteLength(signed) > RECEIPT_BYTES_MAX) {
         throw new ReceiptRefusal('too_large', '', `is larger than ${RECEIPT_BYTES_MAX} bytes`);
       }
       return signed;
@@ -48,21 +43,13 @@ type Ordered = Pick<UnsignedCredential, '@context' | 'validFrom'>;
  * Inserts the proof at its sorted place. `text` is the canonical form of `document`, so what follows the proof is
  * the canonical form of the fields whose names follow `proof`: a short text, written a second time to find the place.
  */
-function secure(document: Ordered, text: string, proofs: ProofWriter): SignedDocument {
+function secure(document: Ordered, text: string, proofs: ProofWriter): string {
   const after: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(document)) if (field > 'proof') after[field] = value;
   // Its opening brace stands for the comma before the first of those fields.
   const at = text.length - JSON.stringify(after).length;
   const proof = proofs(document['@context'], document.validFrom, text);
-  return finish(`${text.slice(0, at)},"proof":${proof}${text.slice(at)}`);
-}
-
-/** One allocation holds the leaf's prefix and the bytes, so that hashing the leaf copies nothing. */
-function finish(text: string): SignedDocument {
-  const leaf = Buffer.allocUnsafeSlow(1 + Buffer.byteLength(text));
-  leaf[0] = 0;
-  leaf.write(text, 1);
-  return { text, bytes: leaf.subarray(1), leafHash: hash('sha256', leaf, 'buffer') };
+  return `${text.slice(0, at)},"proof":${proof}${text.slice(at)}`;
 }
 
 /** The proof of a canonical document, as canonical JSON. */
@@ -77,18 +64,19 @@ function proofWriter(privateKey: KeyObject, kid: string): ProofWriter {
   let lastContexts: readonly string[] = [];
   let lastCreated = '';
   let start = '';
-  // Hash of the configuration, then hash of the document: what is signed.
-  const data = new Uint8Array(64);
+  // Hash of the configuration, then hash of the document: what is signed. Hashes come as strings of bytes, because a
+  // buffer of its own for each would be most of this function's garbage.
+  const data = Buffer.alloc(64);
   return (contexts, created, canonical) => {
     if (created !== lastCreated || contexts !== lastContexts) {
       start =
         `{"@context":${JSON.stringify(contexts)},"created":${JSON.stringify(created)},` +
         `"cryptosuite":"eddsa-jcs-2022","proofPurpose":"assertionMethod",`;
-      data.set(hash('sha256', start + end, 'buffer'), 0);
+      data.write(hash('sha256', start + end, 'latin1'), 0, 'latin1');
       lastCreated = created;
       lastContexts = contexts;
     }
-    data.set(hash('sha256', canonical, 'buffer'), 32);
+    data.write(hash('sha256', canonical, 'latin1'), 32, 'latin1');
     const signature = signEd25519(null, data, privateKey);
     return `${start}"proofValue":"z${encodeBase58(signature)}",${end}`;
   };

@@ -125,7 +125,7 @@ describe('nothing in a lineage contradicts what the receipt signs', () => {
   });
 
   it('has the chain of revisions, checked against what the receipt says it revises', () => {
-    const degraded = signer.sign(buildReceipt(INPUTS['degraded']!)).bytes;
+    const degraded = Buffer.from(signer.sign(buildReceipt(INPUTS['degraded']!)));
     const original = {
       receiptId: revision.receiptId,
       kind: 'degraded',

@@ -121,7 +121,7 @@ describe('a lineage document', () => {
   it.each(['degraded', 'refused'])(
     'of a %s receipt says why there is no measurement',
     async (kind) => {
-      const { bytes } = signer.sign(buildReceipt(INPUTS[kind]!));
+      const bytes = Buffer.from(signer.sign(buildReceipt(INPUTS[kind]!)));
       const document = lineage(bytes, { ...factsOf(bytes) });
       await expand(document);
       expect(document.measurement).toBeUndefined();

@@ -21,7 +21,7 @@ const leafHash = (bytes: Uint8Array): Buffer =>
 /** A receipt of a real estimate. */
 export function issued(input: EstimateInput = request(), more: Partial<ReceiptInput> = {}) {
   const estimate = { measurement: METHODOLOGY.estimate(input) };
-  return signer.sign(buildReceipt({ ...INPUTS['full']!, estimate, ...more })).bytes;
+  return Buffer.from(signer.sign(buildReceipt({ ...INPUTS['full']!, estimate, ...more })));
 }
 
 /** What the ledger knows of a receipt that was never revised. */

@@ -32,7 +32,7 @@ function seal(edit: (document: Loose) => void = () => {}): string {
     resources: new Map([['https://www.w3.org/ns/credentials/v2', digestOf('context')]]),
   });
   edit(document);
-  return signer.signCredential({ ...document }).text;
+  return signer.signCredential({ ...document });
 }
 
 function codeOf(work: () => unknown): PackProblemCode | 'none' {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { canonicalize as otherCanonicalize } from 'json-canonicalize';
@@ -27,13 +26,10 @@ describe('a receipt is written in canonical form by construction', () => {
     const { signer } = newIssuer();
     fc.assert(
       fc.property(anyInput, (input) => {
-        const { text, bytes, leafHash } = signer.sign(buildReceipt(input));
+        const text = signer.sign(buildReceipt(input));
         expect(text).toBe(canonicalize(JSON.parse(text)));
         expect(text).toBe(otherCanonicalize(JSON.parse(text)));
-        expect(Buffer.from(bytes).toString()).toBe(text);
-        const leaf = createHash('sha256').update(Uint8Array.of(0)).update(bytes).digest();
-        expect(Buffer.from(leafHash).equals(leaf)).toBe(true);
-        expect(parseReceipt(bytes).canonical).toBe(text);
+        expect(parseReceipt(Buffer.from(text)).canonical).toBe(text);
       }),
     );
   });
@@ -52,11 +48,13 @@ describe('a receipt is written in canonical form by construction', () => {
   it('a backslash before ud is no surrogate', () => {
     const { signer } = newIssuer();
     const document = buildReceipt({ ...full, record: { ...record, model: 'a\\ud800' } });
-    expect(JSON.parse(signer.sign(document).text).credentialSubject.model).toBe('a\\ud800');
+    expect(JSON.parse(signer.sign(document)).credentialSubject.model).toBe('a\\ud800');
   });
 
   it('a full receipt stays within 4 kB', () => {
-    expect(newIssuer().signer.sign(buildReceipt(full)).bytes.length).toBeLessThanOrEqual(4_096);
+    expect(Buffer.byteLength(newIssuer().signer.sign(buildReceipt(full)))).toBeLessThanOrEqual(
+      4_096,
+    );
   });
 
   it('more than 65,535 bytes are refused', () => {
@@ -235,6 +233,6 @@ describe('what stands on each kind of receipt', () => {
       modelVersion: `\udc00${'x'.repeat(100_000)}`,
     });
     expect(credentialSubject.modelVersion).toHaveLength(1_024);
-    expect(signer.sign(buildReceipt({ ...full, modelVersion: '\ud800' })).text).toContain('\ufffd');
+    expect(signer.sign(buildReceipt({ ...full, modelVersion: '\ud800' }))).toContain('\ufffd');
   });
 });

@@ -8,7 +8,7 @@ import { parseStrictJson } from '../../../shared/domain/receipt/strict-json.ts';
 import { INPUTS, newIssuer, type Loose } from './samples.ts';
 
 const { signer } = newIssuer();
-const text = signer.sign(buildReceipt(INPUTS['full']!)).text;
+const text = signer.sign(buildReceipt(INPUTS['full']!));
 const codeOf = (read: () => unknown): string => {
   try {
     read();
@@ -134,7 +134,7 @@ describe('hostile input never does more than be refused', () => {
 
 describe('a receipt reads back', () => {
   it.each(Object.keys(INPUTS))('%s, also when it was printed for people', (kind) => {
-    const { text: signed } = signer.sign(buildReceipt(INPUTS[kind]!));
+    const signed = signer.sign(buildReceipt(INPUTS[kind]!));
     const document = JSON.parse(signed);
     expect(parseReceipt(signed)).toEqual({ document, canonical: signed });
     expect(parseReceipt(JSON.stringify(document, null, 2)).canonical).toBe(signed);

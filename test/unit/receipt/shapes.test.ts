@@ -33,8 +33,7 @@ async function datasetOf(document: object): Promise<Loose> {
 }
 
 const shapes = await datasetOf(JSON.parse(receiptShapes().toString()) as object);
-const receiptOf = (kind: string): Loose =>
-  JSON.parse(signer.sign(buildReceipt(INPUTS[kind]!)).text);
+const receiptOf = (kind: string): Loose => JSON.parse(signer.sign(buildReceipt(INPUTS[kind]!)));
 
 async function violations(receipt: object): Promise<string[]> {
   const report = await new SHACLValidator(shapes).validate(await datasetOf(receipt));

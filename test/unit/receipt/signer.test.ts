@@ -33,7 +33,7 @@ describe('other credentials are signed as receipts are', () => {
           issuer: issuer.did,
           validFrom: '2026-11-20T09:38:06.007Z',
         };
-        const { text } = signer.signCredential(credential);
+        const text = signer.signCredential(credential);
         expect(text).toBe(canonicalize(JSON.parse(text)));
         expect(JSON.parse(text)).toMatchObject({
           proof: { created: credential.validFrom, verificationMethod: signer.kid },
@@ -68,7 +68,7 @@ describe('what is kept between signatures never leaks from one into another', ()
         issuer: i % 3 === 0 ? other : issuer,
         signedAt: SIGNED_AT + (i % 2),
       });
-      const { text } = signer.sign(document);
+      const text = signer.sign(document);
       expect(JSON.parse(text).proof).toMatchObject({
         created: document.validFrom,
         '@context': document['@context'],
@@ -77,16 +77,8 @@ describe('what is kept between signatures never leaks from one into another', ()
     }
   });
 
-  it('the bytes of one receipt stay when the next is signed', () => {
-    const first = signer.sign(buildReceipt(INPUTS['full']!));
-    const copy = Buffer.from(first.bytes);
-    const leaf = Buffer.from(first.leafHash);
-    signer.sign(buildReceipt(INPUTS['refused']!));
-    expect([copy.equals(first.bytes), leaf.equals(first.leafHash)]).toEqual([true, true]);
-  });
-
   it('a signed receipt is not signed again', () => {
-    const document = JSON.parse(signer.sign(buildReceipt(INPUTS['full']!)).text);
+    const document = JSON.parse(signer.sign(buildReceipt(INPUTS['full']!)));
     expect(() => signer.sign(document)).toThrow(/signed already/);
   });
 });

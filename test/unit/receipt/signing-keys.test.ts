@@ -172,7 +172,7 @@ describe('rotation publishes a key before it signs', () => {
       createReceiptSigner({
         privateKeyPem: activeKey(loadSigningKeys(dir), 'receipts').privateKeyPem,
         did: issuer.did,
-      }).sign(buildReceipt(INPUTS['full']!)).text;
+      }).sign(buildReceipt(INPUTS['full']!));
     ensureSigningKeys(dir);
     const before = signed();
     rotateSigningKey(dir, 'receipts', Date.now());

@@ -7,7 +7,7 @@ import { INPUTS, newIssuer, SIGNED_AT } from './samples.ts';
 
 const { key, signer, did } = newIssuer();
 const NOW = SIGNED_AT + 60_000;
-const text = signer.sign(buildReceipt(INPUTS['full']!)).text;
+const text = signer.sign(buildReceipt(INPUTS['full']!));
 
 describe('a did.json that is none', () => {
   it.each([

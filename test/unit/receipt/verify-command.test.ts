@@ -11,13 +11,14 @@ import {
   keyPath,
 } from '../../../shared/adapters/signing/key-files.ts';
 import { createReceiptSigner } from '../../../shared/adapters/signing/signer.ts';
+import { leafHash } from '../../../shared/domain/ledger/hashing.ts';
 import { buildReceipt } from '../../../shared/domain/receipt/build.ts';
 import { INPUTS, issuer, newIssuer } from './samples.ts';
 
 const { signer, did } = newIssuer();
 // The command judges by the machine's clock, so these were signed before any machine could run it.
 const inputOf = (kind: string) => ({ ...INPUTS[kind]!, signedAt: Date.UTC(2024, 0, 1) });
-const text = signer.sign(buildReceipt(inputOf('full'))).text;
+const text = signer.sign(buildReceipt(inputOf('full')));
 
 let dir: string;
 beforeEach(() => {
@@ -106,14 +107,12 @@ describe('docket verify', () => {
     const own = createReceiptSigner({ privateKeyPem, did: issuer.did }).sign(
       buildReceipt(inputOf('degraded')),
     );
-    const { out, code } = await run(save('receipt.json', own.text));
+    const { out, code } = await run(save('receipt.json', own));
     expect(code).toBe(0);
     expect(out).toContain(`own keys in ${keysDir}`);
     expect((await run(save('foreign.json', text))).code).toBe(1);
     chmodSync(keyPath(keysDir, 'receipts', 'active'), 0o644);
-    expect((await run(save('receipt.json', own.text))).out).toContain(
-      'fetch did.json from the issuer',
-    );
+    expect((await run(save('receipt.json', own))).out).toContain('fetch did.json from the issuer');
   });
 
   it('with nothing to trust is BAD, says which key signed, and fetches nothing', async () => {
@@ -139,12 +138,12 @@ describe('docket verify', () => {
   it('--json prints one object for programs', async () => {
     const trust = save('trusted/did.json', JSON.stringify(did));
     const { out } = await run(save('receipt.json', text), '--trust', trust, '--json');
-    const { leafHash } = signer.sign(buildReceipt(inputOf('full')));
+    const leaf = leafHash(Buffer.from(signer.sign(buildReceipt(inputOf('full')))));
     expect(JSON.parse(out)).toMatchObject({
       verdict: 'good',
       code: 'good',
       kid: signer.kid,
-      leaf_hash: Buffer.from(leafHash).toString('hex'),
+      leaf_hash: Buffer.from(leaf).toString('hex'),
       receipt: { tier: 'audit_plus' },
     });
   });

@@ -12,7 +12,7 @@ import { INPUTS, issuer, newIssuer, record, SIGNED_AT, type Loose } from './samp
 const { key, privateKey, signer, did } = newIssuer();
 const keys = trustedKeysOf(JSON.stringify(did));
 const NOW = SIGNED_AT + 60_000;
-const text = signer.sign(buildReceipt(INPUTS['full']!)).text;
+const text = signer.sign(buildReceipt(INPUTS['full']!));
 const codeOf = (source: string | Uint8Array): string => verifyReceipt(source, keys, NOW).code;
 
 /** A copy with changes; `signedBy` also signs it anew, as an issuer that misbehaves could. */
@@ -28,7 +28,7 @@ function changed(edit: (document: Loose) => void, resign = false): string {
 
 describe('a receipt that its issuer signed is good', () => {
   it.each(Object.keys(INPUTS))('%s', (kind) => {
-    const { text: signed } = signer.sign(buildReceipt(INPUTS[kind]!));
+    const signed = signer.sign(buildReceipt(INPUTS[kind]!));
     expect(verifyReceipt(signed, keys, NOW)).toMatchObject({
       good: true,
       code: 'good',
@@ -116,9 +116,7 @@ describe('the verdict says what is wrong', () => {
     [
       'signature_invalid',
       'another receipt’s proof',
-      changed(
-        (d) => (d.proof = JSON.parse(signer.sign(buildReceipt(INPUTS['partial']!)).text).proof),
-      ),
+      changed((d) => (d.proof = JSON.parse(signer.sign(buildReceipt(INPUTS['partial']!))).proof)),
     ],
     ['unknown_context', 'a swapped context', changed((d) => (d['@context'][1] = otherContext))],
     [
@@ -237,7 +235,7 @@ describe('the verdict says what is wrong', () => {
 
   it('unknown_key: another issuer’s key under the same name', () => {
     const stranger = newIssuer();
-    expect(codeOf(stranger.signer.sign(buildReceipt(INPUTS['full']!)).text)).toBe('unknown_key');
+    expect(codeOf(stranger.signer.sign(buildReceipt(INPUTS['full']!)))).toBe('unknown_key');
     expect(verifyReceipt(text, new Map(), NOW)).toMatchObject({
       code: 'unknown_key',
       kid: signer.kid,
