@@ -175,8 +175,8 @@ export const SETTINGS = {
   receiptsBatchMax: setting(
     'RECEIPTS_BATCH_MAX',
     integer(1, 2_000),
-    '256',
-    'Receipts committed to PostgreSQL in one statement.',
+    '32',
+    'Receipts committed to PostgreSQL in one statement; two statements run at once.',
   ),
   ledgerBatchMax: setting(
     'LEDGER_BATCH_MAX',
