@@ -61,8 +61,9 @@ if key_interval > 0 then
   if now < key_allowed_at then return refuse('rate', key_allowed_at - now) end
 end
 
-local function take_arrival()
-  redis.call('HSET', KEYS[1], 'tat', string.format('%.0f', tat))
+-- Further fields of the organisation's limits are written along.
+local function take_arrival(...)
+  redis.call('HSET', KEYS[1], 'tat', string.format('%.0f', tat), ...)
   if key_tat then
     redis.call('HSET', KEYS[2], 'tat', string.format('%.0f', key_tat))
     redis.call('EXPIRE', KEYS[2], 86400)
@@ -89,8 +90,7 @@ end
 if redis.call('XLEN', KEYS[4]) >= tonumber(ARGV[10]) then return refuse('saturated', 1000000) end
 if redis.call('XLEN', KEYS[5]) >= tonumber(ARGV[11]) then return refuse('backlog', 1000000) end
 
-take_arrival()
-redis.call('HSET', KEYS[1], 'day', day, 'count', count + 1)
+take_arrival('day', day, 'count', count + 1)
 if stored[2] ~= day then redis.call('EXPIRE', KEYS[1], 172800) end
 if streams > 0 then
   redis.call('ZADD', KEYS[3], math.floor(now / 1000) + tonumber(ARGV[9]), ARGV[1])
