@@ -718,7 +718,8 @@ begin
     continue when to_regclass('public.' || name) is not null;
     continue when exists (select from ledger_body_default where entry_id >= first_id and entry_id < end_id);
     -- Made apart and then attached: that leaves writers of the other months alone.
-    execute format('create table %I (like ledger_body including all) with (toast_tuple_target = 8160)', name);
+    execute format('create table %I (like ledger_body including all) with (toast_tuple_target = 4080)', name);
+    perform ledger_sample_less(name::regclass);
     execute format('alter table ledger_body attach partition %I for values from (%L) to (%L)', name, first_id, end_id);
     execute format('create trigger ledger_body_no_truncate before truncate on %I
       for each statement execute function ledger_refuse()', name);
@@ -775,6 +776,17 @@ CREATE OR REPLACE FUNCTION public.ledger_refuse()
 AS $function$
 begin
   raise exception '% is append-only', tg_table_name using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_sample_less(of_table regclass)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  execute (
+    select format('alter table %s %s', of_table, string_agg(format('alter %I set statistics 10', attname), ', '))
+    from pg_attribute where attrelid = of_table and attnum > 0 and not attisdropped);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.receipt_id_at(at timestamp with time zone)
