@@ -12,8 +12,12 @@ interface Stat {
   pid: number;
   parent: number;
   command: string;
+  /** Its own, and that of children which have ended. */
   us: number;
 }
+
+/** Where `/proc/<pid>/stat` has user and system time, own and of ended children, counted after the command. */
+const TIMES = [11, 12, 13, 14];
 
 /** CPU time used so far, in microseconds, by name. */
 export function cpuByProcess(processes: readonly NamedProcess[]): Map<string, number> {
@@ -49,7 +53,7 @@ function statOf(entry: string): Stat[] {
         pid: Number(entry),
         parent: Number(fields[1]),
         command: text.slice(text.indexOf('(') + 1, end),
-        us: (Number(fields[11]) + Number(fields[12])) * TICK_US,
+        us: TIMES.reduce((sum, field) => sum + Number(fields[field]), 0) * TICK_US,
       },
     ];
   } catch {
