@@ -108,7 +108,10 @@ function stopSignal(): Promise<string> {
   });
 }
 
-/** Waits for the stores. Returns false when the process is told to stop first. */
+/**
+ * Waits for the stores. Returns false when the process is told to stop first. Says so at the second look: at the first,
+ * connections may still be under way.
+ */
 async function untilReachable(
   readiness: Readonly<Record<string, ReadinessCheck>>,
   log: Logger,
@@ -116,13 +119,13 @@ async function untilReachable(
 ): Promise<boolean> {
   const stop = { asked: false };
   void stopping.then(() => (stop.asked = true));
-  let said = false;
+  let looks = 0;
   while (!stop.asked) {
     const results = await Promise.allSettled(Object.values(readiness).map((check) => check()));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed === undefined) return true;
-    if (!said) log.warn({ event: 'waiting_for_stores', err: failed.reason as unknown });
-    said = true;
+    looks += 1;
+    if (looks === 2) log.warn({ event: 'waiting_for_stores', err: failed.reason as unknown });
     await new Promise((resolve) => setTimeout(resolve, STORE_RETRY_MS));
   }
   return false;

@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { Role } from '../../shared/config/env.ts';
 import { digestOf, expectSigned, idOf, integrated, type Receipt } from '../support/receipts.ts';
 import { payloadsOf, post } from '../support/http.ts';
 import { runDocket } from '../support/docket-cli.ts';
@@ -216,4 +217,12 @@ describe('a receipt', () => {
       error: { type: 'methodology_error', code: 'receipt_generation_failed' },
     });
   });
+});
+
+it('a start without trouble, and all of this, is worth no warning but of degraded receipts', () => {
+  const roles: Role[] = ['api', 'inference', 'receipts', 'ledger'];
+  const logs = roles.flatMap((role) => system.processes(role).flatMap((one) => one.logs()));
+  expect(logs.filter(({ event }) => event === 'ready')).toHaveLength(roles.length);
+  const warnings = logs.filter(({ level }) => level !== 'info' && level !== 'debug');
+  expect(warnings.filter(({ event }) => event !== 'receipt_degraded')).toEqual([]);
 });
