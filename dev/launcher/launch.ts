@@ -84,7 +84,7 @@ export class Launcher {
     this.#stopIfAsked();
     const env = { ...common, DATABASE_URL: stores.postgres.url, REDIS_URL: stores.redis.url };
     const applied = await migrateToLatest(stores.postgres.url);
-    if (applied.length > 0) output.say(`applied ${applied.length} migrations`);
+    if (applied.length > 0) output.say(`applied migrations: ${applied.length}`);
     this.#stopIfAsked();
 
     output.say('starting every process of the Procfile');
