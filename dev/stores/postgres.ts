@@ -140,8 +140,6 @@ async function launch(
     unix_socket_directories: '',
     max_connections: maxConnections,
     timezone: 'UTC',
-    // Promises come and go by the thousand a second; a minute of dead ones is too much to read past.
-    autovacuum_naptime: '10s',
     log_timezone: 'UTC',
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   };
