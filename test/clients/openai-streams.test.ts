@@ -160,7 +160,8 @@ describe('helpers of the SDK', () => {
     const runner = openai.chat.completions.runTools({
       model: 'llama-3.1-8b',
       messages: [{ role: 'user', content: 'Please get_weather for Brest.' }],
-      max_tokens: 200,
+      // Above any paragraph of the sandbox: an answer that is cut off is an error to this helper.
+      max_tokens: 4_000,
       tools: [
         {
           type: 'function',
