@@ -677,7 +677,8 @@ class Verifier:
         self.explained.add(path)
 
     def recompute(self, path, measured):
-        """Every step again from what it reads, and what it reads from records, constants and the steps before."""
+        """Every step again, by a formula of the methodology, from what it reads; and what it reads from constants, records,
+        bounds and the steps before. The record of the replica gives n and w; without a known cache E_kv is 0."""
         plan, known = measured['hadPlan'], {'E_kv': [0.0]}
         source = f"data/methodologies/{plan['name']}/{plan['version']}.json"
         method = json.loads(self.read(source))

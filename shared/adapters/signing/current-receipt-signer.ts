@@ -1,4 +1,4 @@
-import type { CredentialSigner, ReceiptSigner } from '../../ports/signer.ts';
+import type { ReceiptSigner } from '../../ports/signer.ts';
 import { currentKeys } from './current-keys.ts';
 import { activeKey } from './key-files.ts';
 import { createReceiptSigner } from './signer.ts';
@@ -12,7 +12,7 @@ export function currentReceiptSigner(
   dir: string,
   did: string,
   onError: (error: unknown) => void,
-): () => ReceiptSigner & CredentialSigner {
+): () => ReceiptSigner {
   return currentKeys(
     dir,
     (keys) =>
