@@ -1,7 +1,32 @@
 /**
  * The import rules of the house. Each has a name, and a comment that gives the reason.
- * @type {import('dependency-cruiser').IConfiguration}
  */
+
+/** The subjects of shared/ in their order: each imports only those named before it. */
+const SUBJECTS = [
+  'kernel',
+  'config',
+  'lanes',
+  'jobs',
+  'accounts',
+  'keys',
+  'catalogue',
+  'screening',
+  'methodology',
+  'ledger',
+  'receipts',
+  'lineage',
+  'packs',
+  'process',
+];
+
+/** Folders inside a subject that talk to the world: stores, the network, files, the machine's clock and randomness. */
+const OUTSIDE = '(postgres|redis|http|files|system)';
+
+/** Packages that are pure functions: shapes, canonical JSON, text formats, tokenizer tables. */
+const PURE_PACKAGES = '^node_modules/(typebox|canonicalize|ajv|yaml|gpt-tokenizer)/';
+
+/** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
     {
@@ -20,54 +45,34 @@ module.exports = {
       from: {},
       to: { couldNotResolve: true },
     },
-    {
-      name: 'domain-imports-domain',
-      comment:
-        'The domain is values in, values out: without packages, stores and clocks it can be tested with every input and read without knowing them. node:crypto hashes, which is pure.',
+    ...SUBJECTS.slice(0, -1).map((subject, index) => ({
+      name: `${subject}-imports-earlier-subjects`,
+      comment: `The subjects of shared/ stand in one order (${SUBJECTS.join(', ')}); a change in one can only reach those after it.`,
       severity: 'error',
-      from: { path: '^shared/domain/' },
-      to: { pathNot: ['^shared/domain/', '^crypto$'] },
+      from: { path: `^shared/${subject}/` },
+      to: { path: `^shared/(${SUBJECTS.slice(index + 1).join('|')})/` },
+    })),
+    {
+      name: 'subjects-are-listed',
+      comment: 'A folder of shared/ without a place in the order would be under no rule.',
+      severity: 'error',
+      from: { path: '^shared/', pathNot: `^shared/(${SUBJECTS.join('|')})/` },
+      to: {},
     },
     {
-      name: 'ports-import-domain',
+      name: 'subject-files-are-pure',
       comment:
-        'A port says what the domain needs in the words of the domain, never of a technology.',
+        'Files directly in a subject are values in, values out: without packages, stores and clocks they can be tested with every input. node:crypto hashes and node:util decodes, which is pure.',
       severity: 'error',
-      from: { path: '^shared/ports/' },
-      to: { pathNot: '^shared/(ports|domain)/' },
-    },
-    {
-      name: 'adapters-know-domain-and-ports',
-      comment:
-        'An adapter serves a port; if it knew who uses it, that user could not be changed alone.',
-      severity: 'error',
-      from: { path: '^shared/adapters/([^/]+)/' },
+      from: { path: '^shared/', pathNot: `^shared/(config|process)/|/${OUTSIDE}/` },
       to: {
-        path: '^(api|workers|shared|migrations|cli|dev|bench)/',
         pathNot: [
-          '^shared/(domain|ports)/',
-          '^shared/adapters/$1/',
-          // Factor sets, contexts and catalogues: data that an adapter reads, no code.
-          '^shared/(methodology|contexts|catalogue|policy)/.+[.](json|jsonld|yaml)$',
+          `^shared/(?!.*/${OUTSIDE}/)`,
+          '^(crypto|util|zlib)$',
+          PURE_PACKAGES,
+          '^docs/catalogue[.]schema[.]json$',
         ],
-      },
-    },
-    {
-      name: 'adapters-do-not-know-adapters',
-      comment: 'One technology per folder: PostgreSQL must not break because Redis changed.',
-      severity: 'error',
-      from: { path: '^shared/adapters/([^/]+)/' },
-      to: { path: '^shared/adapters/', pathNot: '^shared/adapters/$1/' },
-    },
-    {
-      name: 'lanes-and-jobs-know-redis-alone',
-      comment:
-        'Lanes and jobs are how processes meet: they carry what the domain defines, over Redis, and know neither end.',
-      severity: 'error',
-      from: { path: '^shared/(lanes|jobs)/' },
-      to: {
-        path: '^(shared|migrations)/',
-        pathNot: '^shared/(lanes|jobs|domain|ports|adapters/redis)/',
+        dependencyTypesNot: ['type-only'],
       },
     },
     {
@@ -75,7 +80,7 @@ module.exports = {
       comment: 'What everyone shares cannot depend on one of its users.',
       severity: 'error',
       from: { path: '^shared/' },
-      to: { path: '^(api|workers|cli|dev|bench|migrations)/' },
+      to: { path: '^(api|workers|cli|embedded|dev|bench|migrations)/' },
     },
     {
       name: 'api-does-not-know-workers',
@@ -100,19 +105,24 @@ module.exports = {
       to: { path: '^workers/', pathNot: ['^workers/$1/', '^workers/runtime/'] },
     },
     {
-      name: 'only-composition-roots-choose-adapters',
+      name: 'only-composition-roots-choose-stores',
       comment:
-        'Which store, mail server or signer is used is decided in one place per process; everything else gets a port. Type-only imports choose nothing.',
+        'Which store, mail server or signer is used is decided in one place per process; everything else is handed it. Type-only imports choose nothing.',
       severity: 'error',
-      from: { path: '^(api|workers)/', pathNot: '/(deps|main)[.]ts$' },
-      to: { path: '^shared/adapters/', dependencyTypesNot: ['type-only'] },
+      from: { path: '^(api|workers)/', pathNot: '(deps|/main)[.]ts$' },
+      to: {
+        path: `^shared/.+/${OUTSIDE}/`,
+        // Lanes and jobs are how processes meet, and native providers are found by name: there is nothing to choose.
+        pathNot: '^shared/(lanes|jobs)/redis/|^shared/catalogue/http/native-providers[.]ts$',
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'config-stands-alone',
       comment: 'Settings are read before anything else exists.',
       severity: 'error',
       from: { path: '^shared/config/' },
-      to: { path: '^(shared|node_modules)/', pathNot: '^shared/config/' },
+      to: { path: '^(shared|node_modules)/', pathNot: '^shared/(config|kernel)/' },
     },
     {
       name: 'nothing-imports-entry-points',
@@ -132,10 +142,7 @@ module.exports = {
       name: 'no-dev-dependencies-at-run-time',
       comment: 'They are not installed where the service runs.',
       severity: 'error',
-      from: {
-        path: '^(api|workers|shared|migrations|cli|dev)/',
-        pathNot: '^dev/(check|schema-dump)[.]ts$',
-      },
+      from: { path: '^(api|workers|shared|migrations|cli|embedded)/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {
@@ -143,15 +150,22 @@ module.exports = {
       comment:
         'A package that is there only because another brought it can vanish with the next update.',
       severity: 'error',
-      from: { path: '^(api|workers|shared|migrations|cli|dev|test|bench)/' },
+      from: { path: '^(api|workers|shared|migrations|cli|embedded|dev|test|bench)/' },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
     {
-      name: 'stores-in-dev-only',
+      name: 'processes-do-not-start-servers',
       comment:
         'Starting database servers is for one machine and for tests; a deployed process connects.',
       severity: 'error',
       from: { path: '^(api|workers|shared|migrations)/' },
+      to: { path: '^(embedded|dev)/' },
+    },
+    {
+      name: 'product-does-not-know-dev',
+      comment: 'dev/ checks and describes the repository; the product runs without it.',
+      severity: 'error',
+      from: { path: '^(api|workers|shared|migrations|cli|embedded)/' },
       to: { path: '^dev/' },
     },
   ],

@@ -32,7 +32,7 @@ export default defineConfig({
         test: {
           ...stores,
           name: 'stores',
-          include: ['test/{stores,workers,api,cli,clients,dev,pipeline}/**/*.test.ts'],
+          include: ['test/{stores,workers,api,cli,clients,embedded,pipeline}/**/*.test.ts'],
           sequence: { groupOrder: 1 },
         },
       },

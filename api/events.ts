@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { Fault } from '../shared/domain/errors.ts';
-import type { CredentialObserver } from '../shared/ports/credentials.ts';
-import type { InferenceEntry } from '../shared/lanes/messages.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
+import type { CredentialObserver } from '#shared/keys/port-credentials.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
 /** What happens at the edge, each as one function that writes the log line and the metric together. */
 export interface ApiEvents {

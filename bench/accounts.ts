@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
-import { CredentialCache } from '../api/auth/credential-cache.ts';
-import { migrateToLatest } from '../migrations/migrate.ts';
-import { createCredentialSource } from '../shared/adapters/postgres/credentials.ts';
-import { generateKey, hashKey } from '../shared/domain/keys/format.ts';
-import { createRegistries } from '../test/support/accounts.ts';
+import { CredentialCache } from '#api/auth/credential-cache.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
+import { createCredentialSource } from '#shared/keys/postgres/credentials.ts';
+import { generateKey, hashKey } from '#shared/keys/format.ts';
+import { createRegistries } from '#test/support/accounts.ts';
 
 /**
  * Lists and look-ups with many accounts and keys, each to stay under 10 ms:

@@ -17,11 +17,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startEmbeddedPostgres } from '../dev/stores/postgres.ts';
-import { migrateToLatest } from '../migrations/migrate.ts';
-import { createPool } from '../shared/adapters/postgres/pool.ts';
-import { createDirectoryStore } from '../shared/adapters/storage/directory.ts';
-import { PackLab } from '../test/support/packs.ts';
+import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { createDirectoryStore } from '#shared/packs/files/directory.ts';
+import { PackLab } from '#test/support/packs.ts';
 
 const [count = '100000', kinds = '1000', ...build] = process.argv.slice(2);
 /** Receipts of one derivation that are made in a row. */
@@ -116,7 +116,7 @@ async function main(): Promise<void> {
     process.stdout.write(`a pack of ${statSync(pack).size} bytes\n`);
     const cli = new URL('../cli/docket.ts', import.meta.url).pathname;
     await verify(process.execPath, [cli, 'verify', pack, '--trust', did]);
-    const script = new URL('../shared/pack/verify.py', import.meta.url).pathname;
+    const script = new URL('../shared/packs/files/verify.py', import.meta.url).pathname;
     await verify('python3', [script, pack, '--trust', did]);
   } finally {
     await server.stop();

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { screenBody } from '../api/dispatch/guard.ts';
-import { prepare } from '../api/dispatch/prepare.ts';
-import { withReceipt } from '../api/dispatch/answer.ts';
-import { newId, randomBytesFromPool } from '../shared/adapters/system/ids.ts';
-import { createTokenCounter } from '../shared/adapters/tokenizer/counter.ts';
-import { loadCatalogue, DEFAULT_CATALOGUE } from '../shared/catalogue/load.ts';
-import type { Credential } from '../shared/domain/credential.ts';
-import { hashKey } from '../shared/domain/keys/format.ts';
-import { PLAN_LIMITS } from '../shared/domain/plan.ts';
-import { indexCatalogue } from '../shared/domain/routing/route-index.ts';
-import { decodeMessage, encodeMessage } from '../shared/lanes/wire-format.ts';
-import { loadScreen } from '../shared/policy/load.ts';
-import { upstreamBody } from '../workers/inference/upstream-body.ts';
+import { screenBody } from '#api/inference/guard.ts';
+import { prepare } from '#api/inference/prepare.ts';
+import { withReceipt } from '#api/inference/answer.ts';
+import { newId, randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
+import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
+import { loadCatalogue, DEFAULT_CATALOGUE } from '#shared/catalogue/files/load.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import { hashKey } from '#shared/keys/format.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { decodeMessage, encodeMessage } from '#shared/lanes/wire-format.ts';
+import { loadScreen } from '#shared/screening/files/load.ts';
+import { upstreamBody } from '#workers/inference/upstream-body.ts';
 
 /** What each step of a request costs by itself, in microseconds, for a prompt of 1 KB: npm run bench hot-path [rounds] */
 const rounds = Number(process.argv[2] ?? 20_000);

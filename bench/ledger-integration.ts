@@ -1,15 +1,15 @@
 import { performance } from 'node:perf_hooks';
 import { Pool } from 'pg';
-import { publishCheckpoints } from '../shared/adapters/postgres/ledger-checkpoints.ts';
-import { integrateBatch } from '../shared/adapters/postgres/ledger-integration.ts';
-import { migrateToLatest } from '../migrations/migrate.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
 import {
   makeCheckpointMemory,
   makeCheckpointSigner,
   makeReceipt,
   originOf,
   submitReceipts,
-} from '../test/support/ledger.ts';
+} from '#test/support/ledger.ts';
 
 /**
  * How fast promises become entries: node bench/ledger-integration.ts <url of an empty database> [entries] [organisations]

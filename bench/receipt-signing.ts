@@ -3,13 +3,13 @@
  * Prints microseconds per step and receipts per second and core.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
-import { createReceiptSigner } from '../shared/adapters/signing/signer.ts';
-import type { InferenceRecord } from '../shared/domain/inference.ts';
-import type { Measurement } from '../shared/domain/measurement.ts';
-import { encodeBase58 } from '../shared/domain/receipt/base58.ts';
-import { buildReceipt } from '../shared/domain/receipt/build.ts';
-import { orderedJson } from '../shared/domain/receipt/canonical.ts';
-import { receiptIssuer } from '../shared/domain/receipt/issuer.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { Measurement } from '#shared/methodology/measurement.ts';
+import { encodeBase58 } from '#shared/kernel/base58.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { orderedJson } from '#shared/receipts/canonical.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 50_000);
 /** The receipts worker signs a batch with one time. */

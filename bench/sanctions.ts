@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
-import { transliterate } from '../shared/adapters/sanctions/transliterate.ts';
-import { DECLARATION_VERSION } from '../shared/domain/accounts/declaration.ts';
-import { assess, type Party } from '../shared/domain/sanctions/assess.ts';
-import { NameIndex } from '../shared/domain/sanctions/name-index.ts';
-import { syntheticNames } from '../test/support/synthetic-names.ts';
+import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
+import { DECLARATION_VERSION } from '#shared/accounts/declaration.ts';
+import { assess, type Party } from '#shared/accounts/sanctions/assess.ts';
+import { NameIndex } from '#shared/accounts/sanctions/name-index.ts';
+import { syntheticNames } from '#test/support/synthetic-names.ts';
 
 /**
  * How long the screening of one applicant takes, to stay under 300 ms against 50,000 names:

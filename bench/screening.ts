@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { loadScreen } from '../shared/policy/load.ts';
+import { loadScreen } from '#shared/screening/files/load.ts';
 
 /*
  * Prints how long screening takes for texts of 10 KB, the size that the budget of 200 µs is for. The texts differ in

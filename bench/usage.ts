@@ -5,11 +5,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../dev/stores/postgres.ts';
-import { migrateToLatest } from '../migrations/migrate.ts';
-import { createPool } from '../shared/adapters/postgres/pool.ts';
-import { createUsageReader } from '../shared/adapters/postgres/usage.ts';
-import { USAGE_GROUPS } from '../shared/ports/usage.ts';
+import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
+import { USAGE_GROUPS } from '#shared/receipts/port-usage.ts';
 
 const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
 const RUNS = Number(process.argv[3] ?? 5);

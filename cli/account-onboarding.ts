@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
-import type { Account } from '../shared/domain/accounts/account.ts';
-import { DECLARATION_VERSION, STATEMENTS } from '../shared/domain/accounts/declaration.ts';
-import type { Actor } from '../shared/domain/audit/entry.ts';
-import { invalidParam } from '../shared/domain/errors.ts';
-import { PLANS } from '../shared/domain/plan.ts';
+import type { Account } from '#shared/accounts/account.ts';
+import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
 import { ACTOR, planFrom, printAccount, run, type Common } from './account-output.ts';
 import { asOperator, screenerOf, type OperatorDeps } from './operator.ts';
 

@@ -1,8 +1,8 @@
-import { limitsOf, type Account } from '../shared/domain/accounts/account.ts';
-import { describeAccount } from '../shared/domain/accounts/describe.ts';
-import type { Actor } from '../shared/domain/audit/entry.ts';
-import { invalidParam } from '../shared/domain/errors.ts';
-import { PLANS, type Plan } from '../shared/domain/plan.ts';
+import { limitsOf, type Account } from '#shared/accounts/account.ts';
+import { describeAccount } from '#shared/accounts/describe.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import { PLANS, type Plan } from '#shared/kernel/plan.ts';
 import { actorFrom, asOperator, type OperatorDeps } from './operator.ts';
 import { printFields, printJson, time, type Row } from './print.ts';
 

@@ -1,13 +1,13 @@
-import { NATIVE_PROVIDERS } from '../shared/adapters/providers/ai-sdk/native-providers.ts';
-import { referencesIn } from '../shared/catalogue/known-references.ts';
+import { NATIVE_PROVIDERS } from '#shared/catalogue/http/native-providers.ts';
+import { referencesIn } from '#shared/methodology/known-references.ts';
 import {
   DEFAULT_CATALOGUE,
   loadCatalogue,
   type LoadedCatalogue,
-} from '../shared/catalogue/load.ts';
-import { loadToolConfig } from '../shared/config/config.ts';
-import { FROZEN_FACTOR_SETS } from '../shared/methodology/frozen.ts';
-import { loadFactorSet } from '../shared/methodology/load.ts';
+} from '#shared/catalogue/files/load.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
+import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
+import { loadFactorSet } from '#shared/methodology/files/load.ts';
 
 /** The launcher gives the shipped catalogue the sandbox's address; outside of it any address will do for a look. */
 const NO_SANDBOX = 'http://127.0.0.1:9/v1';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { loadToolConfig } from '../shared/config/config.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
 
 /** Reads one text of `dev.json`, which the embedded mode keeps while it runs on this machine; undefined without it. */
 export async function fromEmbeddedInstance(field: string): Promise<string | undefined> {

@@ -1,8 +1,8 @@
-import type { Footprint } from '../shared/domain/catalogue.ts';
-import { MethodologyFailure } from '../shared/domain/measurement.ts';
-import { estimateEcologits } from '../shared/domain/methodology/ecologits.ts';
-import { PRECISIONS } from '../shared/domain/methodology/factor-set.ts';
-import type { EstimateInput, Methodology } from '../shared/domain/methodology/methodology.ts';
+import type { Footprint } from '#shared/catalogue/catalogue.ts';
+import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { estimateEcologits } from '#shared/methodology/ecologits.ts';
+import { PRECISIONS } from '#shared/methodology/factor-set.ts';
+import type { EstimateInput, Methodology } from '#shared/methodology/methodology.ts';
 
 /** Gives the result of one line. Throws MethodologyFailure. */
 export type Profile = (fields: Readonly<Record<string, unknown>>) => object;

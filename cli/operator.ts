@@ -1,20 +1,20 @@
 import type { Pool } from 'pg';
-import { createAccountRegistry } from '../shared/adapters/postgres/accounts.ts';
-import { createAuditLog } from '../shared/adapters/postgres/audit.ts';
-import { createKeyRegistry } from '../shared/adapters/postgres/keys.ts';
-import { createPool } from '../shared/adapters/postgres/pool.ts';
-import { createSanctionsStore } from '../shared/adapters/postgres/sanctions.ts';
-import { transliterate } from '../shared/adapters/sanctions/transliterate.ts';
-import { systemSurroundings } from '../shared/adapters/system/surroundings.ts';
-import { loadToolConfig } from '../shared/config/config.ts';
-import { parseActor, type Actor } from '../shared/domain/audit/entry.ts';
-import { Fault } from '../shared/domain/errors.ts';
-import { Screener } from '../shared/jobs/screener.ts';
-import type { AccountRegistry } from '../shared/ports/accounts.ts';
-import type { AuditLog } from '../shared/ports/audit.ts';
-import type { KeyRegistry } from '../shared/ports/keys.ts';
-import type { SanctionsStore } from '../shared/ports/sanctions.ts';
-import type { Surroundings } from '../shared/ports/surroundings.ts';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
+import { parseActor, type Actor } from '#shared/accounts/audit/entry.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { Screener } from '#shared/accounts/screener.ts';
+import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
+import type { AuditLog } from '#shared/accounts/audit/port-audit.ts';
+import type { KeyRegistry } from '#shared/keys/port-keys.ts';
+import type { SanctionsStore } from '#shared/accounts/sanctions/port-sanctions.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { fromEmbeddedInstance } from './embedded-instance.ts';
 
 /** What an operator's command works with. */
@@ -58,7 +58,12 @@ export async function asOperator<T>(work: (deps: OperatorDeps) => Promise<T>): P
 
 /** Screens at once, within the command: an operator waits for the outcome. */
 export function screenerOf({ accounts, sanctions }: OperatorDeps): Screener {
-  return new Screener({ accounts, lists: sanctions, transliterate });
+  return new Screener({
+    accounts,
+    lists: sanctions,
+    transliterate,
+    monotonicNow: () => performance.now(),
+  });
 }
 
 /** DATABASE_URL, or the database of the embedded mode that runs on this machine. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { connectRedis, type RedisClient } from '../shared/adapters/redis/connect.ts';
-import { loadToolConfig } from '../shared/config/config.ts';
+import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
 import { fromEmbeddedInstance } from './embedded-instance.ts';
 
 /** A person waits; a server that is there answers in milliseconds. */

@@ -3,17 +3,17 @@
  * `node dev/conformance.ts` writes the page; a test fails while it is stale, a rule has no test, or a test is gone.
  */
 import { writeFileSync } from 'node:fs';
-import { EVIDENCE_SECTION } from './conformance/evidence.ts';
-import { CODES_SECTION, ERRORS_SECTION } from './conformance/errors.ts';
+import { EVIDENCE_SECTION } from '#dev/conformance/evidence.ts';
+import { CODES_SECTION, ERRORS_SECTION } from '#dev/conformance/errors.ts';
 import {
   IDEMPOTENCY_SECTION,
   OPERATIONS_SECTION,
   RECEIPTS_SECTION,
   REQUESTS_SECTION,
-} from './conformance/inference.ts';
-import { AUTHENTICATION_SECTION, KEYS_SECTION, SCOPES_SECTION } from './conformance/keys.ts';
-import { CLIENTS_SECTION, LIMITS_SECTION } from './conformance/limits.ts';
-import type { Proof, Section } from './conformance/section.ts';
+} from '#dev/conformance/inference.ts';
+import { AUTHENTICATION_SECTION, KEYS_SECTION, SCOPES_SECTION } from '#dev/conformance/keys.ts';
+import { CLIENTS_SECTION, LIMITS_SECTION } from '#dev/conformance/limits.ts';
+import type { Proof, Section } from '#dev/conformance/section.ts';
 
 export const CONFORMANCE_PAGE = new URL('../docs/conformance.md', import.meta.url);
 

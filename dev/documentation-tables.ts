@@ -6,9 +6,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SECRET_SETTINGS, SETTINGS } from '../shared/config/env.ts';
-import type { Setting } from '../shared/config/setting.ts';
-import { JOBS, type JobRow } from '../shared/jobs/table.ts';
+import { SECRET_SETTINGS, SETTINGS } from '#shared/config/env.ts';
+import type { Setting } from '#shared/config/setting.ts';
+import { JOBS, type JobRow } from '#shared/jobs/table.ts';
 
 interface ImportRule {
   name: string;

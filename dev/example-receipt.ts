@@ -1,15 +1,15 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { jwkThumbprint, rawPublicKey } from '../shared/adapters/signing/identifiers.ts';
-import type { SigningKey } from '../shared/adapters/signing/key-files.ts';
-import { didDocument } from '../shared/adapters/signing/publication.ts';
-import { createReceiptSigner } from '../shared/adapters/signing/signer.ts';
-import type { InferenceRecord } from '../shared/domain/inference.ts';
-import type { EstimateInput } from '../shared/domain/methodology/methodology.ts';
-import { buildReceipt } from '../shared/domain/receipt/build.ts';
-import { requestDigest } from '../shared/domain/receipt/digest.ts';
-import { receiptIssuer } from '../shared/domain/receipt/issuer.ts';
-import { loadMethodologies } from '../shared/methodology/methodologies.ts';
+import { jwkThumbprint, rawPublicKey } from '#shared/receipts/signing/identifiers.ts';
+import type { SigningKey } from '#shared/receipts/signing/files/key-files.ts';
+import { didDocument } from '#shared/receipts/signing/publication.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { requestDigest } from '#shared/receipts/digest.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 /** Where the example lies; `node dev/example-receipt.ts` writes it and the page that shows it, and a test compares. */
 export const VECTORS = new URL('../test/vectors/receipt/', import.meta.url);

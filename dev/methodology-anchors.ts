@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { Footprint } from '../shared/domain/catalogue.ts';
-import type { AnchorRecord, FactorSet } from '../shared/domain/methodology/factor-set.ts';
-import type { Derivation } from '../shared/domain/methodology/derivation.ts';
-import type { Methodology } from '../shared/domain/methodology/methodology.ts';
-import { FROZEN_FACTOR_SETS } from '../shared/methodology/frozen.ts';
-import { loadFactorSet } from '../shared/methodology/load.ts';
-import { loadMethodologies } from '../shared/methodology/methodologies.ts';
+import type { Footprint } from '#shared/catalogue/catalogue.ts';
+import type { AnchorRecord, FactorSet } from '#shared/methodology/factor-set.ts';
+import type { Derivation } from '#shared/methodology/derivation.ts';
+import type { Methodology } from '#shared/methodology/methodology.ts';
+import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
+import { loadFactorSet } from '#shared/methodology/files/load.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 /** The page that the table stands in; `node dev/methodology-anchors.ts` writes it again, and a test compares. */
 export const PAGE = new URL('../docs/methodology.md', import.meta.url);

@@ -1,18 +1,18 @@
 import { createPrivateKey, hash, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { createReceiptSigner } from '../shared/adapters/signing/signer.ts';
-import type { InferenceRecord } from '../shared/domain/inference.ts';
-import { formatCheckpoint } from '../shared/domain/ledger/checkpoints.ts';
-import { type Hash, leafHash, rootOfHashes } from '../shared/domain/ledger/hashing.ts';
-import { formatNote, noteKeyHash } from '../shared/domain/ledger/notes.ts';
-import { formatProof } from '../shared/domain/ledger/proof-text.ts';
-import { inclusionRanges, verifyInclusion } from '../shared/domain/ledger/proofs.ts';
-import type { LineageDocument, StepNode } from '../shared/domain/lineage/document.ts';
-import { RECEIPTS, shardPath } from '../shared/domain/pack/layout.ts';
-import { buildReceipt } from '../shared/domain/receipt/build.ts';
-import type { ReceiptDocument } from '../shared/domain/receipt/document.ts';
-import { lineageOf } from '../shared/methodology/lineage.ts';
-import { loadMethodologies } from '../shared/methodology/methodologies.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { type Hash, leafHash, rootOfHashes } from '#shared/ledger/hashing.ts';
+import { formatNote, noteKeyHash } from '#shared/ledger/notes.ts';
+import { formatProof } from '#shared/ledger/proof-text.ts';
+import { inclusionRanges, verifyInclusion } from '#shared/ledger/proofs.ts';
+import type { LineageDocument, StepNode } from '#shared/lineage/document.ts';
+import { RECEIPTS, shardPath } from '#shared/packs/layout.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { lineageOf } from '#shared/lineage/of-receipt.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import {
   exampleEstimateInput,
   examplePrivateKeyPem,

@@ -2,10 +2,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPool } from '../shared/adapters/postgres/pool.ts';
-import { describeSchema, SCHEMA_FILE } from '../migrations/describe-schema.ts';
-import { migrateToLatest } from '../migrations/migrate.ts';
-import { startEmbeddedPostgres } from './stores/postgres.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { describeSchema, SCHEMA_FILE } from '#migrations/describe-schema.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
+import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'docket-schema-'));
 const server = await startEmbeddedPostgres({ dataDir: directory, durable: false });

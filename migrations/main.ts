@@ -1,4 +1,4 @@
-import { loadConfig } from '../shared/config/config.ts';
+import { loadConfig } from '#shared/config/config.ts';
 import { migrateToLatest } from './migrate.ts';
 
 // The Procfile's `release`: runs before new code starts, as often as it likes.

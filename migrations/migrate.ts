@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { Pool } from 'pg';
-import { createPool } from '../shared/adapters/postgres/pool.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
 
 const DIRECTORY = import.meta.dirname;
 const TABLE = 'schema_migration';

@@ -1,11 +1,11 @@
-import type { Credential } from '../../shared/domain/credential.ts';
-import { Fault } from '../../shared/domain/errors.ts';
-import { hashKey, isWellFormedKey } from '../../shared/domain/keys/format.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
 import type {
   CredentialChange,
   CredentialObserver,
   CredentialSource,
-} from '../../shared/ports/credentials.ts';
+} from '#shared/keys/port-credentials.ts';
 import { BatchedLoader } from './batched-loader.ts';
 import { SecondChanceMap } from './second-chance-map.ts';
 

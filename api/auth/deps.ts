@@ -1,11 +1,8 @@
 import type { Pool } from 'pg';
-import { listenForCredentialChanges } from '../../shared/adapters/postgres/credentials-feed.ts';
-import {
-  createCredentialSource,
-  createKeyUseStore,
-} from '../../shared/adapters/postgres/credentials.ts';
-import type { ProcessContext } from '../../shared/process/run-process.ts';
-import type { ApiEvents } from '../events.ts';
+import { listenForCredentialChanges } from '#shared/keys/postgres/credentials-feed.ts';
+import { createCredentialSource, createKeyUseStore } from '#shared/keys/postgres/credentials.ts';
+import type { ProcessContext } from '#shared/process/run-process.ts';
+import type { ApiEvents } from '#api/events.ts';
 import { CredentialCache } from './credential-cache.ts';
 import { KeyUseRecorder } from './key-use.ts';
 

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { TSchema } from 'typebox';
-import { PLANS } from '../../shared/domain/plan.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
 
 /**
  * The schema is the single source: it validates, types, documents (OpenAPI 3.1) and words the refusals.

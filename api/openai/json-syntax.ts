@@ -1,4 +1,4 @@
-import { stringEnd } from '../../shared/domain/json-text.ts';
+import { stringEnd } from '#shared/kernel/json-text.ts';
 
 /**
  * Questions about a JSON text that the built-in parser does not answer: how deep it is (before it is parsed:

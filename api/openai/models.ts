@@ -1,9 +1,9 @@
 import Type from 'typebox';
-import type { Footprint } from '../../shared/domain/catalogue.ts';
-import { PLANS, planCovers } from '../../shared/domain/plan.ts';
-import { isOpenTo } from '../../shared/domain/routing/resolve.ts';
-import type { RouteAccount } from '../../shared/domain/routing/resolve.ts';
-import type { ModelRoutes } from '../../shared/domain/routing/route-index.ts';
+import type { Footprint } from '#shared/catalogue/catalogue.ts';
+import { PLANS, planCovers } from '#shared/kernel/plan.ts';
+import { isOpenTo } from '#shared/catalogue/resolve.ts';
+import type { RouteAccount } from '#shared/catalogue/resolve.ts';
+import type { ModelRoutes } from '#shared/catalogue/route-index.ts';
 
 /** A model in OpenAI's shape, with what this service adds. */
 export const ModelObject = Type.Object(

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { Fault } from '../../shared/domain/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { firstSyntaxError, repeatedMember, scanStructure } from './json-syntax.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { invalidParam } from '../../shared/domain/errors.ts';
-import type { Fault } from '../../shared/domain/errors.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
 import { diagnose, dotted } from './diagnose.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';

@@ -5,9 +5,9 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify';
-import { SCOPES, type Credential, type Scope } from '../../shared/domain/credential.ts';
-import { authorize, invalidApiKey } from '../../shared/domain/keys/authorize.ts';
-import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+import { SCOPES, type Credential, type Scope } from '#shared/keys/credential.ts';
+import { authorize, invalidApiKey } from '#shared/keys/authorize.ts';
+import { KEY_LENGTH } from '#shared/keys/format.ts';
 
 /**
  * What a route demands: a scope; `any` valid key; `session`, where the dashboard signs people in by

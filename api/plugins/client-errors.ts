@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { Fault } from '../../shared/domain/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 
 /** What node's HTTP parser says of a connection that it cannot go on with. */

@@ -1,5 +1,5 @@
-import type { Fault } from '../../shared/domain/errors.ts';
-import { codeRow } from '../../shared/domain/errors.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
+import { codeRow } from '#shared/kernel/errors.ts';
 
 export interface ErrorEnvelope {
   error: { code: string; type: string; message: string; param: string | null };

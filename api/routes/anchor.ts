@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { notFound } from '../../shared/domain/errors.ts';
-import { formatAnchorProof } from '../../shared/domain/ledger/anchor-proof.ts';
-import { parseTilePath } from '../../shared/domain/ledger/tiles.ts';
-import type { AnchorReader, ProvenKeyEvent } from '../../shared/ports/anchor.ts';
+import { notFound } from '#shared/kernel/errors.ts';
+import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { parseTilePath } from '#shared/ledger/tiles.ts';
+import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/port-anchor.ts';
 
 const Index = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Choice = Type.Object({

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
-import { createAccountRegistry } from '../../shared/adapters/postgres/accounts.ts';
-import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
-import { createAuditLog } from '../../shared/adapters/postgres/audit.ts';
-import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
-import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
-import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
-import { createUsageReader } from '../../shared/adapters/postgres/usage.ts';
-import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
-import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
+import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
+import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 /** What the routes read and write in PostgreSQL, and the methodologies. */
 export function openResources(pool: Pool, issuer: ReceiptIssuer) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { describeApi, type DescriptionOptions } from '../openapi/document.ts';
-import type { DocumentedRoute } from '../openapi/documented-routes.ts';
-import { docsPage, STYLESHEET } from '../openapi/page/page.ts';
+import { describeApi, type DescriptionOptions } from '#api/docs/document.ts';
+import type { DocumentedRoute } from '#api/docs/documented-routes.ts';
+import { docsPage, STYLESHEET } from '#api/docs/page/page.ts';
 
 /** The page runs no script and loads nothing but its stylesheet. */
 const PAGE_POLICY =

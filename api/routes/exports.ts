@@ -1,16 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
-import type { Actor } from '../../shared/domain/audit/entry.ts';
-import { notFound } from '../../shared/domain/errors.ts';
-import {
-  describeExport,
-  EXPORT_STATUSES,
-  type ExportRecord,
-} from '../../shared/domain/pack/export-record.ts';
-import type { ExportStore } from '../../shared/ports/export-store.ts';
-import type { ExportRegistry, ExportRequest } from '../../shared/ports/exports.ts';
-import { sendPack } from '../exports/send-pack.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { notFound } from '#shared/kernel/errors.ts';
+import { describeExport, EXPORT_STATUSES, type ExportRecord } from '#shared/packs/export-record.ts';
+import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import type { ExportRegistry, ExportRequest } from '#shared/packs/port-exports.ts';
+import { sendPack } from './send-pack.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
 import { timeOf, TimeText } from './times.ts';
 

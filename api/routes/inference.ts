@@ -1,27 +1,27 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Fault } from '../../shared/domain/errors.ts';
-import { receiptIdOf } from '../../shared/domain/ids.ts';
-import type { Route } from '../../shared/domain/inference.ts';
-import { buildUnsignedDegraded } from '../../shared/domain/receipt/build.ts';
-import type { Verdict } from '../../shared/domain/screening/screen.ts';
-import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import type { Admission } from '../../shared/lanes/admission.ts';
-import { limitHeaders, refusalOf } from '../dispatch/admission-faults.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { buildUnsignedDegraded } from '#shared/receipts/build.ts';
+import type { Verdict } from '#shared/screening/screen.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import type { Admission } from '#shared/lanes/redis/admission.ts';
+import { limitHeaders, refusalOf } from '#api/inference/admission-faults.ts';
 import {
   answerSink,
   sendJson,
   RECEIPT_LATE,
   STORED_ANSWER_GONE,
   withReceipt,
-} from '../dispatch/answer.ts';
-import type { Dispatcher } from '../dispatch/dispatcher.ts';
-import type { Exchange, ExchangeSink } from '../dispatch/exchange.ts';
-import { checkLength, type GuardDeps, screenBody } from '../dispatch/guard.ts';
-import { prepare, type PrepareDeps, type Prepared } from '../dispatch/prepare.ts';
-import { StreamReply } from '../dispatch/stream-reply.ts';
-import type { ApiEvents } from '../events.ts';
-import { envelopeOf, errorHeaders } from '../plugins/error-envelope.ts';
-import { faultOf } from '../plugins/reply-with-error.ts';
+} from '#api/inference/answer.ts';
+import type { Dispatcher } from '#api/inference/dispatcher.ts';
+import type { Exchange, ExchangeSink } from '#api/inference/exchange.ts';
+import { checkLength, type GuardDeps, screenBody } from '#api/inference/guard.ts';
+import { prepare, type PrepareDeps, type Prepared } from '#api/inference/prepare.ts';
+import { StreamReply } from '#api/inference/stream-reply.ts';
+import type { ApiEvents } from '#api/events.ts';
+import { envelopeOf, errorHeaders } from '#api/plugins/error-envelope.ts';
+import { faultOf } from '#api/plugins/reply-with-error.ts';
 
 export interface InferenceRouteOptions {
   prepare: PrepareDeps;

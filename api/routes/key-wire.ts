@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox';
-import { REASON_LENGTH_MAX } from '../../shared/domain/audit/entry.ts';
-import { SCOPES } from '../../shared/domain/credential.ts';
-import { Fault } from '../../shared/domain/errors.ts';
-import { describeKey } from '../../shared/domain/keys/describe.ts';
-import type { KeyRecord } from '../../shared/domain/keys/record.ts';
-import type { KeyRequest } from '../../shared/domain/keys/rules.ts';
+import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { describeKey } from '#shared/keys/describe.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
+import type { KeyRequest } from '#shared/keys/rules.ts';
 
 /** A burst that is not named is four seconds' worth, as in the plans. */
 const BURST_PER_REQUEST = 4;

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import type { Actor } from '../../shared/domain/audit/entry.ts';
-import type { IssuedKey, KeyRegistry } from '../../shared/ports/keys.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import type { IssuedKey, KeyRegistry } from '#shared/keys/port-keys.ts';
 import {
   describe,
   IssueBody,

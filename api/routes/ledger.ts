@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { invalidParam, notFound } from '../../shared/domain/errors.ts';
-import { encodeBase64 } from '../../shared/domain/ledger/notes.ts';
-import { parseTilePath } from '../../shared/domain/ledger/tiles.ts';
-import { LEDGER_KINDS, type LedgerEntry, type LedgerReader } from '../../shared/ports/ledger.ts';
+import { invalidParam, notFound } from '#shared/kernel/errors.ts';
+import { encodeBase64 } from '#shared/ledger/notes.ts';
+import { parseTilePath } from '#shared/ledger/tiles.ts';
+import { LEDGER_KINDS, type LedgerEntry, type LedgerReader } from '#shared/ledger/port-ledger.ts';
 import { Listing } from './lists.ts';
 import { timeOf, TimeText } from './times.ts';
 

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { Fault, notFound } from '../../shared/domain/errors.ts';
-import type { ChainMember, RecordedFacts } from '../../shared/domain/lineage/facts.ts';
-import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
-import { digestInMultibase, requestedTier } from '../../shared/domain/receipt/reread.ts';
-import { LINEAGE_TYPE, lineageOf } from '../../shared/methodology/lineage.ts';
-import type { Methodologies } from '../../shared/methodology/methodologies.ts';
-import type { LedgerReader } from '../../shared/ports/ledger.ts';
+import { Fault, notFound } from '#shared/kernel/errors.ts';
+import type { ChainMember, RecordedFacts } from '#shared/lineage/facts.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { digestInMultibase, requestedTier } from '#shared/receipts/reread.ts';
+import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
+import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
+import type { LedgerReader } from '#shared/ledger/port-ledger.ts';
 
 const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '../../shared/domain/errors.ts';
-import type { Methodologies } from '../../shared/methodology/methodologies.ts';
+import { notFound } from '#shared/kernel/errors.ts';
+import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
 
 export interface MethodologyRoutesOptions {
   methodologies: Pick<Methodologies, 'listMethodologies' | 'methodologyDocument'>;

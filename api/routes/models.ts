@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '../../shared/domain/errors.ts';
-import { modelsFor } from '../../shared/domain/routing/resolve.ts';
-import type { RoutingIndex } from '../../shared/domain/routing/route-index.ts';
-import { type ConfidenceOf, modelObject } from '../openai/models.ts';
+import { notFound } from '#shared/kernel/errors.ts';
+import { modelsFor } from '#shared/catalogue/resolve.ts';
+import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
+import { type ConfidenceOf, modelObject } from '#api/openai/models.ts';
 
 export interface ModelRoutesOptions {
   index: () => RoutingIndex;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '../../shared/domain/errors.ts';
+import { notFound } from '#shared/kernel/errors.ts';
 
 export interface PublicDocumentsOptions {
   /** The keys may be rotated while the process runs, so both are made when asked for. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { Fault, notFound } from '../../shared/domain/errors.ts';
-import type { RecalculationRequests } from '../../shared/ports/recalculation.ts';
+import { Fault, notFound } from '#shared/kernel/errors.ts';
+import type { RecalculationRequests } from '#shared/receipts/port-recalculation.ts';
 
 const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
 

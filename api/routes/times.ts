@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { invalidParam } from '../../shared/domain/errors.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
 
 /** A moment in a query: RFC 3339 or whole epoch seconds. */
 export const TimeText = Type.String({

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { invalidParam } from '../../shared/domain/errors.ts';
-import { toExactDecimalString } from '../../shared/domain/methodology/decimal.ts';
-import { USAGE_GROUPS, type UsageFigures, type UsageReader } from '../../shared/ports/usage.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import { toExactDecimalString } from '#shared/methodology/decimal.ts';
+import { USAGE_GROUPS, type UsageFigures, type UsageReader } from '#shared/receipts/port-usage.ts';
 import { timeOf, TimeText } from './times.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { describeAccount } from '../../shared/domain/accounts/describe.ts';
-import { limitsOf, type Account } from '../../shared/domain/accounts/account.ts';
-import type { AccountState } from '../../shared/domain/credential.ts';
-import { PLANS, type Limits } from '../../shared/domain/plan.ts';
-import { registerOnboarding } from '../account-onboarding.ts';
-import { ACTOR, planFrom, printAccount, rowOf, run, type Common } from '../account-output.ts';
-import { asOperator, type OperatorDeps } from '../operator.ts';
-import { printJson, printTable } from '../print.ts';
+import { describeAccount } from '#shared/accounts/describe.ts';
+import { limitsOf, type Account } from '#shared/accounts/account.ts';
+import type { AccountState } from '#shared/accounts/account.ts';
+import { PLANS, type Limits } from '#shared/kernel/plan.ts';
+import { registerOnboarding } from '#cli/account-onboarding.ts';
+import { ACTOR, planFrom, printAccount, rowOf, run, type Common } from '#cli/account-output.ts';
+import { asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { printJson, printTable } from '#cli/print.ts';
 
 /** `docket accounts …`: the way of an organisation from application to closure. */
 export function register(program: Command): void {

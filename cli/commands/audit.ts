@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { AuditVerdict } from '../../shared/ports/audit.ts';
-import { asOperator } from '../operator.ts';
-import { printJson, printTable } from '../print.ts';
+import type { AuditVerdict } from '#shared/accounts/audit/port-audit.ts';
+import { asOperator } from '#cli/operator.ts';
+import { printJson, printTable } from '#cli/print.ts';
 
 /** `docket audit …`: the append-only record of acts. */
 export function register(program: Command): void {

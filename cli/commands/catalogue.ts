@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { CatalogueError, describeProblem } from '../../shared/catalogue/problem.ts';
-import type { Catalogue, Footprint } from '../../shared/domain/catalogue.ts';
-import { indexCatalogue } from '../../shared/domain/routing/route-index.ts';
-import { readCatalogue } from '../catalogue.ts';
-import { printJson, printTable, type Row } from '../print.ts';
+import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
+import type { Catalogue, Footprint } from '#shared/catalogue/catalogue.ts';
+import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { readCatalogue } from '#cli/catalogue.ts';
+import { printJson, printTable, type Row } from '#cli/print.ts';
 
 /** `docket catalogue …`: what an operator asks before a catalogue is used. */
 export function register(program: Command): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Finding, Verdict } from '../doctor/finding.ts';
-import type { Report } from '../doctor/examine.ts';
-import { printJson, printTable } from '../print.ts';
+import type { Finding, Verdict } from '#cli/doctor/finding.ts';
+import type { Report } from '#cli/doctor/examine.ts';
+import { printJson, printTable } from '#cli/print.ts';
 
 const SIGNS: Readonly<Record<Verdict, string>> = {
   ok: '✓',
@@ -20,7 +20,7 @@ export function register(program: Command): void {
     .option('--json', 'for programs')
     .addHelpText('after', '\nExit codes: 0 nothing must be fixed, 1 something must.\n')
     .action(async (options: { json?: boolean }) => {
-      const { examine } = await import('../doctor/examine.ts');
+      const { examine } = await import('#cli/doctor/examine.ts');
       const report = await examine();
       if (options.json === true) printJson(report);
       else print(report);

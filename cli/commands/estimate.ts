@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { FROZEN_METHODOLOGIES } from '../../shared/methodology/frozen.ts';
-import { DEFAULT_METHODOLOGY, loadMethodologies } from '../../shared/methodology/methodologies.ts';
-import { answerTo, profiles } from '../estimate-line.ts';
-import { answerLines, type LineProblem } from '../json-lines.ts';
+import { FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
+import { DEFAULT_METHODOLOGY, loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { answerTo, profiles } from '#cli/estimate-line.ts';
+import { answerLines, type LineProblem } from '#cli/json-lines.ts';
 
 const PROBLEMS: Readonly<Record<LineProblem, string>> = {
   line_too_long: 'The line is longer than 64 KiB.',

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { createExportRegistry } from '../../shared/adapters/postgres/exports.ts';
-import { openExportStore } from '../../shared/adapters/storage/open-store.ts';
-import { loadToolConfig } from '../../shared/config/config.ts';
-import { invalidParam } from '../../shared/domain/errors.ts';
-import type { ExportDescription } from '../../shared/domain/pack/export-record.ts';
-import type { ExportStore } from '../../shared/ports/export-store.ts';
-import type { ExportRequest } from '../../shared/ports/exports.ts';
-import { apiExports, type ExportAccess, operatorExports } from '../exports/access.ts';
-import { downloadExport, waitForExport } from '../exports/transfer.ts';
-import { actorFrom, asOperator } from '../operator.ts';
-import { printFields, printJson } from '../print.ts';
-import { createProgressBar } from '../progress-bar.ts';
+import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { openExportStore } from '#shared/packs/files/open-store.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import type { ExportDescription } from '#shared/packs/export-record.ts';
+import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import type { ExportRequest } from '#shared/packs/port-exports.ts';
+import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
+import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
+import { actorFrom, asOperator } from '#cli/operator.ts';
+import { printFields, printJson } from '#cli/print.ts';
+import { createProgressBar } from '#cli/progress-bar.ts';
 
 interface AccessOptions {
   org?: string;

@@ -1,20 +1,20 @@
 import { userInfo } from 'node:os';
 import { Argument, type Command } from 'commander';
-import { anchorIndexAt, reportCompromise } from '../../shared/adapters/postgres/anchor-keys.ts';
+import { anchorIndexAt, reportCompromise } from '#shared/ledger/postgres/anchor-keys.ts';
 import {
   KEY_PURPOSES,
   type KeyPurpose,
   loadSigningKeys,
-} from '../../shared/adapters/signing/key-files.ts';
+} from '#shared/receipts/signing/files/key-files.ts';
 import {
   PUBLISHED_BEFORE_USE_MS,
   revokeSigningKey,
   rotateSigningKey,
-} from '../../shared/adapters/signing/rotation.ts';
-import { loadToolConfig } from '../../shared/config/config.ts';
-import { type Actor, type AuditEvent, SERVICE_CHAIN } from '../../shared/domain/audit/entry.ts';
-import { actorFrom, asOperator } from '../operator.ts';
-import { printFields, printJson, printTable } from '../print.ts';
+} from '#shared/receipts/signing/files/rotation.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
+import { type Actor, type AuditEvent, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import { actorFrom, asOperator } from '#cli/operator.ts';
+import { printFields, printJson, printTable } from '#cli/print.ts';
 
 interface ActOptions {
   actor?: string;

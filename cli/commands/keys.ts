@@ -1,16 +1,12 @@
 import type { Command } from 'commander';
-import { Fault, notFound } from '../../shared/domain/errors.ts';
-import {
-  describeKey,
-  displayText,
-  type KeyDescription,
-} from '../../shared/domain/keys/describe.ts';
-import { hashKey, isWellFormedKey } from '../../shared/domain/keys/format.ts';
-import type { KeyRecord } from '../../shared/domain/keys/record.ts';
-import type { KeyRequest } from '../../shared/domain/keys/rules.ts';
-import type { IssuedKey } from '../../shared/ports/keys.ts';
-import { actorFrom, asOperator, type OperatorDeps } from '../operator.ts';
-import { printFields, printJson, printTable, time, type Row } from '../print.ts';
+import { Fault, notFound } from '#shared/kernel/errors.ts';
+import { describeKey, displayText, type KeyDescription } from '#shared/keys/describe.ts';
+import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
+import type { KeyRequest } from '#shared/keys/rules.ts';
+import type { IssuedKey } from '#shared/keys/port-keys.ts';
+import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** The longest line that can hold a key or its hash; more is a file sent by mistake. */
 const SECRET_LINE_MAX = 1_024;

@@ -1,23 +1,19 @@
 import type { Command } from 'commander';
-import { readKeptTimestamp } from '../../shared/adapters/attestation/timestamp-tokens.ts';
-import { witnessOf } from '../../shared/adapters/attestation/witness.ts';
-import type { AttestationCheck } from '../../shared/adapters/postgres/anchor-attestation-fsck.ts';
-import { examineLedger } from '../../shared/adapters/postgres/ledger-fsck.ts';
-import {
-  type Repair,
-  requeueReceipt,
-  resumeLog,
-} from '../../shared/adapters/postgres/ledger-repair.ts';
-import { createPool } from '../../shared/adapters/postgres/pool.ts';
-import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
-import { loadSigningKeys, SigningKeyProblem } from '../../shared/adapters/signing/key-files.ts';
-import { loadToolConfig } from '../../shared/config/config.ts';
-import type { KeyPurpose } from '../../shared/domain/ledger/key-events.ts';
-import type { SignatureCheck } from '../../shared/domain/ledger/notes.ts';
-import type { Finding, Severity } from '../../shared/domain/ledger/findings.ts';
-import { actorFrom, asOperator, databaseUrl } from '../operator.ts';
-import { printJson } from '../print.ts';
-import { createProgressBar } from '../progress-bar.ts';
+import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
+import { witnessOf } from '#shared/ledger/http/witness.ts';
+import type { AttestationCheck } from '#cli/fsck/anchor-attestations.ts';
+import { examineLedger } from '#cli/fsck/ledger.ts';
+import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/repair.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
+import type { KeyPurpose } from '#shared/ledger/key-events.ts';
+import type { SignatureCheck } from '#shared/ledger/notes.ts';
+import type { Finding, Severity } from '#shared/ledger/findings.ts';
+import { actorFrom, asOperator, databaseUrl } from '#cli/operator.ts';
+import { printJson } from '#cli/print.ts';
+import { createProgressBar } from '#cli/progress-bar.ts';
 
 /** 0: sound, 1 (set by docket.ts): could not be examined. */
 const EXIT_DAMAGE = 2;

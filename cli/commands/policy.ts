@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
-import { type Explanation } from '../../shared/domain/screening/explain.ts';
-import { DEFAULT_PACK_PATH, loadScreen } from '../../shared/policy/load.ts';
-import { printJson, printTable } from '../print.ts';
+import { type Explanation } from '#shared/screening/explain.ts';
+import { DEFAULT_PACK_PATH, loadScreen } from '#shared/screening/files/load.ts';
+import { printJson, printTable } from '#cli/print.ts';
 
 /** What a request body may hold by default; a text to try out is smaller. */
 const TEXT_BYTES_MAX = 20 * 1_048_576;

@@ -1,13 +1,13 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
+import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import type {
   RecalculationRequests,
   Restatement,
   WaitingRecalculation,
-} from '../../shared/ports/recalculation.ts';
-import { actorFrom, asOperator, type OperatorDeps } from '../operator.ts';
-import { printFields, printJson, printTable } from '../print.ts';
+} from '#shared/receipts/port-recalculation.ts';
+import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { printFields, printJson, printTable } from '#cli/print.ts';
 
 /** More than anybody reads in a terminal. */
 const LISTED_MAX = 10_000;

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { rebuildInput } from '../../shared/domain/methodology/rebuild.ts';
-import { type Difference, recompute } from '../../shared/domain/methodology/recompute.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import { locateReceipt } from '../../shared/domain/receipt/locate.ts';
-import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
-import { statedMeasurement } from '../../shared/domain/receipt/reread.ts';
-import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
-import { readReceiptFile } from '../receipt-file.ts';
-import { printFields, printJson, printTable } from '../print.ts';
+import { rebuildInput } from '#shared/methodology/rebuild.ts';
+import { type Difference, recompute } from '#shared/methodology/recompute.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { locateReceipt } from '#shared/receipts/locate.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { statedMeasurement } from '#shared/receipts/reread.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { readReceiptFile } from '#cli/receipt-file.ts';
+import { printFields, printJson, printTable } from '#cli/print.ts';
 
 interface RecomputeOptions {
   json?: boolean;

@@ -1,14 +1,14 @@
 import { userInfo } from 'node:os';
 import { Argument, type Command } from 'commander';
-import { createRegionStatusStore } from '../../shared/adapters/redis/region-status.ts';
-import type { Region, RegionStatus } from '../../shared/domain/catalogue.ts';
-import { SERVICE_CHAIN } from '../../shared/domain/audit/entry.ts';
-import { notFound } from '../../shared/domain/errors.ts';
-import type { RegionOverrides } from '../../shared/ports/region-status.ts';
-import { readCatalogue } from '../catalogue.ts';
-import { actorFrom, asOperator } from '../operator.ts';
-import { printJson, printTable, type Row } from '../print.ts';
-import { withRedis } from '../redis.ts';
+import { createRegionStatusStore } from '#shared/catalogue/redis/region-status.ts';
+import type { Region, RegionStatus } from '#shared/catalogue/catalogue.ts';
+import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import { notFound } from '#shared/kernel/errors.ts';
+import type { RegionOverrides } from '#shared/catalogue/port-region-status.ts';
+import { readCatalogue } from '#cli/catalogue.ts';
+import { actorFrom, asOperator } from '#cli/operator.ts';
+import { printJson, printTable, type Row } from '#cli/print.ts';
+import { withRedis } from '#cli/redis.ts';
 
 const STATUSES = ['normal', 'degraded', 'decommissioned'] satisfies RegionStatus[];
 

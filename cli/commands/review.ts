@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { invalidParam } from '../../shared/domain/errors.ts';
-import type { Review } from '../../shared/ports/accounts.ts';
-import { actorFrom, asOperator } from '../operator.ts';
-import { printFields, printJson, printTable, time, type Row } from '../print.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import type { Review } from '#shared/accounts/port-accounts.ts';
+import { actorFrom, asOperator } from '#cli/operator.ts';
+import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** `docket review …`: what the automated screening has left to a person. */
 export function register(program: Command): void {

@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { openSanctionsFile } from '../../shared/adapters/sanctions/read-list.ts';
-import type { ImportedList } from '../../shared/ports/sanctions.ts';
-import { actorFrom, asOperator } from '../operator.ts';
-import { printFields, printJson, printTable, time, type Row } from '../print.ts';
+import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
+import type { ImportedList } from '#shared/accounts/sanctions/port-sanctions.ts';
+import { actorFrom, asOperator } from '#cli/operator.ts';
+import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** `docket sanctions …`: the lists that applicants are compared with. */
 export function register(program: Command): void {

@@ -20,7 +20,7 @@ Settings come from the environment; these matter here:
     )
     .action(async () => {
       // Loaded when it runs: the other commands need no database servers.
-      const { up } = await import('../../dev/launcher/up.ts');
+      const { up } = await import('#embedded/launcher/up.ts');
       await up();
     });
 }

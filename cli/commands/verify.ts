@@ -2,21 +2,17 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } fro
 import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
-import { loadSigningKeys, SigningKeyProblem } from '../../shared/adapters/signing/key-files.ts';
-import { trustedKeysOf, trustedSigningKeys } from '../../shared/adapters/signing/trust.ts';
-import { loadToolConfig } from '../../shared/config/config.ts';
-import { leafHash } from '../../shared/domain/ledger/hashing.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import { locateReceipt } from '../../shared/domain/receipt/locate.ts';
-import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
-import { ReceiptRefusal } from '../../shared/domain/receipt/refusal.ts';
-import {
-  type ReceiptVerdict,
-  type TrustedKeys,
-  verifyReceipt,
-} from '../../shared/domain/receipt/verify.ts';
-import { printFields, printJson, type Row } from '../print.ts';
-import { verifyPackFile } from '../verify/pack-command.ts';
+import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
+import { trustedKeysOf, trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
+import { leafHash } from '#shared/ledger/hashing.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { locateReceipt } from '#shared/receipts/locate.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
+import { printFields, printJson, type Row } from '#cli/print.ts';
+import { verifyPackFile } from '#cli/verify/pack-command.ts';
 
 /** A saved answer holds its receipt: large answers (embeddings, images) are tens of megabytes. */
 const FILE_BYTES_MAX = 256 * 1_048_576;

@@ -4,8 +4,8 @@ import {
   loadToolConfig,
   type SettingReport,
   type ToolConfig,
-} from '../../shared/config/config.ts';
-import { canInstall, findRedisBinary } from '../../dev/stores/redis-binary.ts';
+} from '#shared/config/config.ts';
+import { canInstall, findRedisBinary } from '#embedded/stores/redis-binary.ts';
 import { type Finding, ok, problem, skipped } from './finding.ts';
 import { type EmbeddedInstance, embeddedInstance, examineProcesses } from './instance.ts';
 import {

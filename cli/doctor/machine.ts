@@ -6,10 +6,10 @@ import {
   KEY_PURPOSES,
   loadSigningKeys,
   SigningKeyProblem,
-} from '../../shared/adapters/signing/key-files.ts';
-import { CatalogueError, describeProblem } from '../../shared/catalogue/problem.ts';
-import type { ToolConfig } from '../../shared/config/config.ts';
-import { readCatalogue } from '../catalogue.ts';
+} from '#shared/receipts/signing/files/key-files.ts';
+import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
+import type { ToolConfig } from '#shared/config/config.ts';
+import { readCatalogue } from '#cli/catalogue.ts';
 import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
 
 /** As package.json's `engines` says: older ones do not run TypeScript. */

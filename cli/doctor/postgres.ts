@@ -1,5 +1,5 @@
-import { pendingMigrations } from '../../migrations/migrate.ts';
-import { createPool } from '../../shared/adapters/postgres/pool.ts';
+import { pendingMigrations } from '#migrations/migrate.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Cluster } from 'ioredis';
-import { connectRedis, type RedisClient } from '../../shared/adapters/redis/connect.ts';
-import { checkDurability } from '../../shared/adapters/redis/durability.ts';
+import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
 

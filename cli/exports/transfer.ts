@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
-import type { ExportDescription } from '../../shared/domain/pack/export-record.ts';
-import type { ProgressBar } from '../progress-bar.ts';
+import type { ExportDescription } from '#shared/packs/export-record.ts';
+import type { ProgressBar } from '#cli/progress-bar.ts';
 import type { ExportAccess } from './access.ts';
 
 /** A progress bar moves smoothly enough, and nobody is asked too often. */

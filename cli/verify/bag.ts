@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { decodeBase58 } from '../../shared/domain/receipt/base58.ts';
-import { signedData, type TrustedKeys } from '../../shared/domain/receipt/verify.ts';
-import { parseSeal, SEAL_BYTES_MAX, type SignedSeal } from '../../shared/domain/pack/descriptor.ts';
+import { decodeBase58 } from '#shared/kernel/base58.ts';
+import { signedData, type TrustedKeys } from '#shared/receipts/verify.ts';
+import { parseSeal, SEAL_BYTES_MAX, type SignedSeal } from '#shared/packs/descriptor.ts';
 import {
   BAG_INFO,
   MANIFEST,
@@ -9,9 +9,9 @@ import {
   SEAL,
   TAG_FILES,
   TAG_MANIFEST,
-} from '../../shared/domain/pack/layout.ts';
-import { parseManifest } from '../../shared/domain/pack/manifest.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
+} from '#shared/packs/layout.ts';
+import { parseManifest } from '#shared/packs/manifest.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
 import { textOf } from './lines.ts';
 import { checkDigest, type PackFile } from './pack-file.ts';
 

@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import { hash } from 'node:crypto';
-import { knownPackContextDigest } from '../../shared/domain/pack/context.ts';
-import { CONTEXTS, METHODOLOGIES, methodologyPath } from '../../shared/domain/pack/layout.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
-import { knownContextDigest, VC_CONTEXT_URL } from '../../shared/domain/receipt/context.ts';
+import { knownPackContextDigest } from '#shared/packs/pack-context.ts';
+import { CONTEXTS, METHODOLOGIES, methodologyPath } from '#shared/packs/layout.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
+import { knownContextDigest, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { type Bag, multihash } from './bag.ts';
 import type { Citation } from './shard-judge.ts';
 

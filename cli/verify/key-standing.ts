@@ -1,12 +1,12 @@
-import { parseAnchorEntry } from '../../shared/domain/ledger/anchor-entries.ts';
+import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import {
   type AnchoredHead,
   type AnchorTimestamp,
   checkAnchorProof,
   parseAnchorProof,
-} from '../../shared/domain/ledger/anchor-proof.ts';
-import { type Checkpoint, parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
-import { type Hash, HASH_BYTES, leafHash } from '../../shared/domain/ledger/hashing.ts';
+} from '#shared/ledger/anchor-proof.ts';
+import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { type Hash, HASH_BYTES, leafHash } from '#shared/ledger/hashing.ts';
 import {
   endOfKey,
   judgeKey,
@@ -14,15 +14,15 @@ import {
   keyIntervals,
   type KeyPurpose,
   type PlacedKeyEvent,
-} from '../../shared/domain/ledger/key-events.ts';
+} from '#shared/ledger/key-events.ts';
 import {
   decodeBase64,
   MalformedLedgerText,
   type SignedNote,
   signerOf,
-} from '../../shared/domain/ledger/notes.ts';
-import { parseProof, proofHolds } from '../../shared/domain/ledger/proof-text.ts';
-import { verifyConsistency } from '../../shared/domain/ledger/proofs.ts';
+} from '#shared/ledger/notes.ts';
+import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
+import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import {
   ANCHOR,
   ANCHORED_HEAD,
@@ -30,9 +30,9 @@ import {
   CHECKPOINT,
   KEY_EVENTS,
   SEAL,
-} from '../../shared/domain/pack/layout.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
-import type { TrustedKey, TrustedKeys } from '../../shared/domain/receipt/verify.ts';
+} from '#shared/packs/layout.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
+import type { TrustedKey, TrustedKeys } from '#shared/receipts/verify.ts';
 import type { Bag } from './bag.ts';
 import { numberIn, objectsOf, textOf } from './lines.ts';
 

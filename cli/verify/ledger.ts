@@ -1,27 +1,22 @@
-import { type Checkpoint, parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
-import { append, type Frontier, frontierRoot } from '../../shared/domain/ledger/frontier.ts';
-import {
-  type Hash,
-  HASH_BYTES,
-  sameHash,
-  splitHashes,
-} from '../../shared/domain/ledger/hashing.ts';
+import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { append, type Frontier, frontierRoot } from '#shared/ledger/frontier.ts';
+import { type Hash, HASH_BYTES, sameHash, splitHashes } from '#shared/ledger/hashing.ts';
 import {
   decodeBase64,
   MalformedLedgerText,
   noteKeyHash,
   type SignedNote,
-} from '../../shared/domain/ledger/notes.ts';
-import { verifyConsistency, verifyInclusion } from '../../shared/domain/ledger/proofs.ts';
+} from '#shared/ledger/notes.ts';
+import { verifyConsistency, verifyInclusion } from '#shared/ledger/proofs.ts';
 import {
   CHECKPOINT,
   CHECKPOINTS,
   CONSISTENCY,
   LEFT_FRONTIER,
   REVISION_PROOFS,
-} from '../../shared/domain/pack/layout.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
-import type { TrustedKeys } from '../../shared/domain/receipt/verify.ts';
+} from '#shared/packs/layout.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
+import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import type { Bag } from './bag.ts';
 import type { KeyStanding } from './key-standing.ts';
 import { linesOf, numberIn, objectsOf, textOf } from './lines.ts';

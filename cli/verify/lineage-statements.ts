@@ -1,10 +1,6 @@
-import {
-  canonicalJson,
-  digestOf,
-  type Json,
-} from '../../shared/domain/methodology/canonical-json.ts';
-import { digestMultibase } from '../../shared/domain/receipt/digest.ts';
-import type { MeasurementDocument, ReceiptDocument } from '../../shared/domain/receipt/document.ts';
+import { canonicalJson, digestOf, type Json } from '#shared/methodology/canonical-json.ts';
+import { digestMultibase } from '#shared/receipts/digest.ts';
+import type { MeasurementDocument, ReceiptDocument } from '#shared/receipts/document.ts';
 import { multihash } from './bag.ts';
 
 /** JSON from anyone: a member that is not there is undefined, as is one of what has no members. */

@@ -4,9 +4,9 @@ import {
   lineageIndex,
   lineagePath,
   SEAL,
-} from '../../shared/domain/pack/layout.ts';
-import { LineageCoverage } from '../../shared/domain/pack/lineage-coverage.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
+} from '#shared/packs/layout.ts';
+import { LineageCoverage } from '#shared/packs/lineage-coverage.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
 import type { Bag } from './bag.ts';
 import type { LineageFindings, PackedLineage } from './shard-lineage.ts';
 

@@ -1,6 +1,6 @@
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
-import { parseStrictJson } from '../../shared/domain/receipt/strict-json.ts';
-import { ReceiptRefusal } from '../../shared/domain/receipt/refusal.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
+import { parseStrictJson } from '#shared/receipts/strict-json.ts';
+import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
 
 const NEWLINE = 0x0a;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -1,6 +1,6 @@
-import type { SealDocument } from '../../shared/domain/pack/descriptor.ts';
-import { printFields, printJson, type Row } from '../print.ts';
-import { createProgressBar } from '../progress-bar.ts';
+import type { SealDocument } from '#shared/packs/descriptor.ts';
+import { printFields, printJson, type Row } from '#cli/print.ts';
+import { createProgressBar } from '#cli/progress-bar.ts';
 import { type PackVerdict, verifyPack } from './verify-pack.ts';
 
 /** Whose keys the verdict rests on, when they are not the pack's own. */

@@ -1,15 +1,10 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { SHARD_BYTES_MAX } from '../../shared/domain/pack/layout.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
-import { parseDirectory, parseTail } from '../../shared/domain/zip/directory.ts';
-import {
-  LOCAL_BYTES,
-  localHeader,
-  TAIL_BYTES,
-  type ZipEntry,
-} from '../../shared/domain/zip/headers.ts';
+import { SHARD_BYTES_MAX } from '#shared/packs/layout.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
+import { parseDirectory, parseTail } from '#shared/packs/zip/directory.ts';
+import { LOCAL_BYTES, localHeader, TAIL_BYTES, type ZipEntry } from '#shared/packs/zip/headers.ts';
 
 /** No file of a pack is larger than a shard with one line of the longest receipt more. */
 const FILE_BYTES_MAX = SHARD_BYTES_MAX + 65_536;

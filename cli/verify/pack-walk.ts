@@ -1,7 +1,7 @@
-import { RECEIPTS, REVISIONS, shardPath, SUPERSEDED } from '../../shared/domain/pack/layout.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
-import { RevisionLinks } from '../../shared/domain/pack/revision-links.ts';
-import { PackTotals } from '../../shared/domain/pack/totals.ts';
+import { RECEIPTS, REVISIONS, shardPath, SUPERSEDED } from '#shared/packs/layout.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
+import { RevisionLinks } from '#shared/packs/revision-links.ts';
+import { PackTotals } from '#shared/packs/totals.ts';
 import type { Bag } from './bag.ts';
 import type { CitedDocuments } from './documents.ts';
 import type { KeyStanding } from './key-standing.ts';

@@ -1,21 +1,17 @@
 import { hash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
-import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
-import { HASH_BYTES } from '../../shared/domain/ledger/hashing.ts';
-import { SHARD_LINES_MAX } from '../../shared/domain/pack/layout.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import { HASH_BYTES } from '#shared/ledger/hashing.ts';
+import { SHARD_LINES_MAX } from '#shared/packs/layout.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
 import {
   countedReceipt,
   type CountedReceipt,
   PackTotals,
   type TotalsParts,
-} from '../../shared/domain/pack/totals.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import {
-  type ReceiptVerdict,
-  type TrustedKeys,
-  verifyReceipt,
-} from '../../shared/domain/receipt/verify.ts';
+} from '#shared/packs/totals.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { linesOf, textOf } from './lines.ts';
 import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';
 import { type LineageFindings, type PackedLineage, ShardLineage } from './shard-lineage.ts';

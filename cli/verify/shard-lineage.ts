@@ -1,10 +1,10 @@
 import { closeSync, openSync } from 'node:fs';
-import { lineageContextOf } from '../../shared/domain/lineage/build.ts';
-import { derivationKey } from '../../shared/domain/lineage/derivation-key.ts';
-import { LineageContradiction } from '../../shared/domain/lineage/facts.ts';
-import { MalformedData } from '../../shared/domain/methodology/shape.ts';
-import { loadMethodologies, type Methodologies } from '../../shared/methodology/methodologies.ts';
-import { packLineage, type PackedReceipt } from '../../shared/methodology/pack-lineage.ts';
+import { lineageContextOf } from '#shared/lineage/build.ts';
+import { derivationKey } from '#shared/lineage/derivation-key.ts';
+import { LineageContradiction } from '#shared/lineage/facts.ts';
+import { MalformedData } from '#shared/methodology/shape.ts';
+import { loadMethodologies, type Methodologies } from '#shared/methodology/files/methodologies.ts';
+import { packLineage, type PackedReceipt } from '#shared/lineage/pack-lineage.ts';
 import { readStatements } from './lineage-statements.ts';
 import { textOf } from './lines.ts';
 import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
 import { judgeShard, type ShardFindings, type ShardTask, type ShardTerms } from './shard-judge.ts';
 import type { ThreadMessage } from './shard-thread.ts';
 

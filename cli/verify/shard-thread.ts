@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
 import { judgeShard, type ShardFindings, type ShardTask, type ShardTerms } from './shard-judge.ts';
 
 /** What a thread says. */

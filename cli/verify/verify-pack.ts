@@ -1,8 +1,8 @@
-import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
-import type { SealDocument } from '../../shared/domain/pack/descriptor.ts';
-import { DID_DOCUMENT } from '../../shared/domain/pack/layout.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
-import type { TrustedKeys } from '../../shared/domain/receipt/verify.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import type { SealDocument } from '#shared/packs/descriptor.ts';
+import { DID_DOCUMENT } from '#shared/packs/layout.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
+import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { checkSeal, openBag } from './bag.ts';
 import { CitedDocuments } from './documents.ts';
 import { type Anchored, readKeyStanding } from './key-standing.ts';

@@ -17,19 +17,19 @@ export const CODES_SECTION: Section = {
     ),
     row('`invalid_model`: not supported on this region or account; `param` is `model`.', {
       'api/errors-validation': [CHAT],
-      'unit/routing/resolve': ['that is %s is invalid_model with param model'],
+      'unit/catalogue/resolve': ['that is %s is invalid_model with param model'],
     }),
     row('`invalid_region`: the region code does not exist.', {
       'api/errors-validation': [CHAT, OWN],
-      'unit/routing/resolve': ['that does not exist is invalid_region'],
+      'unit/catalogue/resolve': ['that does not exist is invalid_region'],
     }),
     row('`invalid_tier`: not supported on this route.', {
       'api/errors-validation': [CHAT, OWN],
-      'unit/routing/resolve': ['that is %s is invalid_tier'],
+      'unit/catalogue/resolve': ['that is %s is invalid_tier'],
     }),
     row('`prompt_too_long`: over the model’s context window.', {
       'pipeline/error-contract': ['validation errors, with the parameter as a string'],
-      'unit/tokenizer/counter': [
+      'unit/screening/tokenizer': [
         'decides at the very token',
         'never refuses what may fit when the family is unknown',
       ],
@@ -74,7 +74,7 @@ export const CODES_SECTION: Section = {
     }),
     row('`region_decommissioned`: no longer offered.', {
       'api/errors-validation': [OWN],
-      'unit/routing/resolve': ['that is gone says so, whatever the model'],
+      'unit/catalogue/resolve': ['that is gone says so, whatever the model'],
     }),
     row('`upstream_error`, `upstream_timeout`, `upstream_rate_limited`: the provider failed.', {
       'pipeline/error-contract': ['upstream, region and methodology errors'],
@@ -136,7 +136,7 @@ export const CODES_SECTION: Section = {
       ],
     }),
     row('`proof_not_ready`: not in a signed checkpoint yet.', {
-      'stores/ledger-reader': ['are not there before a checkpoint covers the receipt'],
+      'stores/ledger/reader': ['are not there before a checkpoint covers the receipt'],
       'pipeline/main-job': [
         'can be read again as its exact bytes, is in the ledger within ten seconds, and the ledger is clean',
       ],
@@ -212,8 +212,8 @@ export const ERRORS_SECTION: Section = {
       },
     ),
     row('Messages never quote a prompt or tell internals.', {
-      'unit/openai/refusals': ['never quote what the client sent'],
-      'unit/openai/parse-json': ['never repeats the body in the message'],
+      'unit/api/openai/refusals': ['never quote what the client sent'],
+      'unit/api/openai/parse-json': ['never repeats the body in the message'],
     }),
     row('What operations can answer, and nothing else, is in the description of the API.', {
       'api/openapi': ['has every scope and every code', 'holds for requests made from it'],

@@ -5,26 +5,26 @@ export const EVIDENCE_SECTION: Section = {
   about: 'What an auditor who trusts nobody can check.',
   rows: [
     row('Indexes are contiguous, and every checkpoint is a prefix of every later one.', {
-      'stores/ledger-integration': [
+      'stores/ledger/integration': [
         'gives contiguous indexes, each once, when several integrate at once',
       ],
-      'stores/ledger-checkpoints': ['are each a prefix of every later one'],
+      'stores/ledger/checkpoints': ['are each a prefix of every later one'],
     }),
     row('Nothing in the ledger can be changed or removed, and what a superuser changes is found.', {
-      'stores/ledger-append-only': ['in %s cannot be changed or removed, not even by the owner'],
-      'stores/ledger-fsck': [
+      'stores/ledger/append-only': ['in %s cannot be changed or removed, not even by the owner'],
+      'stores/ledger/fsck': [
         'all copies of a hash, changed alike: the checkpoints contradict them',
       ],
-      'stores/anchor-attestation-fsck': ['names %s that was changed, and says why'],
+      'stores/ledger/anchor-attestation-fsck': ['names %s that was changed, and says why'],
     }),
     row('Killed at any statement, a worker loses nothing and repeats nothing.', {
-      'workers/ledger-crash': [
+      'workers/ledger/ledger-crash': [
         'loses nothing, repeats nothing and leaves no gap when killed at any statement',
       ],
-      'workers/recalculation-crash': [
+      'workers/recalculation/recalculation-crash': [
         'a worker that is killed at any statement neither loses a recalculation nor makes two',
       ],
-      'workers/export-crash': [
+      'workers/exports/export-crash': [
         'a pack is whole or not there, and comes out the same, when its builder is killed at any step',
       ],
     }),

@@ -61,12 +61,12 @@ export const OPERATIONS_SECTION: Section = {
     }),
     row('A pinned request never leaves its region.', {
       'pipeline/regions': ['never leaves its region, under retry, failover or error'],
-      'unit/routing/any-request': [
+      'unit/catalogue/any-request': [
         'never leaves its pinned region, and only goes where it is healthy',
       ],
     }),
     row('A tier may be asked for, at most that of the plan.', {
-      'unit/routing/resolve': ['may be lower than the plan', 'that is %s is invalid_tier'],
+      'unit/catalogue/resolve': ['may be lower than the plan', 'that is %s is invalid_tier'],
     }),
   ],
 };
@@ -82,7 +82,7 @@ export const RECEIPTS_SECTION: Section = {
     }),
     row('`tier` is `degraded` when the methodology failed, with an `explanation`.', {
       'pipeline/main-job': ['is degraded, signed and says why when the model’s size is not known'],
-      'unit/receipt/build': [
+      'unit/receipts/build': [
         'degraded: no measurement, the stage and code, a sentence for a person',
       ],
     }),
@@ -105,7 +105,7 @@ export const RECEIPTS_SECTION: Section = {
       ],
     }),
     row('It is in the organisation’s ledger within ten seconds, with a proof.', {
-      'workers/ledger': [
+      'workers/ledger/ledger': [
         'integrates and signs within the merge delay, in any number, and stops when told to',
       ],
     }),
@@ -162,7 +162,7 @@ export const REQUESTS_SECTION: Section = {
     }),
     row('`messages`: not empty; role, content and parts of each.', {
       'api/errors-validation': [CHAT],
-      'unit/openai/validate-chat': [
+      'unit/api/openai/validate-chat': [
         'accepts a conversation with every role, part and legacy shape',
       ],
     }),
@@ -177,7 +177,7 @@ export const REQUESTS_SECTION: Section = {
     }),
     row('`tools`, `tool_choice`, `response_format`.', { 'api/errors-validation': [CHAT] }),
     row('More choices than the model gives is 400, not one answer.', {
-      'unit/routing/resolve': [
+      'unit/catalogue/resolve': [
         'that gives fewer choices than asked for is invalid_n, not one answer',
       ],
     }),
@@ -185,10 +185,10 @@ export const REQUESTS_SECTION: Section = {
       'api/errors-validation': ['of an embeddings request is kept: %s'],
     }),
     row('Other fields pass through untouched.', {
-      'unit/openai/validate-chat': ['passes unknown fields through untouched'],
+      'unit/api/openai/validate-chat': ['passes unknown fields through untouched'],
     }),
     row('Any JSON value is either taken or refused, never an accident.', {
-      'unit/openai/validate-fuzz': [
+      'unit/api/openai/validate-fuzz': [
         'answers any JSON value with the same value or with a validation_error',
         'has a reason exactly when the compiled validator refuses',
       ],

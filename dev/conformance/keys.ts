@@ -62,13 +62,13 @@ export const KEYS_SECTION: Section = {
       'faults/revocation': [
         'a key revoked through one is refused by the other within a second, and within five when notices are lost',
       ],
-      'unit/auth/credential-cache-interleavings': [
+      'unit/api/auth/credential-cache-interleavings': [
         'under any interleaving, once a notice of a change has come the old state is never seen',
       ],
     }),
     row('Each revocation is in the audit log, with the revoking actor.', {
       'api/keys': ['rotate → revoke → restore, each answer and each entry of the audit log'],
-      'unit/audit/chain': ['betrays any change to any field of any entry'],
+      'unit/accounts/audit-chain': ['betrays any change to any field of any entry'],
     }),
     row('`active` → `expired` when its expiry passes; requests then fail with `expired_api_key`.', {
       'api/errors': ['refuses an expired key as expired_api_key'],
@@ -84,7 +84,9 @@ export const KEYS_SECTION: Section = {
       'stores/keys/registry': [
         'with the clock moved: 89 days restore, 90 gone, and the audit log still tells the story',
       ],
-      'workers/housekeeping': ['deletes what was revoked 90 days ago as soon as it runs'],
+      'workers/housekeeping/housekeeping': [
+        'deletes what was revoked 90 days ago as soon as it runs',
+      ],
     }),
     row('There are no other transitions.', {
       'unit/keys/lifecycle': [
@@ -116,7 +118,7 @@ export const AUTHENTICATION_SECTION: Section = {
       'api/authorization-fuzz': ['failure case 29: no Authorization header gets anywhere but 401'],
     }),
     row('A wrong checksum is refused without a look-up.', {
-      'unit/auth/credential-cache': ['refuses a wrong checksum without asking'],
+      'unit/api/auth/credential-cache': ['refuses a wrong checksum without asking'],
       'unit/keys/format': ['with any one character changed is refused without a look-up'],
     }),
     row(
@@ -135,12 +137,12 @@ export const AUTHENTICATION_SECTION: Section = {
       },
     ),
     row('Applicants are screened automatically, normally within a second.', {
-      'workers/housekeeping': [
+      'workers/housekeeping/housekeeping': [
         'screens an applicant within a second of being asked, writes letters, makes partitions, expires keys, and stops when told to',
       ],
     }),
     row('A flagged applicant waits for a person.', {
-      'stores/sanctions/import': [
+      'stores/accounts/sanctions-import': [
         'leads a harmless applicant to approved and a listed one to review, by the job alone',
       ],
     }),
@@ -156,13 +158,13 @@ export const AUTHENTICATION_SECTION: Section = {
       'api/propagation': ['suspension, reinstatement, plan and limits reach both'],
     }),
     row('A store that is away is `internal_error`, never an auth error.', {
-      'unit/auth/credential-cache': [
+      'unit/api/auth/credential-cache': [
         'keeps cached keys working while the store is down, and says internal_error of others',
       ],
     }),
     row('What is another organisation’s does not exist.', {
       'api/errors': ['is not found, by the same words as what does not exist'],
-      'stores/ledger-reader': ['stay within their organisation'],
+      'stores/ledger/reader': ['stay within their organisation'],
     }),
   ],
 };

@@ -8,13 +8,13 @@ export const LIMITS_SECTION: Section = {
   rows: [
     row('Audit: 50 requests per second, 200 at once, 100,000 a day.', {
       'pipeline/limits': [HEADERS],
-      'unit/rate-limit': [
+      'unit/lanes/rate-limit': [
         'admits exactly the burst at one moment',
         'never admits more than burst plus rate times any window',
       ],
     }),
     row('Audit Plus: 200 requests per second, 800 at once, 400,000 a day.', {
-      'unit/plan': ['has the numbers of the specification: %s'],
+      'unit/kernel/plan': ['has the numbers of the specification: %s'],
     }),
     row('Enterprise: negotiated.', {
       'stores/accounts/machine': ['limits are negotiated on enterprise only, and go with the plan'],
@@ -92,7 +92,7 @@ export const CLIENTS_SECTION: Section = {
       'clients/langchain': ['stops the upstream when it is aborted'],
     }),
     row('Silence is filled with comments, and headers come early.', {
-      'unit/dispatch/stream-reply': [
+      'unit/api/inference/stream-reply': [
         'of 15 s commits the status and is filled with comments, until the end',
       ],
     }),

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import schema from '../../docs/catalogue.schema.json' with { type: 'json' };
-import type { Endpoint, Footprint, Model, Region } from '../domain/catalogue.ts';
+import type { Endpoint, Footprint, Model, Region } from './catalogue.ts';
 import { pathText } from './problem.ts';
 import type { CatalogueProblem, Path } from './problem.ts';
 import type { YamlDocument } from './yaml-document.ts';

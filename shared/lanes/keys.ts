@@ -1,4 +1,4 @@
-import type { StoredAnswerName } from '../ports/stored-answers.ts';
+import type { StoredAnswerName } from './port-stored-answers.ts';
 
 /**
  * Names of everything the lanes keep in Redis. Keys that one script touches together carry the

@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../domain/errors.ts';
-import type { InferenceRecord, Route } from '../domain/inference.ts';
-import type { Plan } from '../domain/plan.ts';
+import type { ErrorCode } from '#shared/kernel/errors.ts';
+import type { InferenceRecord, Route } from '#shared/kernel/inference.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
 
 /** Head of an entry on an inference lane. The payload is the request body, our own fields removed. */
 export interface InferenceEntry {

@@ -1,11 +1,11 @@
-import { connectRedis, type RedisClient } from '../adapters/redis/connect.ts';
-import { checkDurability } from '../adapters/redis/durability.ts';
-import { Inbox } from '../lanes/inbox.ts';
-import { LaneConsumer, type LaneEntry } from '../lanes/lane-consumer.ts';
-import { Liveness } from '../lanes/liveness.ts';
-import { Outbox } from '../lanes/outbox.ts';
-import { defineLaneScripts, type LaneScripts } from '../lanes/scripts.ts';
-import { Slots } from '../lanes/slots.ts';
+import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import { checkDurability } from '#shared/lanes/redis/durability.ts';
+import { Inbox } from '#shared/lanes/redis/inbox.ts';
+import { LaneConsumer, type LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import { Liveness } from '#shared/lanes/redis/liveness.ts';
+import { Outbox } from '#shared/lanes/redis/outbox.ts';
+import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
+import { Slots } from '#shared/lanes/slots.ts';
 import type { ProcessContext } from './run-process.ts';
 
 export interface Consumption<Message> {

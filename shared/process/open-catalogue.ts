@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { type CatalogueHolder, createCatalogueHolder } from '../catalogue/holder.ts';
-import { NATIVE_PROVIDERS } from '../adapters/providers/ai-sdk/native-providers.ts';
-import { referencesIn } from '../catalogue/known-references.ts';
-import { DEFAULT_CATALOGUE } from '../catalogue/load.ts';
-import type { Config } from '../config/config.ts';
-import { FROZEN_FACTOR_SETS } from '../methodology/frozen.ts';
-import { loadFactorSet } from '../methodology/load.ts';
+import { type CatalogueHolder, createCatalogueHolder } from '#shared/catalogue/files/holder.ts';
+import { NATIVE_PROVIDERS } from '#shared/catalogue/http/native-providers.ts';
+import { referencesIn } from '#shared/methodology/known-references.ts';
+import { DEFAULT_CATALOGUE } from '#shared/catalogue/files/load.ts';
+import type { Config } from '#shared/config/config.ts';
+import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
+import { loadFactorSet } from '#shared/methodology/files/load.ts';
 
 export interface OpenCatalogue {
   current: CatalogueHolder['current'];

@@ -2,15 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { createLogger } from '../adapters/logging/logger.ts';
-import {
-  type HealthServer,
-  type ReadinessCheck,
-  serveHealth,
-} from '../adapters/metrics/health-server.ts';
-import { createRegistry } from '../adapters/metrics/registry.ts';
-import { type Config, ConfigError, loadConfig } from '../config/config.ts';
-import type { Role } from '../config/env.ts';
+import { createLogger } from './logger.ts';
+import { type HealthServer, type ReadinessCheck, serveHealth } from './health-server.ts';
+import { createRegistry } from './registry.ts';
+import { type Config, ConfigError, loadConfig } from '#shared/config/config.ts';
+import type { Role } from '#shared/config/env.ts';
 
 /** What every process is given. */
 export interface ProcessContext {

@@ -1,19 +1,19 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { anchorRoutes, publicAnchor } from '../../api/routes/anchor.ts';
-import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
-import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { parseAnchorEntry } from '../../shared/domain/ledger/anchor-entries.ts';
+import { anchorRoutes, publicAnchor } from '#api/routes/anchor.ts';
+import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import {
   type AnchoredHead,
   checkAnchorProof,
   parseAnchorProof,
-} from '../../shared/domain/ledger/anchor-proof.ts';
-import { parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
-import { leafHash, splitHashes } from '../../shared/domain/ledger/hashing.ts';
-import { parseProof, proofHolds } from '../../shared/domain/ledger/proof-text.ts';
-import { rangeHash } from '../../shared/domain/ledger/tiles.ts';
-import { createAnchorWriter, knownKeys } from '../support/anchor.ts';
-import { createTestDatabase } from '../support/database.ts';
+} from '#shared/ledger/anchor-proof.ts';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { leafHash, splitHashes } from '#shared/ledger/hashing.ts';
+import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
+import { rangeHash } from '#shared/ledger/tiles.ts';
+import { createAnchorWriter, knownKeys } from '#test/support/anchor.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 import {
   integrateAll,
   makeCheckpointMemory,
@@ -21,8 +21,8 @@ import {
   makeReceipts,
   originOf,
   submitReceipts,
-} from '../support/ledger.ts';
-import { createLedgerEdge, type LedgerAnswer } from '../support/ledger-edge.ts';
+} from '#test/support/ledger.ts';
+import { createLedgerEdge, type LedgerAnswer } from '#test/support/ledger-edge.ts';
 
 const database = await createTestDatabase();
 const worker = database.poolAs('docket_ledger', 2);

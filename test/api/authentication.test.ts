@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createAccountCalls } from '../support/account-calls.ts';
-import { createAccountEdge } from '../support/account-edge.ts';
-import { activeAccount, DAY_MS, OPERATOR } from '../support/accounts.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createAccountCalls } from '#test/support/account-calls.ts';
+import { createAccountEdge } from '#test/support/account-edge.ts';
+import { activeAccount, DAY_MS, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const { call, edge, organisation, registries } = await createAccountCalls(database);

@@ -1,8 +1,8 @@
 import { request } from 'node:http';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import { generateKey } from '../../shared/domain/keys/format.ts';
-import { startSystem, type System } from '../support/system.ts';
+import { generateKey } from '#shared/keys/format.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 let system: System;
 

@@ -1,11 +1,11 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { answerClientError } from '../../api/plugins/client-errors.ts';
+import { answerClientError } from '#api/plugins/client-errors.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Answer, ask, expectRefusal } from '../support/envelope.ts';
-import { exchange } from '../support/raw-http.ts';
-import { startSystem, type System } from '../support/system.ts';
+import { type Answer, ask, expectRefusal } from '#test/support/envelope.ts';
+import { exchange } from '#test/support/raw-http.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 /** Small, so that a body over the limit is cheap to make. */
 const BODY_BYTES_MAX = 64 * 1024;

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ErrorCode } from '../../shared/domain/errors.ts';
-import { chatBody } from '../support/calls.ts';
-import { ask, expectRefusal } from '../support/envelope.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { chat, completion, embedding, samplerRows } from '../unit/openai/rules.ts';
+import type { ErrorCode } from '#shared/kernel/errors.ts';
+import { chatBody } from '#test/support/calls.ts';
+import { ask, expectRefusal } from '#test/support/envelope.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { chat, completion, embedding, samplerRows } from '#test/unit/api/openai/rules.ts';
 
 let system: System;
 

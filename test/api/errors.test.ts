@@ -1,15 +1,15 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { SCOPES } from '../../shared/domain/credential.ts';
-import type { ErrorCode } from '../../shared/domain/errors.ts';
-import { codeRow } from '../../shared/domain/errors.ts';
-import { generateKey } from '../../shared/domain/keys/format.ts';
-import { createRegistries, DAY_MS, movableClock, OPERATOR } from '../support/accounts.ts';
-import { ApiDescription, type Listed } from '../support/api-description.ts';
-import { chatBody } from '../support/calls.ts';
-import { type Answer, ask, expectRefusal } from '../support/envelope.ts';
-import { newOrganisation, type TestOrganisation } from '../support/organisations.ts';
-import { startSystem, type System } from '../support/system.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
+import type { ErrorCode } from '#shared/kernel/errors.ts';
+import { codeRow } from '#shared/kernel/errors.ts';
+import { generateKey } from '#shared/keys/format.ts';
+import { createRegistries, DAY_MS, movableClock, OPERATOR } from '#test/support/accounts.ts';
+import { ApiDescription, type Listed } from '#test/support/api-description.ts';
+import { chatBody } from '#test/support/calls.ts';
+import { type Answer, ask, expectRefusal } from '#test/support/envelope.ts';
+import { newOrganisation, type TestOrganisation } from '#test/support/organisations.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 let system: System;
 let api: ApiDescription;

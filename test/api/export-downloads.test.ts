@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { verifyPack } from '../../cli/verify/verify-pack.ts';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
 import {
   database,
   directory,
@@ -15,7 +15,7 @@ import {
   createReady,
   actionsOf,
   size,
-} from '../support/export-edge.ts';
+} from '#test/support/export-edge.ts';
 
 describe('GET /exports/{id}/download', () => {
   it('gives the pack, named, with its digest, and it verifies', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EXPORTS_UNDER_WAY_MAX } from '../../shared/adapters/postgres/exports.ts';
-import { ORG } from '../support/packs.ts';
+import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/postgres/exports.ts';
+import { ORG } from '#test/support/packs.ts';
 import {
   STRANGER,
   keyFor,
@@ -13,7 +13,7 @@ import {
   actionsOf,
   middle,
   size,
-} from '../support/export-edge.ts';
+} from '#test/support/export-edge.ts';
 
 describe('every endpoint', () => {
   it.each<['GET' | 'POST' | 'DELETE', string]>([

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { Pool } from 'undici';
 import { beforeAll, expect, it } from 'vitest';
-import { readEnvironment } from '../../shared/config/env.ts';
-import { ApiDescription } from '../support/api-description.ts';
-import { type Answer, ask } from '../support/envelope.ts';
-import { exchange } from '../support/raw-http.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { wireBytes } from './fuzz/bytes.ts';
-import { generators, type MadeRequest } from './fuzz/requests.ts';
+import { readEnvironment } from '#shared/config/env.ts';
+import { ApiDescription } from '#test/support/api-description.ts';
+import { type Answer, ask } from '#test/support/envelope.ts';
+import { exchange } from '#test/support/raw-http.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { wireBytes } from '#test/api/fuzz/bytes.ts';
+import { generators, type MadeRequest } from '#test/api/fuzz/requests.ts';
 
 /** The same requests in every run; `FUZZ_SEED=<number>` makes others. */
 const SEED = Number(readEnvironment()['FUZZ_SEED'] ?? 20_261_120);

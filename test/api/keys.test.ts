@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { SCOPES } from '../../shared/domain/credential.ts';
-import { createAccountCalls, refusalOf } from '../support/account-calls.ts';
-import { activeAccount, DAY_MS, OPERATOR } from '../support/accounts.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
+import { createAccountCalls, refusalOf } from '#test/support/account-calls.ts';
+import { activeAccount, DAY_MS, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const { call, edge, organisation, registries } = await createAccountCalls(database);

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ledgerRoutes } from '../../api/routes/ledger.ts';
-import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
-import { type Checkpoint, parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
-import { verifyConsistency } from '../../shared/domain/ledger/proofs.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { ledgerRoutes } from '#api/routes/ledger.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
+import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { verifyConsistency } from '#shared/ledger/proofs.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 import {
   integrateAll,
   leafOf,
@@ -14,9 +14,9 @@ import {
   originOf,
   submitReceipts,
   type SubmittedReceipt,
-} from '../support/ledger.ts';
-import { createLedgerEdge, type LedgerAnswer } from '../support/ledger-edge.ts';
-import { referenceTile } from '../unit/ledger/reference-tree.ts';
+} from '#test/support/ledger.ts';
+import { createLedgerEdge, type LedgerAnswer } from '#test/support/ledger-edge.ts';
+import { referenceTile } from '#test/unit/ledger/reference-tree.ts';
 
 const database = await createTestDatabase();
 const receipts = database.poolAs('docket_receipts', 1);

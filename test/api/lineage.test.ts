@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { lineageRoutes } from '../../api/routes/lineage.ts';
-import { createLedgerReader } from '../../shared/adapters/postgres/ledger-reader.ts';
-import type { Scope } from '../../shared/domain/credential.ts';
-import type { LineageDocument } from '../../shared/domain/lineage/document.ts';
-import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
-import { recalculate } from '../../workers/recalculation/recalculate.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { lineageRoutes } from '#api/routes/lineage.ts';
+import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
+import type { Scope } from '#shared/keys/credential.ts';
+import type { LineageDocument } from '#shared/lineage/document.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { recalculate } from '#workers/recalculation/recalculate.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 import {
   commitReceipts,
   inferenceRecord,
@@ -13,10 +13,10 @@ import {
   makeReceiptSigner,
   mendedCatalogue,
   UNSIZED,
-} from '../support/issuing.ts';
-import { integrateAll } from '../support/ledger.ts';
-import { createLedgerEdge } from '../support/ledger-edge.ts';
-import { recalculateDeps, seenEvents } from '../support/recalculating.ts';
+} from '#test/support/issuing.ts';
+import { integrateAll } from '#test/support/ledger.ts';
+import { createLedgerEdge } from '#test/support/ledger-edge.ts';
+import { recalculateDeps, seenEvents } from '#test/support/recalculating.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();

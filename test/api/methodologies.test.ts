@@ -1,11 +1,11 @@
 import Fastify from 'fastify';
 import { afterAll, describe, expect, it } from 'vitest';
-import { authenticate } from '../../api/plugins/authenticate.ts';
-import { replyWithError } from '../../api/plugins/reply-with-error.ts';
-import { methodologyRoutes } from '../../api/routes/methodologies.ts';
-import { digestOfText } from '../../shared/domain/methodology/canonical-json.ts';
-import { FROZEN_METHODOLOGIES } from '../../shared/methodology/frozen.ts';
-import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
+import { authenticate } from '#api/plugins/authenticate.ts';
+import { replyWithError } from '#api/plugins/reply-with-error.ts';
+import { methodologyRoutes } from '#api/routes/methodologies.ts';
+import { digestOfText } from '#shared/methodology/canonical-json.ts';
+import { FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 const app = Fastify();
 afterAll(() => app.close());

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Example } from '../../api/openapi/document-shape.ts';
-import { RECEIPT } from '../../api/openapi/examples/receipts.ts';
-import { SCOPES } from '../../shared/domain/credential.ts';
-import { STABLE_CODES } from '../../shared/domain/errors.ts';
-import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
-import { anyOfSchema } from '../support/any-of-schema.ts';
-import { ApiDescription, type Listed } from '../support/api-description.ts';
-import { type Answer, ask } from '../support/envelope.ts';
-import { startSystem, type System } from '../support/system.ts';
+import type { Example } from '#api/docs/document-shape.ts';
+import { RECEIPT } from '#api/docs/examples/receipts.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
+import { STABLE_CODES } from '#shared/kernel/errors.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { anyOfSchema } from '#test/support/any-of-schema.ts';
+import { ApiDescription, type Listed } from '#test/support/api-description.ts';
+import { type Answer, ask } from '#test/support/envelope.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 /** Said by the HTTP layer of any address, so no operation names them. */
 const OF_NO_OPERATION = ['method_not_allowed', 'request_timeout', 'headers_too_large'];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createAccountEdge, type AccountEdge } from '../support/account-edge.ts';
-import { activeAccount, createRegistries, OPERATOR } from '../support/accounts.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createAccountEdge, type AccountEdge } from '#test/support/account-edge.ts';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.poolAs('docket_operator'));

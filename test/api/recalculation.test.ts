@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { recalculationRoutes } from '../../api/routes/recalculation.ts';
-import { createRecalculationRequests } from '../../shared/adapters/postgres/recalculation-requests.ts';
-import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { commitReceipts, inferenceRecord, makeReceiptSigner, UNSIZED } from '../support/issuing.ts';
-import { createLedgerEdge } from '../support/ledger-edge.ts';
+import { recalculationRoutes } from '#api/routes/recalculation.ts';
+import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  commitReceipts,
+  inferenceRecord,
+  makeReceiptSigner,
+  UNSIZED,
+} from '#test/support/issuing.ts';
+import { createLedgerEdge } from '#test/support/ledger-edge.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();

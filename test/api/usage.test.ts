@@ -1,10 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { usageRoutes } from '../../api/routes/usage.ts';
-import { createUsageReader } from '../../shared/adapters/postgres/usage.ts';
-import { newId } from '../../shared/adapters/system/ids.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { commitReceipts, inferenceRecord, makeReceiptSigner, UNSIZED } from '../support/issuing.ts';
-import { createLedgerEdge } from '../support/ledger-edge.ts';
+import { usageRoutes } from '#api/routes/usage.ts';
+import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  commitReceipts,
+  inferenceRecord,
+  makeReceiptSigner,
+  UNSIZED,
+} from '#test/support/issuing.ts';
+import { createLedgerEdge } from '#test/support/ledger-edge.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();

@@ -1,7 +1,7 @@
 import { constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROLES } from '../../shared/config/env.ts';
+import { ROLES } from '#shared/config/env.ts';
 import { ROOT, type SourceFile, sourceFiles } from './source-files.ts';
 
 const files = sourceFiles();
@@ -57,13 +57,14 @@ describe('the environment', () => {
   });
 });
 
-describe('the domain', () => {
-  it('knows neither clock nor chance nor the world', () => {
+describe('files directly in a subject', () => {
+  it('know neither clock nor chance nor the world', () => {
     const impure =
       /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.|\bprocess\.|\bfetch\(/;
-    const domain = production.filter(({ path }) => path.startsWith('shared/domain/'));
+    const outside = /^shared\/(config|process)\/|\/(postgres|redis|http|files|system)\//;
+    const pure = production.filter(({ path }) => path.startsWith('shared/') && !outside.test(path));
     const code = ({ text }: SourceFile): string => text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
-    expect(pathsWhere(domain, (file) => impure.test(code(file)))).toEqual([]);
+    expect(pathsWhere(pure, (file) => impure.test(code(file)))).toEqual([]);
   });
 });
 
@@ -84,7 +85,7 @@ describe('tests', () => {
 
   it('are all where a project of the test runner finds them', () => {
     const found =
-      /^test\/(unit|architecture|docs|stores|workers|api|cli|clients|dev|pipeline|packs|faults|browser)\/.+\.test\.ts$/;
+      /^test\/(unit|architecture|docs|stores|workers|api|cli|clients|embedded|pipeline|packs|faults|browser)\/.+\.test\.ts$/;
     const lost = (path: string): boolean => path.endsWith('.test.ts') && !found.test(path);
     expect(pathsWhere(files, ({ path }) => lost(path))).toEqual([]);
   });

@@ -19,7 +19,17 @@ describe('the import rules', () => {
 
   it('hold in every folder', { timeout: 60_000 }, async () => {
     const { forbidden, options } = configuration;
-    const folders = ['api', 'workers', 'shared', 'migrations', 'cli', 'dev', 'bench', 'test'];
+    const folders = [
+      'api',
+      'workers',
+      'shared',
+      'migrations',
+      'cli',
+      'embedded',
+      'dev',
+      'bench',
+      'test',
+    ];
     const result = await cruise(folders, {
       ...options,
       baseDir: ROOT,

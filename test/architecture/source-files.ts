@@ -4,7 +4,17 @@ import { join, relative } from 'node:path';
 export const ROOT = join(import.meta.dirname, '../..');
 
 /** The folders that hold our own code; tests come last. */
-const FOLDERS = ['api', 'workers', 'shared', 'migrations', 'cli', 'dev', 'bench', 'test'];
+const FOLDERS = [
+  'api',
+  'workers',
+  'shared',
+  'migrations',
+  'cli',
+  'embedded',
+  'dev',
+  'bench',
+  'test',
+];
 
 export interface SourceFile {
   /** Relative to the repository, with slashes. */

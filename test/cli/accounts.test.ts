@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DECLARATION_VERSION, STATEMENTS } from '../../shared/domain/accounts/declaration.ts';
-import { hashKey } from '../../shared/domain/keys/format.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { runDocket } from '../support/docket-cli.ts';
+import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
+import { hashKey } from '#shared/keys/format.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
 
 const database = await createTestDatabase();
 const directory = await mkdtemp(join(tmpdir(), 'docket-accounts-'));

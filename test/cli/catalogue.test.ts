@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runDocket } from '../support/docket-cli.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
 
 let directory: string;
 let bad: string;

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Report } from '../../cli/doctor/examine.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { runDocket } from '../support/docket-cli.ts';
-import { startTestRedis } from '../support/redis.ts';
+import type { Report } from '#cli/doctor/examine.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { startTestRedis } from '#test/support/redis.ts';
 
 describe('docket', () => {
   it('lists its commands, each with a sentence', async () => {

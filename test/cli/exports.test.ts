@@ -10,12 +10,12 @@ import { hash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ExportDescription } from '../../shared/domain/pack/export-record.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { runDocket, type CommandResult } from '../support/docket-cli.ts';
-import { ORG, PackLab, PUBLIC_URL } from '../support/packs.ts';
-import { startProcess } from '../support/processes.ts';
-import { startTestRedis } from '../support/redis.ts';
+import type { ExportDescription } from '#shared/packs/export-record.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { runDocket, type CommandResult } from '#test/support/docket-cli.ts';
+import { ORG, PackLab, PUBLIC_URL } from '#test/support/packs.ts';
+import { startProcess } from '#test/support/processes.ts';
+import { startTestRedis } from '#test/support/redis.ts';
 
 const database = await createTestDatabase();
 const redis = await startTestRedis();

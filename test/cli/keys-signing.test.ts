@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
-import { createAnchorReader } from '../../shared/adapters/postgres/anchor-reader.ts';
-import { createAnchorWriter, knownKey } from '../support/anchor.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { type CommandResult, runDocket } from '../support/docket-cli.ts';
+import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { type CommandResult, runDocket } from '#test/support/docket-cli.ts';
 
 const database = await createTestDatabase();
 const worker = database.poolAs('docket_ledger', 1);

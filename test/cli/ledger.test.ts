@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { createCheckpointSigner } from '../../shared/adapters/signing/checkpoint-signer.ts';
-import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { type CommandResult, runDocket } from '../support/docket-cli.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoint-signer.ts';
+import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { type CommandResult, runDocket } from '#test/support/docket-cli.ts';
 import {
   integrateAll,
   makeCheckpointMemory,
@@ -15,7 +15,7 @@ import {
   originOf,
   submitReceipts,
   tamper,
-} from '../support/ledger.ts';
+} from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
 const receipts = database.poolAs('docket_receipts', 1);

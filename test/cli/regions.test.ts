@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { startTestRedis } from '../support/redis.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { runDocket } from '../support/docket-cli.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
 
 let env: Record<string, string>;
 let database: TestDatabase;

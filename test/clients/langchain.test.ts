@@ -1,11 +1,11 @@
 import { HumanMessage, type AIMessageChunk } from '@langchain/core/messages';
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { upstreamCalls } from '../support/calls.ts';
-import { newOrganisation } from '../support/organisations.ts';
-import { expectSigned, type Receipt } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { upstreamCalls } from '#test/support/calls.ts';
+import { newOrganisation } from '#test/support/organisations.ts';
+import { expectSigned, type Receipt } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 let system: System;
 

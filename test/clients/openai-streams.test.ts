@@ -1,8 +1,8 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody } from '../support/calls.ts';
-import { expectSigned, type Receipt } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
+import { chatBody } from '#test/support/calls.ts';
+import { expectSigned, type Receipt } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 type WithReceipt<T> = T & { receipt?: Receipt };
 type Chunk = WithReceipt<OpenAI.ChatCompletionChunk>;

@@ -1,12 +1,12 @@
 import OpenAI from 'openai';
 import { CursorPage } from 'openai/pagination';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, upstreamCalls } from '../support/calls.ts';
-import { startCuttingProxy } from '../support/cutting-proxy.ts';
-import { newOrganisation } from '../support/organisations.ts';
-import { expectSigned, idOf, type Receipt } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { chatBody, upstreamCalls } from '#test/support/calls.ts';
+import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
+import { newOrganisation } from '#test/support/organisations.ts';
+import { expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 type Chat = OpenAI.ChatCompletionCreateParamsNonStreaming;
 type ChatStream = OpenAI.ChatCompletionCreateParamsStreaming;

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CONFORMANCE_PAGE, conformancePage, SECTIONS } from '../../dev/conformance.ts';
-import { SCOPES } from '../../shared/domain/credential.ts';
-import { STABLE_CODES } from '../../shared/domain/errors.ts';
+import { CONFORMANCE_PAGE, conformancePage, SECTIONS } from '#dev/conformance.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
+import { STABLE_CODES } from '#shared/kernel/errors.ts';
 import { ROOT } from './pages.ts';
 
 const proofs = SECTIONS.flatMap(({ rows }) => rows).flatMap(({ rule, proof }) =>

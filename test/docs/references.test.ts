@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SECRET_SETTINGS, SETTINGS } from '../../shared/config/env.ts';
-import { sourceFiles } from '../architecture/source-files.ts';
+import { SECRET_SETTINGS, SETTINGS } from '#shared/config/env.ts';
+import { sourceFiles } from '#test/architecture/source-files.ts';
 import { anchorsOf, type Page, pages, readPage, resolveLink, ROOT, shellText } from './pages.ts';
 
 const all = pages();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PAGES_WITH_TABLES, withFreshTables } from '../../dev/documentation-tables.ts';
+import { PAGES_WITH_TABLES, withFreshTables } from '#dev/documentation-tables.ts';
 import { readPage } from './pages.ts';
 
 /** The formatter pads the columns of a table; what they say counts here. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sourceFiles } from '../architecture/source-files.ts';
+import { sourceFiles } from '#test/architecture/source-files.ts';
 import { readPage } from './pages.ts';
 
 const glossary = readPage('docs/glossary.md');

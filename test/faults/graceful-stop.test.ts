@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Role } from '../../shared/config/env.ts';
-import { post } from '../support/http.ts';
-import { sendLoad } from '../support/load.ts';
-import { integrated } from '../support/receipts.ts';
-import { startSystem } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import type { Role } from '#shared/config/env.ts';
+import { post } from '#test/support/http.ts';
+import { sendLoad } from '#test/support/load.ts';
+import { integrated } from '#test/support/receipts.ts';
+import { startSystem } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 describe.each(['inference', 'receipts', 'ledger'] as Role[])(
   'SIGTERM to one of two %s processes',

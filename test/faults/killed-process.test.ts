@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Role } from '../../shared/config/env.ts';
-import { runDocket } from '../support/docket-cli.ts';
-import { sendLoad } from '../support/load.ts';
-import { integrated } from '../support/receipts.ts';
-import { startSystem } from '../support/system.ts';
+import type { Role } from '#shared/config/env.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { sendLoad } from '#test/support/load.ts';
+import { integrated } from '#test/support/receipts.ts';
+import { startSystem } from '#test/support/system.ts';
 
 const REQUESTS = 500;
 

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startEmbeddedPostgres } from '../../dev/stores/postgres.ts';
-import { migrateToLatest } from '../../migrations/migrate.ts';
-import { createPool } from '../../shared/adapters/postgres/pool.ts';
-import { sendLoad } from '../support/load.ts';
-import { integrated } from '../support/receipts.ts';
-import { startSystem } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { sendLoad } from '#test/support/load.ts';
+import { integrated } from '#test/support/receipts.ts';
+import { startSystem } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 /** What the contract of this test says: an outage of 20 s. */
 const OUTAGE_MS = 20_000;

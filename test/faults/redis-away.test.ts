@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { post } from '../support/http.ts';
-import { sendLoad } from '../support/load.ts';
-import { integrated } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { post } from '#test/support/http.ts';
+import { sendLoad } from '#test/support/load.ts';
+import { integrated } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 /** What the architecture promises: requests fail within a second while Redis is gone. */
 const FAIL_WITHIN_MS = 1_000;

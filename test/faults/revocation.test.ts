@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
-import { activeAccount, createRegistries, OPERATOR } from '../support/accounts.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { startProcess, type StartedProcess } from '../support/processes.ts';
-import { startTestRedis } from '../support/redis.ts';
+import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { startProcess, type StartedProcess } from '#test/support/processes.ts';
+import { startTestRedis } from '#test/support/redis.ts';
 
 const database = await createTestDatabase();
 const redis = await startTestRedis({ durable: true });

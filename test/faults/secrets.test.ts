@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ROLES } from '../../shared/config/env.ts';
-import { readPack } from '../../shared/policy/load.ts';
-import { chatBody, post } from '../support/calls.ts';
-import { connectTo } from '../support/lanes.ts';
-import { integrated } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { ROLES } from '#shared/config/env.ts';
+import { readPack } from '#shared/screening/files/load.ts';
+import { chatBody, post } from '#test/support/calls.ts';
+import { connectTo } from '#test/support/lanes.ts';
+import { integrated } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 /** Stands in every prompt; nothing else contains it. */
 const MARKER = 'zwetschgenknoedel-4711';

@@ -2,19 +2,19 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { verifyPack } from '../../cli/verify/verify-pack.ts';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
 import {
   activeKey,
   type KeyPurpose,
   loadSigningKeys,
-} from '../../shared/adapters/signing/key-files.ts';
-import { revokeSigningKey, rotateSigningKey } from '../../shared/adapters/signing/rotation.ts';
-import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
-import type { PackProblemCode } from '../../shared/domain/pack/problem.ts';
+} from '#shared/receipts/signing/files/key-files.ts';
+import { revokeSigningKey, rotateSigningKey } from '#shared/receipts/signing/files/rotation.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import type { PackProblemCode } from '#shared/packs/problem.ts';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { createTestDatabase } from '../support/database.ts';
-import { PackLab } from '../support/packs.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { PackLab } from '#test/support/packs.ts';
 import { verifyWithPython } from './forger.ts';
 import { ForgedPack } from './tampering.ts';
 

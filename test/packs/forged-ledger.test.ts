@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'vitest';
-import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import {
   expectRefused,
   forge,

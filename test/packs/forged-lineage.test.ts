@@ -1,11 +1,11 @@
 /** Where the numbers of a pack come from: what the documents say, which there are, and which there must be. */
 import { describe, expect, it } from 'vitest';
-import { verifyPack } from '../../cli/verify/verify-pack.ts';
-import { canonicalJson } from '../../shared/domain/methodology/canonical-json.ts';
-import { lineagePath } from '../../shared/domain/pack/layout.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
-import { packLineage } from '../../shared/methodology/pack-lineage.ts';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
+import { canonicalJson } from '#shared/methodology/canonical-json.ts';
+import { lineagePath } from '#shared/packs/layout.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { expectRefused, FIRST, forge, GOOD_PACK, LAST } from './forger.ts';
 import { ForgedPack, type Loose, multihash } from './tampering.ts';
 

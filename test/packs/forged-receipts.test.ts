@@ -1,7 +1,7 @@
 /** Receipts that were edited, dropped, moved or doubled: both verifiers, which share no code, find it. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { verifyPack } from '../../cli/verify/verify-pack.ts';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
 import {
   expectRefused,
   forge,

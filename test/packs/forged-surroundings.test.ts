@@ -1,6 +1,6 @@
 /** Files, contexts, methodologies, totals: what gives receipts their meaning cannot be changed either. */
 import { describe, it } from 'vitest';
-import type { PackProblemCode } from '../../shared/domain/pack/problem.ts';
+import type { PackProblemCode } from '#shared/packs/problem.ts';
 import { expectRefused, forge, GOOD_PACK, type Edit } from './forger.ts';
 import { ForgedPack, type Loose, multihash, type Repair } from './tampering.ts';
 

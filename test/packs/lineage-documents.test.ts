@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import jsonld from 'jsonld';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { LineageContradiction } from '../../shared/domain/lineage/facts.ts';
-import { lineagePath } from '../../shared/domain/pack/layout.ts';
-import { PackFailure } from '../../workers/exports/failure.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { type IssuedReceipt, PackLab } from '../support/packs.ts';
+import { LineageContradiction } from '#shared/lineage/facts.ts';
+import { lineagePath } from '#shared/packs/layout.ts';
+import { PackFailure } from '#workers/exports/failure.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { type IssuedReceipt, PackLab } from '#test/support/packs.ts';
 import { ForgedPack, type Loose } from './tampering.ts';
 
 const database = await createTestDatabase();

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { MANIFEST, SEAL, TAG_FILES, TAG_MANIFEST } from '../../shared/domain/pack/layout.ts';
-import { formatManifest } from '../../shared/domain/pack/manifest.ts';
-import type { CredentialSigner, UnsignedCredential } from '../../shared/ports/signer.ts';
-import { ArchiveWriter } from '../../workers/exports/archive.ts';
-import { openPack } from '../../cli/verify/pack-file.ts';
+import { MANIFEST, SEAL, TAG_FILES, TAG_MANIFEST } from '#shared/packs/layout.ts';
+import { formatManifest } from '#shared/packs/manifest.ts';
+import type { CredentialSigner, UnsignedCredential } from '#shared/receipts/port-signer.ts';
+import { ArchiveWriter } from '#workers/exports/archive.ts';
+import { openPack } from '#cli/verify/pack-file.ts';
 
 /** Parsed JSON that a test edits at will. */
 export type Loose = ReturnType<typeof JSON.parse>;

@@ -15,8 +15,8 @@ import { verifyCredential } from '@digitalbazaar/vc';
 import jsonld from 'jsonld';
 import SHACLValidator from 'rdf-validate-shacl';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../support/database.ts';
-import { PackLab } from '../support/packs.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { PackLab } from '#test/support/packs.ts';
 
 type Loose = ReturnType<typeof JSON.parse>;
 const run = promisify(execFile);

@@ -3,9 +3,9 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { verifyPack } from '../../cli/verify/verify-pack.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { PackLab } from '../support/packs.ts';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { PackLab } from '#test/support/packs.ts';
 import { ForgedPack } from './tampering.ts';
 
 const database = await createTestDatabase();

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
 const run = promisify(execFile);
-const script = new URL('../../shared/pack/verify.py', import.meta.url).pathname;
+const script = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
 
 describe('the script in a pack', () => {
   it('says how to use it, whether asked or used in another way', async () => {

@@ -1,10 +1,10 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readPack } from '../../shared/policy/load.ts';
-import { chatBody } from '../support/calls.ts';
-import { OPERATOR, createRegistries } from '../support/accounts.ts';
-import { newOrganisation } from '../support/organisations.ts';
-import { startSystem, type System } from '../support/system.ts';
+import { readPack } from '#shared/screening/files/load.ts';
+import { chatBody } from '#test/support/calls.ts';
+import { OPERATOR, createRegistries } from '#test/support/accounts.ts';
+import { newOrganisation } from '#test/support/organisations.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 let system: System;
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { dropExpiredAnswers } from '../../shared/adapters/postgres/stored-answers.ts';
-import { createPool } from '../../shared/adapters/postgres/pool.ts';
-import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '../support/calls.ts';
-import { connectTo } from '../support/lanes.ts';
-import { expectSigned, integrated, type Receipt, tally } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
+import { connectTo } from '#test/support/lanes.ts';
+import { expectSigned, integrated, type Receipt, tally } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 let system: System;
 let redis: ReturnType<typeof connectTo>;

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, codeOf, post, upstreamCalls } from '../support/calls.ts';
-import { connectTo } from '../support/lanes.ts';
-import { newOrganisation, type TestOrganisation } from '../support/organisations.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { chatBody, codeOf, post, upstreamCalls } from '#test/support/calls.ts';
+import { connectTo } from '#test/support/lanes.ts';
+import { newOrganisation, type TestOrganisation } from '#test/support/organisations.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 let system: System;
 let redis: ReturnType<typeof connectTo>;

@@ -1,11 +1,11 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Role } from '../../shared/config/env.ts';
-import { digestOf, expectSigned, idOf, integrated, type Receipt } from '../support/receipts.ts';
-import { payloadsOf, post } from '../support/http.ts';
-import { runDocket } from '../support/docket-cli.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import type { Role } from '#shared/config/env.ts';
+import { digestOf, expectSigned, idOf, integrated, type Receipt } from '#test/support/receipts.ts';
+import { payloadsOf, post } from '#test/support/http.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 type WithReceipt<T> = T & { receipt: Receipt };
 

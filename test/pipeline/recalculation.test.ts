@@ -2,12 +2,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DEFAULT_CATALOGUE } from '../../shared/catalogue/load.ts';
-import { runDocket } from '../support/docket-cli.ts';
-import type { StartedProcess } from '../support/processes.ts';
-import { expectSigned, idOf, type Receipt } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { DEFAULT_CATALOGUE } from '#shared/catalogue/files/load.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import type { StartedProcess } from '#test/support/processes.ts';
+import { expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 const UNSIZED = readFileSync(DEFAULT_CATALOGUE, 'utf8');
 const SIZED = UNSIZED.replace(/footprint: \{\}/, 'footprint: { active_b: 8, total_b: 8 }');

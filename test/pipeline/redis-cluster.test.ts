@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { connectRedis } from '../../shared/adapters/redis/connect.ts';
-import { post } from '../support/http.ts';
-import { sendLoad } from '../support/load.ts';
-import { expectSigned, type Receipt } from '../support/receipts.ts';
-import { startTestRedisCluster } from '../support/redis-cluster.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { post } from '#test/support/http.ts';
+import { sendLoad } from '#test/support/load.ts';
+import { expectSigned, type Receipt } from '#test/support/receipts.ts';
+import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 const SHARDS = '4';
 let system: System;

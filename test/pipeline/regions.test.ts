@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '../support/calls.ts';
-import { writeTwoRegions } from '../support/catalogues.ts';
-import { runDocket } from '../support/docket-cli.ts';
-import type { Receipt } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
+import { writeTwoRegions } from '#test/support/catalogues.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import type { Receipt } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 let system: System;
 let catalogue: string;

@@ -1,11 +1,11 @@
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, post } from '../support/calls.ts';
-import { runDocket } from '../support/docket-cli.ts';
-import { expectSigned, type Receipt } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import { chatBody, post } from '#test/support/calls.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { expectSigned, type Receipt } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 interface ListedKey {
   purpose: string;

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, payloadsIn, post } from '../support/calls.ts';
-import { startSystem, type System } from '../support/system.ts';
+import { chatBody, payloadsIn, post } from '#test/support/calls.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 let system: System;
 

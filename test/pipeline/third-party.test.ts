@@ -8,7 +8,7 @@ import { verifyCredential } from '@digitalbazaar/vc';
 import jsonld from 'jsonld';
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { startSystem, type System } from '../support/system.ts';
+import { startSystem, type System } from '#test/support/system.ts';
 
 const PUBLIC_URL = 'https://docket.example';
 interface Credential {

@@ -1,10 +1,15 @@
 import type OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatBody, post as sendChat, type SandboxCall, upstreamCalls } from '../support/calls.ts';
-import { payloadsOf, post } from '../support/http.ts';
-import { expectSigned, type Receipt } from '../support/receipts.ts';
-import { startSystem, type System } from '../support/system.ts';
-import { until } from '../support/until.ts';
+import {
+  chatBody,
+  post as sendChat,
+  type SandboxCall,
+  upstreamCalls,
+} from '#test/support/calls.ts';
+import { payloadsOf, post } from '#test/support/http.ts';
+import { expectSigned, type Receipt } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
 
 let system: System;
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];

@@ -1,6 +1,6 @@
 import type { InjectOptions } from 'fastify';
-import type { Scope } from '../../shared/domain/credential.ts';
-import type { Plan } from '../../shared/domain/plan.ts';
+import type { Scope } from '#shared/keys/credential.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
 import { createAccountEdge, type AccountEdge } from './account-edge.ts';
 import { activeAccount, createRegistries, OPERATOR, type Registries } from './accounts.ts';
 import type { TestDatabase } from './database.ts';

@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll } from 'vitest';
-import { CredentialCache } from '../../api/auth/credential-cache.ts';
-import { KeyUseRecorder } from '../../api/auth/key-use.ts';
-import { authenticate } from '../../api/plugins/authenticate.ts';
-import { replyWithError } from '../../api/plugins/reply-with-error.ts';
-import { accountRoutes } from '../../api/routes/account.ts';
-import { auditLogRoutes } from '../../api/routes/audit-log.ts';
-import { keyRoutes } from '../../api/routes/keys.ts';
-import { listenForCredentialChanges } from '../../shared/adapters/postgres/credentials-feed.ts';
-import {
-  createCredentialSource,
-  createKeyUseStore,
-} from '../../shared/adapters/postgres/credentials.ts';
-import type { CredentialFeed } from '../../shared/ports/credentials.ts';
+import { CredentialCache } from '#api/auth/credential-cache.ts';
+import { KeyUseRecorder } from '#api/auth/key-use.ts';
+import { authenticate } from '#api/plugins/authenticate.ts';
+import { replyWithError } from '#api/plugins/reply-with-error.ts';
+import { accountRoutes } from '#api/routes/account.ts';
+import { auditLogRoutes } from '#api/routes/audit-log.ts';
+import { keyRoutes } from '#api/routes/keys.ts';
+import { listenForCredentialChanges } from '#shared/keys/postgres/credentials-feed.ts';
+import { createCredentialSource, createKeyUseStore } from '#shared/keys/postgres/credentials.ts';
+import type { CredentialFeed } from '#shared/keys/port-credentials.ts';
 import { createRegistries, movableClock, type MovableClock } from './accounts.ts';
 import type { TestDatabase } from './database.ts';
 

@@ -1,20 +1,20 @@
 import type { Pool } from 'pg';
-import { createAccountRegistry } from '../../shared/adapters/postgres/accounts.ts';
-import { createAuditLog } from '../../shared/adapters/postgres/audit.ts';
-import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
-import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { Account, Declaration, ServiceContract } from '#shared/accounts/account.ts';
+import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
 import type {
-  Account,
-  Declaration,
-  ServiceContract,
-} from '../../shared/domain/accounts/account.ts';
-import { DECLARATION_VERSION, STATEMENTS } from '../../shared/domain/accounts/declaration.ts';
-import type { Actor } from '../../shared/domain/audit/entry.ts';
-import type { Plan } from '../../shared/domain/plan.ts';
-import type { AccountRegistry, NewAccount, ScreeningRecord } from '../../shared/ports/accounts.ts';
-import type { AuditLog } from '../../shared/ports/audit.ts';
-import type { KeyRegistry } from '../../shared/ports/keys.ts';
-import type { Surroundings } from '../../shared/ports/surroundings.ts';
+  AccountRegistry,
+  NewAccount,
+  ScreeningRecord,
+} from '#shared/accounts/port-accounts.ts';
+import type { AuditLog } from '#shared/accounts/audit/port-audit.ts';
+import type { KeyRegistry } from '#shared/keys/port-keys.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
 
 export const OPERATOR: Actor = { kind: 'operator', id: 'ada' };
 export const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -4,16 +4,12 @@ import {
   type AnchorOptions,
   type AnchorResult,
   extendAnchor,
-} from '../../shared/adapters/postgres/anchor-append.ts';
-import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { jwkThumbprint } from '../../shared/adapters/signing/identifiers.ts';
-import {
-  KEY_PURPOSES,
-  type KeyPurpose,
-  type KnownKey,
-} from '../../shared/domain/ledger/key-events.ts';
-import { ANCHOR_LOG } from '../../shared/domain/ledger/origins.ts';
-import type { CheckpointMemory, CheckpointSigner } from '../../shared/ports/ledger.ts';
+} from '#shared/ledger/postgres/anchor-append.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { jwkThumbprint } from '#shared/receipts/signing/identifiers.ts';
+import { KEY_PURPOSES, type KeyPurpose, type KnownKey } from '#shared/ledger/key-events.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import type { CheckpointMemory, CheckpointSigner } from '#shared/ledger/port-ledger.ts';
 import { makeCheckpointMemory, makeCheckpointSigner } from './ledger.ts';
 
 /** The name of the anchor log in tests. */

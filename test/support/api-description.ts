@@ -1,6 +1,6 @@
 import { ok } from 'node:assert';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { ApiDocument, Method, Operation } from '../../api/openapi/document-shape.ts';
+import type { ApiDocument, Method, Operation } from '#api/docs/document-shape.ts';
 import { type Answer, ask } from './envelope.ts';
 
 /** One operation where it stands in the document. */

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll } from 'vitest';
-import { rawPublicKey, verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
-import { parseCheckpoint } from '../../shared/domain/ledger/checkpoints.ts';
-import { cosignedMessage, formatWitnessKey } from '../../shared/domain/ledger/cosignatures.ts';
-import { sameHash } from '../../shared/domain/ledger/hashing.ts';
-import { formatSignature, noteKeyHash, signerOf } from '../../shared/domain/ledger/notes.ts';
-import { verifyConsistency } from '../../shared/domain/ledger/proofs.ts';
+import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { cosignedMessage, formatWitnessKey } from '#shared/ledger/cosignatures.ts';
+import { sameHash } from '#shared/ledger/hashing.ts';
+import { formatSignature, noteKeyHash, signerOf } from '#shared/ledger/notes.ts';
+import { verifyConsistency } from '#shared/ledger/proofs.ts';
 
 const run = promisify(execFile);
 

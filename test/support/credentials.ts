@@ -1,5 +1,5 @@
-import type { Credential, Scope } from '../../shared/domain/credential.ts';
-import { KEY_LENGTH } from '../../shared/domain/keys/format.ts';
+import type { Credential, Scope } from '#shared/keys/credential.ts';
+import { KEY_LENGTH } from '#shared/keys/format.ts';
 
 /** Keys that exist in this process alone. */
 export class TestCredentials {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { afterAll, inject } from 'vitest';
-import { createPool, type DatabaseRole } from '../../shared/adapters/postgres/pool.ts';
+import { createPool, type DatabaseRole } from '#shared/kernel/postgres/pool.ts';
 import { TEMPLATE } from './global-setup.ts';
 import { queryOnce, withDatabase } from './sql.ts';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { createExportJobs } from '../../shared/adapters/postgres/export-jobs.ts';
-import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts';
-import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
-import type { ExportStore } from '../../shared/ports/export-store.ts';
-import { runExport, type RunExportDeps } from '../../workers/exports/run-export.ts';
+import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
+import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import { runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
 import type { PackLab } from './packs.ts';
 
 /** What a builder of packs says, in order. */

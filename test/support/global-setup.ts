@@ -3,9 +3,9 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../dev/stores/postgres.ts';
-import { ensureRedisBinary } from '../../dev/stores/redis-binary.ts';
-import { migrateToLatest } from '../../migrations/migrate.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
+import { ensureRedisBinary } from '#embedded/stores/redis-binary.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
 import { findLeftovers, removeDeadRuns, RUN_PREFIX } from './leftovers.ts';
 import { queryOnce, withDatabase } from './sql.ts';
 

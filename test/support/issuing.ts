@@ -1,20 +1,20 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Pool } from 'pg';
-import { PostgresReceiptStore } from '../../shared/adapters/postgres/receipt-store.ts';
-import { jwkThumbprint, rawPublicKey } from '../../shared/adapters/signing/identifiers.ts';
-import { didDocument } from '../../shared/adapters/signing/publication.ts';
-import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
-import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
-import { newId } from '../../shared/adapters/system/ids.ts';
-import { DEFAULT_CATALOGUE, loadCatalogue } from '../../shared/catalogue/load.ts';
-import type { Catalogue, Footprint } from '../../shared/domain/catalogue.ts';
-import { receiptIdOf } from '../../shared/domain/ids.ts';
-import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import type { TrustedKeys } from '../../shared/domain/receipt/verify.ts';
-import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
-import type { ReceiptSigner } from '../../shared/ports/signer.ts';
-import { issueReceipt } from '../../workers/receipts/issue.ts';
+import { PostgresReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { jwkThumbprint, rawPublicKey } from '#shared/receipts/signing/identifiers.ts';
+import { didDocument } from '#shared/receipts/signing/publication.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
+import type { Catalogue, Footprint } from '#shared/catalogue/catalogue.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import type { TrustedKeys } from '#shared/receipts/verify.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import type { ReceiptSigner } from '#shared/receipts/port-signer.ts';
+import { issueReceipt } from '#workers/receipts/issue.ts';
 import { integrateAll } from './ledger.ts';
 
 /** The model of the shipped catalogue that states no size. */

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
-import { connectRedis } from '../../shared/adapters/redis/connect.ts';
-import type { Limits } from '../../shared/domain/plan.ts';
-import { Admissions, type AdmissionRequest } from '../../shared/lanes/admission.ts';
-import type { InferenceEntry } from '../../shared/lanes/messages.ts';
-import { defineLaneScripts } from '../../shared/lanes/scripts.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import type { Limits } from '#shared/kernel/plan.ts';
+import { Admissions, type AdmissionRequest } from '#shared/lanes/redis/admission.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 
 export const GENEROUS: Limits = {
   requestsPerSecond: 1_000_000,

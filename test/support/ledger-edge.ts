@@ -1,9 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll } from 'vitest';
-import { authenticate } from '../../api/plugins/authenticate.ts';
-import { replyWithError } from '../../api/plugins/reply-with-error.ts';
-import { validateParameters } from '../../api/plugins/validate-parameters.ts';
-import type { Scope } from '../../shared/domain/credential.ts';
+import { authenticate } from '#api/plugins/authenticate.ts';
+import { replyWithError } from '#api/plugins/reply-with-error.ts';
+import { validateParameters } from '#api/plugins/validate-parameters.ts';
+import type { Scope } from '#shared/keys/credential.ts';
 import { TestCredentials } from './credentials.ts';
 
 /** What came back. */

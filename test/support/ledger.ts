@@ -1,20 +1,17 @@
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import type { Pool } from 'pg';
-import {
-  type IntegrationResult,
-  integrateBatch,
-} from '../../shared/adapters/postgres/ledger-integration.ts';
-import { examineLedger, type FsckOptions } from '../../shared/adapters/postgres/ledger-fsck.ts';
-import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
-import { newId } from '../../shared/adapters/system/ids.ts';
-import type { SignatureCheck } from '../../shared/domain/ledger/notes.ts';
-import type { Finding } from '../../shared/domain/ledger/findings.ts';
+import { type IntegrationResult, integrateBatch } from '#shared/ledger/postgres/integration.ts';
+import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import type { SignatureCheck } from '#shared/ledger/notes.ts';
+import type { Finding } from '#shared/ledger/findings.ts';
 import type {
   CheckpointMemory,
   CheckpointSigner,
   LedgerKind,
   PublishedHead,
-} from '../../shared/ports/ledger.ts';
+} from '#shared/ledger/port-ledger.ts';
 
 /** A receipt as the ledger sees it: an id, an organisation and some bytes. */
 export interface SubmittedReceipt {

@@ -1,5 +1,5 @@
-import type { Limits, Plan } from '../../shared/domain/plan.ts';
-import type { KeyRequest } from '../../shared/domain/keys/rules.ts';
+import type { Limits, Plan } from '#shared/kernel/plan.ts';
+import type { KeyRequest } from '#shared/keys/rules.ts';
 import { activeAccount, createRegistries, OPERATOR } from './accounts.ts';
 import type { System } from './system.ts';
 

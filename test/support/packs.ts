@@ -2,30 +2,30 @@ import { hash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
-import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { createPackSource } from '../../shared/adapters/postgres/pack-source.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import {
   createCheckpointSigner,
   knownKeys,
-} from '../../shared/adapters/signing/checkpoint-signer.ts';
+} from '#shared/receipts/signing/files/checkpoint-signer.ts';
 import {
   activeKey,
   ensureSigningKeys,
   loadSigningKeys,
-} from '../../shared/adapters/signing/key-files.ts';
-import { createReceiptSigner } from '../../shared/adapters/signing/signer.ts';
-import type { Footprint } from '../../shared/domain/catalogue.ts';
-import { encodeUlid } from '../../shared/domain/ids.ts';
-import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import type { Measurement } from '../../shared/domain/measurement.ts';
-import type { PackRange } from '../../shared/domain/pack/layout.ts';
-import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
-import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import { loadMethodologies } from '../../shared/methodology/methodologies.ts';
-import { buildPack } from '../../workers/exports/build-pack.ts';
-import { packDocuments } from '../../workers/exports/deps.ts';
-import type { PackDocuments } from '../../workers/exports/documents.ts';
-import type { PackBuild } from '../../workers/exports/pack-in-progress.ts';
+} from '#shared/receipts/signing/files/key-files.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import type { Footprint } from '#shared/catalogue/catalogue.ts';
+import { encodeUlid } from '#shared/kernel/ids.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { Measurement } from '#shared/methodology/measurement.ts';
+import type { PackRange } from '#shared/packs/layout.ts';
+import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { buildPack } from '#workers/exports/build-pack.ts';
+import { packDocuments } from '#workers/exports/deps.ts';
+import type { PackDocuments } from '#workers/exports/documents.ts';
+import type { PackBuild } from '#workers/exports/pack-in-progress.ts';
 import { createAnchorWriter } from './anchor.ts';
 import {
   integrateAll,

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import { createRevisionStore } from '../../shared/adapters/postgres/revisions.ts';
-import { newId } from '../../shared/adapters/system/ids.ts';
-import type { Catalogue } from '../../shared/domain/catalogue.ts';
-import type { Methodology } from '../../shared/domain/methodology/methodology.ts';
-import type { RevisionRow } from '../../shared/ports/recalculation.ts';
-import type { ReceiptSigner } from '../../shared/ports/signer.ts';
-import type { AttemptFailure, RecalculationEvents } from '../../workers/recalculation/events.ts';
-import type { RecalculateDeps } from '../../workers/recalculation/recalculate.ts';
+import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import type { Catalogue } from '#shared/catalogue/catalogue.ts';
+import type { Methodology } from '#shared/methodology/methodology.ts';
+import type { RevisionRow } from '#shared/receipts/port-recalculation.ts';
+import type { ReceiptSigner } from '#shared/receipts/port-signer.ts';
+import type { AttemptFailure, RecalculationEvents } from '#workers/recalculation/events.ts';
+import type { RecalculateDeps } from '#workers/recalculation/recalculate.ts';
 import { issuer, methodology } from './issuing.ts';
 
 /** Events that are kept, for looking at. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { expect } from 'vitest';
-import { type TrustedKeys, verifyReceipt } from '../../shared/domain/receipt/verify.ts';
-import { trustedKeysOf } from '../../shared/adapters/signing/trust.ts';
+import { type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { System } from './system.ts';
 import { connectTo } from './lanes.ts';
 import { until } from './until.ts';

@@ -3,7 +3,7 @@ import {
   type RedisServer,
   type RedisServerOptions,
   startRedisServer,
-} from '../../dev/stores/redis.ts';
+} from '#embedded/stores/redis.ts';
 
 const running = new Set<RedisServer>();
 

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { type DemoAccounts, ensureDemoAccounts } from '../../dev/demo-accounts.ts';
-import type { RedisServer, RedisServerOptions } from '../../dev/stores/redis.ts';
-import { ensureSigningKeys } from '../../shared/adapters/signing/key-files.ts';
-import type { Environment, Role } from '../../shared/config/env.ts';
+import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
+import type { RedisServer, RedisServerOptions } from '#embedded/stores/redis.ts';
+import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import type { Environment, Role } from '#shared/config/env.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type StartedProcess, startProcess } from './processes.ts';
 import { startTestRedis } from './redis.ts';
@@ -59,7 +59,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const [sandbox, demo] = await Promise.all([
     startProcess({
       role: 'api',
-      entry: 'dev/sandbox/main.ts',
+      entry: 'embedded/sandbox/main.ts',
       env: { SANDBOX_TOKENS_PER_SECOND: '0' },
     }),
     ensureDemoAccounts(database.pool, directory),

@@ -1,7 +1,7 @@
-import { formatAnchorProof } from '../../shared/domain/ledger/anchor-proof.ts';
-import { encodeBase64 } from '../../shared/domain/ledger/notes.ts';
-import { ANCHORED_HEAD, anchoredKeyPath, KEY_EVENTS } from '../../shared/domain/pack/layout.ts';
-import type { AnchoredHeadFile } from '../../shared/ports/exports.ts';
+import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { encodeBase64 } from '#shared/ledger/notes.ts';
+import { ANCHORED_HEAD, anchoredKeyPath, KEY_EVENTS } from '#shared/packs/layout.ts';
+import type { AnchoredHeadFile } from '#shared/packs/port-exports.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
 
 /** What the anchor log says: of the ledger, and of the keys. Absent where nothing is anchored. */

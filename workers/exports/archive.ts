@@ -1,13 +1,13 @@
 import { createHash, hash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { ManifestLine } from '../../shared/domain/pack/manifest.ts';
+import type { ManifestLine } from '#shared/packs/manifest.ts';
 import {
   centralHeader,
   endRecords,
   FILE_BYTES_MAX,
   localHeader,
   type ZipEntry,
-} from '../../shared/domain/zip/headers.ts';
+} from '#shared/packs/zip/headers.ts';
 
 /** Where the bytes of an archive go. */
 export type ByteSink = (bytes: Uint8Array) => Promise<void>;

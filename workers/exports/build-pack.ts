@@ -1,6 +1,6 @@
-import { receiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import { packIssuer } from '../../shared/domain/pack/context.ts';
-import { sealDocument } from '../../shared/domain/pack/descriptor.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { packIssuer } from '#shared/packs/pack-context.ts';
+import { sealDocument } from '#shared/packs/descriptor.ts';
 import {
   BAG_DECLARATION,
   BAG_INFO,
@@ -14,14 +14,14 @@ import {
   SEAL,
   SHAPES,
   TAG_MANIFEST,
-} from '../../shared/domain/pack/layout.ts';
+} from '#shared/packs/layout.ts';
 import {
   BAG_DECLARATION_TEXT,
   bagInfo,
   formatManifest,
   type ManifestLine,
-} from '../../shared/domain/pack/manifest.ts';
-import { PackProblem } from '../../shared/domain/pack/problem.ts';
+} from '#shared/packs/manifest.ts';
+import { PackProblem } from '#shared/packs/problem.ts';
 import { addAnchor } from './anchor-section.ts';
 import { ArchiveWriter } from './archive.ts';
 import { contextFiles } from './citations.ts';

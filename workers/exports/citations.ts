@@ -1,6 +1,6 @@
-import { CONTEXTS, methodologyPath } from '../../shared/domain/pack/layout.ts';
-import { VC_CONTEXT_URL } from '../../shared/domain/receipt/context.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
+import { CONTEXTS, methodologyPath } from '#shared/packs/layout.ts';
+import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { sha256 } from './archive.ts';
 import type { PackDocuments } from './documents.ts';
 import { PackFailure } from './failure.ts';

@@ -1,4 +1,4 @@
-import type { PackedReceipt } from '../../shared/methodology/pack-lineage.ts';
+import type { PackedReceipt } from '#shared/lineage/pack-lineage.ts';
 
 /** The documents of a pack that no receipt decides: what it takes to read and to check the others. */
 export interface PackDocuments {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { ExportRecord } from '../../shared/domain/pack/export-record.ts';
+import type { ExportRecord } from '#shared/packs/export-record.ts';
 import type { PackFailure } from './failure.ts';
 
 /** What happens to exports, each as one function that writes the log line and the metric together. */

@@ -1,11 +1,11 @@
-import { derivationKey } from '../../shared/domain/lineage/derivation-key.ts';
-import { lineageContextOf } from '../../shared/domain/lineage/build.ts';
-import { LineageContradiction } from '../../shared/domain/lineage/facts.ts';
-import { MalformedData } from '../../shared/domain/methodology/shape.ts';
-import { lineagePath } from '../../shared/domain/pack/layout.ts';
-import { LineageCoverage } from '../../shared/domain/pack/lineage-coverage.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import type { PackedReceipt } from '../../shared/methodology/pack-lineage.ts';
+import { derivationKey } from '#shared/lineage/derivation-key.ts';
+import { lineageContextOf } from '#shared/lineage/build.ts';
+import { LineageContradiction } from '#shared/lineage/facts.ts';
+import { MalformedData } from '#shared/methodology/shape.ts';
+import { lineagePath } from '#shared/packs/layout.ts';
+import { LineageCoverage } from '#shared/packs/lineage-coverage.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { PackedReceipt } from '#shared/lineage/pack-lineage.ts';
 import { PackFailure } from './failure.ts';
 import type { PackFile } from './shard.ts';
 

@@ -1,4 +1,4 @@
-import { runProcess } from '../../shared/process/run-process.ts';
+import { runProcess } from '#shared/process/run-process.ts';
 import { exportsProcess } from './deps.ts';
 
 await runProcess('exports', exportsProcess);

@@ -1,10 +1,10 @@
-import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import type { PackRange } from '../../shared/domain/pack/layout.ts';
-import type { ManifestLine } from '../../shared/domain/pack/manifest.ts';
-import { PackTotals } from '../../shared/domain/pack/totals.ts';
-import type { PackCheckpoint, PackSource } from '../../shared/ports/exports.ts';
-import type { CredentialSigner } from '../../shared/ports/signer.ts';
-import { RevisionLinks } from '../../shared/domain/pack/revision-links.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import type { PackRange } from '#shared/packs/layout.ts';
+import type { ManifestLine } from '#shared/packs/manifest.ts';
+import { PackTotals } from '#shared/packs/totals.ts';
+import type { PackCheckpoint, PackSource } from '#shared/packs/port-exports.ts';
+import type { CredentialSigner } from '#shared/receipts/port-signer.ts';
+import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import { ArchiveWriter, type ByteSink } from './archive.ts';
 import { Citations } from './citations.ts';
 import { ExportLost } from './failure.ts';

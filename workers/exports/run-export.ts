@@ -1,7 +1,7 @@
-import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import type { ExportStore, PackUpload } from '../../shared/ports/export-store.ts';
-import type { ExportJobs, ExportRun, PackSource } from '../../shared/ports/exports.ts';
-import type { CredentialSigner } from '../../shared/ports/signer.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import type { ExportStore, PackUpload } from '#shared/packs/port-export-store.ts';
+import type { ExportJobs, ExportRun, PackSource } from '#shared/packs/port-exports.ts';
+import type { CredentialSigner } from '#shared/receipts/port-signer.ts';
 import { buildPack } from './build-pack.ts';
 import type { PackDocuments } from './documents.ts';
 import type { ExportEvents } from './events.ts';

@@ -1,7 +1,7 @@
-import { append, type Frontier, frontierRoot } from '../../shared/domain/ledger/frontier.ts';
-import { type Hash, sameHash } from '../../shared/domain/ledger/hashing.ts';
-import { encodeBase64 } from '../../shared/domain/ledger/notes.ts';
-import { verifyConsistency } from '../../shared/domain/ledger/proofs.ts';
+import { append, type Frontier, frontierRoot } from '#shared/ledger/frontier.ts';
+import { type Hash, sameHash } from '#shared/ledger/hashing.ts';
+import { encodeBase64 } from '#shared/ledger/notes.ts';
+import { verifyConsistency } from '#shared/ledger/proofs.ts';
 import {
   CHECKPOINTS,
   CONSISTENCY,
@@ -11,10 +11,10 @@ import {
   REVISIONS,
   SHARD_LINES_MAX,
   shardPath,
-} from '../../shared/domain/pack/layout.ts';
-import { countedReceipt } from '../../shared/domain/pack/totals.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import type { PackEntry } from '../../shared/ports/exports.ts';
+} from '#shared/packs/layout.ts';
+import { countedReceipt } from '#shared/packs/totals.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { PackEntry } from '#shared/packs/port-exports.ts';
 import { PackFailure } from './failure.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
 import type { PackFile, ShardBuffer } from './shard.ts';

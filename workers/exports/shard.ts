@@ -1,10 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  SHARD_BYTES_MAX,
-  shardIsFull,
-  shardPath,
-  SUPERSEDED,
-} from '../../shared/domain/pack/layout.ts';
+import { SHARD_BYTES_MAX, shardIsFull, shardPath, SUPERSEDED } from '#shared/packs/layout.ts';
 
 const NEWLINE = 0x0a;
 

@@ -1,23 +1,23 @@
 import { join } from 'node:path';
-import { createFileMailer } from '../../shared/adapters/mail/files.ts';
-import { createSmtpMailer } from '../../shared/adapters/mail/smtp.ts';
-import { createAccountRegistry } from '../../shared/adapters/postgres/accounts.ts';
-import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
-import { ensureLedgerPartitions } from '../../shared/adapters/postgres/ledger-partitions.ts';
-import { createMailOutbox } from '../../shared/adapters/postgres/mail-outbox.ts';
-import { createPool } from '../../shared/adapters/postgres/pool.ts';
-import { createSanctionsStore } from '../../shared/adapters/postgres/sanctions.ts';
-import { dropExpiredAnswers } from '../../shared/adapters/postgres/stored-answers.ts';
-import { connectRedis } from '../../shared/adapters/redis/connect.ts';
-import { transliterate } from '../../shared/adapters/sanctions/transliterate.ts';
-import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
-import type { Config } from '../../shared/config/config.ts';
-import { JobQueues } from '../../shared/jobs/job-queues.ts';
-import { runJobs, type RunningJobs } from '../../shared/jobs/job-runner.ts';
-import { Screener } from '../../shared/jobs/screener.ts';
-import type { Mailer } from '../../shared/ports/mail.ts';
-import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
-import { jobEvents } from '../runtime/job-events.ts';
+import { createFileMailer } from './mail/files.ts';
+import { createSmtpMailer } from './mail/smtp.ts';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { ensureLedgerPartitions } from '#shared/ledger/postgres/partitions.ts';
+import { createMailOutbox } from '#shared/accounts/postgres/mail-outbox.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { Config } from '#shared/config/config.ts';
+import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import { runJobs, type RunningJobs } from '#shared/jobs/redis/job-runner.ts';
+import { Screener } from '#shared/accounts/screener.ts';
+import type { Mailer } from '#shared/accounts/port-mail.ts';
+import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
+import { jobEvents } from '#workers/runtime/job-events.ts';
 import { housekeepingHandlers } from './handlers.ts';
 
 /** One per kind of job that uses the database at the same time. */
@@ -58,6 +58,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       accounts,
       lists: createSanctionsStore(pool, systemSurroundings),
       transliterate,
+      monotonicNow: () => performance.now(),
     }),
     outbox: createMailOutbox(pool, systemSurroundings),
     mailer,

@@ -1,9 +1,9 @@
-import type { JobHandler } from '../../shared/jobs/job-runner.ts';
-import type { Screener } from '../../shared/jobs/screener.ts';
-import type { JobName } from '../../shared/jobs/table.ts';
-import type { AccountRegistry } from '../../shared/ports/accounts.ts';
-import type { KeyRegistry } from '../../shared/ports/keys.ts';
-import type { MailOutbox, Mailer } from '../../shared/ports/mail.ts';
+import type { JobHandler } from '#shared/jobs/redis/job-runner.ts';
+import type { Screener } from '#shared/accounts/screener.ts';
+import type { JobName } from '#shared/jobs/table.ts';
+import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
+import type { KeyRegistry } from '#shared/keys/port-keys.ts';
+import type { MailOutbox, Mailer } from '#shared/accounts/port-mail.ts';
 
 /** Accounts read at once by a sweep. */
 const SWEEP_PAGE = 100;

@@ -3,8 +3,8 @@ import type {
   UpstreamCall,
   UpstreamRequest,
   UpstreamSink,
-} from '../../shared/ports/provider.ts';
-import { failureOfErrorObject, type UpstreamFailure } from '../../shared/domain/upstream-error.ts';
+} from './providers/provider.ts';
+import { failureOfErrorObject, type UpstreamFailure } from './providers/upstream-error.ts';
 import { isObject } from './usage.ts';
 
 type JsonObject = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import pRetry, { AbortError } from 'p-retry';
-import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
-import type { UpstreamCall } from '../../shared/ports/provider.ts';
+import type { UpstreamFailure } from './providers/upstream-error.ts';
+import type { UpstreamCall } from './providers/provider.ts';
 import { type Attempt, UpstreamError } from './attempt.ts';
 import type { Breakers, Target } from './endpoints.ts';
 

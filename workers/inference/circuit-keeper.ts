@@ -1,6 +1,6 @@
-import type { Catalogue, Endpoint } from '../../shared/domain/catalogue.ts';
-import type { CircuitBoard } from '../../shared/ports/circuits.ts';
-import type { Provider } from '../../shared/ports/provider.ts';
+import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { CircuitBoard } from '#shared/catalogue/port-circuits.ts';
+import type { Provider } from './providers/provider.ts';
 import type { Breakers } from './endpoints.ts';
 
 /** What is published is believed for four seconds, so this leaves room for two that are lost. */

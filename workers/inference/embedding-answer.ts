@@ -1,4 +1,4 @@
-import { memberText } from '../../shared/domain/json-text.ts';
+import { memberText } from '#shared/kernel/json-text.ts';
 import { isObject } from './usage.ts';
 
 type JsonObject = Record<string, unknown>;

@@ -1,4 +1,4 @@
-import type { Catalogue, Endpoint } from '../../shared/domain/catalogue.ts';
+import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import {
   afterFailure,
   afterProbe,
@@ -7,10 +7,10 @@ import {
   type Breaker,
   CLOSED,
   isDue,
-} from '../../shared/domain/circuit-breaker.ts';
-import { circuitName } from '../../shared/domain/routing/region-state.ts';
-import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
-import type { CircuitReport } from '../../shared/ports/circuits.ts';
+} from '#shared/catalogue/circuit-breaker.ts';
+import { circuitName } from '#shared/catalogue/region-state.ts';
+import type { UpstreamFailure } from './providers/upstream-error.ts';
+import type { CircuitReport } from '#shared/catalogue/port-circuits.ts';
 
 export interface Target {
   endpoint: Endpoint;

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
-import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
-import type { InferenceEntry, WireFault } from '../../shared/lanes/messages.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { UpstreamFailure } from './providers/upstream-error.ts';
+import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Target } from './endpoints.ts';
 
 /** What happens in this role, each as one function that writes the log line and the metric together. */

@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../shared/domain/errors.ts';
-import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
-import type { WireFault } from '../../shared/lanes/messages.ts';
+import type { ErrorCode } from '#shared/kernel/errors.ts';
+import type { UpstreamFailure } from './providers/upstream-error.ts';
+import type { WireFault } from '#shared/lanes/messages.ts';
 
 /** Upstream codes for a prompt above the context window. */
 const TOO_LONG = new Set(['context_length_exceeded', 'prompt_too_long', 'string_above_max_length']);

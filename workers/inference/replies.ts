@@ -1,10 +1,10 @@
-import { begunKey } from '../../shared/lanes/keys.ts';
-import type { InferenceEntry, WireFault } from '../../shared/lanes/messages.ts';
-import type { Outbox } from '../../shared/lanes/outbox.ts';
-import { encodeMessage } from '../../shared/lanes/wire-format.ts';
-import { INLINE_BYTES_MAX } from '../../shared/lanes/admission.ts';
-import { claimedReplyKey } from '../../shared/lanes/keys.ts';
-import type { RedisClient } from '../../shared/adapters/redis/connect.ts';
+import { begunKey } from '#shared/lanes/keys.ts';
+import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { Outbox } from '#shared/lanes/redis/outbox.ts';
+import { encodeMessage } from '#shared/lanes/wire-format.ts';
+import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
+import { claimedReplyKey } from '#shared/lanes/keys.ts';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 
 /** A begun stream is remembered for as long as its entry can possibly be redelivered. */
 const BEGUN_S = 3_600;

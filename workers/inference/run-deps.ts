@@ -1,11 +1,11 @@
-import type { RedisClient } from '../../shared/adapters/redis/connect.ts';
-import type { Catalogue, Endpoint } from '../../shared/domain/catalogue.ts';
-import type { Usage } from '../../shared/domain/inference.ts';
-import type { InferenceEntry } from '../../shared/lanes/messages.ts';
-import type { Outbox } from '../../shared/lanes/outbox.ts';
-import type { Waiter } from '../../shared/lanes/claims.ts';
-import type { Provider } from '../../shared/ports/provider.ts';
-import type { StoredAnswerName } from '../../shared/ports/stored-answers.ts';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { Usage } from '#shared/kernel/inference.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { Waiter } from '#shared/lanes/redis/claims.ts';
+import type { Provider } from './providers/provider.ts';
+import type { StoredAnswerName } from '#shared/lanes/port-stored-answers.ts';
 import type { Breakers } from './endpoints.ts';
 import type { InferenceEvents } from './events.ts';
 

@@ -1,11 +1,11 @@
 import { AbortError } from 'p-retry';
-import type { Usage } from '../../shared/domain/inference.ts';
-import { type SaltedDigest, startSaltedDigest } from '../../shared/domain/receipt/digest.ts';
-import type { UpstreamFailure } from '../../shared/domain/upstream-error.ts';
-import type { InferenceEntry } from '../../shared/lanes/messages.ts';
-import { STORED_CHARS_MAX } from '../../shared/lanes/stored-answer.ts';
-import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
-import type { UpstreamCall, UpstreamRequest } from '../../shared/ports/provider.ts';
+import type { Usage } from '#shared/kernel/inference.ts';
+import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
+import type { UpstreamFailure } from './providers/upstream-error.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
+import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import type { UpstreamCall, UpstreamRequest } from './providers/provider.ts';
 import { callForAnswer, callForStream, UpstreamError, type WholeAnswer } from './attempt.ts';
 import { callUpstream, type CallPlan } from './call-upstream.ts';
 import { withEncodingAsked } from './embedding-answer.ts';

@@ -1,10 +1,10 @@
-import type { InferenceRecord, Outcome, Usage } from '../../shared/domain/inference.ts';
-import { STORED_S } from '../../shared/lanes/claims.ts';
-import { answerKey, begunKey, receiptsLane } from '../../shared/lanes/keys.ts';
-import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
-import type { InferenceEntry, ReceiptEntry, WireFault } from '../../shared/lanes/messages.ts';
-import { packAnswer, type StoredAnswer } from '../../shared/lanes/stored-answer.ts';
-import { encodeMessage } from '../../shared/lanes/wire-format.ts';
+import type { InferenceRecord, Outcome, Usage } from '#shared/kernel/inference.ts';
+import { STORED_S } from '#shared/lanes/redis/claims.ts';
+import { answerKey, begunKey, receiptsLane } from '#shared/lanes/keys.ts';
+import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import type { InferenceEntry, ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import { packAnswer, type StoredAnswer } from '#shared/lanes/stored-answer.ts';
+import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { Replies } from './replies.ts';
 import type { RunDeps } from './run-deps.ts';
 

@@ -1,6 +1,6 @@
-import type { Usage } from '../../shared/domain/inference.ts';
-import { dropMembers } from '../../shared/domain/json-text.ts';
-import type { Endpoint } from '../../shared/domain/catalogue.ts';
+import type { Usage } from '#shared/kernel/inference.ts';
+import { dropMembers } from '#shared/kernel/json-text.ts';
+import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { isObject, readUsage, textOfChoice } from './usage.ts';
 
 type JsonObject = Record<string, unknown>;

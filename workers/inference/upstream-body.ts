@@ -1,5 +1,5 @@
-import type { Route } from '../../shared/domain/inference.ts';
-import { memberText, setMember } from '../../shared/domain/json-text.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { memberText, setMember } from '#shared/kernel/json-text.ts';
 
 /**
  * The body as one upstream is to get it: its own name for the model, and, in a stream, usage asked for.

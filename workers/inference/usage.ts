@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../shared/domain/catalogue.ts';
-import type { Usage } from '../../shared/domain/inference.ts';
+import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { Usage } from '#shared/kernel/inference.ts';
 
 type JsonObject = Record<string, unknown>;
 

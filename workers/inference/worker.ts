@@ -1,9 +1,9 @@
-import { begunKey, shardOfLane } from '../../shared/lanes/keys.ts';
-import { InFlight } from '../../shared/lanes/in-flight.ts';
-import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
-import type { Cancellation, InferenceEntry, WireFault } from '../../shared/lanes/messages.ts';
-import type { Slots } from '../../shared/lanes/slots.ts';
-import { decodeMessage, type Message } from '../../shared/lanes/wire-format.ts';
+import { begunKey, shardOfLane } from '#shared/lanes/keys.ts';
+import { InFlight } from '#shared/lanes/in-flight.ts';
+import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import type { Cancellation, InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { Slots } from '#shared/lanes/slots.ts';
+import { decodeMessage, type Message } from '#shared/lanes/wire-format.ts';
 import { Replies } from './replies.ts';
 import { Run } from './run.ts';
 import type { RunDeps } from './run-deps.ts';

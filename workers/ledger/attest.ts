@@ -2,7 +2,7 @@ import type {
   AttestationStore,
   TimestampAuthority,
   WitnessClient,
-} from '../../shared/ports/attestation.ts';
+} from '#shared/ledger/port-attestation.ts';
 import type { LedgerEvents } from './events.ts';
 
 /** Everyone else who is asked to attest the anchor log. */

@@ -1,4 +1,4 @@
-import { firstReceiptIdAt, isId, timeOfId } from '../../shared/domain/ids.ts';
+import { firstReceiptIdAt, isId, timeOfId } from '#shared/kernel/ids.ts';
 
 /** Promises that a look misses are found by the next sweep: a fifth of the maximum merge delay. */
 const SWEEP_MS = 2_000;

@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import { createTimestampAuthority } from '../../shared/adapters/attestation/timestamp-authority.ts';
-import { createWitness } from '../../shared/adapters/attestation/witness.ts';
-import { extendAnchor } from '../../shared/adapters/postgres/anchor-append.ts';
-import { createAttestationStore } from '../../shared/adapters/postgres/anchor-attestations.ts';
-import { readBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
-import { publishCheckpoints } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import { integrateBatch } from '../../shared/adapters/postgres/ledger-integration.ts';
-import { createPool } from '../../shared/adapters/postgres/pool.ts';
-import { createCheckpointMemory } from '../../shared/adapters/redis/checkpoint-memory.ts';
-import { connectRedis } from '../../shared/adapters/redis/connect.ts';
-import { checkDurability } from '../../shared/adapters/redis/durability.ts';
+import { createTimestampAuthority } from '#shared/ledger/http/timestamp-authority.ts';
+import { createWitness } from '#shared/ledger/http/witness.ts';
+import { extendAnchor } from '#shared/ledger/postgres/anchor-append.ts';
+import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
+import { readBacklog } from '#shared/ledger/postgres/backlog.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import {
   createCheckpointSigner,
   knownKeys,
-} from '../../shared/adapters/signing/checkpoint-signer.ts';
-import { currentKeys } from '../../shared/adapters/signing/current-keys.ts';
-import { verifyEd25519 } from '../../shared/adapters/signing/identifiers.ts';
-import type { Config } from '../../shared/config/config.ts';
-import { ANCHOR_LOG, logOrigins } from '../../shared/domain/ledger/origins.ts';
-import { didWeb } from '../../shared/domain/receipt/issuer.ts';
-import type { CheckpointMemory } from '../../shared/ports/ledger.ts';
-import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
+} from '#shared/receipts/signing/files/checkpoint-signer.ts';
+import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import type { Config } from '#shared/config/config.ts';
+import { ANCHOR_LOG, logOrigins } from '#shared/ledger/origins.ts';
+import { didWeb } from '#shared/receipts/issuer.ts';
+import type { CheckpointMemory } from '#shared/ledger/port-ledger.ts';
+import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { attest, type Attestors } from './attest.ts';
 import { ClaimWindow } from './claim-window.ts';
 import { ledgerEvents, type LedgerEvents } from './events.ts';

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { AnchorResult } from '../../shared/adapters/postgres/anchor-append.ts';
-import type { LedgerBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
-import type { PublicationResult } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-integration.ts';
-import { ANCHOR_LOG } from '../../shared/domain/ledger/origins.ts';
+import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
+import type { LedgerBacklog } from '#shared/ledger/postgres/backlog.ts';
+import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
+import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 
 /** The contract's maximum merge delay. */
 const MERGE_DELAY_MAX_MS = 10_000;

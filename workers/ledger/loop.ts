@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { AnchorResult } from '../../shared/adapters/postgres/anchor-append.ts';
-import type { LedgerBacklog } from '../../shared/adapters/postgres/ledger-backlog.ts';
-import type { PublicationResult } from '../../shared/adapters/postgres/ledger-checkpoints.ts';
-import type { IntegrationResult } from '../../shared/adapters/postgres/ledger-integration.ts';
+import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
+import type { LedgerBacklog } from '#shared/ledger/postgres/backlog.ts';
+import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
+import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
 import type { LedgerEvents, LedgerStep } from './events.ts';
 
 /** What the loops turn; the composition root says with what. */

@@ -1,11 +1,11 @@
-import { createKeyRegistry } from '../../shared/adapters/postgres/keys.ts';
-import { createPool } from '../../shared/adapters/postgres/pool.ts';
-import { connectRedis } from '../../shared/adapters/redis/connect.ts';
-import { systemSurroundings } from '../../shared/adapters/system/surroundings.ts';
-import { JobQueues } from '../../shared/jobs/job-queues.ts';
-import { runJobs, type RunningJobs } from '../../shared/jobs/job-runner.ts';
-import type { ProcessContext, ProcessParts } from '../../shared/process/run-process.ts';
-import { jobEvents } from '../runtime/job-events.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import { runJobs, type RunningJobs } from '#shared/jobs/redis/job-runner.ts';
+import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
+import { jobEvents } from '#workers/runtime/job-events.ts';
 
 const CONNECTIONS = 2;
 /** Records deleted by one run. More are left to the next, so that a run stays short. */

@@ -1,4 +1,4 @@
-import { runProcess } from '../../shared/process/run-process.ts';
+import { runProcess } from '#shared/process/run-process.ts';
 import { purgeProcess } from './deps.ts';
 
 await runProcess('purge', purgeProcess);

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { RestatedPage, RevisionRow } from '../../shared/ports/recalculation.ts';
+import type { RestatedPage, RevisionRow } from '#shared/receipts/port-recalculation.ts';
 
 /** An attempt that failed. */
 export interface AttemptFailure {

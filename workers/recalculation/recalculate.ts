@@ -1,14 +1,14 @@
-import type { Catalogue } from '../../shared/domain/catalogue.ts';
-import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import { type Measurement, MethodologyFailure } from '../../shared/domain/measurement.ts';
-import { attemptEstimate, estimateInput } from '../../shared/domain/methodology/estimate-input.ts';
-import type { EstimateInput, Methodology } from '../../shared/domain/methodology/methodology.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
-import { ReceiptRefusal } from '../../shared/domain/receipt/refusal.ts';
-import { recordOnReceipt } from '../../shared/domain/receipt/reread.ts';
-import type { RevisableReceipt, RevisionStore } from '../../shared/ports/recalculation.ts';
-import { UnstorableReceipt } from '../../shared/ports/receipt-store.ts';
+import type { Catalogue } from '#shared/catalogue/catalogue.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { type Measurement, MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-input.ts';
+import type { EstimateInput, Methodology } from '#shared/methodology/methodology.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { recordOnReceipt } from '#shared/receipts/reread.ts';
+import type { RevisableReceipt, RevisionStore } from '#shared/receipts/port-recalculation.ts';
+import { UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
 import type { RecalculationEvents } from './events.ts';
 import { revise, type ReviseDeps } from './revise.ts';
 

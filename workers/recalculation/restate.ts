@@ -1,21 +1,17 @@
-import { MethodologyFailure } from '../../shared/domain/measurement.ts';
-import type { Methodology } from '../../shared/domain/methodology/methodology.ts';
-import { rebuildInput } from '../../shared/domain/methodology/rebuild.ts';
-import { MalformedData } from '../../shared/domain/methodology/shape.ts';
-import { parseReceipt } from '../../shared/domain/receipt/parse.ts';
-import { ReceiptRefusal } from '../../shared/domain/receipt/refusal.ts';
-import {
-  digestInMultibase,
-  recordOnReceipt,
-  statedInputs,
-} from '../../shared/domain/receipt/reread.ts';
+import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import type { Methodology } from '#shared/methodology/methodology.ts';
+import { rebuildInput } from '#shared/methodology/rebuild.ts';
+import { MalformedData } from '#shared/methodology/shape.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { digestInMultibase, recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
 import type {
   RestatedPage,
   RestatementStore,
   RevisableReceipt,
   RevisionRow,
   RevisionStore,
-} from '../../shared/ports/recalculation.ts';
+} from '#shared/receipts/port-recalculation.ts';
 import type { RecalculationEvents } from './events.ts';
 import { revise, type ReviseDeps } from './revise.ts';
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import type { Measurement } from '../../shared/domain/measurement.ts';
-import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
-import { receiptColumns } from '../../shared/domain/receipt/columns.ts';
-import type { ReceiptDocument } from '../../shared/domain/receipt/document.ts';
-import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import type { RevisableReceipt, RevisionRow } from '../../shared/ports/recalculation.ts';
-import type { ReceiptSigner } from '../../shared/ports/signer.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { Measurement } from '#shared/methodology/measurement.ts';
+import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
+import { receiptColumns } from '#shared/receipts/columns.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import type { RevisableReceipt, RevisionRow } from '#shared/receipts/port-recalculation.ts';
+import type { ReceiptSigner } from '#shared/receipts/port-signer.ts';
 
 export interface ReviseDeps {
   issuer: ReceiptIssuer;

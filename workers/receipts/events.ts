@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
+import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Issued } from './issue.ts';
 
 /** What happens in this role, each as one function that writes the log line and the metric together. */

@@ -1,15 +1,15 @@
-import type { Catalogue } from '../../shared/domain/catalogue.ts';
-import { receiptIdOf } from '../../shared/domain/ids.ts';
-import type { InferenceRecord } from '../../shared/domain/inference.ts';
-import type { Measurement } from '../../shared/domain/measurement.ts';
-import { attemptEstimate, estimateInput } from '../../shared/domain/methodology/estimate-input.ts';
-import { buildReceipt, type ReceiptInput } from '../../shared/domain/receipt/build.ts';
-import { receiptColumns } from '../../shared/domain/receipt/columns.ts';
-import type { Degradation } from '../../shared/domain/receipt/document.ts';
-import type { ReceiptIssuer } from '../../shared/domain/receipt/issuer.ts';
-import type { ReceiptRow } from '../../shared/ports/receipt-store.ts';
-import type { ReceiptSigner } from '../../shared/ports/signer.ts';
-import type { EstimateInput } from '../../shared/domain/methodology/methodology.ts';
+import type { Catalogue } from '#shared/catalogue/catalogue.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { Measurement } from '#shared/methodology/measurement.ts';
+import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-input.ts';
+import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
+import { receiptColumns } from '#shared/receipts/columns.ts';
+import type { Degradation } from '#shared/receipts/document.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import type { ReceiptRow } from '#shared/receipts/port-receipt-store.ts';
+import type { ReceiptSigner } from '#shared/receipts/port-signer.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
 
 export interface IssueDeps {
   issuer: ReceiptIssuer;

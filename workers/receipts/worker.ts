@@ -1,13 +1,13 @@
-import { digestMultibase } from '../../shared/domain/receipt/digest.ts';
-import type { WireFault, ReceiptEntry } from '../../shared/lanes/messages.ts';
-import { shardOfLane } from '../../shared/lanes/keys.ts';
-import type { LaneEntry } from '../../shared/lanes/lane-consumer.ts';
-import type { Waiter } from '../../shared/lanes/claims.ts';
-import type { Outbox } from '../../shared/lanes/outbox.ts';
-import type { Slots } from '../../shared/lanes/slots.ts';
-import { decodeMessage, encodeMessage } from '../../shared/lanes/wire-format.ts';
-import { type ReceiptStore, UnstorableReceipt } from '../../shared/ports/receipt-store.ts';
-import type { StoredAnswerName } from '../../shared/ports/stored-answers.ts';
+import { digestMultibase } from '#shared/receipts/digest.ts';
+import type { WireFault, ReceiptEntry } from '#shared/lanes/messages.ts';
+import { shardOfLane } from '#shared/lanes/keys.ts';
+import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import type { Waiter } from '#shared/lanes/redis/claims.ts';
+import type { Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { Slots } from '#shared/lanes/slots.ts';
+import { decodeMessage, encodeMessage } from '#shared/lanes/wire-format.ts';
+import { type ReceiptStore, UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
+import type { StoredAnswerName } from '#shared/lanes/port-stored-answers.ts';
 import type { ReceiptsEvents } from './events.ts';
 import { type IssueDeps, type Issued, issueReceipt } from './issue.ts';
 

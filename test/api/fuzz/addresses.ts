@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Listed } from '../../support/api-description.ts';
+import type { Listed } from '#test/support/api-description.ts';
 import type { MadeRequest } from './requests.ts';
 
 /** Addresses and queries that nobody meant. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { ApiDescription, Listed } from '../../support/api-description.ts';
-import { anyOfSchema } from '../../support/any-of-schema.ts';
+import type { ApiDescription, Listed } from '#test/support/api-description.ts';
+import { anyOfSchema } from '#test/support/any-of-schema.ts';
 import { strayed } from './addresses.ts';
 
 /** A request before it is sent. The body is bytes: what is hostile may be no text at all. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arrows } from '../../../shared/domain/accounts/machine.ts';
-import type { AccountState } from '../../../shared/domain/credential.ts';
-import { Fault } from '../../../shared/domain/errors.ts';
-import type { Account } from '../../../shared/domain/accounts/account.ts';
+import { arrows } from '#shared/accounts/machine.ts';
+import type { AccountState } from '#shared/accounts/account.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Account } from '#shared/accounts/account.ts';
 import {
   activeAccount,
   contract,
@@ -12,8 +12,8 @@ import {
   newAccount,
   OPERATOR,
   screening,
-} from '../../support/accounts.ts';
-import { createTestDatabase } from '../../support/database.ts';
+} from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const pool = database.poolAs('docket_operator');

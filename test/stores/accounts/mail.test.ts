@@ -3,18 +3,18 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createFileMailer } from '../../../shared/adapters/mail/files.ts';
-import { createSmtpMailer } from '../../../shared/adapters/mail/smtp.ts';
-import { createMailOutbox } from '../../../shared/adapters/postgres/mail-outbox.ts';
-import type { Letter, Mailer } from '../../../shared/ports/mail.ts';
+import { createFileMailer } from '#workers/housekeeping/mail/files.ts';
+import { createSmtpMailer } from '#workers/housekeeping/mail/smtp.ts';
+import { createMailOutbox } from '#shared/accounts/postgres/mail-outbox.ts';
+import type { Letter, Mailer } from '#shared/accounts/port-mail.ts';
 import {
   createRegistries,
   DAY_MS,
   movableClock,
   newAccount,
   OPERATOR,
-} from '../../support/accounts.ts';
-import { createTestDatabase } from '../../support/database.ts';
+} from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const clock = movableClock();

@@ -1,20 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import {
-  createCredentialSource,
-  createKeyUseStore,
-} from '../../../shared/adapters/postgres/credentials.ts';
-import { Fault } from '../../../shared/domain/errors.ts';
-import { PLAN_LIMITS } from '../../../shared/domain/plan.ts';
-import { hashKey } from '../../../shared/domain/keys/format.ts';
-import type { Actor } from '../../../shared/domain/audit/entry.ts';
+import { createCredentialSource, createKeyUseStore } from '#shared/keys/postgres/credentials.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import { hashKey } from '#shared/keys/format.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
 import {
   activeAccount,
   createRegistries,
   DAY_MS,
   movableClock,
   OPERATOR,
-} from '../../support/accounts.ts';
-import { createTestDatabase } from '../../support/database.ts';
+} from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const api = createRegistries(database.poolAs('docket_api'));

@@ -1,21 +1,21 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decideArrival, intervalUsOf, remainingOf } from '../../../shared/domain/rate-limit.ts';
-import { INLINE_BYTES_MAX } from '../../../shared/lanes/admission.ts';
-import { settleClaim, freeClaim } from '../../../shared/lanes/claims.ts';
+import { decideArrival, intervalUsOf, remainingOf } from '#shared/lanes/rate-limit.ts';
+import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
+import { settleClaim, freeClaim } from '#shared/lanes/redis/claims.ts';
 import {
   bodyKey,
   idempotencyKey,
   inferenceLane,
   leasesKey,
   receiptsLane,
-} from '../../../shared/lanes/keys.ts';
-import type { InferenceEntry } from '../../../shared/lanes/messages.ts';
-import { defineLaneScripts } from '../../../shared/lanes/scripts.ts';
-import { decodeMessage } from '../../../shared/lanes/wire-format.ts';
-import { admissionRequest, admissionsOn, connectTo, GENEROUS } from '../../support/lanes.ts';
-import { startTestRedis } from '../../support/redis.ts';
+} from '#shared/lanes/keys.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
+import { decodeMessage } from '#shared/lanes/wire-format.ts';
+import { admissionRequest, admissionsOn, connectTo, GENEROUS } from '#test/support/lanes.ts';
+import { startTestRedis } from '#test/support/redis.ts';
 
 const LANE = inferenceLane(0, 'eu-west');
 const DAY_US = 86_400_000_000;

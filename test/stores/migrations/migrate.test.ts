@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, it } from 'vitest';
-import { migrateToLatest, pendingMigrations } from '../../../migrations/migrate.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import { queryOnce, withDatabase } from '../../support/sql.ts';
+import { migrateToLatest, pendingMigrations } from '#migrations/migrate.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { queryOnce, withDatabase } from '#test/support/sql.ts';
 
 const racing = await createTestDatabase({ empty: true });
 const blocked = await createTestDatabase({ empty: true });

@@ -6,10 +6,10 @@ import {
   transition,
   type AccountAct,
   type AccountFacts,
-} from '../../../shared/domain/accounts/machine.ts';
-import type { AccountState } from '../../../shared/domain/credential.ts';
-import { ACTOR_KINDS, type Actor } from '../../../shared/domain/audit/entry.ts';
-import { Fault } from '../../../shared/domain/errors.ts';
+} from '#shared/accounts/machine.ts';
+import type { AccountState } from '#shared/accounts/account.ts';
+import { ACTOR_KINDS, type Actor } from '#shared/accounts/audit/entry.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 
 const fresh: AccountFacts = {
   state: 'onboarding',

@@ -1,6 +1,6 @@
-import { parseCatalogue } from '../../../shared/catalogue/load.ts';
-import type { CatalogueSources } from '../../../shared/catalogue/load.ts';
-import { CatalogueError } from '../../../shared/catalogue/problem.ts';
+import { parseCatalogue } from '#shared/catalogue/files/load.ts';
+import type { CatalogueSources } from '#shared/catalogue/files/load.ts';
+import { CatalogueError } from '#shared/catalogue/problem.ts';
 import { expect } from 'vitest';
 
 export const GOOD = `version: 1

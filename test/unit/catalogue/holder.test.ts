@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createCatalogueHolder } from '../../../shared/catalogue/holder.ts';
-import { CatalogueError } from '../../../shared/catalogue/problem.ts';
+import { createCatalogueHolder } from '#shared/catalogue/files/holder.ts';
+import { CatalogueError } from '#shared/catalogue/problem.ts';
 
 const text = (capacity: number): string => `version: 1
 regions: [{ code: eu, zone: FRA, capacity: ${capacity} }]

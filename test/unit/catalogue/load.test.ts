@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_CATALOGUE, loadCatalogue } from '../../../shared/catalogue/load.ts';
+import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { changed, GOOD, parse, problems } from './files.ts';
 
 describe('a good catalogue', () => {

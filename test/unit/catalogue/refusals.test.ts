@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadCatalogue } from '../../../shared/catalogue/load.ts';
+import { loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { changed, GOOD, problems, sources } from './files.ts';
 
 describe('a bad catalogue is refused', () => {

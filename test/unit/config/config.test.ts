@@ -6,7 +6,7 @@ import {
   describeSettings,
   loadConfig,
   loadToolConfig,
-} from '../../../shared/config/config.ts';
+} from '#shared/config/config.ts';
 
 const STORES = {
   DATABASE_URL: 'postgres://docket:hunter2@db.internal/docket',

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { AccountState, Credential } from '../../../shared/domain/credential.ts';
-import { SCOPES } from '../../../shared/domain/credential.ts';
-import { Fault } from '../../../shared/domain/errors.ts';
-import { authorize, type Demand } from '../../../shared/domain/keys/authorize.ts';
-import { PLAN_LIMITS } from '../../../shared/domain/plan.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import type { AccountState } from '#shared/accounts/account.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { authorize, type Demand } from '#shared/keys/authorize.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 
 const credential = (over: Partial<Credential> = {}): Credential => ({
   keyId: 'key_1',

@@ -2,14 +2,14 @@ import { crc32 as zlibCrc32 } from 'node:zlib';
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crc32 } from '../../../shared/domain/keys/crc32.ts';
+import { crc32 } from '#shared/keys/crc32.ts';
 import {
   displayOf,
   generateKey,
   hashKey,
   isWellFormedKey,
   KEY_LENGTH,
-} from '../../../shared/domain/keys/format.ts';
+} from '#shared/keys/format.ts';
 
 const key = fc
   .uint8Array({ minLength: 64, maxLength: 64 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Fault } from '../../../shared/domain/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import {
   expire,
   isPurgeable,
@@ -8,7 +8,7 @@ import {
   RESTORE_WINDOW_MS,
   revoke,
   stateAt,
-} from '../../../shared/domain/keys/lifecycle.ts';
+} from '#shared/keys/lifecycle.ts';
 
 const ACTIVE = { state: 'active', expiresAt: null, revokedAt: null } as const;
 type Key = Parameters<typeof stateAt>[0];

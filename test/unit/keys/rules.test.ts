@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_SCOPES, SCOPES } from '../../../shared/domain/credential.ts';
-import { Fault } from '../../../shared/domain/errors.ts';
-import type { KeyRecord } from '../../../shared/domain/keys/record.ts';
-import { successorOf } from '../../../shared/domain/keys/rotation.ts';
+import { DEFAULT_SCOPES, SCOPES } from '#shared/keys/credential.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
+import { successorOf } from '#shared/keys/rotation.ts';
 import {
   EXPIRY_MAX_MS,
   grantKey,
   scopesOnPlan,
   type GrantTerms,
   type KeyRequest,
-} from '../../../shared/domain/keys/rules.ts';
-import { PLAN_LIMITS, PLANS } from '../../../shared/domain/plan.ts';
+} from '#shared/keys/rules.ts';
+import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
 
 const NOW = 1_700_000_000_000;
 const terms = (over: Partial<GrantTerms> = {}): GrantTerms => ({

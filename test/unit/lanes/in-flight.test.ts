@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InFlight } from '../../../shared/lanes/in-flight.ts';
+import { InFlight } from '#shared/lanes/in-flight.ts';
 
 /** Few ids, most of which collide: alike in the characters that are hashed. */
 const anId = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat(40)).map(([lead, n]) => {

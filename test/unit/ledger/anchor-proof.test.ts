@@ -1,21 +1,17 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import example from '../../../api/openapi/examples/anchor.json' with { type: 'json' };
-import { verifyEd25519 } from '../../../shared/adapters/signing/identifiers.ts';
-import { parseAnchorEntry } from '../../../shared/domain/ledger/anchor-entries.ts';
+import example from '#api/docs/examples/anchor.json' with { type: 'json' };
+import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import {
   checkAnchorProof,
   formatAnchorProof,
   parseAnchorProof,
-} from '../../../shared/domain/ledger/anchor-proof.ts';
-import { leafHash } from '../../../shared/domain/ledger/hashing.ts';
-import {
-  MalformedLedgerText,
-  type SignatureCheck,
-  signerOf,
-} from '../../../shared/domain/ledger/notes.ts';
-import { parseProof, proofHolds } from '../../../shared/domain/ledger/proof-text.ts';
+} from '#shared/ledger/anchor-proof.ts';
+import { leafHash } from '#shared/ledger/hashing.ts';
+import { MalformedLedgerText, type SignatureCheck, signerOf } from '#shared/ledger/notes.ts';
+import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 
 const text = `${JSON.stringify(example.proof, null, 2)}\n`;
 const keyOf = (base64: string): SignatureCheck => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { encodeUlid } from '../../../shared/domain/ids.ts';
-import { ClaimWindow } from '../../../workers/ledger/claim-window.ts';
+import { encodeUlid } from '#shared/kernel/ids.ts';
+import { ClaimWindow } from '#workers/ledger/claim-window.ts';
 
 const NOON = Date.UTC(2026, 10, 1, 12);
 const idAt = (ms: number): string => `rcpt_${encodeUlid(ms, new Uint8Array(10).fill(7))}`;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { verifyEd25519 } from '../../../shared/adapters/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
 import {
   cosignedMessage,
   formatAddCheckpoint,
@@ -9,12 +9,8 @@ import {
   parseTreeSize,
   parseWitnessKey,
   readCosignature,
-} from '../../../shared/domain/ledger/cosignatures.ts';
-import {
-  formatSignature,
-  MalformedLedgerText,
-  noteKeyHash,
-} from '../../../shared/domain/ledger/notes.ts';
+} from '#shared/ledger/cosignatures.ts';
+import { formatSignature, MalformedLedgerText, noteKeyHash } from '#shared/ledger/notes.ts';
 
 const TEXT = 'gateway.example/anchor\n7\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n';
 const pair = generateKeyPairSync('ed25519');

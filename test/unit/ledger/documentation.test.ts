@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import example from '../../../api/openapi/examples/anchor.json' with { type: 'json' };
-import { publicKeyFromRaw } from '../../../shared/adapters/signing/identifiers.ts';
+import example from '#api/docs/examples/anchor.json' with { type: 'json' };
+import { publicKeyFromRaw } from '#shared/receipts/signing/identifiers.ts';
 
 const page = readFileSync(new URL('../../../docs/ledger.md', import.meta.url), 'utf8');
 const directory = mkdtempSync(join(tmpdir(), 'ledger-docs-'));

@@ -7,9 +7,9 @@ import {
   HeadsTree,
   saltOf,
   SECRET_BYTES,
-} from '../../../shared/domain/ledger/heads-tree.ts';
-import type { Hash } from '../../../shared/domain/ledger/hashing.ts';
-import { verifyInclusion } from '../../../shared/domain/ledger/proofs.ts';
+} from '#shared/ledger/heads-tree.ts';
+import type { Hash } from '#shared/ledger/hashing.ts';
+import { verifyInclusion } from '#shared/ledger/proofs.ts';
 
 const secrets = fc.uint8Array({ minLength: SECRET_BYTES, maxLength: SECRET_BYTES });
 const slots = fc.uniqueArray(fc.nat({ max: HEADS_SLOTS - 1 }), { minLength: 1, maxLength: 30 });

@@ -1,10 +1,7 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  formatAnchorEntry,
-  parseAnchorEntry,
-} from '../../../shared/domain/ledger/anchor-entries.ts';
+import { formatAnchorEntry, parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import {
   dueKeyEvents,
   judgeKey,
@@ -13,8 +10,8 @@ import {
   type KnownKey,
   multikeyOf,
   type PlacedKeyEvent,
-} from '../../../shared/domain/ledger/key-events.ts';
-import { MalformedLedgerText } from '../../../shared/domain/ledger/notes.ts';
+} from '#shared/ledger/key-events.ts';
+import { MalformedLedgerText } from '#shared/ledger/notes.ts';
 
 const AT = '2026-11-20T09:38:04.123Z';
 

@@ -5,16 +5,16 @@ import {
   formatCheckpoint,
   parseCheckpoint,
   parseCheckpointText,
-} from '../../../shared/domain/ledger/checkpoints.ts';
-import { leafHash } from '../../../shared/domain/ledger/hashing.ts';
+} from '#shared/ledger/checkpoints.ts';
+import { leafHash } from '#shared/ledger/hashing.ts';
 import {
   formatNote,
   MalformedLedgerText,
   NOTE_BYTES_MAX,
   noteKeyHash,
   parseNote,
-} from '../../../shared/domain/ledger/notes.ts';
-import { formatProof, parseProof, proofHolds } from '../../../shared/domain/ledger/proof-text.ts';
+} from '#shared/ledger/notes.ts';
+import { formatProof, parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 
 const root = leafHash(Uint8Array.of(1, 2, 3));
 const line = {

@@ -6,8 +6,8 @@ import {
   inclusionRanges,
   verifyConsistency,
   verifyInclusion,
-} from '../../../shared/domain/ledger/proofs.ts';
-import { locate, perfectNodes, rangeHash, tilesFor } from '../../../shared/domain/ledger/tiles.ts';
+} from '#shared/ledger/proofs.ts';
+import { locate, perfectNodes, rangeHash, tilesFor } from '#shared/ledger/tiles.ts';
 import {
   referenceConsistency,
   referenceLeaves,

@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  formatTilePath,
-  parseTilePath,
-  partialTiles,
-  tileWidth,
-} from '../../../shared/domain/ledger/tiles.ts';
+import { formatTilePath, parseTilePath, partialTiles, tileWidth } from '#shared/ledger/tiles.ts';
 
 describe('tile paths', () => {
   it.each([

@@ -6,13 +6,8 @@ import {
   EMPTY_FRONTIER,
   encodeFrontier,
   frontierRoot,
-} from '../../../shared/domain/ledger/frontier.ts';
-import {
-  EMPTY_ROOT,
-  leafHash,
-  nodeHash,
-  rootOfHashes,
-} from '../../../shared/domain/ledger/hashing.ts';
+} from '#shared/ledger/frontier.ts';
+import { EMPTY_ROOT, leafHash, nodeHash, rootOfHashes } from '#shared/ledger/hashing.ts';
 import { referenceLeaf, referenceLeaves, referenceRoot, referenceTile } from './reference-tree.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

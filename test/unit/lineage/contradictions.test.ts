@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StepNode } from '../../../shared/domain/lineage/document.ts';
-import { LineageContradiction, type RecordedFacts } from '../../../shared/domain/lineage/facts.ts';
-import { digestOf } from '../../../shared/domain/methodology/canonical-json.ts';
-import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
-import { buildReceipt } from '../../../shared/domain/receipt/build.ts';
-import type { ReceiptDocument } from '../../../shared/domain/receipt/document.ts';
-import { digestInMultibase } from '../../../shared/domain/receipt/reread.ts';
-import { lineageOf } from '../../../shared/methodology/lineage.ts';
-import { request, requests } from '../methodology/fixtures.ts';
-import { evaluate } from '../methodology/formula-evaluator.ts';
-import { INPUTS, revision } from '../receipt/samples.ts';
+import type { StepNode } from '#shared/lineage/document.ts';
+import { LineageContradiction, type RecordedFacts } from '#shared/lineage/facts.ts';
+import { digestOf } from '#shared/methodology/canonical-json.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { digestInMultibase } from '#shared/receipts/reread.ts';
+import { lineageOf } from '#shared/lineage/of-receipt.ts';
+import { request, requests } from '#test/unit/methodology/fixtures.ts';
+import { evaluate } from '#test/unit/methodology/formula-evaluator.ts';
+import { INPUTS, revision } from '#test/unit/receipts/samples.ts';
 import { factsOf, issued, lineage, methodologies, sha256, signer } from './samples.ts';
 
 const contradiction = (bytes: Uint8Array, facts: RecordedFacts): string => {

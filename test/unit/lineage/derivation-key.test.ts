@@ -1,16 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  derivationKey,
-  LONG_CONTEXT_TOKENS,
-} from '../../../shared/domain/lineage/derivation-key.ts';
-import type { Derivation } from '../../../shared/domain/methodology/derivation.ts';
-import { DOCKET_CONSTANTS } from '../../../shared/domain/methodology/docket-1-formulas.ts';
-import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
-import { measurementDocument } from '../../../shared/domain/receipt/measurement.ts';
-import { receiptIssuer } from '../../../shared/domain/receipt/issuer.ts';
-import { MethodologyFailure } from '../../../shared/domain/measurement.ts';
-import { METHODOLOGY, request, requests, withTokens } from '../methodology/fixtures.ts';
+import { derivationKey, LONG_CONTEXT_TOKENS } from '#shared/lineage/derivation-key.ts';
+import type { Derivation } from '#shared/methodology/derivation.ts';
+import { DOCKET_CONSTANTS } from '#shared/methodology/docket-1-formulas.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import { measurementDocument } from '#shared/receipts/measurement-document.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { METHODOLOGY, request, requests, withTokens } from '#test/unit/methodology/fixtures.ts';
 
 const issuer = receiptIssuer('https://gateway.example');
 const keyOf = (input: EstimateInput): string =>

@@ -1,12 +1,12 @@
 import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
-import { contextByUrl } from '../../../shared/contexts/contexts.ts';
-import type { JsonObject } from '../../../shared/domain/methodology/canonical-json.ts';
-import { buildReceipt } from '../../../shared/domain/receipt/build.ts';
-import { lineageOf } from '../../../shared/methodology/lineage.ts';
-import { loadMethodologies } from '../../../shared/methodology/methodologies.ts';
-import { request } from '../methodology/fixtures.ts';
-import { INPUTS } from '../receipt/samples.ts';
+import { contextByUrl } from '#shared/packs/files/contexts.ts';
+import type { JsonObject } from '#shared/methodology/canonical-json.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { lineageOf } from '#shared/lineage/of-receipt.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { request } from '#test/unit/methodology/fixtures.ts';
+import { INPUTS } from '#test/unit/receipts/samples.ts';
 import { factsOf, issued, LEAF_INDEX, lineage, methodologies, signer } from './samples.ts';
 
 const offline = async (url: string) => {

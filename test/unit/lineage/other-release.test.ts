@@ -1,10 +1,10 @@
 /** Documents that this release cannot make again, because the methodology or their form is of another one. */
 import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { judgeLineage } from '../../../cli/verify/shard-lineage.ts';
-import { canonicalJson } from '../../../shared/domain/methodology/canonical-json.ts';
-import type { ReceiptDocument } from '../../../shared/domain/receipt/document.ts';
-import { packLineage } from '../../../shared/methodology/pack-lineage.ts';
+import { judgeLineage } from '#cli/verify/shard-lineage.ts';
+import { canonicalJson } from '#shared/methodology/canonical-json.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { issued, methodologies } from './samples.ts';
 
 type Loose = ReturnType<typeof JSON.parse>;

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
-import type { LineageDocument } from '../../../shared/domain/lineage/document.ts';
-import type { RecordedFacts } from '../../../shared/domain/lineage/facts.ts';
-import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
-import { buildReceipt, type ReceiptInput } from '../../../shared/domain/receipt/build.ts';
-import type { ReceiptDocument } from '../../../shared/domain/receipt/document.ts';
-import { idInAddress } from '../../../shared/domain/receipt/reread.ts';
-import { lineageOf } from '../../../shared/methodology/lineage.ts';
-import { loadMethodologies } from '../../../shared/methodology/methodologies.ts';
-import { METHODOLOGY, request } from '../methodology/fixtures.ts';
-import { INPUTS, newIssuer } from '../receipt/samples.ts';
+import type { LineageDocument } from '#shared/lineage/document.ts';
+import type { RecordedFacts } from '#shared/lineage/facts.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { idInAddress } from '#shared/receipts/reread.ts';
+import { lineageOf } from '#shared/lineage/of-receipt.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { METHODOLOGY, request } from '#test/unit/methodology/fixtures.ts';
+import { INPUTS, newIssuer } from '#test/unit/receipts/samples.ts';
 
 export const { signer } = newIssuer();
 export const methodologies = loadMethodologies();

@@ -1,16 +1,16 @@
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exp, ln, power, powerOfTwoFrom } from '../../../shared/domain/methodology/arithmetic.ts';
-import { canonicalJson, type Json } from '../../../shared/domain/methodology/canonical-json.ts';
+import { exp, ln, power, powerOfTwoFrom } from '#shared/methodology/arithmetic.ts';
+import { canonicalJson, type Json } from '#shared/methodology/canonical-json.ts';
 import {
   parseDecimal,
   SIGNIFICANT_DIGITS,
   toDecimalString,
   toExactDecimalString,
   toSignificant,
-} from '../../../shared/domain/methodology/decimal.ts';
-import { decimalText } from '../../../shared/domain/receipt/decimal.ts';
+} from '#shared/methodology/decimal.ts';
+import { decimalText } from '#shared/receipts/decimal.ts';
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
 /** Two units in the last place. */

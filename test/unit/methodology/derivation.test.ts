@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../../shared/domain/methodology/canonical-json.ts';
-import { toSignificant } from '../../../shared/domain/methodology/decimal.ts';
-import { DOCKET_FORMULAS } from '../../../shared/domain/methodology/docket-1-formulas.ts';
-import { symbolsOf } from '../../../shared/domain/methodology/formula.ts';
+import { digestOf } from '#shared/methodology/canonical-json.ts';
+import { toSignificant } from '#shared/methodology/decimal.ts';
+import { DOCKET_FORMULAS } from '#shared/methodology/docket-1-formulas.ts';
+import { symbolsOf } from '#shared/methodology/formula.ts';
 import { METHODOLOGY, request, requests, withFootprint, withTokens } from './fixtures.ts';
 import { evaluate } from './formula-evaluator.ts';
 

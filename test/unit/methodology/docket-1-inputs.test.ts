@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Precision } from '../../../shared/domain/methodology/factor-set.ts';
-import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
+import type { Precision } from '#shared/methodology/factor-set.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import {
   FACTOR_SET,
   factorOf,

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { QuantityName } from '../../../shared/domain/measurement.ts';
-import { toDecimalString } from '../../../shared/domain/methodology/decimal.ts';
-import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
-import type { Precision } from '../../../shared/domain/methodology/factor-set.ts';
+import type { QuantityName } from '#shared/methodology/measurement.ts';
+import { toDecimalString } from '#shared/methodology/decimal.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import type { Precision } from '#shared/methodology/factor-set.ts';
 import {
   factorOf,
   failureOf,

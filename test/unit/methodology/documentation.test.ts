@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { freshPage, PAGE } from '../../../dev/methodology-anchors.ts';
-import { DOCKET_UNCERTAINTY } from '../../../shared/domain/methodology/docket-1-bounds.ts';
-import { DOCKET_CONSTANTS } from '../../../shared/domain/methodology/docket-1-formulas.ts';
+import { freshPage, PAGE } from '#dev/methodology-anchors.ts';
+import { DOCKET_UNCERTAINTY } from '#shared/methodology/docket-1-bounds.ts';
+import { DOCKET_CONSTANTS } from '#shared/methodology/docket-1-formulas.ts';
 import { FACTOR_SET } from './fixtures.ts';
 
 const page = readFileSync(PAGE, 'utf8');

@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MethodologyFailure } from '../../../shared/domain/measurement.ts';
-import { estimateEcologits } from '../../../shared/domain/methodology/ecologits.ts';
-import {
-  ECOLOGITS_CONSTANTS,
-  ECOLOGITS_FORMULAS,
-} from '../../../shared/domain/methodology/ecologits-formulas.ts';
-import { ends, type ValueOrRange } from '../../../shared/domain/methodology/factor-set.ts';
+import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { estimateEcologits } from '#shared/methodology/ecologits.ts';
+import { ECOLOGITS_CONSTANTS, ECOLOGITS_FORMULAS } from '#shared/methodology/ecologits-formulas.ts';
+import { ends, type ValueOrRange } from '#shared/methodology/factor-set.ts';
 import { evaluate } from './formula-evaluator.ts';
 
 interface Vector {

@@ -1,12 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_CATALOGUE, loadCatalogue } from '../../../shared/catalogue/load.ts';
-import { referencesIn } from '../../../shared/catalogue/known-references.ts';
-import { MethodologyFailure } from '../../../shared/domain/measurement.ts';
-import {
-  attemptEstimate,
-  estimateInput,
-} from '../../../shared/domain/methodology/estimate-input.ts';
-import { record as sample } from '../receipt/samples.ts';
+import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
+import { referencesIn } from '#shared/methodology/known-references.ts';
+import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-input.ts';
+import { record as sample } from '#test/unit/receipts/samples.ts';
 import { FACTOR_SET, METHODOLOGY } from './fixtures.ts';
 
 const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, { variable: () => 'http://127.0.0.1:9/v1' });

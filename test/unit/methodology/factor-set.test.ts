@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ends, type ModelClassRecord } from '../../../shared/domain/methodology/factor-set.ts';
-import { createMethodology } from '../../../shared/domain/methodology/docket-1.ts';
-import { parseFactorSet } from '../../../shared/domain/methodology/parse-factor-set.ts';
-import { MalformedData } from '../../../shared/domain/methodology/shape.ts';
-import { loadFactorSet, readFactorSet } from '../../../shared/methodology/load.ts';
+import { ends, type ModelClassRecord } from '#shared/methodology/factor-set.ts';
+import { createMethodology } from '#shared/methodology/docket-1.ts';
+import { parseFactorSet } from '#shared/methodology/parse-factor-set.ts';
+import { MalformedData } from '#shared/methodology/shape.ts';
+import { loadFactorSet, readFactorSet } from '#shared/methodology/files/load.ts';
 import { FACTOR_SET } from './fixtures.ts';
 
 const FILE = new URL('../../../shared/methodology/factors/2026-10.json', import.meta.url);

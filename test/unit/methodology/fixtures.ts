@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import type { Footprint } from '../../../shared/domain/catalogue.ts';
-import type { EstimateInput } from '../../../shared/domain/methodology/methodology.ts';
-import { MethodologyFailure, type QuantityName } from '../../../shared/domain/measurement.ts';
-import { PRECISIONS } from '../../../shared/domain/methodology/factor-set.ts';
-import { loadFactorSet } from '../../../shared/methodology/load.ts';
-import { createMethodology } from '../../../shared/domain/methodology/docket-1.ts';
+import type { Footprint } from '#shared/catalogue/catalogue.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import { MethodologyFailure, type QuantityName } from '#shared/methodology/measurement.ts';
+import { PRECISIONS } from '#shared/methodology/factor-set.ts';
+import { loadFactorSet } from '#shared/methodology/files/load.ts';
+import { createMethodology } from '#shared/methodology/docket-1.ts';
 
 export const FACTOR_SET = loadFactorSet('2026-10');
 export const METHODOLOGY = createMethodology(FACTOR_SET);

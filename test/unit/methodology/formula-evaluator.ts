@@ -1,4 +1,4 @@
-import { symbolsOf } from '../../../shared/domain/methodology/formula.ts';
+import { symbolsOf } from '#shared/methodology/formula.ts';
 
 /** The functions that a published formula may use, in the platform's own arithmetic, not the product's. */
 const FUNCTIONS: Readonly<Record<string, (...values: number[]) => number>> = {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { describe, expect, it } from 'vitest';
-import { FROZEN_FACTOR_SETS, FROZEN_METHODOLOGIES } from '../../../shared/methodology/frozen.ts';
-import { loadMethodologies } from '../../../shared/methodology/methodologies.ts';
+import { FROZEN_FACTOR_SETS, FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { FACTOR_SET, METHODOLOGY, request } from './fixtures.ts';
 
 const methodologies = loadMethodologies();

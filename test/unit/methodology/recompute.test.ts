@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '../../../shared/domain/methodology/canonical-json.ts';
-import { rebuildInput } from '../../../shared/domain/methodology/rebuild.ts';
-import { recompute, statedForm } from '../../../shared/domain/methodology/recompute.ts';
-import { MalformedData } from '../../../shared/domain/methodology/shape.ts';
-import { type MeasurementInput, MethodologyFailure } from '../../../shared/domain/measurement.ts';
+import { canonicalJson } from '#shared/methodology/canonical-json.ts';
+import { rebuildInput } from '#shared/methodology/rebuild.ts';
+import { recompute, statedForm } from '#shared/methodology/recompute.ts';
+import { MalformedData } from '#shared/methodology/shape.ts';
+import { type MeasurementInput, MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { METHODOLOGY, request, requests } from './fixtures.ts';
 
 describe('a measurement', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { buildAutomaton } from '../../../shared/domain/screening/automaton.ts';
+import { buildAutomaton } from '#shared/screening/automaton.ts';
 
 const symbols = fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 40 });
 const patterns = fc.array(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { failedExamples } from '../../../shared/domain/screening/examples.ts';
-import { compilePack } from '../../../shared/domain/screening/screen.ts';
-import { readPack } from '../../../shared/policy/load.ts';
+import { failedExamples } from '#shared/screening/examples.ts';
+import { compilePack } from '#shared/screening/screen.ts';
+import { readPack } from '#shared/screening/files/load.ts';
 import { BENIGN_TEXTS } from './benign-texts.ts';
 import { EVASIONS } from './evasions.ts';
 

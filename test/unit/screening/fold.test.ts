@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldCodePoint, normalise } from '../../../shared/domain/screening/fold.ts';
+import { foldCodePoint, normalise } from '#shared/screening/fold.ts';
 
 /** Any code points, unpaired surrogates among them. */
 const codePoints = fc.array(fc.integer({ min: 0, max: 0x10_ffff }), { maxLength: 20 });

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PackError } from '../../../shared/domain/screening/pack.ts';
-import { loadScreen, readPack } from '../../../shared/policy/load.ts';
+import { PackError } from '#shared/screening/pack.ts';
+import { loadScreen, readPack } from '#shared/screening/files/load.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pack-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PackError, validatePack } from '../../../shared/domain/screening/pack.ts';
-import { parseTerm } from '../../../shared/domain/screening/terms.ts';
+import { PackError, validatePack } from '#shared/screening/pack.ts';
+import { parseTerm } from '#shared/screening/terms.ts';
 
 const RULE = {
   id: 'a-rule',

@@ -1,5 +1,5 @@
-import type { Pack, Pattern } from '../../../shared/domain/screening/pack.ts';
-import { validatePack } from '../../../shared/domain/screening/pack.ts';
+import type { Pack, Pattern } from '#shared/screening/pack.ts';
+import { validatePack } from '#shared/screening/pack.ts';
 
 /** A small pack for tests: harmless words in the places of harmful ones. */
 export function packOf(

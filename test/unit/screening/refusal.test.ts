@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { blockRecord, refusalMessage } from '../../../shared/domain/screening/refusal.ts';
+import { blockRecord, refusalMessage } from '#shared/screening/refusal.ts';
 
 const VERDICT = {
   rule: 'cakes',

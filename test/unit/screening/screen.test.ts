@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compilePack, type Screen, TURN_UNITS } from '../../../shared/domain/screening/screen.ts';
-import { HELD_MAX } from '../../../shared/domain/screening/run.ts';
-import { loadScreen } from '../../../shared/policy/load.ts';
+import { compilePack, type Screen, TURN_UNITS } from '#shared/screening/screen.ts';
+import { HELD_MAX } from '#shared/screening/run.ts';
+import { loadScreen } from '#shared/screening/files/load.ts';
 import { BENIGN_TEXTS } from './benign-texts.ts';
 import { CAKES, packOf } from './policies.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { buildSequences, SequenceMatcher } from '../../../shared/domain/screening/sequences.ts';
+import { buildSequences, SequenceMatcher } from '#shared/screening/sequences.ts';
 import { packOf } from './policies.ts';
 
 /*

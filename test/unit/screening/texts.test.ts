@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../../../shared/domain/inference.ts';
-import { textsOf } from '../../../shared/domain/screening/texts.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { textsOf } from '#shared/screening/texts.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 

@@ -1,0 +1,162 @@
+import Type, { type TSchema } from 'typebox';
+import { maybe } from '#api/openai/fields.ts';
+import { ModelObject } from '#api/openai/models.ts';
+import { Receipt } from './receipt.ts';
+
+/**
+ * Answers in OpenAI's shapes, as upstreams give them: the gateway adds `receipt` and leaves the rest alone, so further
+ * members may be there. Embeddings are the exception: they are brought to the encoding that was asked for.
+ */
+const Usage = Type.Object(
+  {
+    prompt_tokens: Type.Integer(),
+    completion_tokens: Type.Optional(Type.Integer()),
+    total_tokens: Type.Integer(),
+  },
+  { title: 'Usage' },
+);
+
+const FINISH = maybe(
+  Type.String({ description: '`stop`, `length`, `tool_calls`, `content_filter` …' }),
+);
+const ToolCallOut = Type.Object({
+  index: Type.Optional(Type.Integer()),
+  id: Type.Optional(Type.String()),
+  type: Type.Optional(Type.String()),
+  function: Type.Optional(
+    Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) }),
+  ),
+});
+
+export const ChatCompletion = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('chat.completion'),
+    created: Type.Integer({ description: 'Epoch seconds' }),
+    model: Type.String(),
+    choices: Type.Array(
+      Type.Object({
+        index: Type.Integer(),
+        message: Type.Object({
+          role: Type.Literal('assistant'),
+          content: maybe(Type.String()),
+          tool_calls: maybe(Type.Array(ToolCallOut)),
+        }),
+        finish_reason: FINISH,
+      }),
+    ),
+    usage: maybe(Usage),
+    receipt: Receipt,
+  },
+  { title: 'ChatCompletion' },
+);
+
+export const ChatCompletionChunk = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('chat.completion.chunk'),
+    created: Type.Integer(),
+    model: Type.String(),
+    choices: Type.Array(
+      Type.Object({
+        index: Type.Integer(),
+        delta: Type.Object({
+          role: Type.Optional(Type.String()),
+          content: maybe(Type.String()),
+          tool_calls: maybe(Type.Array(ToolCallOut)),
+        }),
+        finish_reason: FINISH,
+      }),
+    ),
+    usage: maybe(Usage),
+    receipt: Type.Optional(Receipt),
+  },
+  {
+    title: 'ChatCompletionChunk',
+    description:
+      'One `data:` payload of a stream. `receipt` stands on the chunk with the last `finish_reason`, or on the usage chunk when `stream_options.include_usage` was asked for.',
+  },
+);
+
+/** A stream's text. What stands after each `data:` is JSON of this schema. */
+export const streamOf = (payload: TSchema) =>
+  Type.String({
+    description: 'Frames of `data: <JSON>`, the last `data: [DONE]`. Each JSON is one chunk.',
+    contentMediaType: 'application/json',
+    contentSchema: payload,
+  });
+
+/** Whole answers and chunks of a stream have one shape here. */
+const textCompletion = {
+  id: Type.String(),
+  object: Type.Literal('text_completion'),
+  created: Type.Integer({ description: 'Epoch seconds' }),
+  model: Type.String(),
+  choices: Type.Array(
+    Type.Object({ index: Type.Integer(), text: Type.String(), finish_reason: FINISH }),
+  ),
+  usage: maybe(Usage),
+};
+export const Completion = Type.Object(
+  { ...textCompletion, receipt: Receipt },
+  { title: 'Completion' },
+);
+export const CompletionChunk = Type.Object(
+  { ...textCompletion, receipt: Type.Optional(Receipt) },
+  { title: 'CompletionChunk', description: 'One `data:` payload of a stream.' },
+);
+
+export const EmbeddingList = Type.Object(
+  {
+    object: Type.Literal('list'),
+    model: Type.String(),
+    data: Type.Array(
+      Type.Object({
+        object: Type.Literal('embedding'),
+        index: Type.Integer(),
+        embedding: Type.Union([Type.Array(Type.Number()), Type.String()], {
+          description: 'Numbers, or their little-endian float32 bytes in base64 when asked for.',
+        }),
+      }),
+    ),
+    usage: maybe(Usage),
+    receipt: Receipt,
+  },
+  { title: 'EmbeddingList' },
+);
+
+export const ModelList = Type.Object(
+  { object: Type.Literal('list'), data: Type.Array(ModelObject) },
+  { title: 'ModelList' },
+);
+
+const Cursor = Type.Union([Type.String(), Type.Null()]);
+const LIST_END = { first_id: Cursor, last_id: Cursor, has_more: Type.Boolean() };
+
+export const ReceiptList = Type.Object(
+  { object: Type.Literal('list'), data: Type.Array(Receipt), ...LIST_END },
+  { title: 'ReceiptList' },
+);
+
+export const ErrorEnvelope = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: 'Stable. Match on this.' }),
+      type: Type.Enum([
+        'auth_error',
+        'validation_error',
+        'rate_limit_error',
+        'inference_error',
+        'region_unavailable',
+        'policy_error',
+        'methodology_error',
+        'internal_error',
+      ]),
+      message: Type.String({ description: 'For people. May change.' }),
+      param: Type.Union([Type.String(), Type.Null()], {
+        description: 'The invalid parameter: `messages[2].content`. Null where it does not apply.',
+      }),
+    }),
+  },
+  { title: 'Error' },
+);

@@ -1,0 +1,126 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Credential } from '#shared/keys/credential.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { dropMembers } from '#shared/kernel/json-text.ts';
+import { requestDigest } from '#shared/receipts/digest.ts';
+import { type Resolution, resolveRoute } from '#shared/catalogue/resolve.ts';
+import type { RegionHealth } from '#shared/catalogue/region-state.ts';
+import { KIND_OF_ROUTE, type RoutingIndex } from '#shared/catalogue/route-index.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { parseJsonBody } from '#api/openai/parse-json.ts';
+import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
+import { claimOf } from './idempotency.ts';
+
+/** Our own request fields: the upstream never sees them. */
+const OWN_FIELDS = ['region', 'tier', 'receipt'];
+/** Ten minutes, as the SDKs wait: nobody listens for longer. */
+const DEADLINE_MS = 600_000;
+
+/** W3C Trace Context, version 00. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+const VALIDATORS = {
+  'chat.completions': validateChat,
+  completions: validateCompletion,
+  embeddings: validateEmbedding,
+} as const;
+
+export interface PrepareDeps {
+  index: () => RoutingIndex;
+  health: () => RegionHealth;
+  /** base64url of 16 random bytes. */
+  newSalt: () => string;
+  processId: string;
+  shardOf: (organisationId: string) => number;
+}
+
+export interface Prepared {
+  /** All but the region, which is chosen at admission. */
+  entry: InferenceEntry;
+  /** The body for the upstream. */
+  body: string;
+  resolution: Resolution;
+  fingerprint?: string;
+  /** The parsed and validated body. */
+  parsed: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * From bytes to a request that may be admitted: parsed, validated, routed. Order matters: what is wrong with
+ * the request is said before anything is looked up.
+ * @throws Fault
+ */
+export function prepare(
+  deps: PrepareDeps,
+  route: Route,
+  request: {
+    id: string;
+    rawBody: Buffer;
+    headers: IncomingHttpHeaders;
+    credential: Credential;
+    now: number;
+  },
+): Prepared {
+  const { credential, headers, rawBody } = request;
+  const { text, value } = parseJsonBody(rawBody);
+  const body = VALIDATORS[route](value);
+  const shard = deps.shardOf(credential.organisationId);
+  const claim = claimOf(headers['idempotency-key'], rawBody, {
+    shard,
+    organisationId: credential.organisationId,
+    route,
+  });
+  const resolution = resolveRoute(
+    deps.index(),
+    {
+      model: body.model,
+      kind: KIND_OF_ROUTE[route],
+      region: body.region,
+      regionHeader: regionHeader(headers['x-region']),
+      tier: body.tier,
+      n: 'n' in body ? body.n : null,
+    },
+    credential,
+    deps.health(),
+  );
+  const stream = 'stream' in body && body.stream === true;
+  const options =
+    'stream_options' in body ? (body.stream_options as { include_usage?: boolean } | null) : null;
+  const salt = deps.newSalt();
+  const entry: InferenceEntry = {
+    id: request.id,
+    organisationId: credential.organisationId,
+    keyId: credential.keyId,
+    shard,
+    route,
+    model: resolution.model.id,
+    region: resolution.candidates[0]!.region.code,
+    tier: resolution.tier,
+    stream,
+    includeUsage: stream && options?.include_usage === true,
+    inbox: deps.processId,
+    startedAt: request.now,
+    deadlineAt: request.now + DEADLINE_MS,
+    salt,
+    requestDigest: requestDigest(salt, rawBody),
+    receipt: body.receipt === 'required' ? 'required' : 'best_effort',
+  };
+  if (claim !== undefined) entry.claim = claim.claim;
+  const traceparent = headers['traceparent'];
+  if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
+    entry.traceparent = traceparent;
+  return {
+    entry,
+    body: dropMembers(text, OWN_FIELDS),
+    resolution,
+    parsed: body,
+    ...(claim === undefined ? {} : { fingerprint: claim.fingerprint }),
+  };
+}
+
+function regionHeader(value: string | string[] | undefined): string | undefined {
+  if (Array.isArray(value))
+    throw new Fault('invalid_region', 'Name one region only.', { param: 'x-region' });
+  return value;
+}

@@ -1,0 +1,151 @@
+import { readCosignature, type Witness } from '#shared/ledger/cosignatures.ts';
+import { finding, type Finding } from '#shared/ledger/findings.ts';
+import { MalformedLedgerText, parseNote, parseSignature } from '#shared/ledger/notes.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+
+/** How it is checked what others said of the anchor log. */
+export interface AttestationCheck {
+  /** Whose keys are known. */
+  witnesses: readonly Witness[];
+  verify: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean;
+  /**
+   * Reads a kept timestamp of a text. Returns epoch milliseconds of the authority's clock.
+   * @throws Error saying what does not fit
+   */
+  readTimestamp: (response: Uint8Array, text: Uint8Array) => Promise<number>;
+}
+
+/** At a time: timestamps have some six kilobytes, 128 at worst. */
+const PAGE = 100;
+
+/**
+ * Checks every stored timestamp and cosignature again, each against the checkpoint that it is about: whoever had access
+ * to the database could have changed them since they came. Each is looked at once, alone.
+ */
+export async function* examineAttestations(
+  db: Queryable,
+  check: AttestationCheck | undefined,
+): AsyncGenerator<Finding> {
+  if (check === undefined) {
+    yield* findUnchecked(db);
+  } else {
+    yield* examineTimestamps(db, check);
+    yield* examineCosignatures(db, check);
+  }
+}
+
+interface StoredAttestation {
+  size: string;
+  /** The authority or the witness. */
+  source: string;
+  time: Date;
+  /** The checkpoint; null when there is none, which is found elsewhere. */
+  note: string | null;
+}
+
+async function* examineTimestamps(
+  db: Queryable,
+  { readTimestamp }: AttestationCheck,
+): AsyncGenerator<Finding> {
+  for await (const rows of pagesOf<StoredAttestation & { response: Buffer }>(db, TIMESTAMPS)) {
+    const problems = rows.map(async ({ note, time, response }) =>
+      problemOf(note, async (text) => {
+        const said = await readTimestamp(response, new TextEncoder().encode(text));
+        return said === time.getTime() ? null : 'The time that is stored beside it is another.';
+      }),
+    );
+    yield* findingsOf('timestamp', rows, await Promise.all(problems));
+  }
+}
+
+async function* examineCosignatures(
+  db: Queryable,
+  { witnesses, verify }: AttestationCheck,
+): AsyncGenerator<Finding> {
+  const unknown = new Set<string>();
+  for await (const rows of pagesOf<StoredAttestation & { line: string }>(db, COSIGNATURES)) {
+    const problems = rows.map(({ source, note, time, line }) =>
+      problemOf(note, async (text) => {
+        const witness = witnesses.find(({ name }) => name === source);
+        if (witness === undefined) {
+          unknown.add(source);
+          return parseSignature(line).name === source ? null : 'It names another witness.';
+        }
+        const said = readCosignature(`${line}\n`, text, witness, verify).time * 1_000;
+        return said === time.getTime() ? null : 'The time that is stored beside it is another.';
+      }),
+    );
+    yield* findingsOf('cosignature', rows, await Promise.all(problems));
+  }
+  for (const witness of [...unknown].toSorted()) {
+    const detail =
+      'WITNESSES does not name its key, so its cosignatures were read and not verified.';
+    yield finding('signatures_unchecked', ANCHOR_LOG, `cosignatures of ${witness}`, detail);
+  }
+}
+
+/** Null when it is as it was. Whatever the readers of other people's formats throw says what is wrong. */
+async function problemOf(
+  note: string | null,
+  examine: (text: string) => Promise<string | null>,
+): Promise<string | null> {
+  if (note === null) return null;
+  let text: string;
+  try {
+    ({ text } = parseNote(note));
+  } catch (error) {
+    // The checkpoint itself was changed: that is found where checkpoints are examined.
+    if (error instanceof MalformedLedgerText) return null;
+    throw error;
+  }
+  try {
+    return await examine(text);
+  } catch (error) {
+    const { message } = error as Error;
+    return `It does not verify: ${message.replace(/\.$/, '')}.`;
+  }
+}
+
+function* findingsOf(
+  what: string,
+  rows: readonly StoredAttestation[],
+  problems: readonly (string | null)[],
+): Generator<Finding> {
+  for (const [i, { size, source }] of rows.entries()) {
+    const problem = problems[i] ?? null;
+    const subject = `${what} of checkpoint ${size} by ${source}`;
+    if (problem !== null) yield finding('attestation_wrong', ANCHOR_LOG, subject, problem);
+  }
+}
+
+/** Both along their primary keys, each row with its checkpoint. */
+const TIMESTAMPS = `select a.size, a.authority as source, a.time, a.response, c.note
+  from anchor_timestamp a left join ledger_checkpoint c on c.org_id = '${ANCHOR_LOG}' and c.size = a.size
+  where (a.size, a.authority) > ($1, $2) order by a.size, a.authority limit ${PAGE}`;
+const COSIGNATURES = `select a.size, a.witness as source, a.time, a.line, c.note
+  from anchor_cosignature a left join ledger_checkpoint c on c.org_id = '${ANCHOR_LOG}' and c.size = a.size
+  where (a.size, a.witness) > ($1, $2) order by a.size, a.witness limit ${PAGE}`;
+
+async function* pagesOf<Row extends StoredAttestation>(
+  db: Queryable,
+  statement: string,
+): AsyncGenerator<Row[]> {
+  let after: [string, string] = ['-1', ''];
+  for (;;) {
+    const { rows } = await db.query<Row>(statement, after);
+    if (rows.length > 0) yield rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    after = [last.size, last.source];
+  }
+}
+
+async function* findUnchecked(db: Queryable): AsyncGenerator<Finding> {
+  const { rows } = await db.query<{ any: boolean }>(
+    'select exists (select from anchor_timestamp) or exists (select from anchor_cosignature) as any',
+  );
+  if (rows[0]?.any !== true) return;
+  const detail = 'Timestamps and cosignatures were not checked.';
+  yield finding('signatures_unchecked', ANCHOR_LOG, 'attestations', detail);
+}

@@ -1,4 +1,0 @@
-import { readEnvironment } from '../../shared/config/env.ts';
-import { runSandbox } from './run.ts';
-
-runSandbox(readEnvironment());

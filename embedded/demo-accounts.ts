@@ -1,0 +1,177 @@
+import { hash } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { Account } from '#shared/accounts/account.ts';
+import { LIMITS_MAX } from '#shared/accounts/checks.ts';
+import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { SCOPES, type Scope } from '#shared/keys/credential.ts';
+import { hashKey } from '#shared/keys/format.ts';
+import { scopesOnPlan } from '#shared/keys/rules.ts';
+import { PLANS, type Plan } from '#shared/kernel/plan.ts';
+import { Screener } from '#shared/accounts/screener.ts';
+import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
+import type { KeyRegistry } from '#shared/keys/port-keys.ts';
+
+/** What the launcher shows: one organisation and one key per plan. */
+export interface DemoAccounts {
+  organisations: Record<Plan, string>;
+  keys: Record<Plan, string>;
+}
+
+const FILE = 'demo-keys.json';
+const OPERATOR: Actor = { kind: 'operator', id: 'embedded-mode' };
+const CONTACT = { name: 'Demo Contact', email: 'demo@docket.example' };
+const NAMES: Readonly<Record<Plan, string>> = {
+  audit: 'Demo Audit',
+  audit_plus: 'Demo Audit Plus',
+  enterprise: 'Demo Enterprise',
+};
+
+/**
+ * Makes sure that one active organisation and one working key exist for each plan. The keys'
+ * plaintext lives in `<dataDir>/demo-keys.json` (mode 0600) and nowhere else; a key that is no longer
+ * there, or no longer active, is issued anew. Everything goes the way of a real customer, so the audit
+ * log of a demo organisation is a true one.
+ */
+export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<DemoAccounts> {
+  const accounts = createAccountRegistry(pool, systemSurroundings);
+  const keys = createKeyRegistry(pool, systemSurroundings);
+  const lists = createSanctionsStore(pool, systemSurroundings);
+  const screener = new Screener({
+    accounts,
+    lists,
+    transliterate,
+    monotonicNow: () => performance.now(),
+  });
+  const stored = await readStored(dataDir);
+  const organisations: Partial<Record<Plan, string>> = {};
+  const plaintexts: Partial<Record<Plan, string>> = {};
+  for (const plan of PLANS) {
+    const account = await ensureAccount(pool, { accounts, screener }, plan);
+    organisations[plan] = account.id;
+    plaintexts[plan] = await ensureKey(keys, account, stored[plan]);
+  }
+  const demo = { organisations, keys: plaintexts } as DemoAccounts;
+  await writeStored(dataDir, demo.keys);
+  return demo;
+}
+
+interface Onboarding {
+  accounts: AccountRegistry;
+  screener: Screener;
+}
+
+async function ensureAccount(pool: Pool, onboarding: Onboarding, plan: Plan): Promise<Account> {
+  const { accounts } = onboarding;
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from account where name = $1 and technical_email = $2
+       and state not in ('closed', 'rejected') order by id limit 1`,
+    [NAMES[plan], CONTACT.email],
+  );
+  let account =
+    rows[0] === undefined
+      ? await accounts.create(
+          { name: NAMES[plan], plan, billing: CONTACT, technical: CONTACT },
+          OPERATOR,
+        )
+      : await accounts.get(rows[0].id);
+  // Each step begins where an interrupted start has left off.
+  for (let next = await step(onboarding, account); next !== null;) {
+    account = next;
+    next = await step(onboarding, account);
+  }
+  if (plan === 'enterprise' && account.negotiatedLimits === null) {
+    account = await accounts.setLimits(account.id, LIMITS_MAX, OPERATOR);
+  }
+  return account;
+}
+
+/** The next act on an account's way to active, or null when there is none left to take. */
+async function step({ accounts, screener }: Onboarding, account: Account): Promise<Account | null> {
+  switch (account.state) {
+    case 'onboarding':
+      return accounts.declare(account.id, declaration(), OPERATOR);
+    case 'declared':
+      await screener.screen(account.id, 'onboarding');
+      return accounts.get(account.id);
+    case 'in_review':
+      // On a fresh machine nobody has imported a list, and without one nobody is clear.
+      return accounts.decide(
+        account.id,
+        'approved',
+        OPERATOR,
+        'A demo organisation of this machine.',
+      );
+    case 'approved':
+      return accounts.sign(account.id, contract(), OPERATOR);
+    case 'contracted':
+      return accounts.activate(account.id, OPERATOR);
+    case 'screened':
+    case 'active':
+    case 'suspended':
+    case 'rejected':
+    case 'closed':
+      break;
+  }
+  return null;
+}
+
+function declaration(): Parameters<AccountRegistry['declare']>[1] {
+  const statements = STATEMENTS[DECLARATION_VERSION]!;
+  return {
+    version: DECLARATION_VERSION,
+    statements: Object.fromEntries(statements.map(({ id, expected }) => [id, expected])),
+    country: 'FR',
+    industry: 'software',
+    tradingNames: [],
+    declaredBy: CONTACT.name,
+  };
+}
+
+function contract(): Parameters<AccountRegistry['sign']>[1] {
+  return {
+    kind: 'pilot',
+    documentSha256: hash('sha256', 'A trial on one machine. There is no contract.'),
+    signatory: CONTACT.name,
+    signedAt: systemSurroundings.now(),
+  };
+}
+
+async function ensureKey(
+  keys: KeyRegistry,
+  account: Account,
+  stored: string | undefined,
+): Promise<string> {
+  if (stored !== undefined) {
+    const known = await keys.findByHash(hashKey(stored));
+    if (known?.organisationId === account.id && known.state === 'active') return stored;
+  }
+  const scopes: readonly Scope[] = scopesOnPlan(SCOPES, account.plan);
+  const { plaintext } = await keys.issue(account.id, { name: 'Demo key', scopes }, OPERATOR);
+  return plaintext;
+}
+
+async function readStored(dataDir: string): Promise<Partial<Record<Plan, string>>> {
+  try {
+    const parsed: unknown = JSON.parse(await readFile(join(dataDir, FILE), 'utf8'));
+    return typeof parsed === 'object' && parsed !== null ? parsed : {};
+  } catch {
+    // No file yet, or one that was cut short: the keys are issued anew.
+    return {};
+  }
+}
+
+/** Written beside and renamed, so that a cut never leaves half a file. */
+async function writeStored(dataDir: string, keys: Record<Plan, string>): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  const path = join(dataDir, FILE);
+  await writeFile(`${path}.new`, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}

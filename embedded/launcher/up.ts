@@ -1,0 +1,54 @@
+import { readEnvironment } from '#shared/config/env.ts';
+import { Launcher } from './launch.ts';
+import { terminalOutput } from './output.ts';
+import { welcome } from './welcome.ts';
+
+/** Exit codes of a shell's convention: 128 and the number of the signal. */
+const EXIT_OF: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+
+/**
+ * `docket up`: starts everything, runs until told to stop, stops in reverse order. A second signal
+ * kills what is left. The exit code is 0 after a clean stop, and 1 when the start failed.
+ * @param options.root the folder of another Procfile
+ */
+export async function up(options: { root?: URL } = {}): Promise<void> {
+  const startedAt = performance.now();
+  const output = terminalOutput(process.stdout);
+  const launcher = new Launcher({ env: readEnvironment(), output, ...options });
+  const told = toldToStop(launcher, (signal) => output.say(`${signal}: stopping`));
+  // Whoever read our output is gone: there is nothing left to say, but everything to stop.
+  process.stdout.on('error', () => {});
+  process.stdout.once('error', () => process.kill(process.pid, 'SIGHUP'));
+  try {
+    const running = await launcher.start();
+    output.plain(welcome(running.info, running.chatModel, performance.now() - startedAt));
+    await told;
+    await launcher.stop();
+    output.say('stopped');
+  } catch (error) {
+    const interrupted = launcher.isStopping;
+    if (!interrupted) output.say(error instanceof Error ? error.message : String(error), 'red');
+    await launcher.stop();
+    if (!interrupted) throw new Error('docket did not start', { cause: error });
+  }
+}
+
+function toldToStop(launcher: Launcher, say: (signal: NodeJS.Signals) => void): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0;
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        // The terminal goes once; that it says so again, or that its pipe breaks too, is no impatience.
+        if (signal === 'SIGHUP' && signals > 0) return;
+        signals += 1;
+        if (signals > 1) {
+          void launcher.kill().finally(() => process.exit(EXIT_OF[signal]));
+          return;
+        }
+        say(signal);
+        void launcher.stop();
+        resolve();
+      });
+    }
+  });
+}

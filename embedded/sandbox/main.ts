@@ -1,0 +1,4 @@
+import { readEnvironment } from '#shared/config/env.ts';
+import { runSandbox } from './run.ts';
+
+runSandbox(readEnvironment());

@@ -1,0 +1,66 @@
+import { PLAN_LIMITS, type Limits, type Plan } from '#shared/kernel/plan.ts';
+
+/** The states of an account; `machine.ts` says which follows which. */
+export type AccountState =
+  | 'onboarding'
+  | 'declared'
+  | 'screened'
+  | 'in_review'
+  | 'approved'
+  | 'contracted'
+  | 'active'
+  | 'suspended'
+  | 'rejected'
+  | 'closed';
+
+/** Someone to write to. */
+export interface Contact {
+  name: string;
+  email: string;
+}
+
+/** A customer: an organisation with its state, plan and contacts. */
+export interface Account {
+  id: string;
+  name: string;
+  state: AccountState;
+  plan: Plan;
+  /** Numbers agreed with an enterprise customer; null for the plan's own. */
+  negotiatedLimits: Limits | null;
+  billing: Contact;
+  technical: Contact;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  stateChangedAt: number;
+}
+
+/** The limits that apply: negotiated numbers count only while the plan is enterprise. */
+export function limitsOf(account: Pick<Account, 'plan' | 'negotiatedLimits'>): Limits {
+  if (account.plan === 'enterprise' && account.negotiatedLimits !== null)
+    return account.negotiatedLimits;
+  return PLAN_LIMITS[account.plan];
+}
+
+/** The applicant's use-of-service self-declaration (Article III). */
+export interface Declaration {
+  /** Which text was declared to, e.g. `2026-01`. */
+  version: string;
+  /** Statement id → what was answered. */
+  statements: Readonly<Record<string, boolean>>;
+  /** ISO 3166-1 alpha-2 of the place of establishment. */
+  country: string;
+  /** An industry of `INDUSTRIES`. */
+  industry: string;
+  tradingNames: readonly string[];
+  /** Name of the person who declared. */
+  declaredBy: string;
+}
+
+export interface ServiceContract {
+  kind: 'pilot' | 'service';
+  /** Hex SHA-256 of the signed document. */
+  documentSha256: string;
+  signatory: string;
+  /** Epoch milliseconds. */
+  signedAt: number;
+}

@@ -1,0 +1,36 @@
+import type { AuditEntry, AuditEvent } from './entry.ts';
+import type { ChainFault, ChainHead } from './chain.ts';
+
+export interface AuditPageRequest {
+  organisationId: string;
+  /** Return what comes after the entry with this id, in the given order. */
+  after?: string;
+  /** 1..100 */
+  limit: number;
+  order: 'asc' | 'desc';
+  action?: string;
+  /** An actor's id. */
+  actor?: string;
+}
+
+/** One page of a keyset list. */
+export interface Page<T> {
+  items: readonly T[];
+  hasMore: boolean;
+}
+
+export interface AuditVerdict extends ChainHead {
+  organisationId: string;
+  /** Null when every entry is in place and unaltered. */
+  fault: ChainFault | null;
+}
+
+/** The append-only record of who did what. */
+export interface AuditLog {
+  /** Appends one entry in its own transaction. Acts that write rows append in theirs instead. */
+  append(event: AuditEvent): Promise<AuditEntry>;
+  /** Throws `invalid_after` when `after` names no entry of this organisation. */
+  list(request: AuditPageRequest): Promise<Page<AuditEntry>>;
+  /** Rebuilds the chains (all of them, or one) and compares them with their heads. */
+  verify(organisationId?: string): AsyncIterable<AuditVerdict>;
+}

@@ -1,0 +1,98 @@
+import { invalidParam } from '#shared/kernel/errors.ts';
+import type { Limits, Plan } from '#shared/kernel/plan.ts';
+import type { Contact, Declaration, ServiceContract } from './account.ts';
+import { INDUSTRIES, STATEMENTS } from './declaration.ts';
+
+const NAME_LENGTH_MAX = 200;
+/** RFC 5321: the longest address that can be delivered to. */
+const EMAIL_LENGTH_MAX = 254;
+const TRADING_NAMES_MAX = 20;
+
+/** The highest numbers that can be agreed; beyond them a limit limits nothing. */
+export const LIMITS_MAX: Limits = {
+  requestsPerSecond: 1_000_000,
+  burst: 1_000_000,
+  requestsPerDay: 1_000_000_000_000,
+  concurrentStreams: 100_000,
+};
+
+/** A printable name of 1 to 200 characters, without spaces around it. Throws `invalid_<param>`. */
+export function checkLabel(text: string, param: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(trimmed)) {
+    throw invalidParam(param, `This must be 1 to ${NAME_LENGTH_MAX} printable characters.`);
+  }
+  return trimmed;
+}
+
+/** Whether an address can be delivered to is only found by writing to it; this refuses what is none. */
+export function checkContact(contact: Contact, param: string): Contact {
+  const email = contact.email.trim();
+  if (email.length > EMAIL_LENGTH_MAX || !/^[^\s@<>,;"]+@[^\s@<>,;"]+\.[^\s@<>,;"]+$/.test(email)) {
+    throw invalidParam(param, 'This is not an e-mail address.');
+  }
+  return { name: checkLabel(contact.name, param), email };
+}
+
+/** Negotiated limits: whole numbers, a burst no smaller than a second's worth, and only for enterprise. */
+export function checkLimits(limits: Limits, plan: Plan): Limits {
+  if (plan !== 'enterprise') {
+    throw invalidParam('plan', 'Limits are negotiated on the plan enterprise only.');
+  }
+  for (const field of Object.keys(LIMITS_MAX) as (keyof Limits)[]) {
+    const value = limits[field];
+    if (!Number.isSafeInteger(value) || value < 1 || value > LIMITS_MAX[field]) {
+      throw invalidParam(
+        'limits',
+        `${field} must be a whole number from 1 to ${LIMITS_MAX[field]}.`,
+      );
+    }
+  }
+  if (limits.burst < limits.requestsPerSecond) {
+    throw invalidParam('limits', 'burst must be at least requestsPerSecond.');
+  }
+  return limits;
+}
+
+/** A declaration that is complete: every statement of its version answered, a known country form and industry. */
+export function checkDeclaration(declaration: Declaration): Declaration {
+  const statements = STATEMENTS[declaration.version];
+  if (statements === undefined) {
+    throw invalidParam('version', 'There is no such version of the declaration.');
+  }
+  for (const { id } of statements) {
+    if (typeof declaration.statements[id] !== 'boolean') {
+      throw invalidParam('statements', `The statement ${id} is not answered.`);
+    }
+  }
+  if (Object.keys(declaration.statements).length !== statements.length) {
+    throw invalidParam('statements', 'There are answers to statements that were not made.');
+  }
+  if (!/^[A-Z]{2}$/.test(declaration.country)) {
+    throw invalidParam(
+      'country',
+      'The country must be a code of two capital letters (ISO 3166-1).',
+    );
+  }
+  if (!Object.hasOwn(INDUSTRIES, declaration.industry)) {
+    throw invalidParam('industry', 'There is no such industry.');
+  }
+  if (declaration.tradingNames.length > TRADING_NAMES_MAX) {
+    throw invalidParam('trading_names', `At most ${TRADING_NAMES_MAX} trading names.`);
+  }
+  return {
+    ...declaration,
+    tradingNames: declaration.tradingNames.map((name) => checkLabel(name, 'trading_names')),
+    declaredBy: checkLabel(declaration.declaredBy, 'declared_by'),
+  };
+}
+
+export function checkContract(contract: ServiceContract, now: number): ServiceContract {
+  if (!/^[0-9a-f]{64}$/.test(contract.documentSha256)) {
+    throw invalidParam('document_sha256', 'The digest must be 64 hexadecimal digits.');
+  }
+  if (!Number.isSafeInteger(contract.signedAt) || contract.signedAt > now) {
+    throw invalidParam('signed_at', 'A contract cannot have been signed in the future.');
+  }
+  return { ...contract, signatory: checkLabel(contract.signatory, 'signatory') };
+}

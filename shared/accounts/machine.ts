@@ -1,0 +1,176 @@
+import type { Actor } from './audit/entry.ts';
+import type { AccountState } from './account.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+
+/** What can be done to an account. */
+export const ACCOUNT_ACTS = [
+  'declare',
+  'record_screening',
+  'clear',
+  'refer',
+  'approve',
+  'reject',
+  'sign',
+  'activate',
+  'suspend',
+  'reinstate',
+  'close',
+] as const;
+export type AccountAct = (typeof ACCOUNT_ACTS)[number];
+
+/** The evidence that gates look at, as it stands when the act is about to happen. */
+export interface AccountFacts {
+  state: AccountState;
+  declared: boolean;
+  /** Outcome of the latest screening. */
+  screening: 'clear' | 'flagged' | 'hit' | null;
+  /** The decision of the latest review; `open` while nobody has decided, null when there never was one. */
+  review: 'open' | 'approved' | 'rejected' | null;
+  contracted: boolean;
+}
+
+interface Rule {
+  /** From which state to which. */
+  arrows: Partial<Record<AccountState, AccountState>>;
+  by: readonly Actor['kind'][];
+  action: string;
+  /** Whether a reason must be given: where somebody loses or regains something. */
+  reasoned: boolean;
+  /** Why not, or null when the evidence suffices. */
+  gate?: (facts: AccountFacts) => string | null;
+}
+
+const notOpen = (facts: AccountFacts): string | null =>
+  facts.review === 'open' ? 'A review is open and must be decided first.' : null;
+
+const CLOSED: Rule['arrows'] = {
+  onboarding: 'closed',
+  declared: 'closed',
+  screened: 'closed',
+  in_review: 'closed',
+  approved: 'closed',
+  contracted: 'closed',
+  active: 'closed',
+  suspended: 'closed',
+};
+
+/** The onboarding order of the specification; each act once, with who may do it and what must be on record. */
+const RULES: Readonly<Record<AccountAct, Rule>> = {
+  declare: {
+    arrows: { onboarding: 'declared' },
+    by: ['user', 'operator', 'support'],
+    action: 'account.declared',
+    reasoned: false,
+    gate: (facts) => (facts.declared ? null : 'No declaration is on record.'),
+  },
+  record_screening: {
+    arrows: { declared: 'screened' },
+    by: ['system'],
+    action: 'account.screened',
+    reasoned: false,
+    gate: (facts) => (facts.screening === null ? 'No screening is on record.' : null),
+  },
+  clear: {
+    arrows: { screened: 'approved' },
+    by: ['system'],
+    action: 'account.approved',
+    reasoned: false,
+    gate: (facts) => (facts.screening === 'clear' ? notOpen(facts) : 'The screening is not clear.'),
+  },
+  refer: {
+    arrows: { screened: 'in_review', approved: 'in_review', contracted: 'in_review' },
+    by: ['system', 'operator'],
+    action: 'account.referred',
+    reasoned: true,
+    gate: (facts) => (facts.review === 'open' ? null : 'No review was opened.'),
+  },
+  approve: {
+    arrows: { in_review: 'approved' },
+    by: ['operator'],
+    action: 'account.approved',
+    reasoned: true,
+    gate: (facts) => (facts.review === 'approved' ? null : 'No review has approved the account.'),
+  },
+  reject: {
+    arrows: { in_review: 'rejected' },
+    by: ['operator'],
+    action: 'account.rejected',
+    reasoned: true,
+    gate: (facts) => (facts.review === 'rejected' ? null : 'No review has rejected the account.'),
+  },
+  sign: {
+    arrows: { approved: 'contracted' },
+    by: ['operator'],
+    action: 'account.contracted',
+    reasoned: false,
+    gate: (facts) => (facts.contracted ? null : 'No contract is on record.'),
+  },
+  activate: {
+    arrows: { contracted: 'active' },
+    by: ['operator'],
+    action: 'account.activated',
+    reasoned: false,
+    gate: notOpen,
+  },
+  suspend: {
+    arrows: { active: 'suspended' },
+    by: ['operator', 'support', 'system'],
+    action: 'account.suspended',
+    reasoned: true,
+  },
+  reinstate: {
+    arrows: { suspended: 'active' },
+    by: ['operator'],
+    action: 'account.reinstated',
+    reasoned: true,
+    gate: (facts) =>
+      facts.review === 'rejected' ? 'The review did not clear the account.' : notOpen(facts),
+  },
+  close: { arrows: CLOSED, by: ['operator'], action: 'account.closed', reasoned: true },
+};
+
+/** Where an act leads, and how the audit log calls it. */
+export interface Transition {
+  to: AccountState;
+  action: string;
+}
+
+/**
+ * The next state, or the refusal: `invalid_account_state` when the arrow does not exist or its gate
+ * is shut, `invalid_actor` when this kind of actor may not do it, `invalid_reason` when one is missing.
+ */
+export function transition(
+  facts: AccountFacts,
+  act: AccountAct,
+  actor: Pick<Actor, 'kind'>,
+  reason: string | undefined,
+): Transition {
+  const rule = RULES[act];
+  const to = rule.arrows[facts.state];
+  if (to === undefined) {
+    throw new Fault(
+      'invalid_account_state',
+      `An account that is ${facts.state} cannot ${act.replace('_', ' ')}.`,
+    );
+  }
+  if (!rule.by.includes(actor.kind)) {
+    throw new Fault('invalid_actor', `This is not for a ${actor.kind} to do.`, { param: 'actor' });
+  }
+  if (rule.reasoned && (reason === undefined || reason.trim() === '')) {
+    throw new Fault('invalid_reason', 'A reason must be given.', { param: 'reason' });
+  }
+  const obstacle = rule.gate?.(facts) ?? null;
+  if (obstacle !== null) throw new Fault('invalid_account_state', obstacle);
+  return { to, action: rule.action };
+}
+
+/** Every arrow of the machine, for the test that compares it with the database's table. */
+export function arrows(): readonly { from: AccountState; to: AccountState }[] {
+  const seen = new Map<string, { from: AccountState; to: AccountState }>();
+  for (const rule of Object.values(RULES)) {
+    for (const [from, to] of Object.entries(rule.arrows)) {
+      seen.set(`${from} ${to}`, { from: from as AccountState, to });
+    }
+  }
+  return [...seen.values()];
+}

@@ -1,0 +1,114 @@
+import { INDUSTRIES, STATEMENTS } from '../declaration.ts';
+import type { NameIndex, NameMatch } from './name-index.ts';
+import { COUNTRY_RISK_TEXTS, COUNTRY_RISKS } from './risk-rules.ts';
+
+/** From here on a name is a hit: suspended first, looked at then. */
+export const HIT_SCORE = 0.92;
+/** From here on it is worth a look. Chosen on the spelling variants in the tests: below lie other people. */
+export const LOOK_SCORE = 0.85;
+/** Reasons kept of one screening; whoever has more has enough. */
+const REASONS_MAX = 20;
+
+/** Why a screening was not clear, for the person who reviews. */
+export interface ScreeningReason {
+  kind: 'list_match' | 'country' | 'industry' | 'statement' | 'no_list';
+  /** 0..1; 1 for rules. */
+  score: number;
+  text: string;
+  /** The listed entity, `source:id`: a review that approves dismisses this match for good. */
+  entity?: string;
+}
+
+/** Everything an applicant is known by and has declared. */
+export interface Party {
+  names: readonly string[];
+  people: readonly string[];
+  country: string;
+  industry: string;
+  /** Which text the statements answer. */
+  declarationVersion: string;
+  statements: Readonly<Record<string, boolean>>;
+  /** Listed entities that a review has found to be somebody else. */
+  dismissed: readonly string[];
+}
+
+export interface Assessment {
+  /** hit: a listed name · flagged: a question for a person · clear: neither. */
+  outcome: 'clear' | 'flagged' | 'hit';
+  reasons: readonly ScreeningReason[];
+}
+
+/** Compares a party with the lists and the rules. Without any list nobody is clear. */
+export function assess(party: Party, index: NameIndex): Assessment {
+  const matches = matchNames(party, index);
+  const reasons = [...matches.map(reasonOf), ...ruleReasons(party)];
+  if (index.size === 0) {
+    reasons.push({ kind: 'no_list', score: 1, text: 'No sanctions list has been imported.' });
+  }
+  const outcome = matches.some(isHit) ? 'hit' : reasons.length > 0 ? 'flagged' : 'clear';
+  return { outcome, reasons: reasons.slice(0, REASONS_MAX) };
+}
+
+interface PartyMatch extends NameMatch {
+  /** The applicant's name that was compared. */
+  name: string;
+}
+
+/** The best match per listed entity. A person is not compared with ships, a company is with people: owners name firms. */
+function matchNames(party: Party, index: NameIndex): PartyMatch[] {
+  const dismissed = new Set(party.dismissed);
+  const best = new Map<string, PartyMatch>();
+  const consider = (name: string, isPerson: boolean): void => {
+    for (const match of index.search(name, LOOK_SCORE)) {
+      if (isPerson && match.listed.kind !== 'person') continue;
+      const entity = entityOf(match);
+      if (dismissed.has(entity) || (best.get(entity)?.score ?? 0) >= match.score) continue;
+      best.set(entity, { ...match, name });
+    }
+  };
+  for (const name of party.names) consider(name, false);
+  for (const name of party.people) consider(name, true);
+  return [...best.values()].toSorted((a, b) => b.score - a.score);
+}
+
+/** What the list itself calls a weak alias only leads to a question. */
+function isHit(match: PartyMatch): boolean {
+  return match.score >= HIT_SCORE && !match.listed.weak;
+}
+
+function reasonOf(match: PartyMatch): ScreeningReason {
+  const { listed } = match;
+  const score = Math.round(match.score * 1_000) / 1_000;
+  const weak = listed.weak ? ', a weak alias' : '';
+  const programme = listed.programme === '' ? '' : ` (${listed.programme})`;
+  return {
+    kind: 'list_match',
+    score,
+    entity: entityOf(match),
+    text: `"${match.name}" resembles "${listed.name}"${weak} of ${listed.source} ${listed.entityId}${programme}, score ${score}.`,
+  };
+}
+
+function ruleReasons(party: Party): ScreeningReason[] {
+  const reasons: ScreeningReason[] = [];
+  const country = COUNTRY_RISKS[party.country];
+  if (country !== undefined) {
+    const text = `The country ${party.country} ${COUNTRY_RISK_TEXTS[country]}.`;
+    reasons.push({ kind: 'country', score: 1, text });
+  }
+  if (INDUSTRIES[party.industry] !== 'normal') {
+    const text = `The industry ${party.industry} is reviewed by a person.`;
+    reasons.push({ kind: 'industry', score: 1, text });
+  }
+  for (const { id, expected } of STATEMENTS[party.declarationVersion] ?? []) {
+    if (party.statements[id] !== expected) {
+      const text = `The statement ${id} was answered with ${party.statements[id] === true ? 'yes' : 'no'}.`;
+      reasons.push({ kind: 'statement', score: 1, text });
+    }
+  }
+  return reasons;
+}
+
+function entityOf({ listed }: NameMatch): string {
+  return `${listed.source}:${listed.entityId}`;
+}

@@ -1,0 +1,61 @@
+import { circuitName } from '../region-state.ts';
+import type { CircuitBoard, CircuitWatch } from '../port-circuits.ts';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import { poll } from './poll.ts';
+
+/**
+ * A sorted set: `<open|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
+ * the server. One key, so any node of a cluster can hold it; a worker that dies takes its word back within seconds.
+ */
+const KEY = 'circuits';
+/** Workers repeat themselves every second; two that are lost do not matter. */
+const BELIEVED_MS = 4_000;
+
+/** ARGV: how long it is believed, the number of members said, those members, members taken back. */
+const PUBLISH = `
+local time = redis.call('TIME')
+local until_ms = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+for i = 3, #ARGV do
+  if i < 3 + ARGV[2] then redis.call('ZADD', KEYS[1], until_ms, ARGV[i])
+  else redis.call('ZREM', KEYS[1], ARGV[i]) end
+end
+return redis.status_reply('OK')`;
+
+const READ = `
+local time = redis.call('TIME')
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000))
+return redis.call('ZRANGE', KEYS[1], 0, -1)`;
+
+/** The board as one worker writes on it. `worker` must hold no space. */
+export function createCircuitBoard(client: RedisClient, worker: string): CircuitBoard {
+  let said: readonly string[] = [];
+  return {
+    async publish(reports) {
+      const now = reports.map(
+        ({ open, region, endpoint }) =>
+          `${open ? 'open' : 'closed'} ${circuitName(region, endpoint)} ${worker}`,
+      );
+      const withdrawn = said.filter((member) => !now.includes(member));
+      if (now.length + withdrawn.length === 0) return;
+      await client.eval(PUBLISH, 1, KEY, BELIEVED_MS, now.length, ...now, ...withdrawn);
+      // Only now: what could not be taken back must be taken back the next time.
+      said = now;
+    },
+  };
+}
+
+/** Reads the board once a second. `onError` hears of reads that fail. */
+export function watchCircuits(client: RedisClient, onError: (error: Error) => void): CircuitWatch {
+  const read = async () => openIn((await client.eval(READ, 1, KEY)) as string[]);
+  return poll<ReadonlySet<string>>(read, new Set(), onError);
+}
+
+/** Open is what some worker says is open and none has called with success lately: one may be cut off by itself. */
+function openIn(members: readonly string[]): Set<string> {
+  const named = (word: string): string[] =>
+    members
+      .filter((member) => member.startsWith(`${word} `))
+      .map((member) => member.slice(word.length + 1, member.lastIndexOf(' ')));
+  const closed = new Set(named('closed'));
+  return new Set(named('open').filter((name) => !closed.has(name)));
+}

@@ -1,0 +1,166 @@
+import type { Model, ModelKind, Region } from './catalogue.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
+import { PLANS, planCovers } from '#shared/kernel/plan.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
+import { noRegionFault, pinnedRegionFault, stateOf } from './region-state.ts';
+import type { RegionHealth } from './region-state.ts';
+import type { ModelRoutes, RegionRoute, RoutingIndex } from './route-index.ts';
+
+/** What a request says about where it wants to go. Null and absent are the same. */
+export interface RouteRequest {
+  model: string;
+  kind: ModelKind;
+  /** The body's `region`. */
+  region?: string | null | undefined;
+  /** The header `x-region`. */
+  regionHeader?: string | null | undefined;
+  tier?: string | null | undefined;
+  /** How many choices are asked for. */
+  n?: number | null | undefined;
+}
+
+export interface RouteAccount {
+  organisationId: string;
+  plan: Plan;
+}
+
+export interface Resolution {
+  model: Model;
+  tier: Plan;
+  /** Where to run it, best first; never empty. A pinned request has exactly its region. */
+  candidates: readonly RegionRoute[];
+}
+
+/**
+ * Decides model, tier and regions of a request.
+ *
+ * Throws a Fault: `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n` when the request asks for what does not
+ * exist or is not for this account; `region_degraded`, `region_saturated`, `region_decommissioned` when it exists and
+ * cannot be had now. What is wrong with the request is said before what is wrong with a region.
+ */
+export function resolveRoute(
+  index: RoutingIndex,
+  request: RouteRequest,
+  account: RouteAccount,
+  health: RegionHealth,
+): Resolution {
+  const routes = findModel(index, request, account);
+  const pin = findPin(index, request, account);
+  const pinned = pin === undefined ? undefined : offeredIn(routes, pin, health);
+  const tier = chooseTier(routes, request.tier, account.plan);
+  checkChoices(routes.model, request.n);
+  const candidates = pinned === undefined ? healthyRegions(routes, account, health) : [pinned];
+  if (pinned !== undefined) {
+    const state = stateOf(pinned, health);
+    if (state !== 'normal') throw pinnedRegionFault(state, pinned.region.code);
+  }
+  return { model: routes.model, tier, candidates };
+}
+
+/** The models that an account may use, in the catalogue's order. */
+export function modelsFor(index: RoutingIndex, account: RouteAccount): ModelRoutes[] {
+  return [...index.models.values()].filter((routes) => isOpenTo(routes.model, account));
+}
+
+/** True when a model or region is for this account: neither its plan nor its organisation is left out. */
+export function isOpenTo(
+  resource: Pick<Model | Region, 'plans' | 'organisations'>,
+  account: RouteAccount,
+): boolean {
+  return (
+    (resource.plans?.includes(account.plan) ?? true) &&
+    (resource.organisations?.includes(account.organisationId) ?? true)
+  );
+}
+
+function findModel(index: RoutingIndex, request: RouteRequest, account: RouteAccount): ModelRoutes {
+  const routes = index.models.get(request.model);
+  // One answer for both, so that nobody learns which models other customers have.
+  if (routes === undefined || !isOpenTo(routes.model, account)) {
+    throw invalidParam('model', 'The model does not exist, or this account may not use it.');
+  }
+  if (!routes.model.kinds.includes(request.kind)) {
+    const kinds = routes.model.kinds.join(' and ');
+    throw invalidParam(
+      'model',
+      `The model ${routes.model.id} is for ${kinds} requests, not for ${request.kind} requests.`,
+    );
+  }
+  return routes;
+}
+
+function findPin(
+  index: RoutingIndex,
+  request: RouteRequest,
+  account: RouteAccount,
+): Region | undefined {
+  const { region, regionHeader } = request;
+  if (region != null && regionHeader != null && region !== regionHeader) {
+    throw invalidParam('region', 'The body and the header `x-region` name different regions.');
+  }
+  const code = region ?? regionHeader;
+  if (code == null) return undefined;
+  const found = index.regions.get(code);
+  if (found === undefined || !isOpenTo(found, account)) {
+    throw invalidParam('region', 'The region does not exist.');
+  }
+  return found;
+}
+
+/** A region that is gone offers no model: that it is gone is the better answer. */
+function offeredIn(routes: ModelRoutes, region: Region, health: RegionHealth): RegionRoute {
+  const route = routes.byRegion.get(region.code);
+  if (route !== undefined) return route;
+  const state = health.states.get(region.code) ?? region.status;
+  if (state === 'decommissioned') throw pinnedRegionFault(state, region.code);
+  throw invalidParam(
+    'model',
+    `The model ${routes.model.id} is not offered in the region ${region.code}.`,
+  );
+}
+
+function chooseTier(routes: ModelRoutes, wanted: string | null | undefined, plan: Plan): Plan {
+  const offered = routes.tiers;
+  if (wanted == null) {
+    const best = offered.findLast((tier) => planCovers(plan, tier));
+    if (best === undefined)
+      throw invalidParam(
+        'tier',
+        `The model ${routes.model.id} is not offered on this account's plan.`,
+      );
+    return best;
+  }
+  const tier = PLANS.find((one) => one === wanted);
+  if (tier === undefined)
+    throw invalidParam('tier', `\`tier\` must be one of ${PLANS.join(', ')}.`);
+  if (!planCovers(plan, tier))
+    throw invalidParam('tier', `The tier ${tier} is above this account's plan, ${plan}.`);
+  if (!offered.includes(tier))
+    throw invalidParam('tier', `The tier ${tier} is not offered for the model ${routes.model.id}.`);
+  return tier;
+}
+
+function checkChoices(model: Model, n: number | null | undefined): void {
+  if (n == null || n <= model.maxN) return;
+  throw invalidParam(
+    'n',
+    `The model ${model.id} gives at most ${model.maxN} ${model.maxN === 1 ? 'choice' : 'choices'} per request.`,
+  );
+}
+
+function healthyRegions(
+  routes: ModelRoutes,
+  account: RouteAccount,
+  health: RegionHealth,
+): readonly RegionRoute[] {
+  const open = routes.regions.filter((route) => isOpenTo(route.region, account));
+  if (open.length === 0) {
+    throw invalidParam(
+      'model',
+      `The model ${routes.model.id} is not offered in a region that this account may use.`,
+    );
+  }
+  const healthy = open.filter((route) => stateOf(route, health) === 'normal');
+  if (healthy.length === 0) throw noRegionFault(open.map((route) => stateOf(route, health)));
+  return healthy;
+}

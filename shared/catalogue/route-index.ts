@@ -1,0 +1,73 @@
+import type { Catalogue, Endpoint, Model, ModelKind, Region } from './catalogue.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
+
+/** An endpoint that serves a model, and the model's name there. */
+interface RouteEndpoint {
+  endpoint: Endpoint;
+  /** What the upstream calls the model. */
+  model: string;
+}
+
+/** One region that offers a model, with its endpoints in the catalogue's order of preference. */
+export interface RegionRoute {
+  region: Region;
+  endpoints: readonly RouteEndpoint[];
+}
+
+/** Where a model can be run. */
+export interface ModelRoutes {
+  model: Model;
+  /** Regions that offer the model, in the catalogue's order of regions: the order of default routing. */
+  regions: readonly RegionRoute[];
+  byRegion: ReadonlyMap<string, RegionRoute>;
+  /** Ascending. */
+  tiers: readonly Plan[];
+}
+
+/** The catalogue, arranged once so that resolving a request is a few look-ups. */
+export interface RoutingIndex {
+  models: ReadonlyMap<string, ModelRoutes>;
+  regions: ReadonlyMap<string, Region>;
+}
+
+export const KIND_OF_ROUTE: Readonly<Record<Route, ModelKind>> = {
+  'chat.completions': 'chat',
+  completions: 'completion',
+  embeddings: 'embedding',
+};
+
+/** Builds the index. The catalogue has been checked: its references exist. */
+export function indexCatalogue(catalogue: Catalogue): RoutingIndex {
+  const endpoints = new Map(catalogue.endpoints.map((endpoint) => [endpoint.name, endpoint]));
+  return {
+    regions: new Map(catalogue.regions.map((region) => [region.code, region])),
+    models: new Map(
+      catalogue.models.map((model) => [model.id, routesOf(model, catalogue.regions, endpoints)]),
+    ),
+  };
+}
+
+function routesOf(
+  model: Model,
+  regions: readonly Region[],
+  endpoints: ReadonlyMap<string, Endpoint>,
+): ModelRoutes {
+  const all = model.endpoints.flatMap(({ name, model: upstreamModel }) => {
+    const endpoint = endpoints.get(name);
+    return endpoint === undefined ? [] : [{ endpoint, model: upstreamModel }];
+  });
+  const offered = regions
+    .map((region) => ({
+      region,
+      endpoints: all.filter(({ endpoint }) => endpoint.regions.includes(region.code)),
+    }))
+    .filter((route) => route.endpoints.length > 0);
+  return {
+    model,
+    regions: offered,
+    byRegion: new Map(offered.map((route) => [route.region.code, route])),
+    tiers: PLANS.filter((tier) => model.tiers?.includes(tier) ?? true),
+  };
+}

@@ -1,0 +1,79 @@
+import { Queue } from 'bullmq';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import { Value } from 'typebox/value';
+import {
+  JOBS,
+  type JobName,
+  type JobPayload,
+  type JobRow,
+  type ScheduledJobName,
+} from '../table.ts';
+
+/** One hash tag for all job keys: they belong to one node of a cluster, apart from the lanes. */
+export const JOB_PREFIX = '{docket-jobs}';
+/** Finished jobs are of no more use; failed ones are kept for whoever looks into it. */
+const FAILED_KEPT = 1_000;
+
+/** The writing end of the job queues. */
+export class JobQueues {
+  readonly #connection: RedisClient;
+  readonly #onError: (error: Error) => void;
+  readonly #queues = new Map<JobName, Queue>();
+
+  /** The connection stays its owner's to close. */
+  constructor(connection: RedisClient, onError: (error: Error) => void = () => {}) {
+    this.#connection = connection;
+    this.#onError = onError;
+  }
+
+  /** Adds a job, unless one with its key is there. Throws when the payload is not what the table says. */
+  async add<N extends JobName>(name: N, payload: JobPayload<N>): Promise<void> {
+    const row: JobRow = JOBS[name];
+    if (!Value.Check(row.payload, payload)) throw new Error(`the payload is not one of ${name}`);
+    await this.#queue(name).add(name, payload, { ...retention(row), ...identity(row, payload) });
+  }
+
+  /** Makes sure that these run by the clock. Any number of processes may say so; it happens once. */
+  async schedule(names: readonly ScheduledJobName[]): Promise<void> {
+    for (const name of names) {
+      const row = JOBS[name];
+      await this.#queue(name).upsertJobScheduler(
+        name,
+        { every: row.everyMs },
+        { name, data: {}, opts: retention(row) },
+      );
+    }
+  }
+
+  /** How many jobs of a kind wait, run, or have failed. */
+  async counts(name: JobName): Promise<Record<string, number>> {
+    return this.#queue(name).getJobCounts('waiting', 'active', 'delayed', 'failed');
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+  }
+
+  #queue(name: JobName): Queue {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      queue = new Queue(name, { connection: this.#connection, prefix: JOB_PREFIX });
+      queue.on('error', this.#onError);
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+}
+
+function identity({ key }: JobRow, payload: object): { jobId?: string } {
+  return key === undefined ? {} : { jobId: String((payload as Record<string, unknown>)[key]) };
+}
+
+function retention(row: JobRow) {
+  return {
+    attempts: row.attempts,
+    backoff: { type: 'exponential', delay: row.backoffMs, jitter: 0.5 },
+    removeOnComplete: true,
+    removeOnFail: row.key === undefined ? FAILED_KEPT : true,
+  };
+}

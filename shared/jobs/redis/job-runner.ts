@@ -1,0 +1,92 @@
+import { UnrecoverableError, Worker, type Job } from 'bullmq';
+import { Value } from 'typebox/value';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import { JOB_PREFIX } from './job-queues.ts';
+import { JOBS, type JobName, type JobPayload, type JobRow } from '../table.ts';
+
+/**
+ * Does the work of one job. It may run twice on the same job, at the same time even: the guard is in
+ * the database, never the queue's word. The signal aborts when its time is over or the process ends.
+ */
+export type JobHandler<N extends JobName> = (
+  payload: JobPayload<N>,
+  signal: AbortSignal,
+) => Promise<void>;
+
+/** One function per event writes log line and metric together. */
+export interface JobObserver {
+  done(name: JobName, durationMs: number): void;
+  /** `final`: it will not be tried again. */
+  failed(name: JobName, error: unknown, final: boolean): void;
+  /** The queue itself, not the work. */
+  queueFailed(name: JobName, error: unknown): void;
+}
+
+export interface RunningJobs {
+  /** Takes no more jobs and waits for those under way. */
+  stop(): Promise<void>;
+}
+
+export interface JobRunnerOptions<N extends JobName> {
+  name: N;
+  handler: JobHandler<N>;
+  connection: RedisClient;
+  /** In place of the table's, where the operator sets it. */
+  concurrency?: number;
+  observer: JobObserver;
+}
+
+/** How long a read of the queue waits: below the time after which a silent connection is given up. */
+const READ_WAIT_S = 2;
+
+/** Runs the jobs of one kind by their row of the table. */
+export function runJobs<N extends JobName>(options: JobRunnerOptions<N>): RunningJobs {
+  const { name, observer } = options;
+  const row: JobRow = JOBS[name];
+  const stopping = new AbortController();
+  const worker = new Worker(name, (job) => runOne(job, options, stopping.signal), {
+    connection: options.connection,
+    prefix: JOB_PREFIX,
+    concurrency: options.concurrency ?? row.concurrency,
+    drainDelay: READ_WAIT_S,
+  });
+  worker.on('completed', (job) => {
+    observer.done(name, (job.finishedOn ?? 0) - (job.processedOn ?? 0));
+  });
+  worker.on('failed', (job, error) => {
+    observer.failed(name, error, job === undefined || job.attemptsMade >= row.attempts);
+  });
+  worker.on('error', (error) => observer.queueFailed(name, error));
+  return {
+    stop: async () => {
+      stopping.abort(new Error('the process is stopping'));
+      await worker.close();
+    },
+  };
+}
+
+async function runOne<N extends JobName>(
+  job: Job,
+  { name, handler }: JobRunnerOptions<N>,
+  stopping: AbortSignal,
+): Promise<void> {
+  const row: JobRow = JOBS[name];
+  const payload: unknown = job.data;
+  // Written by another version of us, or by somebody else: trying again changes nothing.
+  if (!Value.Check(row.payload, payload)) {
+    throw new UnrecoverableError(`the payload is not one of ${name}`);
+  }
+  const late = AbortSignal.timeout(row.timeoutMs);
+  const signal = AbortSignal.any([stopping, late]);
+  await Promise.race([handler(payload as JobPayload<N>, signal), rejectOn(late)]);
+}
+
+/**
+ * A handler that does not look at its signal is left behind when its time is over; the job is tried
+ * again. When the process stops, handlers end by themselves, and whoever stops it bounds the wait.
+ */
+function rejectOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}

@@ -1,0 +1,71 @@
+import type { KeyState } from './credential.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { KeyRecord } from './record.ts';
+
+/** Specification: revocation is reversible for 90 days, then the hashed record is deleted. */
+export const RESTORE_WINDOW_MS = 90 * 24 * 60 * 60 * 1_000;
+
+type Lifetime = Pick<KeyRecord, 'state' | 'expiresAt' | 'revokedAt'>;
+
+/**
+ * The state a key is in at `now`, whatever a job has or has not yet written down:
+ * an active key whose expiry has passed is expired.
+ */
+export function stateAt(key: Lifetime, now: number): KeyState {
+  if (key.state === 'active' && key.expiresAt !== null && key.expiresAt <= now) return 'expired';
+  return key.state;
+}
+
+/** active → revoked. Refused (`key_state_conflict`) in any other state. */
+export function revoke<K extends Lifetime>(key: K, now: number): K {
+  requireState(key, now, 'active', 'revoked');
+  return { ...key, state: 'revoked', revokedAt: now };
+}
+
+/**
+ * revoked → active, within 90 days of the revocation. A key whose expiry passed meanwhile is
+ * expired as soon as it is back, and is therefore not restored.
+ */
+export function restore<K extends Lifetime>(key: K, now: number): K {
+  requireState(key, now, 'revoked', 'restored');
+  if (isPurgeable(key, now)) {
+    throw new Fault(
+      'key_state_conflict',
+      'The 90 days in which a revocation can be undone are over.',
+    );
+  }
+  const restored: K = { ...key, state: 'active', revokedAt: null };
+  if (stateAt(restored, now) === 'expired') {
+    throw new Fault(
+      'key_state_conflict',
+      'The key has expired since it was revoked; issue a new one.',
+    );
+  }
+  return restored;
+}
+
+/** active → expired, once its expiry has passed. Returns the key unchanged when there is nothing to do. */
+export function expire<K extends Lifetime>(key: K, now: number): K {
+  return key.state === stateAt(key, now) ? key : { ...key, state: 'expired' };
+}
+
+/** True when the hashed record of a revoked key must be deleted. */
+export function isPurgeable(key: Lifetime, now: number): boolean {
+  return (
+    key.state === 'revoked' && key.revokedAt !== null && now - key.revokedAt >= RESTORE_WINDOW_MS
+  );
+}
+
+/** Only an active key can be given a successor. */
+export function requireRotatable(key: Lifetime, now: number): void {
+  requireState(key, now, 'active', 'rotated');
+}
+
+function requireState(key: Lifetime, now: number, wanted: KeyState, act: string): void {
+  const state = stateAt(key, now);
+  if (state === wanted) return;
+  throw new Fault(
+    'key_state_conflict',
+    `The key is ${state}; only a key that is ${wanted} can be ${act}.`,
+  );
+}

@@ -1,0 +1,43 @@
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import type { KeyRecord } from './record.ts';
+import type { KeyRequest } from './rules.ts';
+import type { Page } from '#shared/accounts/audit/port-audit.ts';
+
+/** A key at the only moment its plaintext is known. */
+export interface IssuedKey {
+  key: KeyRecord;
+  /** The bearer secret. Shown once, never stored. */
+  plaintext: string;
+}
+
+export interface KeyPageRequest {
+  organisationId: string;
+  after?: string;
+  /** 1..100 */
+  limit: number;
+  order: 'asc' | 'desc';
+}
+
+/** The keys of organisations. Each act is one transaction with its audit entry; refusals are Faults. */
+export interface KeyRegistry {
+  issue(organisationId: string, request: KeyRequest, actor: Actor): Promise<IssuedKey>;
+  list(request: KeyPageRequest): Promise<Page<KeyRecord>>;
+  get(organisationId: string, keyId: string): Promise<KeyRecord>;
+  /** A successor in the same lineage. The predecessor stays active until it is revoked. */
+  rotate(
+    organisationId: string,
+    keyId: string,
+    request: Partial<KeyRequest>,
+    actor: Actor,
+  ): Promise<IssuedKey>;
+  revoke(organisationId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord>;
+  restore(organisationId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord>;
+  /** Finds a key that has leaked by its hash (hex), for support. Null when there is none. */
+  findByHash(hash: string): Promise<KeyRecord | null>;
+  /** Writes down active keys whose time is over, at most `limit`. Returns how many there were. */
+  expireDue(limit: number): Promise<number>;
+  /** Writes to the technical contacts of keys that expire within 14 days, and within one. Once for each. */
+  warnExpiring(limit: number): Promise<void>;
+  /** Deletes the records of keys revoked 90 days ago or earlier, at most `limit`. Returns how many there were. */
+  purgeDue(limit: number): Promise<number>;
+}

@@ -1,0 +1,28 @@
+import type { KeyState, Scope } from './credential.ts';
+import type { KeyDisplay } from './format.ts';
+
+/** A sub-limit of one key, within its organisation's limits. */
+export interface KeyLimit {
+  requestsPerSecond: number;
+  burst: number;
+}
+
+/** An API key as it is kept: everything but the key. */
+export interface KeyRecord {
+  id: string;
+  organisationId: string;
+  name: string;
+  display: KeyDisplay;
+  state: KeyState;
+  scopes: readonly Scope[];
+  limit: KeyLimit | null;
+  /** Shared by a key and all its rotation successors; the first key's id. */
+  lineageId: string;
+  /** The key this one succeeds, null for the first of a lineage. */
+  predecessorId: string | null;
+  /** Times in epoch milliseconds. */
+  createdAt: number;
+  expiresAt: number | null;
+  revokedAt: number | null;
+  lastUsedAt: number | null;
+}

@@ -1,0 +1,136 @@
+import type { Limits } from '#shared/kernel/plan.ts';
+import { intervalUsOf } from '../rate-limit.ts';
+import {
+  bodyKey,
+  inferenceLane,
+  leasesKey,
+  limitsKey,
+  receiptsLane,
+  shardOf,
+  waitersKey,
+} from '../keys.ts';
+import type { InferenceEntry } from '../messages.ts';
+import type { LaneScripts } from './scripts.ts';
+import { encodeMessage } from '../wire-format.ts';
+
+/** Bodies above this travel as a claim check, so that lanes stay light and a reader's batch stays small. */
+export const INLINE_BYTES_MAX = 256 * 1024;
+/** Receipts owed while PostgreSQL is away: at about 1 KB each, half a gigabyte of Redis at the most. */
+const RECEIPTS_LANE_MAX = 500_000;
+/** A lease outlives two missed renewals. */
+export const LEASE_MS = 30_000;
+export const LEASE_RENEWAL_MS = 10_000;
+/** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
+const AFTERLIFE_S = 60;
+
+export interface AdmissionRequest {
+  entry: InferenceEntry;
+  /** The body that the upstream is to get. */
+  body: string;
+  limits: Limits;
+  keyLimit: { requestsPerSecond: number; burst: number } | null;
+  /** Requests waiting or running in the region before it is saturated. */
+  regionCapacity: number;
+  /** SHA-256 of the raw body, when the request has an Idempotency-Key (then `entry.claim` is set). */
+  fingerprint?: string;
+}
+
+export interface LimitState {
+  remaining: number;
+  resetMs: number;
+  remainingToday: number;
+}
+
+export type Admission = LimitState &
+  (
+    | { verdict: 'admitted'; laneEntryId: string }
+    /** The answer to an identical request is stored. */
+    | { verdict: 'replay'; requestId: string }
+    /** An identical request is running; a `settled` or `error` reply will come. */
+    | { verdict: 'wait'; requestId: string }
+    /** The Idempotency-Key was used with another body. */
+    | { verdict: 'reused' }
+    | { verdict: 'rate' | 'day' | 'streams' | 'saturated' | 'backlog'; retryMs: number }
+  );
+
+/**
+ * Admits or refuses a request in one atomic script (see admission.lua).
+ * Rejects when Redis cannot be reached in time: the request then was not run for this caller.
+ */
+export class Admissions {
+  readonly #scripts: LaneScripts;
+  readonly #shards: number;
+  readonly #clockUs: () => string;
+
+  /** `clockUs` overrides the server's clock in tests. */
+  constructor(scripts: LaneScripts, shards: number, clockUs: () => string = () => '') {
+    this.#scripts = scripts;
+    this.#shards = shards;
+    this.#clockUs = clockUs;
+  }
+
+  shardOf(organisationId: string): number {
+    return shardOf(organisationId, this.#shards);
+  }
+
+  async admit(request: AdmissionRequest): Promise<Admission> {
+    const { entry, limits, keyLimit } = request;
+    const shard = entry.shard;
+    const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
+    const large = request.body.length > INLINE_BYTES_MAX;
+    const head = large ? { ...entry, bodyRef: bodyKey(shard, entry.id) } : entry;
+    const owner = limitsKey(shard, entry.organisationId);
+    // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
+    const claim = entry.claim ?? owner;
+    const result = (await this.#scripts.admit(
+      owner,
+      keyLimit === null ? owner : limitsKey(shard, entry.keyId),
+      leasesKey(shard, entry.organisationId),
+      inferenceLane(shard, entry.region),
+      receiptsLane(shard),
+      bodyKey(shard, entry.id),
+      claim,
+      waitersKey(claim),
+      entry.id,
+      encodeMessage(head, large ? '' : request.body),
+      intervalUsOf(limits.requestsPerSecond),
+      limits.burst,
+      limits.requestsPerDay,
+      keyLimit === null ? 0 : intervalUsOf(keyLimit.requestsPerSecond),
+      keyLimit === null ? 0 : keyLimit.burst,
+      entry.stream ? limits.concurrentStreams : 0,
+      LEASE_MS,
+      Math.max(1, Math.ceil(request.regionCapacity / this.#shards)),
+      RECEIPTS_LANE_MAX,
+      request.fingerprint ?? '',
+      lifeS,
+      `${entry.inbox} ${entry.id}`,
+      large ? request.body : '',
+      lifeS,
+      this.#clockUs(),
+    )) as [string, number, number, number, number, string];
+    return readVerdict(result);
+  }
+}
+
+function readVerdict(result: [string, number, number, number, number, string]): Admission {
+  const [verdict, retryUs, remaining, resetUs, remainingToday, id] = result;
+  const state: LimitState = { remaining, resetMs: Math.ceil(resetUs / 1_000), remainingToday };
+  switch (verdict) {
+    case 'admitted':
+      return { ...state, verdict, laneEntryId: id };
+    case 'replay':
+    case 'wait':
+      return { ...state, verdict, requestId: id };
+    case 'reused':
+      return { ...state, verdict };
+    case 'rate':
+    case 'day':
+    case 'streams':
+    case 'saturated':
+    case 'backlog':
+      return { ...state, verdict, retryMs: Math.ceil(retryUs / 1_000) };
+    default:
+      throw new Error(`admission script returned an unknown verdict: ${verdict}`);
+  }
+}

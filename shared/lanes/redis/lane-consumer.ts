@@ -1,0 +1,212 @@
+import { BLOCK_MS, type RedisClient } from './connect.ts';
+import { aliveKey, CONSUMER_GROUP } from '../keys.ts';
+import type { LaneScripts } from './scripts.ts';
+import type { Slots } from '../slots.ts';
+
+/** How often each worker looks for entries of dead ones. */
+const REAP_MS = 1_000;
+/** Two reapers that race: the second finds the entry freshly claimed, below this, and leaves it. */
+const REAP_MIN_IDLE_MS = 1_000;
+/** Entries of one worker that are looked through for lost ones; more than any worker has in hand. */
+const OWN_MAX = 10_000;
+const PAUSE_AFTER_ERROR_MS = 100;
+
+export interface LaneEntry {
+  lane: string;
+  id: string;
+  /** 1 for the first delivery; rises with each redelivery. */
+  attempt: number;
+  text: string;
+}
+
+export interface LaneConsumerOptions {
+  lane: string;
+  consumer: string;
+  /** Shared by all lanes of the worker. The handler releases one slot per entry when it is done with it. */
+  slots: Slots;
+  /** Bounds one read, for a batch handler; a free slot count above this is not used at once. */
+  batchMax: number;
+  /** One slot holds a whole batch, not one entry: while all are taken, entries gather for the next. */
+  batched?: boolean;
+  /** A connection of its own: reads park on it. */
+  blocking: RedisClient;
+  client: RedisClient;
+  scripts: LaneScripts;
+  onEntries: (entries: LaneEntry[]) => void;
+  onError: (error: unknown) => void;
+}
+
+type Fields = string[] | null;
+/** An entry that a worker holds by the server's account. */
+type PendingEntry = [id: string, consumer: string, idleMs: number, deliveries: number];
+
+/**
+ * One worker's hold on one lane: reads as many entries as there are free slots, and takes over what dead workers left.
+ * Entries come at least once; acknowledging is the handler's business.
+ */
+export class LaneConsumer {
+  readonly #options: LaneConsumerOptions;
+  readonly #stop = Promise.withResolvers<void>();
+  /** What this worker was given, until the server no longer counts it as held. */
+  readonly #handed = new Set<string>();
+  #stopped = false;
+  #loop: Promise<void> = Promise.resolve();
+  #reaping: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: LaneConsumerOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    await this.#createGroup();
+    this.#loop = this.#read();
+    this.#timer = setInterval(() => {
+      this.#reaping = this.#reaping.then(() => this.#reap().catch(this.#options.onError));
+    }, REAP_MS);
+  }
+
+  /** Takes no new entries. Those already handed over stay with the handler. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#stop.resolve();
+    clearInterval(this.#timer);
+    this.#options.blocking.disconnect();
+    await Promise.all([this.#loop, this.#reaping]);
+  }
+
+  /** Leaves the group, once the handler has acknowledged everything. */
+  async leave(): Promise<void> {
+    const { scripts, lane, consumer } = this.#options;
+    await scripts.dropConsumer(lane, CONSUMER_GROUP, consumer);
+  }
+
+  async #createGroup(): Promise<void> {
+    try {
+      // From 0: entries that were admitted before the first worker ever started count too.
+      await this.#options.client.xgroup(
+        'CREATE',
+        this.#options.lane,
+        CONSUMER_GROUP,
+        '0',
+        'MKSTREAM',
+      );
+    } catch (error) {
+      if (!String(error).includes('BUSYGROUP')) throw error;
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { blocking, lane, consumer, slots } = this.#options;
+    while (!this.#stopped) {
+      if (slots.free === 0) await Promise.race([slots.whenFree(), this.#stop.promise]);
+      if (this.#stopped) return;
+      try {
+        const reply = await blocking.xreadgroup(
+          'GROUP',
+          CONSUMER_GROUP,
+          consumer,
+          'COUNT',
+          this.#room(),
+          'BLOCK',
+          BLOCK_MS,
+          'STREAMS',
+          lane,
+          '>',
+        );
+        if (reply !== null) this.#hand(reply[0]![1], () => 1);
+      } catch (error) {
+        if (this.#stopped) return;
+        await this.#recover(error);
+      }
+    }
+  }
+
+  /** How many entries may be taken now. */
+  #room(): number {
+    const { slots, batchMax, batched } = this.#options;
+    if (batched === true) return slots.free > 0 ? batchMax : 0;
+    return Math.min(slots.free, batchMax);
+  }
+
+  #hand(entries: [string, Fields][], attemptOf: (id: string) => number): void {
+    const { lane, slots, onEntries } = this.#options;
+    const batch: LaneEntry[] = [];
+    for (const [id, fields] of entries) {
+      // A claimed entry that was deleted meanwhile has no fields.
+      if (fields === null) continue;
+      this.#handed.add(id);
+      batch.push({ lane, id, attempt: attemptOf(id), text: fields[1] ?? '' });
+    }
+    if (batch.length === 0) return;
+    slots.take(this.#options.batched === true ? 1 : batch.length);
+    onEntries(batch);
+  }
+
+  async #recover(error: unknown): Promise<void> {
+    this.#options.onError(error);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_AFTER_ERROR_MS));
+    // A server that came back empty has forgotten the group.
+    if (String(error).includes('NOGROUP')) await this.#createGroup().catch(this.#options.onError);
+  }
+
+  async #reap(): Promise<void> {
+    const { client, lane, consumer, scripts } = this.#options;
+    await this.#recoverLost();
+    const consumers = (await client.xinfo('CONSUMERS', lane, CONSUMER_GROUP)) as unknown[][];
+    for (const fields of consumers) {
+      const name = String(fields[fields.indexOf('name') + 1]);
+      if (name === consumer || this.#stopped) continue;
+      if ((await client.exists(aliveKey(name))) === 1) continue;
+      if (await this.#claimFrom(name)) continue;
+      await scripts.dropConsumer(lane, CONSUMER_GROUP, name);
+    }
+  }
+
+  /** Claims what a dead consumer left, as far as slots are free. Returns whether anything was left. */
+  async #claimFrom(name: string): Promise<boolean> {
+    const room = this.#room();
+    const left = await this.#heldBy(name, Math.max(room, 1));
+    if (left.length === 0) return false;
+    if (room === 0) return true;
+    await this.#claim(left);
+    return true;
+  }
+
+  /**
+   * A connection that breaks may take a reply with it: the server then counts entries as held by this worker which it has
+   * never seen, and no other worker takes them while this one lives.
+   */
+  async #recoverLost(): Promise<void> {
+    const handed = [...this.#handed];
+    const held = await this.#heldBy(this.#options.consumer, OWN_MAX);
+    const lost = held.filter(([id, , idle]) => idle >= REAP_MIN_IDLE_MS && !this.#handed.has(id));
+    if (held.length < OWN_MAX) {
+      const still = new Set(held.map(([id]) => id));
+      for (const id of handed) if (!still.has(id)) this.#handed.delete(id);
+    }
+    const taken = lost.slice(0, this.#room());
+    if (taken.length > 0 && !this.#stopped) await this.#claim(taken);
+  }
+
+  async #heldBy(name: string, count: number): Promise<PendingEntry[]> {
+    const { client, lane } = this.#options;
+    const held = await client.xpending(lane, CONSUMER_GROUP, '-', '+', count, name);
+    return held as PendingEntry[];
+  }
+
+  /** Takes entries over and hands them on, with the number of this delivery. */
+  async #claim(entries: readonly PendingEntry[]): Promise<void> {
+    const { client, lane, consumer } = this.#options;
+    const deliveries = new Map(entries.map(([id, , , count]) => [id, count]));
+    const claimed = (await client.call(
+      'XCLAIM',
+      lane,
+      CONSUMER_GROUP,
+      consumer,
+      REAP_MIN_IDLE_MS,
+      ...deliveries.keys(),
+    )) as [string, Fields][];
+    this.#hand(claimed, (id) => (deliveries.get(id) ?? 1) + 1);
+  }
+}

@@ -1,0 +1,66 @@
+import type { RedisClient } from './connect.ts';
+import { aliveKey, inboxKey } from '../keys.ts';
+import { encodeMessage } from '../wire-format.ts';
+
+/** A process that misses this many milliseconds of heartbeats is taken for dead and its entries are claimed. */
+const ALIVE_MS = 5_000;
+const HEARTBEAT_MS = 1_000;
+/** An inbox outlives its owner by this much; then Redis forgets it and replies to it fall on the floor. */
+const INBOX_AFTERLIFE_MS = 60_000;
+
+/**
+ * Keeps `alive:<process>` and the process's inbox in being. Replies are sent with NOMKSTREAM, so the inbox must exist
+ * before the first request; after a loss of Redis's memory the next heartbeat makes it again.
+ */
+export class Liveness {
+  readonly #client: RedisClient;
+  readonly #processId: string;
+  readonly #lastRead: () => string;
+  #timer: NodeJS.Timeout | undefined;
+  #beating: Promise<void> = Promise.resolve();
+
+  /** `lastRead` tells up to which id the inbox has been read, so that the heartbeat can trim it. */
+  constructor(client: RedisClient, processId: string, lastRead: () => string) {
+    this.#client = client;
+    this.#processId = processId;
+    this.#lastRead = lastRead;
+  }
+
+  async start(): Promise<void> {
+    await this.#beat();
+    this.#timer = setInterval(() => {
+      this.#beating = this.#beat().catch(() => {
+        // The connection reports its own errors; the next beat makes up for this one.
+      });
+    }, HEARTBEAT_MS);
+  }
+
+  /** Says goodbye: the inbox goes at once, and the reaper may take what is left without waiting. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#beating;
+    await Promise.all([
+      this.#client.del(aliveKey(this.#processId)),
+      this.#client.del(inboxKey(this.#processId)),
+    ]);
+  }
+
+  async #beat(): Promise<void> {
+    const inbox = inboxKey(this.#processId);
+    const [, existed] = await Promise.all([
+      this.#client.set(aliveKey(this.#processId), '1', 'PX', ALIVE_MS),
+      this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),
+      this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
+    ]);
+    if (existed === 1) return;
+    // A message of no request, for the inbox to be there.
+    await this.#client.xadd(inbox, '*', 'm', encodeMessage({ id: '', kind: 'hello' }));
+    await this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS);
+  }
+}
+
+/** The id that follows: trimming keeps its threshold, and the last answer read must not lie there until the next comes. */
+function after(id: string): string {
+  const [time, sequence] = id.split('-') as [string, string];
+  return `${time}-${BigInt(sequence) + 1n}`;
+}

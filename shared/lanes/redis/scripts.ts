@@ -1,0 +1,53 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RedisClient } from './connect.ts';
+
+type Script = (...keysAndArguments: (string | number | Buffer)[]) => Promise<unknown>;
+
+export interface LaneScripts {
+  admit: Script;
+  settleClaim: Script;
+  withdraw: Script;
+  dropConsumer: Script;
+  /** Takes the number of its keys first: it varies. */
+  apply: Script;
+}
+
+/** Where a script is, and how many keys it takes: the caller says so where it varies. */
+interface Source {
+  file: string;
+  keyCount: number | null;
+}
+
+const SOURCES: Record<keyof LaneScripts, Source> = {
+  admit: { file: 'admission.lua', keyCount: 8 },
+  settleClaim: { file: 'settle-claim.lua', keyCount: 3 },
+  withdraw: { file: 'withdraw.lua', keyCount: 1 },
+  dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
+  apply: { file: 'apply.lua', keyCount: null },
+};
+
+/**
+ * Makes the lane scripts callable on a connection: by their hash, and by their text where the server does not know them
+ * yet or any more. (The client's `defineCommand` does the same, but each of its commands keeps the one before it alive
+ * until the next full garbage collection.)
+ */
+export function defineLaneScripts(client: RedisClient): LaneScripts {
+  const scripts = {} as LaneScripts;
+  for (const name of Object.keys(SOURCES) as (keyof LaneScripts)[]) {
+    scripts[name] = scriptOf(client, SOURCES[name]);
+  }
+  return scripts;
+}
+
+function scriptOf(client: RedisClient, { file, keyCount }: Source): Script {
+  const lua = readFileSync(new URL(file, import.meta.url), 'utf8');
+  const sha = hash('sha1', lua);
+  return (...given) => {
+    const [count, ...rest] = keyCount === null ? given : [keyCount, ...given];
+    return client.evalsha(sha, Number(count), ...rest).catch((error: unknown) => {
+      if (!String(error).includes('NOSCRIPT')) throw error;
+      return client.eval(lua, Number(count), ...rest);
+    });
+  };
+}

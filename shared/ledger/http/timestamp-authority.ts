@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import type { TimestampAuthority } from '../port-attestation.ts';
+import { post, publicName } from './http.ts';
+import { encodeTimestampRequest, readTimestamp } from './timestamp-tokens.ts';
+
+const NONCE_BYTES = 16;
+
+/** An RFC 3161 authority over HTTP (3.4). Every answer is checked before it counts. */
+export function createTimestampAuthority(url: string): TimestampAuthority {
+  return {
+    name: publicName(url),
+    async stamp(text) {
+      const data = new TextEncoder().encode(text);
+      const nonce = randomBytes(NONCE_BYTES);
+      // The first bit of a positive integer is not set, and its first byte is not zero.
+      nonce[0] = (nonce[0]! & 0x7f) | 0x40;
+      const request = encodeTimestampRequest(data, nonce);
+      const answer = await post(url, 'application/timestamp-query', request);
+      if (answer.status !== 200) throw new Error(`the authority answered ${answer.status}`);
+      const time = await readTimestamp(answer.body, data, nonce);
+      return { time, response: answer.body };
+    },
+  };
+}

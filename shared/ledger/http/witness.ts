@@ -1,0 +1,69 @@
+import {
+  type Cosignature,
+  formatAddCheckpoint,
+  parseTreeSize,
+  parseWitnessKey,
+  readCosignature,
+  type Witness,
+} from '../cosignatures.ts';
+import type { Hash } from '../hashing.ts';
+import type { AttestableCheckpoint, WitnessClient } from '../port-attestation.ts';
+import { type Answer, post } from './http.ts';
+
+/** Checks an Ed25519 signature by a key of 32 bytes. */
+type Verify = (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean;
+
+/** Whose key a line of WITNESSES names. @throws MalformedLedgerText */
+export function witnessOf(setting: string): Witness {
+  return parseWitnessKey(setting.trim().split(/\s+/)[0] ?? '');
+}
+
+/**
+ * A witness as WITNESSES names it: `<verifier key> <submission prefix>`, the key being a C2SP vkey of
+ * type 0x04.
+ * @throws MalformedLedgerText, TypeError for what is neither
+ */
+export function createWitness(setting: string, verify: Verify): WitnessClient {
+  const [, prefix = ''] = setting.trim().split(/\s+/);
+  const witness = witnessOf(setting);
+  const url = `${new URL(prefix).href.replace(/\/+$/, '')}/add-checkpoint`;
+  return {
+    name: witness.name,
+    async cosign(checkpoint, oldSize, prove) {
+      const submit = async (size: number): Promise<Answer> => {
+        const proof: readonly Hash[] = size === 0 ? [] : await prove(size);
+        return post(url, 'text/plain', formatAddCheckpoint(size, proof, checkpoint.note));
+      };
+      const answer = await submit(oldSize);
+      const seen = sizeSeen(answer, oldSize, checkpoint);
+      const last = seen === null ? answer : await submit(seen);
+      return read(last, checkpoint, witness, verify);
+    },
+  };
+}
+
+/** The size from which the witness wants the proof, if it said that it has seen another than we thought. */
+function sizeSeen(
+  answer: Answer,
+  oldSize: number,
+  checkpoint: AttestableCheckpoint,
+): number | null {
+  if (answer.status !== 409 || answer.contentType !== 'text/x.tlog.size') return null;
+  const size = parseTreeSize(Buffer.from(answer.body).toString());
+  if (size === null || size === oldSize) return null;
+  if (size > checkpoint.size) {
+    // It remembers more than we have: we were put back to an older state, or somebody else has our key.
+    throw new Error(`the witness has seen ${size} entries, we have ${checkpoint.size}`);
+  }
+  return size;
+}
+
+function read(
+  answer: Answer,
+  { text }: AttestableCheckpoint,
+  witness: Witness,
+  verify: Verify,
+): Cosignature {
+  if (answer.status !== 200) throw new Error(`the witness answered ${answer.status}`);
+  return readCosignature(answer.body, text, witness, verify);
+}

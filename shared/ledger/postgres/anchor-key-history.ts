@@ -1,0 +1,45 @@
+import { finding, type Finding } from '../findings.ts';
+import { type KeyIntervals, keyIntervals, type PlacedKeyEvent } from '../key-events.ts';
+import { MalformedLedgerText } from '../notes.ts';
+import { ANCHOR_LOG } from '../origins.ts';
+import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import { readKeyEvents } from './anchor-keys.ts';
+
+/**
+ * What the anchor log says of keys. It is asked for with every log that is examined, and looks through each entry of the
+ * anchor once: there is one every ten seconds, and few are about keys.
+ */
+export class KeyHistory {
+  readonly #events: PlacedKeyEvent[] = [];
+  #intervals: KeyIntervals = new Map();
+  #read = 0;
+  /** What is wrong with it; then nothing is judged by it. */
+  problem: Finding | null = null;
+
+  /** Reads on. Returns what the log says of keys as of now; nothing when it contradicts itself. */
+  async readOn(db: Queryable): Promise<KeyIntervals> {
+    const size = await entriesOf(db);
+    if (size === this.#read || this.problem !== null) return this.#intervals;
+    try {
+      const events = await readKeyEvents(db, this.#read);
+      // What came in between the two statements is read the next time.
+      this.#events.push(...events.filter(({ index }) => index < size));
+      this.#intervals = keyIntervals(this.#events);
+      this.#read = size;
+    } catch (error) {
+      if (!(error instanceof MalformedLedgerText)) throw error;
+      this.problem = finding('anchor_wrong', ANCHOR_LOG, 'key events', error.message);
+      this.#intervals = new Map();
+    }
+    return this.#intervals;
+  }
+}
+
+/** Counted by the entries themselves: the head is under examination too. */
+async function entriesOf(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ index: string }>(
+    'select index from ledger_entry where org_id = $1 order by index desc limit 1',
+    [ANCHOR_LOG],
+  );
+  return rows[0] === undefined ? 0 : Number(rows[0].index) + 1;
+}

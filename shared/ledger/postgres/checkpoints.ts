@@ -1,0 +1,195 @@
+import type { Pool } from 'pg';
+import { formatCheckpoint } from '../checkpoints.ts';
+import { EMPTY_ROOT, sameHash, type Hash } from '../hashing.ts';
+import { formatNote, noteKeyHash } from '../notes.ts';
+import { ANCHOR_LOG } from '../origins.ts';
+import { partialTiles, rangeHash } from '../tiles.ts';
+import type { CheckpointMemory, CheckpointSigner, PublishedHead } from '../port-ledger.ts';
+import { inTransaction, type Queryable } from '#shared/accounts/postgres/transaction.ts';
+import { loadTiles, type LoadedTiles, type WantedTile } from './hashes.ts';
+import { haltLogs, planByIndex } from './heads.ts';
+import type { CheckpointRow, HeadRow } from './schema.ts';
+
+export interface PublisherOptions {
+  signer: CheckpointSigner;
+  memory: CheckpointMemory;
+  /** Name of a log and of its key: `<host>/log/<organisation>`. */
+  originOf: (orgId: string) => string;
+  /** `anchor` for the anchor log alone, which has a key of its own; the organisations' logs when absent. */
+  only?: typeof ANCHOR_LOG;
+  /** Logs per call: a few hundred signatures take some ten milliseconds. */
+  limit: number;
+  /** A log is signed at most once in this time, whatever the number of workers. */
+  intervalMs: number;
+}
+
+export interface PublicationResult {
+  signed: { orgId: string; size: number }[];
+  /** Logs that were not signed because they contradict what was published, and why. */
+  halted: { orgId: string; reason: string }[];
+}
+
+interface DueHead {
+  orgId: string;
+  size: number;
+  root: Hash;
+  checkpointSize: number;
+}
+
+/** Everything that a new checkpoint must be a continuation of. */
+interface Past {
+  published: ReadonlyMap<string, PublishedHead>;
+  remembered: ReadonlyMap<string, PublishedHead>;
+}
+
+/**
+ * Signs the heads of logs that have grown. Before that it computes each root anew from what is stored,
+ * at the head's size and at the sizes that were published, in here and outside. A log for which one of
+ * them differs, or that has become smaller, is halted instead.
+ */
+export async function publishCheckpoints(
+  pool: Pool,
+  options: PublisherOptions,
+): Promise<PublicationResult> {
+  return inTransaction(pool, async (client) => {
+    await planByIndex(client);
+    const due = await lockDueHeads(client, options);
+    if (due.length === 0) return { signed: [], halted: [] };
+    const orgIds = due.map((head) => head.orgId);
+    const past = {
+      published: await lastCheckpoints(client, orgIds),
+      remembered: await options.memory.recall(orgIds),
+    };
+    const tiles = await loadTiles(
+      client,
+      due.flatMap((head) => edgesOf(head, past)),
+    );
+    const halted = new Map<string, string>();
+    for (const head of due) {
+      const reason = contradictionOf(head, past, tiles);
+      if (reason !== null) halted.set(head.orgId, reason);
+    }
+    const good = due.filter((head) => !halted.has(head.orgId));
+    await sign(client, good, options);
+    await haltLogs(client, halted);
+    return {
+      signed: good.map(({ orgId, size }) => ({ orgId, size })),
+      halted: [...halted].map(([orgId, reason]) => ({ orgId, reason })),
+    };
+  });
+}
+
+/** The lock keeps the head still until its checkpoint is stored; a second signer then finds nothing due. */
+async function lockDueHeads(
+  client: Queryable,
+  { limit, intervalMs, only }: PublisherOptions,
+): Promise<DueHead[]> {
+  const { rows } = await client.query<
+    Pick<HeadRow, 'org_id' | 'size' | 'root' | 'checkpoint_size'>
+  >(
+    `select org_id, size, root, checkpoint_size from ledger_head
+     where size > checkpoint_size and halted_at is null and (org_id = $3) = $4
+       and (checkpoint_at is null or checkpoint_at <= now() - make_interval(secs => $2))
+     order by org_id limit $1 for update`,
+    [limit, intervalMs / 1_000, ANCHOR_LOG, only === ANCHOR_LOG],
+  );
+  return rows.map((row) => ({
+    orgId: row.org_id,
+    size: Number(row.size),
+    root: row.root,
+    checkpointSize: Number(row.checkpoint_size),
+  }));
+}
+
+async function lastCheckpoints(
+  client: Queryable,
+  orgIds: readonly string[],
+): Promise<Map<string, PublishedHead>> {
+  const { rows } = await client.query<Pick<CheckpointRow, 'org_id' | 'size' | 'root'>>(
+    `select c.org_id, c.size, c.root from unnest($1::text[]) as o (org_id)
+     cross join lateral (
+       select * from ledger_checkpoint c where c.org_id = o.org_id order by c.size desc limit 1) c`,
+    [orgIds],
+  );
+  return new Map(rows.map((row) => [row.org_id, { size: Number(row.size), root: row.root }]));
+}
+
+/** The partial tiles at the right edge of each tree whose root is to be computed. */
+function edgesOf({ orgId, size }: DueHead, past: Past): WantedTile[] {
+  const sizes = [size, past.published.get(orgId)?.size, past.remembered.get(orgId)?.size];
+  // A size beyond the head has no edge, and needs none: it is a contradiction by itself.
+  const known = sizes.filter((each) => each !== undefined && each <= size) as number[];
+  return known.flatMap((each) => partialTiles(each).map((tile) => ({ ...tile, orgId })));
+}
+
+/** Why this head must not be signed, or null. */
+function contradictionOf(head: DueHead, past: Past, tiles: LoadedTiles): string | null {
+  const published = past.published.get(head.orgId);
+  if ((published?.size ?? 0) !== head.checkpointSize) {
+    return `the last checkpoint has ${published?.size ?? 0} entries, the head says ${head.checkpointSize}`;
+  }
+  const known: [string, PublishedHead | undefined][] = [
+    ['the head', head],
+    ['the last checkpoint', published],
+    ['what was published before', past.remembered.get(head.orgId)],
+  ];
+  for (const [what, expected] of known) {
+    if (expected === undefined) continue;
+    if (expected.size > head.size) {
+      return `${what} has ${expected.size} entries, the log only ${head.size}`;
+    }
+    const root = storedRoot(expected.size, head.orgId, tiles);
+    if (root === null) return `hashes below ${what} (${expected.size} entries) are missing`;
+    if (!sameHash(root, expected.root)) {
+      return `the stored hashes do not give the root of ${what} (${expected.size} entries)`;
+    }
+  }
+  return null;
+}
+
+/** Root of the first `size` entries by what is stored; null when a part of it is missing. */
+function storedRoot(size: number, orgId: string, tiles: LoadedTiles): Hash | null {
+  if (size === 0) return EMPTY_ROOT;
+  try {
+    return rangeHash({ start: 0, end: size }, tiles(orgId));
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** Signs and stores. What will be visible is remembered outside first: a crash in between forgets nothing. */
+async function sign(
+  client: Queryable,
+  heads: readonly DueHead[],
+  options: PublisherOptions,
+): Promise<void> {
+  if (heads.length === 0) return;
+  await options.memory.remember(
+    new Map(heads.map(({ orgId, size, root }) => [orgId, { size, root }])),
+  );
+  const notes = heads.map((head) => noteOf(head, options));
+  await client.query(
+    `insert into ledger_checkpoint (org_id, size, root, note, signed_at)
+     select *, now() from unnest($1::text[], $2::bigint[], $3::bytea[], $4::text[])`,
+    [
+      heads.map((head) => head.orgId),
+      heads.map((head) => head.size),
+      heads.map((head) => head.root),
+      notes,
+    ],
+  );
+  await client.query(
+    `update ledger_head h set checkpoint_size = n.size, checkpoint_at = now()
+     from unnest($1::text[], $2::bigint[]) as n (org_id, size) where h.org_id = n.org_id`,
+    [heads.map((head) => head.orgId), heads.map((head) => head.size)],
+  );
+}
+
+function noteOf({ orgId, size, root }: DueHead, { signer, originOf }: PublisherOptions): string {
+  const origin = originOf(orgId);
+  const text = formatCheckpoint({ origin, size, root, extensions: [] });
+  const signature = signer.sign(new TextEncoder().encode(text));
+  const keyHash = noteKeyHash(origin, signer.publicKey);
+  return formatNote({ text, signatures: [{ name: origin, keyHash, signature }] });
+}

@@ -1,0 +1,52 @@
+import type { CheckpointMemory, PublishedHead } from '../port-ledger.ts';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+
+/** One hash for all logs, organisation → `size root`: a single key, so any node of a cluster can hold it. */
+const KEY = 'ledger:published';
+
+/** Larger sizes win, whoever comes last: two workers must not move each other's memory back. */
+const REMEMBER = `
+for i = 1, #ARGV, 3 do
+  local known = redis.call('HGET', KEYS[1], ARGV[i])
+  local size = known and tonumber(string.match(known, '^%d+')) or -1
+  if tonumber(ARGV[i + 1]) > size then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1] .. ' ' .. ARGV[i + 2])
+  end
+end
+return redis.status_reply('OK')`;
+
+/**
+ * What was published, in Redis: a second memory that is not restored together with the database. It
+ * must be the durable one (append-only file), and it rejects while Redis is away: nothing is signed then.
+ */
+export function createCheckpointMemory(redis: RedisClient): CheckpointMemory {
+  return {
+    async recall(orgIds) {
+      if (orgIds.length === 0) return new Map();
+      const values = await redis.hmget(KEY, ...orgIds);
+      const heads = new Map<string, PublishedHead>();
+      orgIds.forEach((orgId, i) => {
+        const value = values[i];
+        if (value !== null && value !== undefined) heads.set(orgId, headOf(orgId, value));
+      });
+      return heads;
+    },
+    async remember(heads) {
+      const values = [...heads].flatMap(([orgId, { size, root }]) => [
+        orgId,
+        size,
+        Buffer.from(root).toString('base64'),
+      ]);
+      if (values.length > 0) await redis.eval(REMEMBER, 1, KEY, ...values);
+    },
+  };
+}
+
+function headOf(orgId: string, value: string): PublishedHead {
+  const [, size, root] = /^(\d{1,16}) ([A-Za-z0-9+/]{43}=)$/.exec(value) ?? [];
+  // Taking what cannot be read for "never published" would switch the protection off.
+  if (size === undefined || root === undefined) {
+    throw new Error(`what is remembered of the log of ${orgId} cannot be read`);
+  }
+  return { size: Number(size), root: Buffer.from(root, 'base64') };
+}

@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto';
+import type { JsonObject } from '#shared/methodology/canonical-json.ts';
+import { digestMultibase } from '#shared/receipts/digest.ts';
+import type { MeasurementDocument, ReceiptDocument } from '#shared/receipts/document.ts';
+import { idInAddress } from '#shared/receipts/reread.ts';
+import { timeText } from '#shared/receipts/time.ts';
+import { checkFacts } from './check.ts';
+import { lineageContextName } from './context.ts';
+import { derivationNodes, type DerivationNodes } from './derivation-nodes.ts';
+import type { LedgerNode, LineageDocument, MeasurementNode, RevisionNode } from './document.ts';
+import type { LedgerPosition, LineageFacts } from './facts.ts';
+
+/** `<address>/receipts/rcpt_…`: what stands before is the service's address. */
+const RECEIPT_PATH = /\/receipts\/[^/]+$/;
+
+/** Address of the context that a receipt's lineage cites. @param receipt address of the receipt */
+export function lineageContextOf(receipt: string): string {
+  return `${receipt.replace(RECEIPT_PATH, '')}/contexts/${lineageContextName()}`;
+}
+
+/**
+ * The lineage of a receipt: all that its signature pins by digest, in full. It holds nothing of the time at which it is
+ * made, so the same facts always give the same document.
+ * @throws LineageContradiction when a fact is not what the receipt pins
+ */
+export function buildLineage(facts: LineageFacts): LineageDocument {
+  checkFacts(facts);
+  const { document, bytes, derivation, ledger } = facts;
+  const id = `${document.id}/lineage`;
+  const stated = document.measurement;
+  const nodes =
+    derivation === undefined || stated === undefined
+      ? undefined
+      : derivationNodes(derivation, id, stated.hadPlan.id);
+  return {
+    '@context': lineageContextOf(document.id),
+    id,
+    type: ['Lineage', 'Entity'],
+    about: {
+      id: document.id,
+      type: ['Entity', ...document.type.filter((type) => type !== 'VerifiableCredential')],
+      digest: digestMultibase(hash('sha256', bytes, 'base64url'), 'about.digest'),
+      issuer: document.issuer,
+      tier: document.tier,
+      generatedAt: document.validFrom,
+    },
+    inference: inferenceNode(document),
+    ...(nodes === undefined ? {} : { measurement: measurementNode(document, stated!, nodes) }),
+    ...(document.degradation === undefined ? {} : { degradation: { ...document.degradation } }),
+    revisions: revisionNodes(facts),
+    ...(ledger === undefined ? {} : { ledger: ledgerNode(ledger) }),
+    bibliography: nodes?.bibliography ?? [],
+  };
+}
+
+/** The inference in the terms of PROV-O; everything else about it stands on the receipt. */
+function inferenceNode({ credentialSubject: subject }: ReceiptDocument): JsonObject {
+  const { id, model, region, route, gridZone, outcome, organisation, startedAt, endedAt } = subject;
+  return {
+    id,
+    type: ['Activity', 'Inference'],
+    organisation,
+    model,
+    region,
+    route,
+    startedAt,
+    ...(endedAt === undefined ? {} : { endedAt }),
+    ...(gridZone === undefined ? {} : { gridZone }),
+    ...(outcome === undefined ? {} : { outcome }),
+  };
+}
+
+function measurementNode(
+  document: ReceiptDocument,
+  stated: MeasurementDocument,
+  nodes: DerivationNodes,
+): MeasurementNode {
+  const [name = '', version = ''] = stated.software.split('/');
+  const { constants, used, steps, bounds, warnings } = nodes;
+  return {
+    id: stated.id,
+    type: ['Activity', 'Measurement'],
+    dataQuality: stated.dataQuality,
+    wasInformedBy: document.credentialSubject.id,
+    software: { type: 'SoftwareApplication', name, version },
+    hadPlan: { ...stated.hadPlan, constants },
+    used,
+    steps,
+    bounds,
+    generated: stated.result.map(({ type, quantityKind, unit, value, lower, upper }) => ({
+      type: [type],
+      quantityKind,
+      unit,
+      value,
+      lower,
+      upper,
+    })),
+    warnings,
+  };
+}
+
+function revisionNodes({ document, chain }: LineageFacts): readonly RevisionNode[] {
+  const root = document.id.slice(0, -idInAddress(document.id).length);
+  return chain.map(({ receiptId, kind, digest, leafIndex }, i) => ({
+    id: root + receiptId,
+    type: ['Entity'],
+    ...(kind === undefined ? {} : { kind }),
+    digest: digestMultibase(digest, `revisions.${receiptId}`),
+    ...(leafIndex === undefined ? {} : { leafIndex }),
+    ...(i === 0 ? {} : { wasRevisionOf: root + chain[i - 1]!.receiptId }),
+  }));
+}
+
+function ledgerNode({ log, leafIndex, leafHash, integratedAt }: LedgerPosition): LedgerNode {
+  const digest = Buffer.from(leafHash).toString('base64url');
+  return {
+    type: 'LedgerPosition',
+    log,
+    leafIndex,
+    leafHash: digestMultibase(digest, 'ledger.leafHash'),
+    ...(integratedAt === undefined
+      ? {}
+      : { generatedAt: timeText(integratedAt, 'ledger.integratedAt') }),
+  };
+}

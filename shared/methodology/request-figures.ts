@@ -1,0 +1,142 @@
+import type { Route, Usage } from '#shared/kernel/inference.ts';
+import { type CarriedRecord, type MeasurementInput, MethodologyFailure } from './measurement.ts';
+import { digestOfText } from './canonical-json.ts';
+import { toExactDecimalString } from './decimal.ts';
+import type { Recorder } from './derivation.ts';
+import type { EstimateInput } from './methodology.ts';
+
+/** The numbers of one request, checked. */
+export interface RequestFigures {
+  readonly route: Route;
+  readonly usageSource: Usage['source'];
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+  readonly attempts: number;
+  readonly latencyS: number | undefined;
+  readonly measuredJoules: number | undefined;
+}
+
+/** A gateway gives up long before a thousand attempts. */
+const ATTEMPTS_MAX = 1_000;
+/** A month on the hardware, and the energy of a small power station for an hour: beyond is a wrong unit. */
+const LATENCY_S_MAX = 2_678_400;
+const JOULES_MAX = 1e15;
+
+const ROUTES: ReadonlySet<string> = new Set<Route>([
+  'chat.completions',
+  'completions',
+  'embeddings',
+]);
+
+/**
+ * Checks the figures of a request. Embeddings give no output tokens: an upstream that counts some is wrong.
+ * Throws MethodologyFailure at stage `input`: `usage_invalid`, `attempts_invalid`, `latency_invalid`,
+ * `joules_invalid`.
+ */
+export function readRequest(input: EstimateInput): RequestFigures {
+  const { usage, route, attempts, latencyS } = input;
+  const { inputTokens, cachedInputTokens, outputTokens, measuredJoules } = usage;
+  if (!ROUTES.has(route)) throw invalid('usage_invalid', 'the route is not known');
+  if (usage.source !== 'upstream' && usage.source !== 'counted') {
+    throw invalid('usage_invalid', 'the source of the token counts is not known');
+  }
+  tokens('input', inputTokens);
+  tokens('cached input', cachedInputTokens);
+  tokens('output', outputTokens);
+  if (cachedInputTokens > inputTokens) {
+    throw invalid('usage_invalid', 'more input tokens were cached than there were');
+  }
+  if (!Number.isInteger(attempts) || attempts < 0 || attempts > ATTEMPTS_MAX) {
+    throw invalid('attempts_invalid', `attempts must be a whole number from 0 to ${ATTEMPTS_MAX}`);
+  }
+  if (attempts === 0 && inputTokens + outputTokens > 0) {
+    throw invalid('attempts_invalid', 'there are tokens, so there was an attempt');
+  }
+  if (latencyS !== undefined && !(latencyS >= 0 && latencyS <= LATENCY_S_MAX)) {
+    throw invalid('latency_invalid', `the time must be from 0 to ${LATENCY_S_MAX} s`);
+  }
+  if (measuredJoules !== undefined && !(measuredJoules >= 0 && measuredJoules <= JOULES_MAX)) {
+    throw invalid('joules_invalid', `measured energy must be from 0 to ${JOULES_MAX} J`);
+  }
+  return {
+    route,
+    usageSource: usage.source,
+    inputTokens,
+    cachedInputTokens,
+    outputTokens: route === 'embeddings' ? 0 : outputTokens,
+    attempts,
+    latencyS,
+    measuredJoules,
+  };
+}
+
+/** The request as an input of its own measurement. */
+export function usageInput(
+  request: RequestFigures,
+  recorder: Recorder | undefined,
+): MeasurementInput {
+  const { latencyS, measuredJoules } = request;
+  // Written out in canonical order: this runs for every receipt, and a general serialiser costs twice as much.
+  const record: CarriedRecord = {
+    attempts: request.attempts,
+    cached_input_tokens: request.cachedInputTokens,
+    input_tokens: request.inputTokens,
+    ...(latencyS === undefined ? {} : { latency_s: toExactDecimalString(latencyS) }),
+    ...(measuredJoules === undefined
+      ? {}
+      : { measured_joules: toExactDecimalString(measuredJoules) }),
+    output_tokens: request.outputTokens,
+    route: request.route,
+    usage_source: request.usageSource,
+  };
+  const input: MeasurementInput = {
+    kind: 'usage',
+    id: 'usage',
+    digest: digestOfText(JSON.stringify(record)),
+    record,
+  };
+  if (recorder !== undefined) note(request, { ...input, record }, recorder);
+  return input;
+}
+
+function note(
+  request: RequestFigures,
+  input: MeasurementInput & { readonly record: CarriedRecord },
+  recorder: Recorder,
+): void {
+  const figure = (symbol: string, name: string, value: number, unit: string) => ({
+    symbol,
+    name,
+    value,
+    unit,
+    year: 'of this request',
+    sources: [],
+  });
+  const { latencyS, measuredJoules } = request;
+  recorder.used({
+    ...input,
+    values: [
+      figure('k', 'attempts', request.attempts, '1'),
+      figure('I', 'input tokens', request.inputTokens, '1'),
+      figure('I_c', 'input tokens from the prefix cache', request.cachedInputTokens, '1'),
+      figure('N', 'output tokens', request.outputTokens, '1'),
+      ...(latencyS === undefined ? [] : [figure('T', 'time on the hardware', latencyS, 's')]),
+      ...(measuredJoules === undefined
+        ? []
+        : [figure('J', 'energy that the upstream measured', measuredJoules, 'J')]),
+    ],
+    carried: true,
+    warnings: [],
+  });
+}
+
+function tokens(which: string, count: number): void {
+  if (!Number.isSafeInteger(count) || count < 0) {
+    throw invalid('usage_invalid', `${which} tokens must be a whole number, at least 0`);
+  }
+}
+
+function invalid(code: string, message: string): MethodologyFailure {
+  return new MethodologyFailure('input', code, message);
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { LINEAGE_CONTEXT_DIGESTS, lineageContextName } from '#shared/lineage/context.ts';
+import { PACK_CONTEXT_DIGESTS, packContextName } from '../pack-context.ts';
+import {
+  RECEIPT_CONTEXT_DIGESTS,
+  receiptContextName,
+  VC_CONTEXT_DIGEST,
+  VC_CONTEXT_URL,
+} from '#shared/receipts/context.ts';
+
+/** The base context of Verifiable Credentials 2.0 as we ship it, byte for byte the W3C's. */
+const VC_CONTEXT_NAME = 'credentials-v2.jsonld';
+
+/** SHA-256 (hex) by file name: everything that may be served under `/contexts/`. */
+const DIGESTS: ReadonlyMap<string, string> = new Map([
+  [VC_CONTEXT_NAME, VC_CONTEXT_DIGEST],
+  ...RECEIPT_CONTEXT_DIGESTS.map((digest) => [receiptContextName(digest), digest] as const),
+  ...LINEAGE_CONTEXT_DIGESTS.map((digest) => [lineageContextName(digest), digest] as const),
+  ...PACK_CONTEXT_DIGESTS.map((digest) => [packContextName(digest), digest] as const),
+]);
+
+/** The contexts that verifying a receipt takes, for packs and for serving. */
+export const CONTEXT_NAMES: readonly string[] = [...DIGESTS.keys()];
+
+const loaded = new Map<string, Buffer>();
+
+/**
+ * The bytes of a context document, or undefined when there is none of that name. Media type `application/ld+json`.
+ * @throws Error when a shipped file is not what its name promises: somebody changed it.
+ */
+export function contextDocument(name: string): Buffer | undefined {
+  const digest = DIGESTS.get(name);
+  if (digest === undefined) return undefined;
+  const known = loaded.get(name);
+  if (known !== undefined) return known;
+  const bytes = readFileSync(new URL(`../../receipts/contexts/${name}`, import.meta.url));
+  if (createHash('sha256').update(bytes).digest('hex') !== digest) {
+    throw new Error(`The context ${name} was changed; its SHA-256 must be ${digest}.`);
+  }
+  loaded.set(name, bytes);
+  return bytes;
+}
+
+/** The context that a URL in a receipt's `@context` names, or undefined. For document loaders that stay offline. */
+export function contextByUrl(url: string): Buffer | undefined {
+  if (url === VC_CONTEXT_URL) return contextDocument(VC_CONTEXT_NAME);
+  return contextDocument(url.slice(url.lastIndexOf('/') + 1));
+}
+
+/** The SHACL shapes of receipts, as JSON-LD: what a receipt must say, for processors that know only RDF. */
+export function receiptShapes(): Buffer {
+  return readFileSync(
+    new URL('../../receipts/contexts/docket-receipt-shapes.jsonld', import.meta.url),
+  );
+}

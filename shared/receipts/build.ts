@@ -1,0 +1,213 @@
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { Measurement } from '#shared/methodology/measurement.ts';
+import { toExactDecimalString } from '#shared/methodology/decimal.ts';
+import { digestMultibase, saltMultibase } from './digest.ts';
+import {
+  type Degradation,
+  type InferenceDocument,
+  MAXIMUM_MERGE_DELAY_SECONDS,
+  type ReceiptDocument,
+} from './document.ts';
+import { explain } from './explanation.ts';
+import type { ReceiptIssuer } from './issuer.ts';
+import { measurementDocument } from './measurement-document.ts';
+import { ReceiptRefusal } from './refusal.ts';
+import { timeText } from './time.ts';
+
+/** The exact receipt that a new one revises. */
+export interface Revision {
+  /** `rcpt_…` or `rev_…` */
+  receiptId: string;
+  /** base64url of SHA-256 over the revised receipt's bytes. */
+  digest: string;
+  leafIndex: number;
+  /** 1 for the first revision of an original. */
+  number: number;
+  /** One sentence, e.g. `The methodology failed and was run again.` */
+  reason: string;
+}
+
+export interface ReceiptInput {
+  issuer: ReceiptIssuer;
+  record: InferenceRecord;
+  /** What the methodology gave. Absent exactly when the outcome is `refused`. */
+  estimate?: { measurement: Measurement } | { degradation: Degradation };
+  /** Epoch milliseconds: `validFrom`, and the proof's time. */
+  signedAt: number;
+  /** Grid zone of the region, e.g. `FRA`. */
+  gridZone?: string;
+  /** The model as its upstream names it; not trusted to be short or well formed. */
+  modelVersion?: string;
+  /** With `receiptId`, the new receipt's own id. */
+  revision?: Revision & { newReceiptId: string };
+}
+
+/**
+ * The unsigned receipt of one request: `JSON.stringify` of it is its canonical form (RFC 8785), so fields are
+ * written in that order everywhere below.
+ * @throws ReceiptRefusal when the record cannot stand on a receipt (a bug upstream of here; never the caller's input).
+ */
+export function buildReceipt(input: ReceiptInput): ReceiptDocument {
+  const { issuer, record, estimate, revision } = input;
+  if ((estimate === undefined) !== (record.outcome === 'refused')) {
+    throw new ReceiptRefusal(
+      'contradiction',
+      'outcome',
+      'an estimate goes with every request that was not refused',
+    );
+  }
+  const receiptId = revision?.newReceiptId ?? receiptIdOf(record.requestId);
+  const degraded = estimate !== undefined && 'degradation' in estimate;
+  const document: Partial<ReceiptDocument> = {
+    '@context': issuer.contexts,
+    credentialSubject: inferenceDocument(input),
+  };
+  if (degraded) {
+    const { code, stage } = estimate.degradation;
+    document.degradation = { code, requestedTier: record.tier, stage };
+    document.explanation = explain(stage);
+  }
+  document.id = issuer.receipts + receiptId;
+  if (record.tier !== 'audit') document.inclusionPromise = promise(issuer, record.organisationId);
+  document.issuer = issuer.did;
+  if (estimate !== undefined && 'measurement' in estimate) {
+    document.measurement = measurementDocument(issuer, ulidOf(receiptId), estimate.measurement);
+  }
+  if (revision !== undefined) {
+    document.revisionNumber = count(revision.number, 'revisionNumber');
+    document.revisionReason = revision.reason;
+  }
+  document.tier = degraded ? 'degraded' : record.tier;
+  document.type = revision === undefined ? RECEIPT_TYPE : [...RECEIPT_TYPE, 'RecalculatedReceipt'];
+  document.validFrom = timeText(input.signedAt, 'validFrom');
+  if (revision !== undefined) {
+    document.wasRevisionOf = {
+      digest: digestMultibase(revision.digest, 'wasRevisionOf.digest'),
+      id: issuer.receipts + revision.receiptId,
+      leafIndex: count(revision.leafIndex, 'wasRevisionOf.leafIndex'),
+    };
+  }
+  return document as ReceiptDocument;
+}
+
+/** What is known of a request when its signed receipt did not come in time. */
+export interface UnsignedInput {
+  issuer: ReceiptIssuer;
+  requestId: string;
+  organisationId: string;
+  route: InferenceRecord['route'];
+  model: string;
+  region: string;
+  /** Epoch milliseconds. */
+  startedAt: number;
+  now: number;
+  /** Default `receipt_late`. */
+  code?: string;
+}
+
+/**
+ * The receipt that an answer carries when the signed one is late: without proof, under the id that the signed one
+ * will have, and saying so. It is never stored and is no evidence.
+ */
+export function buildUnsignedDegraded(input: UnsignedInput): ReceiptDocument {
+  const { issuer } = input;
+  return {
+    '@context': issuer.contexts,
+    credentialSubject: {
+      id: issuer.requests + input.requestId,
+      model: input.model,
+      organisation: issuer.organisations + input.organisationId,
+      region: input.region,
+      route: input.route,
+      startedAt: timeText(input.startedAt, 'startedAt'),
+      type: SUBJECT_TYPE,
+    },
+    degradation: { code: input.code ?? 'receipt_late', stage: 'issuance' },
+    explanation: explain('issuance'),
+    id: issuer.receipts + receiptIdOf(input.requestId),
+    issuer: issuer.did,
+    tier: 'degraded',
+    type: RECEIPT_TYPE,
+    validFrom: timeText(input.now, 'validFrom'),
+  };
+}
+
+const RECEIPT_TYPE = ['VerifiableCredential', 'InferenceReceipt'];
+const SUBJECT_TYPE: InferenceDocument['type'] = ['Activity', 'Inference'];
+
+function inferenceDocument(input: ReceiptInput): InferenceDocument {
+  const { issuer, record } = input;
+  const { usage, policy } = record;
+  const refused = record.outcome === 'refused';
+  const subject: Partial<InferenceDocument> = {};
+  if (!refused) {
+    subject.attempts = count(record.attempts, 'attempts');
+    subject.cachedInputTokens = count(usage.cachedInputTokens, 'cachedInputTokens');
+  }
+  subject.endedAt = timeText(record.endedAt, 'endedAt');
+  if (input.gridZone !== undefined) subject.gridZone = input.gridZone;
+  subject.id = issuer.requests + record.requestId;
+  if (!refused) subject.inputTokens = count(usage.inputTokens, 'inputTokens');
+  const joules = measuredJoules(record);
+  if (joules !== undefined) subject.measuredJoules = joules;
+  subject.model = record.model;
+  if (input.modelVersion) subject.modelVersion = bounded(input.modelVersion);
+  subject.organisation = issuer.organisations + record.organisationId;
+  subject.outcome = record.outcome;
+  if (!refused) subject.outputTokens = count(usage.outputTokens, 'outputTokens');
+  if (refused) {
+    if (policy === undefined) {
+      throw new ReceiptRefusal('missing_field', 'policy', 'a refused request names its policy');
+    }
+    subject.policy = { rule: policy.rule, version: policy.version };
+  }
+  subject.region = record.region;
+  subject.requestDigest = digestMultibase(record.requestDigest, 'requestDigest');
+  if (record.responseDigest !== undefined) {
+    subject.responseDigest = digestMultibase(record.responseDigest, 'responseDigest');
+  }
+  subject.route = record.route;
+  subject.salt = saltMultibase(record.salt, 'salt');
+  subject.startedAt = timeText(record.startedAt, 'startedAt');
+  subject.type = SUBJECT_TYPE;
+  if (!refused) subject.usageSource = usage.source;
+  return subject as InferenceDocument;
+}
+
+/** What is no amount of energy is left off: then the estimate is made without it. */
+function measuredJoules({ outcome, usage }: InferenceRecord): string | undefined {
+  const joules = usage.measuredJoules;
+  if (outcome === 'refused' || joules === undefined) return undefined;
+  return Number.isFinite(joules) && joules >= 0 ? toExactDecimalString(joules) : undefined;
+}
+
+/** Inclusion in a signed checkpoint of the organisation's log, and by when: the tiers above `audit` promise it. */
+function promise(
+  issuer: ReceiptIssuer,
+  organisationId: string,
+): NonNullable<ReceiptDocument['inclusionPromise']> {
+  return {
+    log: issuer.logs + organisationId,
+    maximumMergeDelay: `PT${MAXIMUM_MERGE_DELAY_SECONDS}S`,
+  };
+}
+
+/** Longer than any model's name. A receipt is read back with the same bound. */
+const FOREIGN_TEXT_MAX = 1_024;
+
+/** Words that are not ours (an upstream's) are cut to fit: they may not cost the caller its receipt. */
+function bounded(text: string): string {
+  return text.length <= FOREIGN_TEXT_MAX && text.isWellFormed()
+    ? text
+    : text.slice(0, FOREIGN_TEXT_MAX).toWellFormed();
+}
+
+function ulidOf(id: string): string {
+  return id.slice(id.indexOf('_') + 1);
+}
+
+function count(value: number, path: string): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value === 0 ? 0 : value;
+  throw new ReceiptRefusal('not_an_integer', path, 'must be a whole number, at least 0');
+}

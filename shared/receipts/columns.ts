@@ -1,0 +1,55 @@
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { Measurement, QuantityName } from '#shared/methodology/measurement.ts';
+
+/** What lists and totals need of a receipt, beside its bytes. */
+export interface ReceiptColumns {
+  receiptId: string;
+  organisationId: string;
+  keyId: string;
+  model: string;
+  region: string;
+  route: string;
+  outcome: string;
+  /** Epoch milliseconds. */
+  issuedAt: number;
+  /** Null on a refused request: absence is not a zero. */
+  inputTokens: number | null;
+  cachedInputTokens: number | null;
+  outputTokens: number | null;
+  /** kWh, kgCO2e, L, kgSbe, MJ; null on a degraded or refused receipt. */
+  energy: number | null;
+  gwp: number | null;
+  water: number | null;
+  adpe: number | null;
+  adpf: number | null;
+}
+
+/** The columns of a receipt of this request. */
+export function receiptColumns(
+  receiptId: string,
+  record: InferenceRecord,
+  issuedAt: number,
+  measurement: Measurement | undefined,
+): ReceiptColumns {
+  const refused = record.outcome === 'refused';
+  const value = (name: QuantityName): number | null =>
+    measurement?.results.find((quantity) => quantity.name === name)?.value ?? null;
+  return {
+    receiptId,
+    organisationId: record.organisationId,
+    keyId: record.keyId,
+    model: record.model,
+    region: record.region,
+    route: record.route,
+    outcome: record.outcome,
+    issuedAt,
+    inputTokens: refused ? null : record.usage.inputTokens,
+    cachedInputTokens: refused ? null : record.usage.cachedInputTokens,
+    outputTokens: refused ? null : record.usage.outputTokens,
+    energy: value('energy'),
+    gwp: value('gwp'),
+    water: value('water'),
+    adpe: value('adpe'),
+    adpf: value('adpf'),
+  };
+}

@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto';
+import { HASH_BYTES } from '#shared/ledger/hashing.ts';
+import type { ReceiptColumns } from '../columns.ts';
+import { UnstorableReceipt } from '../port-receipt-store.ts';
+
+/** A row of `ledger_body`, whatever its kind. */
+export type BodyRow = ReceiptColumns & {
+  kind: string;
+  tier: string;
+  text: string;
+};
+
+/** The rows given as parameters 1 to 21, one array per column. */
+export const GIVEN_ROWS = `
+  SELECT * FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+    $10::float8[], $11::bigint[], $12::bigint[], $13::bigint[],
+    $14::float8[], $15::float8[], $16::float8[], $17::float8[], $18::float8[],
+    $19::int[], $20::int[], $21::int[]
+  ) AS t (entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
+    issued_ms, input_tokens, cached_input_tokens, output_tokens,
+    energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
+    position, body_from, body_size)`;
+
+/** The columns of `ledger_body` that `GIVEN_VALUES` fills. */
+export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
+  issued_at, input_tokens, cached_input_tokens, output_tokens,
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, leaf_hash, body`;
+
+/**
+ * The values of a given row. All bodies travel as one binary parameter and are cut apart in the database: as an array
+ * each would be written as hexadecimal text, at twice the size.
+ */
+export const GIVEN_VALUES = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
+  to_timestamp(issued_ms / 1000), input_tokens, cached_input_tokens, output_tokens,
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
+  substring($22::bytea FROM position * 32 + 1 FOR 32), substring($23::bytea FROM body_from FOR body_size)`;
+
+/** Parameters 1 to 23. */
+export function bodyParameters(rows: readonly BodyRow[]): unknown[] {
+  const column = <K extends keyof BodyRow>(key: K): BodyRow[K][] => rows.map((row) => row[key]);
+  const { bodies, starts, sizes, leafHashes } = layOut(rows);
+  return [
+    column('receiptId'),
+    column('organisationId'),
+    column('kind'),
+    column('keyId'),
+    column('model'),
+    column('region'),
+    column('tier'),
+    column('route'),
+    column('outcome'),
+    column('issuedAt'),
+    column('inputTokens'),
+    column('cachedInputTokens'),
+    column('outputTokens'),
+    column('energy'),
+    column('gwp'),
+    column('water'),
+    column('adpe'),
+    column('adpf'),
+    rows.map((_, index) => index),
+    starts,
+    sizes,
+    leafHashes,
+    bodies,
+  ];
+}
+
+/**
+ * All bodies in one buffer, and their leaf hashes (RFC 6962) in another: a buffer for each receipt would be most of
+ * what the worker leaves to the garbage collector. Before each body lies the zero byte with which its leaf is hashed.
+ */
+function layOut(rows: readonly BodyRow[]): {
+  bodies: Buffer;
+  /** Where each body begins, counted from 1 as SQL does. */
+  starts: number[];
+  sizes: number[];
+  leafHashes: Buffer;
+} {
+  const sizes = rows.map(({ text }) => Buffer.byteLength(text));
+  const bodies = Buffer.alloc(sizes.reduce((sum, size) => sum + 1 + size, 0));
+  const leafHashes = Buffer.alloc(rows.length * HASH_BYTES);
+  let at = 0;
+  const starts = rows.map(({ text }, row) => {
+    const end = at + 1 + bodies.write(text, at + 1);
+    const leafHash = hash('sha256', bodies.subarray(at, end), 'latin1');
+    leafHashes.write(leafHash, row * HASH_BYTES, 'latin1');
+    const start = at + 2;
+    at = end;
+    return start;
+  });
+  return { bodies, starts, sizes, leafHashes };
+}
+
+/** Tells what trying again cannot help from what it can. @throws UnstorableReceipt, or the error itself */
+export function refuseBadData(error: unknown): never {
+  throw isAboutData(error) ? new UnstorableReceipt(error) : error;
+}
+
+/** SQLSTATE class 22 (data exception) and 23 (constraint violation) concern the rows, not the server. */
+function isAboutData(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && (code.startsWith('22') || code.startsWith('23'));
+}

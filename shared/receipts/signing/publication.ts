@@ -1,0 +1,76 @@
+import { didWeb } from '../issuer.ts';
+import { base64url, publicKeyMultibase } from './identifiers.ts';
+import type { KeyPurpose, SigningKey } from './files/key-files.ts';
+
+/** Keys that may sign credentials. Those of checkpoints and of the anchor sign notes and must not pass as an issuer's. */
+const ASSERTING: readonly KeyPurpose[] = ['receipts', 'packs'];
+
+interface VerificationMethod {
+  id: string;
+  type: 'Multikey';
+  controller: string;
+  publicKeyMultibase: string;
+  revoked?: string;
+}
+
+export interface DidDocument {
+  '@context': string[];
+  id: string;
+  verificationMethod: VerificationMethod[];
+  assertionMethod: string[];
+}
+
+/** The id under which a key is published and named in proofs. */
+export function keyId(did: string, key: Pick<SigningKey, 'thumbprint'>): string {
+  return `${did}#${key.thumbprint}`;
+}
+
+/** Whether a credential signed by this key counts: the `assertionMethod` of did.json. */
+export function mayAssert({ purpose, state }: SigningKey): boolean {
+  return ASSERTING.includes(purpose) && state !== 'revoked';
+}
+
+/**
+ * `/.well-known/did.json`: every key there ever was. The next one is in it before it signs; retired ones stay, or what
+ * they signed could no longer be checked; a revoked one is marked and may assert nothing.
+ */
+export function didDocument(keys: readonly SigningKey[], publicUrl: string): DidDocument {
+  const did = didWeb(publicUrl);
+  return {
+    '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1'],
+    id: did,
+    verificationMethod: keys.map((key) => ({
+      id: keyId(did, key),
+      type: 'Multikey',
+      controller: did,
+      publicKeyMultibase: publicKeyMultibase(key.publicKey),
+      ...(key.state === 'revoked' && key.since !== undefined ? { revoked: key.since } : {}),
+    })),
+    assertionMethod: keys.filter(mayAssert).map((key) => keyId(did, key)),
+  };
+}
+
+export interface JsonWebKey {
+  kty: 'OKP';
+  crv: 'Ed25519';
+  x: string;
+  kid: string;
+  use: 'sig';
+  alg: 'EdDSA';
+}
+
+/** `/.well-known/jwks.json`: the same keys as JWKs (RFC 8037). A JWK cannot say that it was revoked, so those are left out. */
+export function jwks(keys: readonly SigningKey[], publicUrl: string): { keys: JsonWebKey[] } {
+  const did = didWeb(publicUrl);
+  const vouchedFor = keys.filter(({ state }) => state !== 'revoked');
+  return {
+    keys: vouchedFor.map((key) => ({
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: base64url(key.publicKey),
+      kid: keyId(did, key),
+      use: 'sig',
+      alg: 'EdDSA',
+    })),
+  };
+}

@@ -1,0 +1,83 @@
+import { createPrivateKey, hash, type KeyObject, sign as signEd25519 } from 'node:crypto';
+import { encodeBase58 } from '#shared/kernel/base58.ts';
+import { orderedJson, sortedJson } from '../canonical.ts';
+import { RECEIPT_BYTES_MAX } from '../document.ts';
+import { ReceiptRefusal } from '../refusal.ts';
+import type { CredentialSigner, ReceiptSigner, UnsignedCredential } from '../port-signer.ts';
+import { jwkThumbprint, rawPublicKey } from './identifiers.ts';
+
+export interface SignerKey {
+  /** PKCS #8, Ed25519. */
+  privateKeyPem: string;
+  /** The issuer, `did:web:…`; the key's id is this and its thumbprint. */
+  did: string;
+}
+
+/** Signs credentials with Data Integrity eddsa-jcs-2022 over node:crypto. */
+export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialSigner {
+  const privateKey = createPrivateKey(key.privateKeyPem);
+  if (privateKey.asymmetricKeyType !== 'ed25519') throw new Error('A signing key must be Ed25519.');
+  const kid = `${key.did}#${jwkThumbprint(rawPublicKey(privateKey))}`;
+  const proofs = proofWriter(privateKey, kid);
+  return {
+    kid,
+    sign(document) {
+      if (document.proof !== undefined) throw new Error('The receipt is signed already.');
+      const signed = secure(document, orderedJson(document), proofs);
+      if (Buffer.byteLength(signed) > RECEIPT_BYTES_MAX) {
+        throw new ReceiptRefusal('too_large', '', `is larger than ${RECEIPT_BYTES_MAX} bytes`);
+      }
+      return signed;
+    },
+    signCredential(document) {
+      const text = sortedJson(document);
+      return secure(JSON.parse(text) as Ordered, text, proofs);
+    },
+  };
+}
+
+/** A document whose fields stand in canonical order. */
+type Ordered = Pick<UnsignedCredential, '@context' | 'validFrom'>;
+
+/**
+ * Inserts the proof at its sorted place. `text` is the canonical form of `document`, so what follows the proof is
+ * the canonical form of the fields whose names follow `proof`: a short text, written a second time to find the place.
+ */
+function secure(document: Ordered, text: string, proofs: ProofWriter): string {
+  const after: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(document)) if (field > 'proof') after[field] = value;
+  // Its opening brace stands for the comma before the first of those fields.
+  const at = text.length - JSON.stringify(after).length;
+  const proof = proofs(document['@context'], document.validFrom, text);
+  return `${text.slice(0, at)},"proof":${proof}${text.slice(at)}`;
+}
+
+/** The proof of a canonical document, as canonical JSON. */
+type ProofWriter = (contexts: readonly string[], created: string, canonical: string) => string;
+
+/**
+ * The configuration of a proof differs only by its time, and receipts of one batch share that too, so its text and
+ * hash are kept until either changes.
+ */
+function proofWriter(privateKey: KeyObject, kid: string): ProofWriter {
+  const end = `"type":"DataIntegrityProof","verificationMethod":${JSON.stringify(kid)}}`;
+  let lastContexts: readonly string[] = [];
+  let lastCreated = '';
+  let start = '';
+  // Hash of the configuration, then hash of the document: what is signed. Hashes come as strings of bytes, because a
+  // buffer of its own for each would be most of this function's garbage.
+  const data = Buffer.alloc(64);
+  return (contexts, created, canonical) => {
+    if (created !== lastCreated || contexts !== lastContexts) {
+      start =
+        `{"@context":${JSON.stringify(contexts)},"created":${JSON.stringify(created)},` +
+        `"cryptosuite":"eddsa-jcs-2022","proofPurpose":"assertionMethod",`;
+      data.write(hash('sha256', start + end, 'latin1'), 0, 'latin1');
+      lastCreated = created;
+      lastContexts = contexts;
+    }
+    data.write(hash('sha256', canonical, 'latin1'), 32, 'latin1');
+    const signature = signEd25519(null, data, privateKey);
+    return `${start}"proofValue":"z${encodeBase58(signature)}",${end}`;
+  };
+}

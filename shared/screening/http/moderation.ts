@@ -1,0 +1,138 @@
+import { Agent, type Dispatcher, request } from 'undici';
+import {
+  afterFailure,
+  afterSuccess,
+  askBreaker,
+  type Breaker,
+  CLOSED,
+} from '#shared/catalogue/circuit-breaker.ts';
+import type { Verdict } from '../screen.ts';
+import type { Moderation, Moderator } from '../port-moderation.ts';
+
+export interface ModerationOptions {
+  /** Ends in the version prefix, as an OpenAI base URL does; `/moderations` is added. */
+  baseUrl: string;
+  model: string;
+  apiKey?: string;
+  /** The whole call. Screening is on the way of every request, so this should be short. */
+  timeoutMs: number;
+  /** What becomes of requests that could not be judged: `open` lets them pass, `closed` does not. */
+  failMode: 'open' | 'closed';
+  /** Epoch milliseconds. */
+  now: () => number;
+  /** For tests: instead of real sockets. */
+  dispatcher?: Dispatcher;
+}
+
+/** What one call may carry. No model that is offered reads more, so a longer request is not one to be judged. */
+const TEXT_UNITS_MAX = 8_388_608;
+/** A verdict for each of some thousand inputs; more is not an answer. */
+const ANSWER_BYTES_MAX = 4 * 1_048_576;
+/** One call per request at a time, and as many requests as a process has at once. */
+const CONNECTIONS_MAX = 256;
+const CATEGORY = /^[a-z0-9][a-z0-9/_ -]{0,63}$/i;
+
+/** Asks any endpoint with OpenAI's moderation interface. Five failures in a row stop the asking for a while. */
+export class OpenAiCompatibleModerator implements Moderator {
+  readonly #options: ModerationOptions;
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #dispatcher: Dispatcher;
+  #breaker: Breaker = CLOSED;
+
+  constructor(options: ModerationOptions) {
+    this.#options = options;
+    this.#url = `${options.baseUrl.replace(/\/+$/, '')}/moderations`;
+    this.#headers = {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
+    };
+    this.#dispatcher = options.dispatcher ?? new Agent({ connections: CONNECTIONS_MAX });
+  }
+
+  async judge(texts: readonly string[], signal?: AbortSignal): Promise<Moderation> {
+    const input = texts.filter((text) => text.trim() !== '');
+    if (input.length === 0) return { outcome: 'passed' };
+    if (input.reduce((sum, text) => sum + text.length, 0) > TEXT_UNITS_MAX)
+      return this.#notJudged();
+    const { allowed, next } = askBreaker(this.#breaker, this.#options.now());
+    this.#breaker = next;
+    if (!allowed) return this.#notJudged();
+    try {
+      const category = flaggedCategory(await this.#ask(input, signal), input.length);
+      this.#breaker = afterSuccess();
+      return category === null
+        ? { outcome: 'passed' }
+        : { outcome: 'flagged', verdict: this.#verdict(category) };
+    } catch {
+      // A caller who gave up says nothing about the endpoint.
+      if (signal?.aborted !== true)
+        this.#breaker = afterFailure(this.#breaker, this.#options.now());
+      return this.#notJudged();
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#options.dispatcher === undefined) await this.#dispatcher.destroy();
+  }
+
+  #notJudged(): Moderation {
+    return { outcome: this.#options.failMode === 'open' ? 'skipped' : 'unavailable' };
+  }
+
+  #verdict(category: string): Verdict {
+    return {
+      rule: `moderation:${category}`,
+      code: 'acceptable_use_violation',
+      policyVersion: `moderation:${this.#options.model}`,
+    };
+  }
+
+  async #ask(input: readonly string[], signal: AbortSignal | undefined): Promise<unknown> {
+    const deadline = AbortSignal.timeout(this.#options.timeoutMs);
+    const answer = await request(this.#url, {
+      method: 'POST',
+      headers: this.#headers,
+      body: JSON.stringify({ model: this.#options.model, input }),
+      dispatcher: this.#dispatcher,
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    });
+    const bytes = await readBounded(answer.body);
+    if (answer.statusCode !== 200) throw new Error(`moderation answered ${answer.statusCode}`);
+    return JSON.parse(bytes.toString('utf8'));
+  }
+}
+
+async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    // Leaving the loop destroys the body, and its socket with it.
+    if (size > ANSWER_BYTES_MAX) throw new Error('the moderation answer is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/**
+ * The first category (by name) that an untrusted answer flags, `other` where it names none, null when nothing is
+ * flagged. Throws when it is not an answer to `inputs` inputs: a truncated one must not pass for a clean one.
+ */
+function flaggedCategory(answer: unknown, inputs: number): string | null {
+  const results = (answer as { results?: unknown } | null)?.results;
+  if (!Array.isArray(results) || results.length !== inputs)
+    throw new Error('not a moderation answer');
+  let flagged = false;
+  const names = new Set<string>();
+  for (const result of results as { flagged?: unknown; categories?: unknown }[]) {
+    if (typeof result?.flagged !== 'boolean') throw new Error('not a moderation answer');
+    if (!result.flagged) continue;
+    flagged = true;
+    for (const [name, isFlagged] of Object.entries(result.categories ?? {})) {
+      if (isFlagged === true && CATEGORY.test(name)) names.add(name);
+    }
+  }
+  return flagged ? ([...names].toSorted()[0] ?? 'other') : null;
+}

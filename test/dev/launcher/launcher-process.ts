@@ -1,3 +1,0 @@
-import { up } from '../../../dev/launcher/up.ts';
-
-await up({ root: new URL('./fixture/', import.meta.url) });

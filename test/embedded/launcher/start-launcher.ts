@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, vi } from 'vitest';
+import type { DevFile } from '#embedded/launcher/dev-file.ts';
+import { readEnvironment } from '#shared/config/env.ts';
+
+export interface StartedLauncher {
+  pid: number;
+  output: () => string;
+  /** Settles with the exit code, null after a signal. */
+  exited: Promise<number | null>;
+  /** Waits until the output matches. */
+  said: (pattern: RegExp) => Promise<void>;
+  devFile: () => Promise<DevFile>;
+  kill: (signal: NodeJS.Signals) => void;
+}
+
+/** A start with everything cold, on a machine that does much else. */
+export const START_MS = 60_000;
+
+const running = new Set<StartedLauncher>();
+
+afterEach(async () => {
+  for (const launcher of running) launcher.kill('SIGTERM');
+  await Promise.all([...running].map(({ exited }) => exited));
+  running.clear();
+});
+
+/** Starts the launcher in a process of its own, with the fixture's roles and a real PostgreSQL and Redis. */
+export function startLauncher(dataDir: string, env: Record<string, string> = {}): StartedLauncher {
+  const own = readEnvironment();
+  const inherited = ['PATH', 'HOME', 'TMPDIR', 'DOCKET_TEST_RUN'].map((name) => [name, own[name]]);
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'launcher-process.ts')],
+    {
+      env: { ...Object.fromEntries(inherited), PORT: '0', DOCKET_DATA_DIR: dataDir, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let text = '';
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  }
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const launcher: StartedLauncher = {
+    pid: child.pid!,
+    output: () => text,
+    exited,
+    said: async (pattern) => {
+      await vi.waitFor(
+        () => {
+          if (!pattern.test(text)) throw new Error(`${pattern} is not in:\n${text}`);
+        },
+        { timeout: START_MS, interval: 20 },
+      );
+    },
+    devFile: async () => JSON.parse(await readFile(join(dataDir, 'dev.json'), 'utf8')) as DevFile,
+    kill: (signal) => void child.kill(signal),
+  };
+  running.add(launcher);
+  return launcher;
+}
+
+/** True while there is such a process. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until none of the processes is there any more. */
+export async function gone(pids: readonly number[]): Promise<void> {
+  await vi.waitFor(
+    () => {
+      const left = pids.filter(isAlive);
+      if (left.length > 0) throw new Error(`still there: ${left.join(', ')}`);
+    },
+    { timeout: 20_000, interval: 20 },
+  );
+}

@@ -1,0 +1,66 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { RedisServer } from '#embedded/stores/redis.ts';
+import { createCircuitBoard, watchCircuits } from '#shared/catalogue/redis/circuits.ts';
+import type { CircuitWatch } from '#shared/catalogue/port-circuits.ts';
+import type { Redis } from 'ioredis';
+import { connectTo } from '#test/support/lanes.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+let server: RedisServer;
+let client: Redis;
+let watch: CircuitWatch;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+});
+beforeEach(async () => {
+  client = connectTo(server.url);
+  await client.flushall();
+  watch = watchCircuits(client, (error) => {
+    throw error;
+  });
+  await watch.start();
+});
+afterEach(async () => {
+  await watch.stop();
+  client.disconnect();
+});
+
+const OPEN = { region: 'eu', endpoint: 'a', open: true };
+const SOON = { timeout: 8_000, interval: 20 };
+/** What the watch knows once it has come to know these. */
+const known = (names: string[]) =>
+  vi.waitFor(() => {
+    const current = [...watch.current()].toSorted();
+    if (String(current) !== String(names)) throw new Error(`known are: ${String(current)}`);
+    return current;
+  }, SOON);
+
+describe('the board of open circuits', () => {
+  it('tells every process what a worker says, until the worker takes it back', async () => {
+    const board = createCircuitBoard(client, 'w1');
+    await board.publish([OPEN, { region: 'us', endpoint: 'a', open: true }]);
+    expect(await known(['eu a', 'us a'])).toEqual(['eu a', 'us a']);
+    await board.publish([OPEN]);
+    expect(await known(['eu a'])).toEqual(['eu a']);
+    await board.publish([]);
+    expect(await known([])).toEqual([]);
+  });
+
+  it('believes nobody alone whose peers call the endpoint with success', async () => {
+    const [one, other] = [createCircuitBoard(client, 'w1'), createCircuitBoard(client, 'w2')];
+    await one.publish([OPEN]);
+    expect(await known(['eu a'])).toEqual(['eu a']);
+    await other.publish([{ ...OPEN, open: false }]);
+    expect(await known([])).toEqual([]);
+    await other.publish([OPEN]);
+    expect(await known(['eu a'])).toEqual(['eu a']);
+  });
+
+  it('forgets what a worker said that has died', async () => {
+    await createCircuitBoard(client, 'w1').publish([OPEN]);
+    expect(await known(['eu a'])).toEqual(['eu a']);
+    expect(await known([])).toEqual([]);
+    expect(await client.exists('circuits')).toBe(0);
+  });
+});

@@ -1,0 +1,134 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openExportStore } from '#shared/packs/files/open-store.ts';
+import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import { startTestS3 } from '#test/support/s3-server.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'docket-packs-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+const s3 = await startTestS3();
+const { endpoint, accessKeyId, secretAccessKey } = s3;
+const region = 'eu-west-1';
+const credentials = { accessKeyId, secretAccessKey };
+
+const STORES: Record<string, ExportStore> = {
+  'a directory': openExportStore({ location: join(directory, 'packs'), region }),
+  'an S3 bucket': openExportStore({ location: 's3://packs/a/b', region, endpoint, credentials }),
+};
+
+async function bytesOf(
+  store: ExportStore,
+  key: string,
+  start: number,
+  end: number,
+): Promise<Buffer> {
+  const stream = await store.read(key, { start, end });
+  if (stream === null) throw new Error('there is no such pack');
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+async function put(store: ExportStore, key: string, content: Buffer): Promise<void> {
+  const upload = await store.create(key, content.length);
+  for (let at = 0; at < content.length; at += 3_000_001) {
+    await upload.write(content.subarray(at, at + 3_000_001));
+  }
+  await upload.commit();
+}
+
+describe.each(Object.entries(STORES))('%s', (_name, store) => {
+  it('gives back what was put, whole and in parts, small and large', async () => {
+    // Several parts of 16 MiB, and one byte more.
+    for (const size of [1, 1_000, 2 * 16 * 1_048_576, 40 * 1_048_576 + 1]) {
+      const content = randomBytes(size);
+      await put(store, `exp_${size}`, content);
+      expect(await store.size(`exp_${size}`)).toBe(size);
+      expect((await bytesOf(store, `exp_${size}`, 0, size - 1)).equals(content)).toBe(true);
+      const [start, end] = [Math.floor(size / 3), Math.floor(size / 2)];
+      const part = await bytesOf(store, `exp_${size}`, start, end);
+      expect(part.equals(content.subarray(start, end + 1))).toBe(true);
+    }
+  });
+
+  it('shows nothing of a pack before it is committed', async () => {
+    const upload = await store.create('exp_open', 50_000_000);
+    await upload.write(randomBytes(20_000_000));
+    expect(await store.size('exp_open')).toBeNull();
+    expect(await store.read('exp_open', { start: 0, end: 9 })).toBeNull();
+    await upload.abort();
+    expect(await store.size('exp_open')).toBeNull();
+  });
+
+  it('throws away what a dead run has left when the pack is begun again, or deleted', async () => {
+    for (const finish of ['create', 'delete'] as const) {
+      const dead = await store.create('exp_dead', 50_000_000);
+      await dead.write(randomBytes(20_000_000));
+      if (finish === 'create') await put(store, 'exp_dead', Buffer.from('whole'));
+      else await store.delete('exp_dead');
+      expect(s3.uploads.size).toBe(0);
+      const files = readdirSync(join(directory, 'packs'));
+      expect(files.filter((name) => name.includes('partial'))).toEqual([]);
+      // What a process leaves open ends with it; this one goes on.
+      await dead.abort();
+    }
+  });
+
+  it('deletes, also what is not there', async () => {
+    await put(store, 'exp_gone', Buffer.from('x'));
+    await store.delete('exp_gone');
+    await store.delete('exp_gone');
+    expect(await store.size('exp_gone')).toBeNull();
+  });
+
+  it('says that it is there', async () => {
+    await expect(store.check()).resolves.toBeUndefined();
+  });
+});
+
+describe('an S3 bucket', () => {
+  const store = STORES['an S3 bucket']!;
+
+  it('keeps packs under the prefix', async () => {
+    await put(store, 'exp_prefixed', Buffer.from('x'));
+    expect([...s3.objects.keys()]).toContain('a/b/exp_prefixed.zip');
+  });
+
+  it('asks again when the service is busy', async () => {
+    s3.failNext(503, 2);
+    await put(store, 'exp_busy', Buffer.from('x'));
+    expect(await store.size('exp_busy')).toBe(1);
+  });
+
+  it('gives up at once when it is refused', async () => {
+    const other = { accessKeyId: 'AKIASOMEBODY', secretAccessKey: 'x' };
+    const stranger = openExportStore({
+      location: 's3://packs',
+      region,
+      endpoint,
+      credentials: other,
+    });
+    const before = s3.requests.length;
+    await expect(stranger.create('exp_x', 1)).rejects.toMatchObject({
+      status: 403,
+      code: 'AccessDenied',
+    });
+    expect(s3.requests.length).toBe(before + 1);
+  });
+
+  it('is refused without credentials', () => {
+    expect(() => openExportStore({ location: 's3://packs', region })).toThrow(/AWS_ACCESS_KEY_ID/);
+    expect(() => openExportStore({ location: 's3:packs', region, credentials })).toThrow(/s3:\/\//);
+  });
+});
+
+describe('a directory', () => {
+  it('takes no key that leads out of it', async () => {
+    const store = STORES['a directory']!;
+    writeFileSync(join(directory, 'secret.zip'), 'x');
+    await expect(store.size('../secret')).rejects.toThrow(RangeError);
+  });
+});

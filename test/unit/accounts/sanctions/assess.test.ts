@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
+import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
+import { assess, type Party } from '#shared/accounts/sanctions/assess.ts';
+import type { ListedName } from '#shared/accounts/sanctions/listed.ts';
+import { NameIndex } from '#shared/accounts/sanctions/name-index.ts';
+
+const listed = (name: string, over: Partial<ListedName> = {}): ListedName => ({
+  source: 'un',
+  entityId: name,
+  name,
+  kind: 'organisation',
+  weak: false,
+  programme: 'TEST',
+  ...over,
+});
+const index = new NameIndex(
+  [
+    listed('Zorvanik Heavy Industries'),
+    listed('Quellmar Weak Alias', { weak: true }),
+    listed('Miroslav Zorin', { kind: 'person' }),
+    listed('Tarfaoui Star', { kind: 'other' }),
+  ],
+  transliterate,
+);
+const innocent: Party = {
+  names: ['Harmless Bakery'],
+  people: ['Ada Example'],
+  country: 'FR',
+  industry: 'retail',
+  declarationVersion: DECLARATION_VERSION,
+  statements: Object.fromEntries(
+    STATEMENTS[DECLARATION_VERSION]!.map(({ id, expected }) => [id, expected]),
+  ),
+  dismissed: [],
+};
+const kinds = (party: Partial<Party>): [string, string[]] => {
+  const { outcome, reasons } = assess({ ...innocent, ...party }, index);
+  return [outcome, reasons.map(({ kind }) => kind)];
+};
+
+describe('the assessment of an applicant', () => {
+  it('is clear when nothing speaks against it', () => {
+    expect(kinds({})).toEqual(['clear', []]);
+  });
+
+  it('is a hit for a listed organisation, under any of its names', () => {
+    expect(kinds({ names: ['Zorvanik Heavy Industries GmbH'] })).toEqual(['hit', ['list_match']]);
+    expect(kinds({ names: ['Harmless Bakery', 'Industries Zorvanik Heavy'] })[0]).toBe('hit');
+  });
+
+  it('is a hit for a listed person among the people', () => {
+    expect(kinds({ people: ['ZORIN Miroslav'] })).toEqual(['hit', ['list_match']]);
+  });
+
+  it('does not compare people with ships', () => {
+    expect(kinds({ people: ['Tarfaoui Star'] })).toEqual(['clear', []]);
+  });
+
+  it('asks a person about a weak alias, and does no more', () => {
+    expect(kinds({ names: ['Quellmar Weak Alias'] })).toEqual(['flagged', ['list_match']]);
+  });
+
+  it('does not ask again about a match that a review has dismissed', () => {
+    const party = { names: ['Zorvanik Heavy Industries'] };
+    expect(kinds({ ...party, dismissed: ['un:Zorvanik Heavy Industries'] })).toEqual(['clear', []]);
+  });
+
+  it('flags countries, industries and statements by their rules', () => {
+    expect(kinds({ country: 'KP' })).toEqual(['flagged', ['country']]);
+    expect(kinds({ industry: 'defence' })).toEqual(['flagged', ['industry']]);
+    expect(kinds({ industry: 'unheard_of' })).toEqual(['flagged', ['industry']]);
+    for (const { id, expected } of STATEMENTS[DECLARATION_VERSION]!) {
+      const statements = { ...innocent.statements, [id]: !expected };
+      expect(kinds({ statements })).toEqual(['flagged', ['statement']]);
+    }
+  });
+
+  it('is never clear without a list', () => {
+    const { outcome, reasons } = assess(innocent, new NameIndex([], transliterate));
+    expect([outcome, reasons.map(({ kind }) => kind)]).toEqual(['flagged', ['no_list']]);
+  });
+});

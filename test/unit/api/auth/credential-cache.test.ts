@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CredentialCache } from '#api/auth/credential-cache.ts';
+import { generateKey, hashKey } from '#shared/keys/format.ts';
+import { credential, HeldSource, REVOKED, silent } from '#test/support/held-credentials.ts';
+
+let source: HeldSource;
+let clock: number;
+let cache: CredentialCache;
+const token = generateKey(randomBytes);
+const hash = hashKey(token);
+
+beforeEach(() => {
+  source = new HeldSource();
+  source.rows.set(hash, credential());
+  clock = 0;
+  cache = new CredentialCache({ source, observer: silent, monotonicNow: () => clock });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Enough turns for a batch to be sent and answered. */
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 5; i += 1) await turn();
+};
+const revokedNotice = { kind: 'key', hash, at: 0 } as const;
+
+describe('the credential cache', () => {
+  it('answers a hit at once, without a promise and without the store', async () => {
+    await cache.lookup(token);
+    clock = 2_000;
+    expect(cache.lookup(token)).toEqual(credential());
+    expect(source.asked).toHaveLength(1);
+  });
+
+  it('serves up to 4.5 s while one refresh runs, and shows its result afterwards', async () => {
+    await cache.lookup(token);
+    source.rows.set(hash, REVOKED);
+    clock = 2_001;
+    for (let i = 0; i < 10; i += 1) expect(cache.lookup(token)).toEqual(credential());
+    await settle();
+    expect(source.asked).toHaveLength(2);
+    expect(cache.lookup(token)).toEqual(REVOKED);
+  });
+
+  it('without a notice never serves a revoked key for 5 s', async () => {
+    await cache.lookup(token);
+    source.rows.set(hash, REVOKED);
+    clock = 4_501;
+    expect(await cache.lookup(token)).toEqual(REVOKED);
+  });
+
+  it('counts age from when a read began, not from when it ended', async () => {
+    source.hold();
+    const slow = cache.lookup(token);
+    await settle();
+    source.rows.set(hash, REVOKED);
+    clock = 4_501;
+    source.release();
+    expect(await slow).toEqual(credential());
+    expect(await cache.lookup(token)).toEqual(REVOKED);
+  });
+
+  it('drops a key on its notice, and an organisation’s keys on theirs', async () => {
+    await cache.lookup(token);
+    source.rows.set(hash, REVOKED);
+    cache.changed(revokedNotice);
+    expect(await cache.lookup(token)).toEqual(REVOKED);
+    source.rows.set(hash, credential({ accountState: 'suspended' }));
+    cache.changed({ kind: 'organisation', organisationId: 'org_2', at: 0 });
+    expect(cache.lookup(token)).toEqual(REVOKED);
+    cache.changed({ kind: 'organisation', organisationId: 'org_1', at: 0 });
+    expect(await cache.lookup(token)).toMatchObject({ accountState: 'suspended' });
+  });
+
+  it('a read under way when the key is revoked cannot revive it', async () => {
+    for (const change of [
+      revokedNotice,
+      { kind: 'organisation', organisationId: 'org_1', at: 0 } as const,
+    ]) {
+      source.rows.set(hash, credential());
+      const fresh = new CredentialCache({ source, observer: silent, monotonicNow: () => clock });
+      source.hold();
+      const early = fresh.lookup(token);
+      await settle();
+      source.rows.set(hash, REVOKED);
+      fresh.changed(change);
+      source.release();
+      expect(await early).toEqual(REVOKED);
+      expect(await fresh.lookup(token)).toEqual(REVOKED);
+    }
+  });
+
+  it('a background refresh under way when the key is revoked cannot revive it', async () => {
+    await cache.lookup(token);
+    clock = 3_000;
+    source.hold();
+    void cache.lookup(token);
+    await settle();
+    source.rows.set(hash, REVOKED);
+    cache.changed(revokedNotice);
+    source.release();
+    await settle();
+    expect(await cache.lookup(token)).toEqual(REVOKED);
+  });
+
+  it('after a gap in the notices reads again what it read before', async () => {
+    await cache.lookup(token);
+    source.rows.set(hash, REVOKED);
+    clock = 100;
+    cache.changed({ kind: 'unknown' });
+    expect(await cache.lookup(token)).toEqual(REVOKED);
+  });
+
+  it('keeps cached keys working while the store is down, and says internal_error of others', async () => {
+    await cache.lookup(token);
+    source.down = true;
+    clock = 60_000;
+    expect(await cache.lookup(token)).toEqual(credential());
+    // Having failed a moment ago, it does not make the next request wait for another failure.
+    expect(cache.lookup(token)).toEqual(credential());
+    await expect(cache.lookup(generateKey(randomBytes))).rejects.toMatchObject({
+      code: 'internal_error',
+    });
+    source.down = false;
+    source.rows.set(hash, REVOKED);
+    clock = 61_000;
+    expect(await cache.lookup(token)).toEqual(REVOKED);
+  });
+
+  it('does not serve in an outage what a notice has dropped', async () => {
+    await cache.lookup(token);
+    cache.changed(revokedNotice);
+    source.down = true;
+    await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
+  });
+
+  it('does not serve a key for ever while the store is down', async () => {
+    await cache.lookup(token);
+    source.down = true;
+    clock = 25 * 60 * 60 * 1_000;
+    await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
+  });
+
+  it('asks once for many who wait for the same key', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, async () => cache.lookup(token)));
+    expect(new Set(answers)).toEqual(new Set([answers[0]]));
+    expect(source.asked).toEqual([[hash]]);
+  });
+
+  it('turns a flood of invented keys into two queries at a time', async () => {
+    source.hold();
+    const flood = Array.from({ length: 2_000 }, async () => cache.lookup(generateKey(randomBytes)));
+    await settle();
+    expect(source.asked.length).toBe(2);
+    expect(Math.max(...source.asked.map((hashes) => hashes.length))).toBeLessThanOrEqual(256);
+    source.release();
+    expect(new Set(await Promise.all(flood))).toEqual(new Set([null]));
+    expect(source.asked.length).toBe(8);
+  });
+
+  it('does not ask again for an unknown key, but finds it as soon as it exists', async () => {
+    const invented = generateKey(randomBytes);
+    expect(await cache.lookup(invented)).toBeNull();
+    for (let i = 0; i < 10; i += 1) expect(cache.lookup(invented)).toBeNull();
+    expect(source.asked).toHaveLength(1);
+    source.rows.set(hashKey(invented), credential());
+    cache.changed({ kind: 'key', hash: hashKey(invented), at: 0 });
+    expect(await cache.lookup(invented)).toEqual(credential());
+  });
+
+  it('refuses a wrong checksum without asking', () => {
+    expect(cache.lookup(`${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`)).toBeNull();
+    expect(cache.lookup('')).toBeNull();
+    expect(source.asked).toEqual([]);
+  });
+
+  it('forgets a key whose record is gone', async () => {
+    await cache.lookup(token);
+    source.rows.delete(hash);
+    clock = 5_000;
+    expect(await cache.lookup(token)).toBeNull();
+    expect(cache.lookup(token)).toBeNull();
+  });
+
+  it('stays within its bound and keeps what is used', async () => {
+    const small = new CredentialCache({
+      source,
+      observer: silent,
+      monotonicNow: () => clock,
+      entriesMax: 10,
+    });
+    await small.lookup(token);
+    for (let i = 0; i < 100; i += 1) {
+      const other = generateKey(randomBytes);
+      source.rows.set(hashKey(other), credential());
+      await small.lookup(other);
+      expect(small.lookup(token)).toEqual(credential());
+    }
+    expect(source.asked.flat().filter((asked) => asked === hash)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Exchange, type ExchangeSink } from '#api/inference/exchange.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
+
+const RECEIPT_WAIT_MS = 2_000;
+const PATIENCE_MS = 60_000;
+
+interface Heard extends ExchangeSink {
+  log: unknown[];
+}
+
+function listen(): Heard {
+  const log: unknown[] = [];
+  return {
+    log,
+    frames: (text) => log.push(['frames', text]),
+    done: (payload, receipt) => log.push(['done', payload, receipt]),
+    failed: (fault: Fault) => log.push(['failed', fault.code]),
+    settled: () => log.push(['settled']),
+  };
+}
+
+function exchange(sink: ExchangeSink, claimed: string | null = 'large') {
+  const ends: number[] = [];
+  const givenUp: number[] = [];
+  const one = new Exchange({
+    id: 'req_1',
+    receiptWaitMs: RECEIPT_WAIT_MS,
+    patienceMs: PATIENCE_MS,
+    sink,
+    onEnd: () => ends.push(1),
+    onGiveUp: () => givenUp.push(1),
+    fetchClaimed: () => Promise.resolve(claimed),
+  });
+  return { one, ends, givenUp };
+}
+
+const answer = (attempt = 1, seq = 1) => ({ id: 'req_1', attempt, seq, kind: 'answer' as const });
+const frames = (attempt: number, seq: number) => ({
+  id: 'req_1',
+  attempt,
+  seq,
+  kind: 'frames' as const,
+});
+const receipt = (attempt = 1) => ({ id: 'req_1', attempt, kind: 'receipt' as const });
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('an exchange', () => {
+  it('joins answer and receipt, in whichever order they come', () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ]) {
+      const sink = listen();
+      const { one, ends } = exchange(sink);
+      one.open();
+      const steps = [() => one.take(answer(), 'A'), () => one.take(receipt(), 'R')];
+      for (const step of order) steps[step]!();
+      expect(sink.log).toEqual([['done', 'A', 'R']]);
+      expect(ends).toEqual([1]);
+    }
+  });
+
+  it('gives the answer without a receipt when that is late, and ignores it when it comes', () => {
+    const sink = listen();
+    const { one } = exchange(sink);
+    one.open();
+    one.take(answer(), 'A');
+    vi.advanceTimersByTime(RECEIPT_WAIT_MS - 1);
+    expect(sink.log).toEqual([]);
+    vi.advanceTimersByTime(1);
+    one.take(receipt(), 'R');
+    expect(sink.log).toEqual([['done', 'A', null]]);
+  });
+
+  it('keeps what comes before it is opened, in order', () => {
+    const sink = listen();
+    const { one } = exchange(sink);
+    one.take(frames(1, 1), 'a');
+    one.take(frames(1, 2), 'b');
+    expect(sink.log).toEqual([]);
+    one.open();
+    expect(sink.log).toEqual([
+      ['frames', 'a'],
+      ['frames', 'b'],
+    ]);
+  });
+
+  it('drops frames that come twice', () => {
+    const sink = listen();
+    const { one } = exchange(sink);
+    one.open();
+    for (const seq of [1, 2, 1, 2, 3]) one.take(frames(1, seq), String(seq));
+    expect(sink.log).toEqual([
+      ['frames', '1'],
+      ['frames', '2'],
+      ['frames', '3'],
+    ]);
+  });
+
+  it('takes the answer of a second run when nothing of the first was seen, with the receipt of the same run', () => {
+    const sink = listen();
+    const { one } = exchange(sink);
+    one.open();
+    one.take(answer(1), 'first');
+    one.take(answer(2), 'second');
+    one.take(receipt(2), 'R2');
+    one.take(answer(1, 2), 'late');
+    expect(sink.log).toEqual([['done', 'second', 'R2']]);
+  });
+
+  it('never restarts a stream of which the client has seen a part', () => {
+    const sink = listen();
+    const { one } = exchange(sink);
+    one.open();
+    one.take(frames(1, 1), 'a');
+    one.take(frames(2, 1), 'again');
+    expect(sink.log).toEqual([
+      ['frames', 'a'],
+      ['failed', 'worker_lost'],
+    ]);
+  });
+
+  it('fetches an answer that was too large for its message', async () => {
+    const sink = listen();
+    const { one } = exchange(sink);
+    one.open();
+    one.take({ ...answer(), ref: 'reply:req_1:1' }, '');
+    one.take(receipt(), 'R');
+    await vi.waitFor(() => expect(sink.log).toEqual([['done', 'large', 'R']]));
+  });
+
+  it('gives up after a silence, telling the pipeline first; a stream that speaks is not silent', () => {
+    const sink = listen();
+    const { one, givenUp } = exchange(sink);
+    one.open();
+    vi.advanceTimersByTime(PATIENCE_MS - 1);
+    one.take(frames(1, 1), 'a');
+    vi.advanceTimersByTime(PATIENCE_MS - 1);
+    expect(givenUp).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(givenUp).toEqual([1]);
+    expect(sink.log.at(-1)).toEqual(['failed', 'upstream_timeout']);
+  });
+
+  it('hears nothing more once it has ended', () => {
+    const sink = listen();
+    const { one, ends } = exchange(sink);
+    one.open();
+    one.abandon();
+    one.take(answer(), 'A');
+    one.take(receipt(), 'R');
+    vi.advanceTimersByTime(PATIENCE_MS * 2);
+    expect(sink.log).toEqual([]);
+    expect(ends).toEqual([1]);
+  });
+});

@@ -1,0 +1,51 @@
+import { Value } from 'typebox/value';
+import { describe, expect, it } from 'vitest';
+import { ModelObject, modelObject } from '#api/openai/models.ts';
+import type { Model } from '#shared/catalogue/catalogue.ts';
+import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
+
+const regions = [
+  region('eu'),
+  region('gone', { status: 'decommissioned' }),
+  region('own', { organisations: ['org_A'] }),
+];
+const routesOf = (over: Partial<Model>) =>
+  indexCatalogue(
+    catalogue(regions, [endpoint('e', ['eu', 'gone', 'own'])], [model('acme/m', ['e'], over)]),
+  ).models.get('acme/m')!;
+const account = { plan: 'audit_plus', organisationId: 'org_B' } as const;
+const published = () => 'published';
+
+describe('modelObject', () => {
+  it('has the shape that OpenAI clients expect, with the facts of the catalogue', () => {
+    const object = modelObject(routesOf({ footprint: { ref: 'r' } }), account, published);
+    expect(object).toEqual({
+      id: 'acme/m',
+      object: 'model',
+      created: 0,
+      owned_by: 'example',
+      context_window: 4096,
+      modalities: ['text'],
+      kinds: ['chat'],
+      max_n: 8,
+      regions: ['eu'],
+      tiers: ['audit', 'audit_plus'],
+      footprint: { source: 'factor_set', confidence: 'published' },
+    });
+    expect(Value.Check(ModelObject, object)).toBe(true);
+  });
+
+  it('shows a dedicated region only to its organisation, and never one that is gone', () => {
+    const mine = { ...account, organisationId: 'org_A' };
+    expect(modelObject(routesOf({}), mine, published).regions).toEqual(['eu', 'own']);
+  });
+
+  it('says when the size is declared, unknown, or of a record that is missing', () => {
+    const footprint = (value: Model['footprint']) =>
+      modelObject(routesOf({ footprint: value }), account, () => undefined).footprint;
+    expect(footprint({ activeB: 1, totalB: 1 })).toEqual({ source: 'declared', confidence: null });
+    expect(footprint({})).toEqual({ source: 'none', confidence: null });
+    expect(footprint({ ref: 'x' })).toEqual({ source: 'factor_set', confidence: null });
+  });
+});

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { firstSyntaxError } from '#api/openai/json-syntax.ts';
+import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+
+const fault = (raw: string | Buffer): Fault => {
+  try {
+    parseJsonBody(Buffer.from(raw as string));
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('was accepted');
+};
+
+/** The characters that mean something in JSON. */
+const SOUP = Array.from('[]{}:,"\\u01eE+-. tnf\n');
+
+describe('parseJsonBody', () => {
+  it('gives the text as it came and the value the built-in parser gives', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom('', '  ', '\n'), (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        expect(parseJsonBody(Buffer.from(text))).toEqual({
+          text,
+          value: JSON.parse(text) as unknown,
+        });
+      }),
+    );
+  });
+
+  it('answers any bytes with a value or with invalid_json, nothing else', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.uint8Array(), fc.string({ unit: fc.constantFrom(...SOUP) })),
+        (input) => {
+          const raw = typeof input === 'string' ? Buffer.from(input) : Buffer.from(input);
+          try {
+            parseJsonBody(raw);
+          } catch (error) {
+            expect(error).toBeInstanceOf(Fault);
+            expect(error).toMatchObject({
+              code: 'invalid_json',
+              status: 400,
+              type: 'validation_error',
+              param: null,
+            });
+          }
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('accepts what the built-in parser accepts and refuses what it refuses, repeated names apart', () => {
+    const soup = fc.string({
+      unit: fc.constantFrom(...SOUP, 'true', 'null', '"a"'),
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(soup, (text) => {
+        let valid = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          valid = false;
+        }
+        expect(firstSyntaxError(text) === -1).toBe(valid);
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
+  it.each([
+    ['', 'it ends too early'],
+    ['{"a":1', 'it ends too early'],
+    ['{"a":"text', 'it ends too early'],
+    ['{"a":1,}', 'see line 1, column 8'],
+    ['{"a":x}', 'see line 1, column 6'],
+    ['{\n  "a": 1\n  "b": 2}', 'see line 3, column 3'],
+    ['{"a":1}x', 'see line 1, column 8'],
+    ['{"a" 1}', 'see line 1, column 6'],
+    ['["\\x"]', 'see line 1, column 3'],
+    ['["\t"]', 'see line 1, column 3'],
+    ['[01]', 'see line 1, column 3'],
+    ['{"a":1}\u0000', 'see line 1, column 8'],
+  ])('says where %j is wrong', (text, place) => {
+    expect(fault(text).message).toBe(`The body is not valid JSON: ${place}.`);
+  });
+
+  it('never repeats the body in the message', () => {
+    expect(fault('{"messages":[{"content":"my secret prompt"}]').message).not.toContain('secret');
+    expect(fault('my secret prompt').message).not.toContain('secret');
+  });
+
+  it('refuses bytes that are not UTF-8', () => {
+    for (const bytes of [
+      [0x22, 0xff, 0x22],
+      [0x22, 0xc0, 0x80, 0x22],
+      [0x22, 0xed, 0xa0, 0x80, 0x22],
+    ]) {
+      expect(fault(Buffer.from(bytes)).message).toBe('The body is not valid UTF-8.');
+    }
+  });
+
+  it('leaves out a byte-order mark', () => {
+    expect(parseJsonBody(Buffer.from('\ufeff{"a":1}'))).toEqual({
+      text: '{"a":1}',
+      value: { a: 1 },
+    });
+  });
+
+  it('accepts the deepest body allowed and refuses one level more, however deep, without touching the stack', () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+    expect(() => parseJsonBody(Buffer.from(nested(JSON_DEPTH_MAX)))).not.toThrow();
+    for (const text of [
+      nested(JSON_DEPTH_MAX + 1),
+      '['.repeat(5_000_000),
+      '{"a":'.repeat(1_000_000),
+    ]) {
+      expect(fault(text).code).toBe('invalid_json');
+    }
+  });
+
+  it('does not count brackets and colons inside strings', () => {
+    const text = JSON.stringify({ a: `${'['.repeat(500)}":"\\"`, 'b:c': ':' });
+    expect(parseJsonBody(Buffer.from(text)).text).toBe(text);
+  });
+
+  it('refuses a repeated member name at any depth, so that screening and upstream read the same prompt', () => {
+    const repeated = [
+      '{"messages":[1],"messages":[2]}',
+      '{"a":[{"content":"x","role":"user","content":"y"}]}',
+      '{"model":"a","\\u006dodel":"b"}',
+      '{"__proto__":1,"__proto__":2}',
+    ];
+    for (const text of repeated) expect(fault(text).message).toContain('repeated member name');
+    expect(fault('{"a":1,\n"a":2}').message).toContain('line 2, column 1');
+  });
+
+  it('treats prototype names as ordinary members', () => {
+    const { value } = parseJsonBody(
+      Buffer.from('{"__proto__":{"admin":true},"constructor":1,"toString":null}'),
+    );
+    expect(Object.keys(value as object)).toEqual(['__proto__', 'constructor', 'toString']);
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect((value as Record<string, unknown>)['admin']).toBeUndefined();
+  });
+});

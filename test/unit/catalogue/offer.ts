@@ -1,0 +1,71 @@
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
+import type { RegionHealth, RegionState } from '#shared/catalogue/region-state.ts';
+import { resolveRoute } from '#shared/catalogue/resolve.ts';
+import type { RouteRequest } from '#shared/catalogue/resolve.ts';
+import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
+
+/** A small offer in which every rule of routing has a case. */
+export const index = indexCatalogue(
+  catalogue(
+    [
+      region('eu'),
+      region('us'),
+      region('gone', { status: 'decommissioned' }),
+      region('dedicated', { organisations: ['org_A'] }),
+    ],
+    [
+      endpoint('eu-1', ['eu']),
+      endpoint('eu-2', ['eu']),
+      endpoint('us-1', ['us']),
+      endpoint('own', ['dedicated']),
+    ],
+    [
+      model('both', ['eu-2', 'eu-1', 'us-1']),
+      model('eu-only', ['eu-1'], { maxN: 1 }),
+      model('vectors', ['us-1'], { kinds: ['embedding'] }),
+      model('costly', ['eu-1'], { plans: ['enterprise'] }),
+      model('private', ['own'], { organisations: ['org_A', 'org_B'] }),
+      model('plain', ['eu-1'], { tiers: ['audit'] }),
+      model('hourly', ['eu-1'], { tiers: ['enterprise'] }),
+    ],
+  ),
+);
+
+export const healthy: RegionHealth = { states: new Map(), openCircuits: new Set() };
+export const states = (
+  entries: Record<string, RegionState>,
+  open: string[] = [],
+): RegionHealth => ({
+  states: new Map(Object.entries(entries)),
+  openCircuits: new Set(open),
+});
+
+export const resolve = (
+  request: Partial<RouteRequest>,
+  {
+    plan = 'enterprise',
+    organisationId = 'org_A',
+    health = healthy,
+  }: { plan?: Plan; organisationId?: string; health?: RegionHealth } = {},
+) =>
+  resolveRoute(
+    index,
+    { model: 'both', kind: 'chat', ...request },
+    { plan, organisationId },
+    health,
+  );
+
+export const codes = (...args: Parameters<typeof resolve>) =>
+  resolve(...args).candidates.map((c) => c.region.code);
+
+export function faultOf(...args: Parameters<typeof resolve>): Fault {
+  try {
+    resolve(...args);
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('was resolved');
+}

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Plan } from '#shared/kernel/plan.ts';
+import { modelsFor, resolveRoute } from '#shared/catalogue/resolve.ts';
+import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
+import { codes, faultOf, healthy, index, resolve, states } from './offer.ts';
+
+describe('the model', () => {
+  it.each([
+    ['unknown', { model: 'nope' }, {}],
+    ['a name of the prototype', { model: 'constructor' }, {}],
+    ['of another kind than the route', { model: 'vectors' }, {}],
+    ['not for the plan', { model: 'costly' }, { plan: 'audit' as const }],
+    ['not for the organisation', { model: 'private' }, { organisationId: 'org_C' }],
+    ['not offered in the pinned region', { model: 'eu-only', region: 'us' }, {}],
+    [
+      'offered only where the account may not go',
+      { model: 'private' },
+      { organisationId: 'org_B' },
+    ],
+  ])('that is %s is invalid_model with param model', (_why, request, account) => {
+    expect(faultOf(request, account)).toMatchObject({
+      code: 'invalid_model',
+      param: 'model',
+      status: 400,
+    });
+  });
+
+  it('that is another customer’s is answered like one that does not exist', () => {
+    expect(faultOf({ model: 'private' }, { organisationId: 'org_C' }).message).toBe(
+      faultOf({ model: 'nope' }).message,
+    );
+  });
+
+  it('that gives fewer choices than asked for is invalid_n, not one answer', () => {
+    expect(faultOf({ model: 'eu-only', n: 2 })).toMatchObject({ code: 'invalid_n', param: 'n' });
+    expect(resolve({ model: 'eu-only', n: 1 }).model.id).toBe('eu-only');
+  });
+
+  it('is listed only for accounts that may use it', () => {
+    const ids = (plan: Plan, organisationId: string) =>
+      modelsFor(index, { plan, organisationId }).map((routes) => routes.model.id);
+    expect(ids('audit', 'org_C')).toEqual(['both', 'eu-only', 'vectors', 'plain', 'hourly']);
+    expect(ids('enterprise', 'org_A')).toContain('private');
+  });
+});
+
+describe('the region', () => {
+  it('that does not exist is invalid_region', () => {
+    expect(faultOf({ region: 'mars' })).toMatchObject({
+      code: 'invalid_region',
+      param: 'region',
+      status: 400,
+    });
+    expect(faultOf({ regionHeader: 'mars' })).toMatchObject({
+      code: 'invalid_region',
+      param: 'region',
+    });
+    expect(faultOf({ region: '' }).code).toBe('invalid_region');
+  });
+
+  it('that differs between body and header is invalid_region', () => {
+    expect(faultOf({ region: 'eu', regionHeader: 'us' }).code).toBe('invalid_region');
+    expect(codes({ region: 'eu', regionHeader: 'eu' })).toEqual(['eu']);
+    expect(codes({ region: null, regionHeader: 'us' })).toEqual(['us']);
+  });
+
+  it('of another organisation does not exist', () => {
+    expect(faultOf({ model: 'both', region: 'dedicated' }, { organisationId: 'org_C' }).code).toBe(
+      'invalid_region',
+    );
+    expect(codes({ model: 'private', region: 'dedicated' })).toEqual(['dedicated']);
+  });
+
+  it.each(['degraded', 'saturated', 'decommissioned'] as const)(
+    'that is pinned and %s is a 503 of that name',
+    (state) => {
+      const fault = faultOf({ region: 'eu' }, { health: states({ eu: state }) });
+      expect(fault).toMatchObject({
+        code: `region_${state}`,
+        status: 503,
+        type: 'region_unavailable',
+        param: null,
+      });
+      expect(fault.retryAfterMs).toBeGreaterThan(0);
+    },
+  );
+
+  it('that is gone says so, whatever the model', () => {
+    expect(faultOf({ region: 'gone' }).code).toBe('region_decommissioned');
+    expect(
+      faultOf({ region: 'us', model: 'eu-only' }, { health: states({ us: 'decommissioned' }) })
+        .code,
+    ).toBe('region_decommissioned');
+  });
+
+  it('with every endpoint of the model cut off is degraded; with one left it is not', () => {
+    expect(faultOf({ region: 'eu' }, { health: states({}, ['eu eu-1', 'eu eu-2']) }).code).toBe(
+      'region_degraded',
+    );
+    expect(codes({ region: 'eu' }, { health: states({}, ['eu eu-1']) })).toEqual(['eu']);
+  });
+
+  it('is not degraded by an endpoint that is cut off from another region', () => {
+    expect(codes({ region: 'eu' }, { health: states({}, ['us eu-1', 'us eu-2']) })).toEqual(['eu']);
+  });
+
+  it('set to normal at run time overrides the catalogue', () => {
+    const again = indexCatalogue(
+      catalogue(
+        [region('eu', { status: 'degraded' })],
+        [endpoint('e', ['eu'])],
+        [model('m', ['e'])],
+      ),
+    );
+    const request = { model: 'm', kind: 'chat' } as const;
+    const account = { plan: 'audit', organisationId: 'org_A' } as const;
+    expect(() => resolveRoute(again, request, account, healthy)).toThrow(Fault);
+    expect(resolveRoute(again, request, account, states({ eu: 'normal' })).candidates).toHaveLength(
+      1,
+    );
+  });
+});
+
+describe('default routing', () => {
+  it('takes healthy regions in the order of the catalogue, endpoints in the order of the model', () => {
+    expect(codes({})).toEqual(['eu', 'us']);
+    expect(resolve({}).candidates[0]?.endpoints.map((e) => e.endpoint.name)).toEqual([
+      'eu-2',
+      'eu-1',
+    ]);
+    expect(resolve({}).candidates[0]?.endpoints[0]?.model).toBe('up/both');
+    expect(codes({}, { health: states({ eu: 'saturated' }) })).toEqual(['us']);
+    expect(codes({}, { health: states({}, ['eu eu-1', 'eu eu-2']) })).toEqual(['us']);
+  });
+
+  it.each([
+    [{ eu: 'saturated', us: 'degraded' }, 'region_saturated'],
+    [{ eu: 'decommissioned', us: 'degraded' }, 'region_degraded'],
+    [{ eu: 'decommissioned', us: 'decommissioned' }, 'region_decommissioned'],
+  ] as const)('with no healthy region %j answers %s', (entries, code) => {
+    expect(faultOf({}, { health: states(entries) }).code).toBe(code);
+  });
+});
+
+describe('the tier', () => {
+  it('defaults to the account’s plan, or the best below it that the route offers', () => {
+    expect(resolve({}, { plan: 'audit_plus' }).tier).toBe('audit_plus');
+    expect(resolve({ model: 'plain' }).tier).toBe('audit');
+  });
+
+  it('may be lower than the plan', () => {
+    expect(resolve({ tier: 'audit' }).tier).toBe('audit');
+  });
+
+  it.each([
+    ['unknown', { tier: 'gold' }, {}],
+    ['degraded, which only the service gives', { tier: 'degraded' }, {}],
+    ['above the plan', { tier: 'enterprise' }, { plan: 'audit' as const }],
+    ['not offered on the route', { model: 'plain', tier: 'audit_plus' }, {}],
+    ['none that the plan covers', { model: 'hourly' }, { plan: 'audit' as const }],
+  ])('that is %s is invalid_tier', (_why, request, account) => {
+    expect(faultOf(request, account)).toMatchObject({
+      code: 'invalid_tier',
+      param: 'tier',
+      status: 400,
+    });
+  });
+
+  it('is refused before an unhealthy region is', () => {
+    expect(
+      faultOf({ region: 'eu', tier: 'gold' }, { health: states({ eu: 'degraded' }) }).code,
+    ).toBe('invalid_tier');
+  });
+});

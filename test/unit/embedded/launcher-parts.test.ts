@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { compareClocks } from '#cli/doctor/clock.ts';
+import { Backoff } from '#embedded/launcher/backoff.ts';
+import { Output } from '#embedded/launcher/output.ts';
+import { parseProcfile, readProcfile } from '#embedded/launcher/procfile.ts';
+import { welcome } from '#embedded/launcher/welcome.ts';
+import { ROLES } from '#shared/config/env.ts';
+
+describe('the Procfile', () => {
+  it('has a release and every role that the settings know', () => {
+    const roles = readProcfile(new URL('../../../', import.meta.url)).map(({ role }) => role);
+    expect(roles.toSorted()).toEqual(['release', ...ROLES].toSorted());
+  });
+
+  it('is refused by line', () => {
+    expect(() => parseProcfile('api: node a.ts\nledger: python b.py')).toThrow('Procfile:2');
+    expect(() => parseProcfile('api: node a.ts\n\napi: node b.ts')).toThrow('Procfile:3');
+    expect(parseProcfile('# nothing\n\n')).toEqual([]);
+  });
+});
+
+describe('the wait before a restart', () => {
+  it('doubles to a bound, and starts over after a healthy life', () => {
+    const backoff = new Backoff();
+    const waits = Array.from({ length: 8 }, () => backoff.next(10));
+    expect(waits).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+    expect(backoff.next(60_000)).toBe(250);
+  });
+});
+
+describe('the output', () => {
+  function shown(line: string): string {
+    let text = '';
+    const output = new Output({ write: (part) => (text += part), colour: false });
+    output.line('api', line);
+    return text;
+  }
+
+  it('shows log lines as level, message and fields, behind the name of the process', () => {
+    const line = '{"level":"warn","time":"x","role":"api","pid":1,"msg":"slow","event":"e","ms":3}';
+    expect(shown(line)).toBe('api             │ warn slow  event=e ms=3\n');
+  });
+
+  it('shows an error by its message, and its stack where the line is an error', () => {
+    const err = { message: 'gone', stack: 'at a\nat b' };
+    expect(shown(JSON.stringify({ level: 'warn', event: 'e', err }))).toMatch(/err=gone\n$/);
+    expect(shown(JSON.stringify({ level: 'error', event: 'e', err })).split('\n')).toHaveLength(4);
+  });
+
+  it('passes on what is no JSON, without what could move the cursor', () => {
+    expect(shown('plain \u001b[2J{text}')).toBe('api             │ plain {text}\n');
+    expect(shown('{broken')).toContain('{broken');
+  });
+});
+
+describe('the welcome', () => {
+  it('has a curl line whose body is JSON', () => {
+    const info = { base_url: 'http://h/v1', api_key: 'k' };
+    const text = welcome(info as never, 'm', 1234);
+    expect(text).toContain('after 1.2 s');
+    expect(text).toContain('http://h/docs\n');
+    expect(JSON.parse(/-d '(.*)'/.exec(text)?.[1] ?? '')).toMatchObject({ model: 'm' });
+  });
+});
+
+describe('the doctor on clocks', () => {
+  it('takes the time of the answer into account', () => {
+    expect(compareClocks('Redis', 1_500, 1_000, 2_000).verdict).toBe('ok');
+    expect(compareClocks('Redis', 5_000, 1_000, 2_000).verdict).toBe('warning');
+    expect(compareClocks('Redis', 0, 20_000, 20_001).verdict).toBe('problem');
+  });
+});

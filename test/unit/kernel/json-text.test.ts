@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  appendMember,
+  dropMembers,
+  members,
+  memberText,
+  nestedMember,
+  setMember,
+  setNestedMember,
+} from '#shared/kernel/json-text.ts';
+
+const KEYS = [
+  'model',
+  'region',
+  'receipt',
+  'usage',
+  'a"b',
+  'back\\slash',
+  '',
+  '}{',
+  'é😀',
+] as const;
+const key = fc.oneof(fc.constantFrom(...KEYS), fc.string({ unit: 'binary', maxLength: 4 }));
+const space = fc.constantFrom('', '', ' ', '\n', '\t', '\r\n  ');
+
+/** A value as a JSON text that JSON.stringify would not write: odd numbers, escapes, white space. */
+const valueText: fc.Arbitrary<string> = fc.oneof(
+  fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.stringify(value, null, 1)),
+  fc.constantFrom(
+    '1.0',
+    '9007199254740993',
+    '-0',
+    '1E400',
+    '"\\u0022}{\\\\"',
+    '"\\\\\\""',
+    '[ ]',
+    '{ }',
+    '[{"a":"]"}]',
+  ),
+);
+
+/** The key as it may be spelt in the text: plain, or every unit escaped. */
+const spelt = (name: string, escaped: boolean): string =>
+  escaped
+    ? `"${Array.from({ length: name.length }, (_, i) => `\\u${name.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')}"`
+    : JSON.stringify(name);
+
+const objectText = fc
+  .tuple(
+    fc.array(
+      fc.tuple(key, valueText, fc.boolean(), fc.array(space, { minLength: 5, maxLength: 5 })),
+      { maxLength: 6 },
+    ),
+    fc.array(space, { minLength: 3, maxLength: 3 }),
+  )
+  .map(([pairs, [before, inside, after]]) => {
+    const body = pairs.map(
+      ([name, value, escaped, s]) => `${s[0]}${spelt(name, escaped)}${s[1]}:${s[2]}${value}${s[3]}`,
+    );
+    return `${before}{${inside}${body.join(',')}}${after}`;
+  });
+
+const parse = (text: string): Record<string, unknown> => {
+  const parsed = JSON.parse(text) as Record<string, unknown>;
+  // A member named __proto__ is an ordinary own member of parsed JSON; entries keep it so.
+  return Object.fromEntries(Object.entries(parsed)) as Record<string, unknown>;
+};
+
+describe('members', () => {
+  it('finds every member with the offsets of its key and value, duplicates included', () => {
+    fc.assert(
+      fc.property(objectText, (text) => {
+        const found = members(text);
+        const rebuilt = Object.fromEntries(
+          found.map((m) => [m.key, JSON.parse(text.slice(m.valueStart, m.valueEnd)) as unknown]),
+        );
+        expect(rebuilt).toEqual(parse(text));
+        for (const member of found) {
+          expect(JSON.parse(keyText(text, member))).toBe(member.key);
+          expect(member.end).toBe(member.valueEnd);
+        }
+      }),
+    );
+  });
+});
+
+/** The key as it is written: what stands before the colon. */
+function keyText(text: string, member: { start: number; valueStart: number }): string {
+  return text.slice(member.start, member.valueStart).trimEnd().slice(0, -1);
+}
+
+describe('dropMembers', () => {
+  it('gives the same value as deleting the members from the parsed object', () => {
+    fc.assert(
+      fc.property(objectText, fc.array(key, { maxLength: 3 }), (text, keys) => {
+        const expected = parse(text);
+        for (const name of keys) delete expected[name];
+        expect(parse(dropMembers(text, keys))).toEqual(expected);
+      }),
+    );
+  });
+
+  it('leaves the bytes of every other member untouched, in their order', () => {
+    fc.assert(
+      fc.property(objectText, fc.array(key, { maxLength: 3 }), (text, keys) => {
+        const edited = dropMembers(text, keys);
+        const kept = members(text).filter((m) => !keys.includes(m.key));
+        expect(members(edited).map((m) => edited.slice(m.start, m.end))).toEqual(
+          kept.map((m) => text.slice(m.start, m.end)),
+        );
+      }),
+    );
+  });
+
+  it('returns the very text when there is nothing to drop', () => {
+    const text = '{ "model" : "m" , "seed":9007199254740993 }';
+    expect(dropMembers(text, ['region', 'tier', 'receipt'])).toBe(text);
+  });
+
+  it('recognises a key that is spelt with escapes', () => {
+    expect(dropMembers('{"\\u0072egion":"x","model":"m"}', ['region'])).toBe('{"model":"m"}');
+  });
+});
+
+describe('setMember', () => {
+  it('gives the same value as assigning in the parsed object, and keeps every other byte', () => {
+    fc.assert(
+      fc.property(objectText, key, valueText, (text, name, value) => {
+        const edited = setMember(text, name, value);
+        const expected = new Map(Object.entries(parse(text))).set(name, JSON.parse(value));
+        expect(parse(edited)).toEqual(Object.fromEntries(expected));
+        const others = (source: string) =>
+          members(source)
+            .filter((m) => m.key !== name)
+            .map((m) => source.slice(m.start, m.end));
+        expect(others(edited)).toEqual(others(text));
+      }),
+    );
+  });
+
+  it('replaces every duplicate, so that first-wins and last-wins readers agree', () => {
+    expect(setMember('{"model":"a", "x":1,"model":"b"}', 'model', '"up"')).toBe(
+      '{"model":"up", "x":1,"model":"up"}',
+    );
+  });
+});
+
+describe('setNestedMember', () => {
+  it('adds to the inner object, or makes it where it is missing or null', () => {
+    expect(setNestedMember('{"a":1}', 'stream_options', 'include_usage', 'true')).toBe(
+      '{"a":1,"stream_options":{"include_usage":true}}',
+    );
+    expect(
+      setNestedMember('{"stream_options":null}', 'stream_options', 'include_usage', 'true'),
+    ).toBe('{"stream_options":{"include_usage":true}}');
+    expect(
+      setNestedMember('{"stream_options":{"x": 1.0}}', 'stream_options', 'include_usage', 'true'),
+    ).toBe('{"stream_options":{"x": 1.0,"include_usage":true}}');
+  });
+});
+
+describe('appendMember', () => {
+  it('adds the member last, whatever white space surrounds the object', () => {
+    fc.assert(
+      fc.property(objectText, valueText, (text, value) => {
+        const name = 'added member';
+        const edited = appendMember(text, name, value);
+        expect(parse(edited)).toEqual({ ...parse(text), [name]: JSON.parse(value) as unknown });
+        expect(members(edited).at(-1)?.key).toBe(name);
+      }),
+    );
+  });
+});
+
+describe('memberText and nestedMember', () => {
+  it('read the text of a value without changing it', () => {
+    const text = '{"choices":[{"index":0, "finish_reason" : "stop"},{"index":1.0}],"id":"a"}';
+    expect(memberText(text, 'id')).toBe('"a"');
+    expect(nestedMember(text, ['choices', 0, 'finish_reason'])).toBe('"stop"');
+    expect(nestedMember(text, ['choices', 1, 'index'])).toBe('1.0');
+    expect(nestedMember(text, ['choices', 2, 'index'])).toBeUndefined();
+    expect(nestedMember(text, ['choices', 'index'])).toBeUndefined();
+    expect(nestedMember(text, ['id', 0])).toBeUndefined();
+  });
+
+  it('agree with the parser on any path', () => {
+    fc.assert(
+      fc.property(objectText, (text) => {
+        for (const [name, value] of Object.entries(parse(text))) {
+          expect(JSON.parse(nestedMember(text, [name])!)).toEqual(value);
+          if (!Array.isArray(value)) continue;
+          value.forEach((element, index) => {
+            expect(JSON.parse(nestedMember(text, [name, index])!)).toEqual(element);
+          });
+        }
+      }),
+    );
+  });
+
+  it('cost no stack on deep nesting', () => {
+    const text = `{"deep":${'['.repeat(1e6)}${']'.repeat(1e6)},"x":1}`;
+    expect(memberText(text, 'x')).toBe('1');
+  });
+});

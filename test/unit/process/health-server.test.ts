@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  type HealthServer,
+  type ReadinessCheck,
+  serveHealth,
+} from '#shared/process/health-server.ts';
+import { Counter, createRegistry } from '#shared/process/registry.ts';
+
+const open: HealthServer[] = [];
+const registry = createRegistry('api');
+
+async function start(readiness: Record<string, ReadinessCheck> = {}): Promise<HealthServer> {
+  const server = await serveHealth({ port: 0, host: '127.0.0.1', readiness, registry });
+  open.push(server);
+  return server;
+}
+
+const get = ({ port }: HealthServer, path: string, method = 'GET'): Promise<Response> =>
+  fetch(`http://127.0.0.1:${port}${path}`, { method });
+
+const never: ReadinessCheck = () => new Promise(() => {});
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+describe('/healthz', () => {
+  it('asks nobody', async () => {
+    let asked = 0;
+    const server = await start({
+      redis: async () => {
+        asked += 1;
+      },
+    });
+    expect((await get(server, '/healthz')).status).toBe(200);
+    expect(asked).toBe(0);
+  });
+});
+
+describe('/readyz', () => {
+  it('is 200 when every check passes', async () => {
+    const server = await start({ postgres: async () => {}, redis: async () => {} });
+    const answer = await get(server, '/readyz');
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ status: 'ok', failing: [] });
+  });
+
+  it('is 503 and names the checks that reject, throw or hang, all within one bound', async () => {
+    const server = await start({
+      postgres: () => Promise.reject(new Error('down')),
+      keys: () => {
+        throw new Error('missing');
+      },
+      redis: never,
+      lanes: never,
+      catalogue: async () => {},
+    });
+    const before = performance.now();
+    const answer = await get(server, '/readyz');
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toEqual({
+      status: 'unavailable',
+      failing: ['postgres', 'keys', 'redis', 'lanes'],
+    });
+    expect(performance.now() - before).toBeLessThan(1_500);
+  });
+
+  it('does not ask a check again while it hangs', async () => {
+    let asked = 0;
+    const server = await start({
+      postgres: () => {
+        asked += 1;
+        return never();
+      },
+    });
+    await Promise.all(Array.from({ length: 8 }, () => get(server, '/readyz')));
+    expect(asked).toBe(1);
+  });
+
+  it('is 503 as soon as the process drains', async () => {
+    const server = await start({ postgres: async () => {} });
+    server.setDraining();
+    expect((await get(server, '/readyz')).status).toBe(503);
+    expect((await get(server, '/healthz')).status).toBe(200);
+  });
+});
+
+describe('/metrics', () => {
+  it('serves the registry in the text format, with the role on every series', async () => {
+    new Counter({ name: 'docket_test_total', help: 'x', registers: [registry] }).inc(3);
+    const answer = await get(await start(), '/metrics');
+    expect(answer.headers.get('content-type')).toBe(registry.contentType);
+    expect(await answer.text()).toContain('docket_test_total{role="api"} 3');
+  });
+});
+
+describe('the port', () => {
+  it('refuses what it does not know', async () => {
+    const server = await start();
+    expect((await get(server, '/')).status).toBe(404);
+    expect((await get(server, '/__proto__')).status).toBe(404);
+    expect((await get(server, '/metrics', 'POST')).status).toBe(405);
+  });
+
+  it('that is taken is an error, not a crash', async () => {
+    const { port } = await start();
+    const again = serveHealth({ port, host: '127.0.0.1', readiness: {}, registry });
+    await expect(again).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+
+  it('closes although a scraper keeps its connection open', async () => {
+    const server = await start();
+    await (await get(server, '/metrics')).text();
+    await server.close();
+    await expect(get(server, '/healthz')).rejects.toThrow();
+  });
+});

@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '#shared/process/logger.ts';
+
+/** Everything that `write` logs, as text. */
+function logged(write: (log: ReturnType<typeof createLogger>) => void): string {
+  let output = '';
+  const destination = {
+    write: (line: string) => {
+      output += line;
+    },
+  };
+  write(createLogger({ role: 'api', level: 'info', destination }));
+  return output;
+}
+
+const KEY = `dkt_${'a1B2'.repeat(9)}zz`;
+
+describe('the logger', () => {
+  it('writes one JSON object per line with role, level, time and the given fields', () => {
+    const [line = '', rest] = logged((log) => {
+      log.info({ event: 'ready', port: 8_080 }, 'listening');
+      log.debug('below the level');
+    }).split('\n');
+    expect(rest).toBe('');
+    const entry = JSON.parse(line) as Record<string, unknown>;
+    expect(entry).toMatchObject({ role: 'api', level: 'info', event: 'ready', port: 8_080 });
+    expect(Date.parse(String(entry['time']))).not.toBeNaN();
+  });
+
+  it('withholds prompts, completions and credentials wherever they stand', () => {
+    const secret = 'swordfish';
+    const output = logged((log) => {
+      log.info({ req: { headers: { Authorization: secret, cookie: secret } }, api_key: secret });
+      log.info({ a: { messages: [{ role: 'user', content: secret }] }, prompt: secret });
+      log.child({ choices: [{ delta: { content: secret } }] }).info('from a child');
+      log.info({ chunk: Buffer.from(secret) });
+    });
+    expect(output).not.toContain(secret);
+    expect(output).not.toContain(Buffer.from(secret).toString('base64'));
+  });
+
+  it('replaces keys, bearer credentials and passwords inside any text', () => {
+    const output = logged((log) => {
+      log.error(`no such key ${KEY}`);
+      log.error({ err: new Error(`connect postgres://docket:hunter2@db:5432/x failed`) });
+      log.error({ note: 'Authorization: Bearer abcdefghijkl' });
+      log.error({ note: 'Incorrect API key provided: sk-proj-abcdefgh' });
+    });
+    for (const secret of [KEY, KEY.slice(4), 'hunter2', 'abcdefghijkl', 'proj-abcdefgh']) {
+      expect(output).not.toContain(secret);
+    }
+    expect(output).toContain('db:5432');
+  });
+
+  it('logs type, code, message, stack and causes of an error and nothing hung upon it', () => {
+    const cause = Object.assign(new TypeError('inner'), { code: 'ECONNRESET' });
+    const error = Object.assign(new Error('outer', { cause }), { detail: 'row (swordfish)' });
+    const entry = JSON.parse(logged((log) => log.error({ err: error }))) as { err: object };
+    expect(entry.err).toMatchObject({
+      type: 'Error',
+      message: 'outer',
+      cause: { type: 'TypeError', code: 'ECONNRESET', message: 'inner' },
+    });
+    expect(JSON.stringify(entry)).not.toContain('swordfish');
+  });
+
+  it('does not repeat the text that could not be parsed', () => {
+    const output = logged((log) => {
+      try {
+        JSON.parse('swordfish');
+      } catch (error) {
+        log.warn({ err: error });
+        log.warn({ problem: { reason: error } });
+        log.warn({ err: 'swordfish' });
+      }
+    });
+    expect(output).not.toContain('swordfish');
+  });
+
+  it('never throws, whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.anything({ withBigInt: true, withDate: true, maxDepth: 8 }), (value) => {
+        const output = logged((log) => log.info({ value }));
+        expect(() => JSON.parse(output) as unknown).not.toThrow();
+      }),
+    );
+    const circular: Record<string, unknown> = {};
+    circular['self'] = circular;
+    expect(logged((log) => log.info(circular))).toContain('withheld');
+  });
+});

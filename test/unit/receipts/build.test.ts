@@ -1,0 +1,238 @@
+import canonicalize from 'canonicalize';
+import fc from 'fast-check';
+import { canonicalize as otherCanonicalize } from 'json-canonicalize';
+import { describe, expect, it } from 'vitest';
+import { buildReceipt, buildUnsignedDegraded } from '#shared/receipts/build.ts';
+import { orderedJson, sortedJson } from '#shared/receipts/canonical.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { anyInput, INPUTS, issuer, newIssuer, record, revision, SIGNED_AT } from './samples.ts';
+
+const full = INPUTS['full']!;
+
+describe('a receipt is written in canonical form by construction', () => {
+  it('JSON.stringify of any built document equals two independent JCS libraries', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const document = buildReceipt(input);
+        const text = orderedJson(document);
+        expect(text).toBe(canonicalize(document));
+        expect(text).toBe(otherCanonicalize(document));
+        expect(text).toBe(sortedJson(JSON.parse(text)));
+      }),
+    );
+  });
+
+  it('so are the signed bytes, which read back as a receipt', () => {
+    const { signer } = newIssuer();
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const text = signer.sign(buildReceipt(input));
+        expect(text).toBe(canonicalize(JSON.parse(text)));
+        expect(text).toBe(otherCanonicalize(JSON.parse(text)));
+        expect(parseReceipt(Buffer.from(text)).canonical).toBe(text);
+      }),
+    );
+  });
+
+  it.each(['model', 'region'] as const)(
+    'half a surrogate pair in %s is refused, not escaped',
+    (field) => {
+      const { signer } = newIssuer();
+      const document = buildReceipt({ ...full, record: { ...record, [field]: 'a\ud800b' } });
+      expect(() => signer.sign(document)).toThrow(
+        expect.objectContaining({ code: 'lone_surrogate' }),
+      );
+    },
+  );
+
+  it('a backslash before ud is no surrogate', () => {
+    const { signer } = newIssuer();
+    const document = buildReceipt({ ...full, record: { ...record, model: 'a\\ud800' } });
+    expect(JSON.parse(signer.sign(document)).credentialSubject.model).toBe('a\\ud800');
+  });
+
+  it('a full receipt stays within 4 kB', () => {
+    expect(Buffer.byteLength(newIssuer().signer.sign(buildReceipt(full)))).toBeLessThanOrEqual(
+      4_096,
+    );
+  });
+
+  it('more than 65,535 bytes are refused', () => {
+    const document = buildReceipt({ ...full, record: { ...record, model: 'm'.repeat(65_000) } });
+    expect(() => newIssuer().signer.sign(document)).toThrow(
+      expect.objectContaining({ code: 'too_large' }),
+    );
+  });
+});
+
+describe('what stands on each kind of receipt', () => {
+  it('full: the inference, the measurement and the promise of inclusion', () => {
+    const document = buildReceipt(full);
+    expect(document).toMatchObject({
+      id: 'https://gateway.example/receipts/rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+      type: ['VerifiableCredential', 'InferenceReceipt'],
+      issuer: 'did:web:gateway.example',
+      validFrom: '2026-11-20T09:38:06.007Z',
+      tier: 'audit_plus',
+      inclusionPromise: {
+        log: `gateway.example/log/${record.organisationId}`,
+        maximumMergeDelay: 'PT10S',
+      },
+      credentialSubject: {
+        type: ['Activity', 'Inference'],
+        organisation: `https://gateway.example/organisations/${record.organisationId}`,
+        model: 'llama-3.1-8b',
+        modelVersion: 'meta-llama/Llama-3.1-8B-Instruct',
+        route: 'chat.completions',
+        region: 'eu-west',
+        gridZone: 'FRA',
+        startedAt: '2026-11-20T09:38:04.107Z',
+        endedAt: '2026-11-20T09:38:05.995Z',
+        inputTokens: 1_204,
+        cachedInputTokens: 1_024,
+        outputTokens: 356,
+        usageSource: 'upstream',
+        attempts: 1,
+        outcome: 'complete',
+      },
+      measurement: {
+        type: ['Activity', 'Measurement'],
+        dataQuality: 'T2',
+        hadPlan: {
+          id: 'https://gateway.example/methodologies/docket-1/1.0.0',
+          name: 'docket-1',
+          version: '1.0.0',
+          type: 'Plan',
+        },
+      },
+    });
+    expect(document.measurement?.used.map(({ type, name }) => [type, name])).toEqual([
+      ['UsageRecord', 'usage'],
+      ['ModelRecord', 'llama-3.1-8b'],
+      ['GridFactor', 'FRA'],
+      ['SiteFactor', 'example'],
+      ['HardwareRecord', 'H100_SXM'],
+    ]);
+    expect(document.measurement?.result[0]).toEqual({
+      quantityKind: 'energy',
+      type: 'QuantityValue',
+      unit: 'kWh',
+      lower: '0.000146725455614',
+      value: '0.000308123456789',
+      upper: '0.000647059259257',
+    });
+  });
+
+  it('audit: no promise of inclusion', () => {
+    expect(buildReceipt(INPUTS['audit']!).inclusionPromise).toBeUndefined();
+  });
+
+  it('degraded: no measurement, the stage and code, a sentence for a person', () => {
+    const document = buildReceipt(INPUTS['degraded']!);
+    expect(document).toMatchObject({
+      tier: 'degraded',
+      degradation: { stage: 'model', code: 'model_size_unknown', requestedTier: 'audit_plus' },
+    });
+    expect(document.explanation).toMatch(/will be recalculated/);
+    expect(document.measurement).toBeUndefined();
+    expect(document.credentialSubject.outputTokens).toBe(356);
+  });
+
+  it('refused: no tokens and no measurement, the policy instead', () => {
+    const document = buildReceipt(INPUTS['refused']!);
+    expect(document.tier).toBe('audit_plus');
+    expect(document.credentialSubject.policy).toEqual({
+      rule: 'dual-use/nuclear',
+      version: '2026-11-01',
+    });
+    for (const absent of [
+      'inputTokens',
+      'outputTokens',
+      'cachedInputTokens',
+      'usageSource',
+      'attempts',
+      'responseDigest',
+    ]) {
+      expect(document.credentialSubject).not.toHaveProperty(absent);
+    }
+    expect(document.measurement).toBeUndefined();
+    expect(document.degradation).toBeUndefined();
+  });
+
+  it.each(['partial', 'truncated'])('%s: a measurement of what was spent', (outcome) => {
+    const document = buildReceipt(INPUTS[outcome]!);
+    expect(document.credentialSubject.outcome).toBe(outcome);
+    expect(document.measurement).toBeDefined();
+  });
+
+  it('revised: its own id, and the exact receipt it revises', () => {
+    expect(buildReceipt(INPUTS['revised']!)).toMatchObject({
+      id: `https://gateway.example/receipts/${revision.newReceiptId}`,
+      type: ['VerifiableCredential', 'InferenceReceipt', 'RecalculatedReceipt'],
+      revisionNumber: 1,
+      revisionReason: revision.reason,
+      wasRevisionOf: {
+        id: `https://gateway.example/receipts/${revision.receiptId}`,
+        leafIndex: 41,
+      },
+    });
+  });
+
+  it('unsigned: the id of the signed one, no proof, and it says so', () => {
+    const late = buildUnsignedDegraded({ ...record, issuer, now: SIGNED_AT });
+    expect(late.id).toBe(buildReceipt(full).id);
+    expect(late).toMatchObject({
+      tier: 'degraded',
+      degradation: { stage: 'issuance', code: 'receipt_late' },
+    });
+    expect(late.explanation).toMatch(/not signed.*same id/);
+    expect(orderedJson(late)).toBe(canonicalize(late));
+    expect(parseReceipt(orderedJson(late)).document.proof).toBeUndefined();
+  });
+
+  it('carries the records that no factor set holds, and only those', () => {
+    const used = buildReceipt(full).measurement!.used;
+    expect(
+      used.map(({ name, record: carriedRecord }) => [name, carriedRecord !== undefined]),
+    ).toEqual([
+      ['usage', true],
+      ['llama-3.1-8b', false],
+      ['FRA', false],
+      ['example', true],
+      ['H100_SXM', false],
+    ]);
+  });
+
+  it.each([
+    [0, '0'],
+    [81.25, '81.25'],
+    [1e-7, '0.0000001'],
+    [-1, undefined],
+    [Number.NaN, undefined],
+    [Infinity, undefined],
+  ])('measured joules of %d are stated as %s', (joules, text) => {
+    const usage = { ...record.usage, measuredJoules: joules };
+    const { credentialSubject } = buildReceipt({ ...full, record: { ...record, usage } });
+    expect(credentialSubject.measuredJoules).toBe(text);
+  });
+
+  it('zero tokens are zero, not absent', () => {
+    const usage = { ...record.usage, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 };
+    const { credentialSubject } = buildReceipt({ ...full, record: { ...record, usage } });
+    expect(credentialSubject).toMatchObject({
+      inputTokens: 0,
+      cachedInputTokens: 0,
+      outputTokens: 0,
+    });
+  });
+
+  it('a model name that an upstream made up does not cost the receipt', () => {
+    const { signer } = newIssuer();
+    const { credentialSubject } = buildReceipt({
+      ...full,
+      modelVersion: `\udc00${'x'.repeat(100_000)}`,
+    });
+    expect(credentialSubject.modelVersion).toHaveLength(1_024);
+    expect(signer.sign(buildReceipt({ ...full, modelVersion: '\ud800' }))).toContain('\ufffd');
+  });
+});

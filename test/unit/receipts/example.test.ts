@@ -1,0 +1,40 @@
+/** The documented example is a real receipt: readers try it with their own tools, so it must stay true. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { exampleDid, exampleReceipt, freshPage } from '#dev/example-receipt.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import { digestMultibase, requestDigest } from '#shared/receipts/digest.ts';
+import { verifyReceipt } from '#shared/receipts/verify.ts';
+
+const read = (path: string): Buffer => readFileSync(new URL(`../../../${path}`, import.meta.url));
+const example = (name: string): Buffer => read(`test/vectors/receipt/${name}`);
+const receipt = JSON.parse(example('receipt.json').toString());
+
+describe('the example of docs/receipts.md', () => {
+  it('is good, and in canonical form', () => {
+    const keys = trustedKeysOf(example('did.json').toString());
+    const verdict = verifyReceipt(example('receipt.json'), keys, Date.parse(receipt.validFrom));
+    expect(verdict).toMatchObject({ code: 'good', canonical: example('receipt.json').toString() });
+  });
+
+  it('is what the code issues today, to the byte', () => {
+    expect(example('receipt.json').toString()).toBe(exampleReceipt());
+    expect(JSON.parse(example('did.json').toString())).toEqual(exampleDid());
+    expect(freshPage(read('docs/receipts.md').toString())).toBe(
+      read('docs/receipts.md').toString(),
+    );
+  });
+
+  it('is what the page shows', () => {
+    const shown = /```json\n(.*?)```/s.exec(read('docs/receipts.md').toString())?.[1];
+    expect(JSON.parse(shown ?? 'null')).toEqual(receipt);
+  });
+
+  it.each([
+    ['requestDigest', 'request.json'],
+    ['responseDigest', 'answer.json'],
+  ])('%s is over %s', (field, file) => {
+    const { salt, [field]: digest } = receipt.credentialSubject;
+    expect(digest).toBe(digestMultibase(requestDigest(salt.slice(1), example(file)), field));
+  });
+});

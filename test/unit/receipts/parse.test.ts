@@ -1,0 +1,248 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { locateReceipt } from '#shared/receipts/locate.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { parseStrictJson } from '#shared/receipts/strict-json.ts';
+import { INPUTS, newIssuer, type Loose } from './samples.ts';
+
+const { signer } = newIssuer();
+const text = signer.sign(buildReceipt(INPUTS['full']!));
+const codeOf = (read: () => unknown): string => {
+  try {
+    read();
+    return 'read';
+  } catch (error) {
+    if (error instanceof ReceiptRefusal) return error.code;
+    throw error;
+  }
+};
+
+describe('JSON that two readers could understand differently is refused', () => {
+  it.each([
+    ['{"a":1,"a":1}', 'duplicate_key'],
+    ['{"a":1,"\\u0061":1}', 'duplicate_key'],
+    ['{"__proto__":1}', 'forbidden_key'],
+    ['{"\\u005f_proto__":{"a":1}}', 'forbidden_key'],
+    ['{"é":1}', 'non_ascii_key'],
+    ['{"":1}', 'non_ascii_key'],
+    ['1.0', 'not_an_integer'],
+    ['1e2', 'not_an_integer'],
+    ['-0', 'not_an_integer'],
+    ['9007199254740992', 'not_an_integer'],
+    [`1${'0'.repeat(400)}`, 'not_an_integer'],
+    ['null', 'null_value'],
+    ['{"a":[null]}', 'null_value'],
+    ['"\\ud800"', 'lone_surrogate'],
+    ['"\\udc00\\ud800"', 'lone_surrogate'],
+    ['"\ud800"', 'lone_surrogate'],
+    ['['.repeat(100), 'too_deep'],
+    ['{"a":'.repeat(100), 'too_deep'],
+    ['', 'not_json'],
+    ['{', 'not_json'],
+    ['{"a"', 'not_json'],
+    ['{"a":1,}', 'not_json'],
+    ['[1,]', 'not_json'],
+    ["{'a':1}", 'not_json'],
+    ['{a:1}', 'not_json'],
+    ['01', 'not_json'],
+    ['-', 'not_json'],
+    ['+1', 'not_json'],
+    ['"\\x"', 'not_json'],
+    ['"\\u12"', 'not_json'],
+    ['"a\nb"', 'not_json'],
+    ['"a', 'not_json'],
+    ['"a\\', 'not_json'],
+    ['{} {}', 'not_json'],
+    ['\ufeff{}', 'not_json'],
+    ['NaN', 'not_json'],
+    ['tru', 'not_json'],
+  ])('%j: %s', (json, code) => {
+    expect(codeOf(() => parseStrictJson(json))).toBe(code);
+  });
+
+  it('all else reads as JSON.parse reads it', () => {
+    const value = fc.letrec((tie) => ({
+      leaf: fc.oneof(
+        fc.maxSafeInteger().map((n) => n + 0),
+        fc.string({ unit: 'grapheme' }),
+        fc.boolean(),
+      ),
+      value: fc.oneof(
+        { maxDepth: 6 },
+        tie('leaf'),
+        fc.array(tie('value')),
+        fc.dictionary(
+          fc.stringMatching(/^[ -~]+$/).filter((key) => key !== '__proto__'),
+          tie('value'),
+        ),
+      ),
+    })).value;
+    fc.assert(
+      fc.property(value, fc.constantFrom(undefined, 2, '\t', '\r\n'), (any, space) => {
+        const json = JSON.stringify(any, null, space === '\r\n' ? '\n' : space);
+        expect(parseStrictJson(json)).toEqual(JSON.parse(json));
+      }),
+    );
+  });
+});
+
+describe('hostile input never does more than be refused', () => {
+  it('any bytes', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 400 }),
+        (bytes) => void codeOf(() => parseReceipt(bytes)),
+      ),
+    );
+  });
+
+  it('any JSON', () => {
+    fc.assert(
+      fc.property(fc.json(), (json) => {
+        expect(codeOf(() => parseReceipt(json))).not.toBe('read');
+      }),
+    );
+  });
+
+  it('a receipt in which a piece was replaced', () => {
+    const piece = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.constantFrom('"', '\\', '{', '}', ',', ':', 'null', '1e9'),
+    );
+    fc.assert(
+      fc.property(fc.nat(text.length), fc.nat(40), piece, (at, cut, put) => {
+        codeOf(() => parseReceipt(text.slice(0, at) + put + text.slice(at + cut)));
+      }),
+    );
+  });
+
+  it('megabytes', () => {
+    expect(codeOf(() => parseReceipt(`"${'a'.repeat(10_000_000)}"`))).toBe('too_large');
+    expect(codeOf(() => parseReceipt(new Uint8Array(10_000_000)))).toBe('too_large');
+  });
+
+  it('bytes that are not UTF-8', () => {
+    expect(codeOf(() => parseReceipt(Uint8Array.of(0x22, 0xff, 0x22)))).toBe('not_utf8');
+    expect(codeOf(() => parseReceipt(Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d)))).toBe(
+      'not_json',
+    );
+  });
+});
+
+describe('a receipt reads back', () => {
+  it.each(Object.keys(INPUTS))('%s, also when it was printed for people', (kind) => {
+    const signed = signer.sign(buildReceipt(INPUTS[kind]!));
+    const document = JSON.parse(signed);
+    expect(parseReceipt(signed)).toEqual({ document, canonical: signed });
+    expect(parseReceipt(JSON.stringify(document, null, 2)).canonical).toBe(signed);
+  });
+});
+
+describe('a document that is no receipt is refused with its place', () => {
+  const edited = (edit: (document: Loose) => void): (() => unknown) => {
+    const document = JSON.parse(text);
+    edit(document);
+    return () => parseReceipt(JSON.stringify(document));
+  };
+  it.each<[string, string, (document: Loose) => void]>([
+    ['missing_field', 'issuer', (d) => delete d.issuer],
+    ['missing_field', 'credentialSubject.model', (d) => delete d.credentialSubject.model],
+    ['unknown_field', 'footnote', (d) => (d.footnote = 'x')],
+    ['unknown_field', 'measurement.result[0].note', (d) => (d.measurement.result[0].note = 'x')],
+    ['unknown_field', 'constructor', (d) => (d.constructor = 'x')],
+    ['wrong_value', 'tier', (d) => (d.tier = 'gold')],
+    ['wrong_value', 'type', (d) => (d.type = ['VerifiableCredential'])],
+    ['wrong_value', 'type', (d) => d.type.push('Other')],
+    ['wrong_value', 'credentialSubject', (d) => (d.credentialSubject = [])],
+    [
+      'wrong_value',
+      'credentialSubject.inputTokens',
+      (d) => (d.credentialSubject.inputTokens = '12'),
+    ],
+    [
+      'wrong_value',
+      'credentialSubject.outputTokens',
+      (d) => (d.credentialSubject.outputTokens = -1),
+    ],
+    ['wrong_value', 'credentialSubject.salt', (d) => (d.credentialSubject.salt = 'uAAAA')],
+    ['wrong_value', 'measurement.result[0].value', (d) => (d.measurement.result[0].value = '1e-4')],
+    ['wrong_value', 'measurement.result[0].value', (d) => (d.measurement.result[0].value = '-1')],
+    ['wrong_value', 'measurement.result', (d) => (d.measurement.result = [])],
+    ['wrong_value', 'measurement.used[0].digest', (d) => (d.measurement.used[0].digest = 'zQm')],
+    ['wrong_value', 'measurement.used[0].record', (d) => (d.measurement.used[0].record = [])],
+    ['wrong_value', 'measurement.used[0].record', (d) => (d.measurement.used[0].record = {})],
+    ['wrong_value', 'measurement.used[0].record.a', (d) => (d.measurement.used[0].record.a = {})],
+    ['wrong_value', 'measurement.used[0].record.A', (d) => (d.measurement.used[0].record.A = 1)],
+    [
+      'contradiction',
+      'measurement.used.usage',
+      (d) => (d.measurement.used[0].record.output_tokens = 3),
+    ],
+    ['missing_field', 'measurement.software', (d) => delete d.measurement.software],
+    ['wrong_value', 'id', (d) => (d.id = 'receipts/1')],
+    ['wrong_value', 'validFrom', (d) => (d.validFrom = '2026-11-20T09:38:06+01:00')],
+    [
+      'wrong_value',
+      'credentialSubject.model',
+      (d) => (d.credentialSubject.model = 'm'.repeat(2_000)),
+    ],
+    [
+      'contradiction',
+      'measurement.result',
+      (d) => (d.measurement.result[1] = d.measurement.result[0]),
+    ],
+    ['contradiction', 'measurement.result', (d) => (d.measurement.result[0].unit = 'MJ')],
+    ['contradiction', 'measurement', (d) => delete d.measurement],
+    ['contradiction', 'degradation', (d) => (d.tier = 'degraded')],
+    ['contradiction', 'explanation', (d) => (d.explanation = 'x')],
+    [
+      'contradiction',
+      'credentialSubject.outputTokens',
+      (d) => delete d.credentialSubject.outputTokens,
+    ],
+    ['contradiction', 'credentialSubject.salt', (d) => delete d.credentialSubject.salt],
+    ['contradiction', 'measurement', (d) => (d.credentialSubject.outcome = 'refused')],
+    ['contradiction', 'revisionNumber', (d) => (d.revisionNumber = 1)],
+    ['contradiction', 'revisionNumber', (d) => d.type.push('RecalculatedReceipt')],
+  ])('%s at %s', (code, path, edit) => {
+    expect(edited(edit)).toThrow(expect.objectContaining({ name: 'ReceiptRefusal', code, path }));
+  });
+});
+
+describe('a receipt is found in what callers save', () => {
+  const answer = `{"id":"chatcmpl-1","choices":[{"logprobs":null,"p":0.5}],"receipt":${text}}`;
+  it.each([
+    ['the receipt itself', text],
+    ['an answer', answer],
+    ['an answer with white space', ` ${answer.replace('"receipt":', '"receipt" :\n')}\n`],
+    ['a stream', `: keepalive\n\ndata: {"choices":[]}\n\ndata: ${answer}\n\ndata: [DONE]\n\n`],
+    [
+      'a stream with other line ends',
+      `data: {"choices":[]}\r\n\r\ndata: ${answer}\r\n\r\ndata: [DONE]\r\n`,
+    ],
+  ])('%s', (_, saved) => {
+    expect(locateReceipt(saved)).toBe(text);
+  });
+
+  it('two receipts are none', () => {
+    expect(codeOf(() => locateReceipt(`{"receipt":${text},"receipt":${text}}`))).toBe(
+      'duplicate_key',
+    );
+    expect(codeOf(() => locateReceipt(`data: ${answer}\n\ndata: ${answer}\n\n`))).toBe(
+      'duplicate_key',
+    );
+  });
+
+  it('a stream without one says so', () => {
+    expect(codeOf(() => locateReceipt('data: {"choices":[]}\n\n'))).toBe('missing_field');
+  });
+
+  it('anything else is left to the parser', () => {
+    fc.assert(
+      fc.property(fc.string(), (any) => void codeOf(() => parseReceipt(locateReceipt(any)))),
+    );
+  });
+});

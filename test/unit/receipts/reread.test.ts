@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { orderedJson } from '#shared/receipts/canonical.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
+import { SOFTWARE } from '#shared/receipts/software.ts';
+import { anyInput, INPUTS, measurement, record } from './samples.ts';
+
+describe('a receipt gives back what it was made of', () => {
+  it('any request that ran, so that another receipt of it can be issued years later', () => {
+    fc.assert(
+      fc.property(
+        anyInput.filter((input) => input.record.outcome !== 'refused'),
+        (input) => {
+          const { document } = parseReceipt(orderedJson(buildReceipt(input)));
+          const { measuredJoules, ...usage } = input.record.usage;
+          const usable = measuredJoules !== undefined && measuredJoules >= 0;
+          expect(recordOnReceipt(document, input.record.keyId)).toEqual({
+            ...input.record,
+            ...(input.modelVersion
+              ? { upstreamModel: document.credentialSubject.modelVersion }
+              : {}),
+            usage:
+              usable && Number.isFinite(measuredJoules)
+                ? { ...usage, measuredJoules: measuredJoules + 0 }
+                : usage,
+          });
+        },
+      ),
+    );
+  });
+
+  it('on a degraded receipt with the tier that was asked for, and the joules', () => {
+    const { document } = parseReceipt(
+      orderedJson(
+        buildReceipt({
+          ...INPUTS['degraded']!,
+          record: { ...record, usage: { ...record.usage, measuredJoules: 3.5 } },
+        }),
+      ),
+    );
+    expect(document.tier).toBe('degraded');
+    const read = recordOnReceipt(document, record.keyId);
+    expect(read).toMatchObject({ tier: 'audit_plus', usage: { measuredJoules: 3.5 } });
+  });
+
+  it('its inputs, with the records that it carries', () => {
+    const document = buildReceipt(INPUTS['full']!);
+    expect(statedInputs(document.measurement!)).toEqual(measurement.inputs);
+  });
+
+  it('but nothing of a refusal: nothing ran', () => {
+    const document = buildReceipt(INPUTS['refused']!);
+    expect(() => recordOnReceipt(document, record.keyId)).toThrow(
+      expect.objectContaining({ code: 'missing_field' }),
+    );
+  });
+});
+
+it('the software that receipts name is this release', () => {
+  const manifest = JSON.parse(
+    readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+  ) as { name: string; version: string };
+  expect(SOFTWARE).toBe(`${manifest.name}/${manifest.version}`);
+});

@@ -1,0 +1,285 @@
+import { generateKeyPairSync, hash } from 'node:crypto';
+import fc from 'fast-check';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { didDocument } from '#shared/receipts/signing/publication.ts';
+import { jwkThumbprint, rawPublicKey } from '#shared/receipts/signing/identifiers.ts';
+import type { SigningKey } from '#shared/receipts/signing/files/key-files.ts';
+import type { InferenceRecord, Outcome } from '#shared/kernel/inference.ts';
+import type {
+  CarriedRecord,
+  Measurement,
+  MeasurementInput,
+  Quantity,
+} from '#shared/methodology/measurement.ts';
+import { digestOf as digestOfRecord } from '#shared/methodology/canonical-json.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
+import type { ReceiptInput, Revision } from '#shared/receipts/build.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+
+/** Parsed JSON that a test edits or looks into at will. */
+export type Loose = ReturnType<typeof JSON.parse>;
+
+export const PUBLIC_URL = 'https://gateway.example';
+export const issuer = receiptIssuer(PUBLIC_URL);
+/** 2026-11-20T09:38:06.007Z */
+export const SIGNED_AT = Date.UTC(2026, 10, 20, 9, 38, 6, 7);
+
+export const digestOf = (text: string): string => hash('sha256', text, 'base64url');
+
+export const record: InferenceRecord = {
+  requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  organisationId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
+  keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
+  route: 'chat.completions',
+  model: 'llama-3.1-8b',
+  region: 'eu-west',
+  tier: 'audit_plus',
+  startedAt: SIGNED_AT - 1_900,
+  endedAt: SIGNED_AT - 12,
+  usage: { inputTokens: 1_204, cachedInputTokens: 1_024, outputTokens: 356, source: 'upstream' },
+  attempts: 1,
+  salt: Buffer.alloc(16, 7).toString('base64url'),
+  requestDigest: digestOf('request'),
+  responseDigest: digestOf('response'),
+  outcome: 'complete',
+};
+
+/** An input whose record the receipt carries. */
+function carried(
+  kind: MeasurementInput['kind'],
+  id: string,
+  content: CarriedRecord,
+): MeasurementInput {
+  return { kind, id, digest: digestOfRecord(content), record: content };
+}
+
+const bounds = (value: number) => ({ value, lower: value / 2.1, upper: value * 2.1 });
+
+export const measurement: Measurement = {
+  methodology: { id: 'docket-1', version: '1.0.0', digest: digestOf('methodology') },
+  inputs: [
+    carried('usage', 'usage', {
+      attempts: 1,
+      cached_input_tokens: 1_024,
+      input_tokens: 1_204,
+      latency_s: '1.888',
+      output_tokens: 356,
+      route: 'chat.completions',
+      usage_source: 'upstream',
+    }),
+    { kind: 'model', id: 'llama-3.1-8b', digest: digestOf('model') },
+    { kind: 'grid', id: 'FRA', digest: digestOf('grid') },
+    carried('site', 'example', { declared_by: 'catalogue', operator: 'example', pue: '1.12' }),
+    { kind: 'hardware', id: 'H100_SXM', digest: digestOf('hardware') },
+  ],
+  results: [
+    { name: 'energy', unit: 'kWh', ...bounds(0.000308123456789) },
+    { name: 'gwp', unit: 'kgCO2e', ...bounds(0.0000173921) },
+    { name: 'water', unit: 'L', ...bounds(0.00114) },
+    { name: 'adpe', unit: 'kgSbe', ...bounds(2.27301e-11) },
+    { name: 'adpf', unit: 'MJ', ...bounds(0.00329104) },
+  ],
+  dataQuality: 'T2',
+};
+
+export const revision: Revision & { newReceiptId: string } = {
+  newReceiptId: 'rcpt_01JD5A0C2E4G6J8M0P2R4T6V8X',
+  receiptId: 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  digest: digestOf('revised'),
+  leafIndex: 41,
+  number: 1,
+  reason: 'The methodology failed and was run again.',
+};
+
+/** A refused request: nothing ran, so there is no answer to digest. */
+function refusedRecord(): InferenceRecord {
+  const { responseDigest: _, ...rest } = record;
+  return {
+    ...rest,
+    outcome: 'refused',
+    policy: { version: '2026-11-01', rule: 'dual-use/nuclear' },
+  };
+}
+
+/** One input of each kind of receipt. */
+export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
+  full: {
+    issuer,
+    record,
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+    gridZone: 'FRA',
+    modelVersion: 'meta-llama/Llama-3.1-8B-Instruct',
+  },
+  audit: {
+    issuer,
+    record: { ...record, tier: 'audit' },
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
+  degraded: {
+    issuer,
+    record,
+    estimate: { degradation: { stage: 'model', code: 'model_size_unknown' } },
+    signedAt: SIGNED_AT,
+  },
+  measured: {
+    issuer,
+    record: { ...record, usage: { ...record.usage, measuredJoules: 81.25 } },
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
+  partial: {
+    issuer,
+    record: { ...record, outcome: 'partial' },
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
+  truncated: {
+    issuer,
+    record: { ...record, outcome: 'truncated' },
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
+  refused: { issuer, record: refusedRecord(), signedAt: SIGNED_AT },
+  revised: { issuer, record, estimate: { measurement }, signedAt: SIGNED_AT, revision },
+};
+
+/** A key, a signer with it, and the did.json that publishes it. */
+export function newIssuer(publicUrl: string = PUBLIC_URL) {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const publicKey = rawPublicKey(privateKey);
+  const key: SigningKey = {
+    purpose: 'receipts',
+    state: 'active',
+    thumbprint: jwkThumbprint(publicKey),
+    publicKey,
+    privateKeyPem,
+  };
+  const signer = createReceiptSigner({ privateKeyPem, did: receiptIssuer(publicUrl).did });
+  return { key, privateKey, signer, did: didDocument([key], publicUrl) };
+}
+
+/** Any text a YAML catalogue can hold, lone surrogates excepted. */
+const anyText = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 });
+const anyDigest = fc
+  .uint8Array({ minLength: 32, maxLength: 32 })
+  .map((bytes) => Buffer.from(bytes).toString('base64url'));
+const anySalt = fc
+  .uint8Array({ minLength: 16, maxLength: 16 })
+  .map((bytes) => Buffer.from(bytes).toString('base64url'));
+const anyUlid = fc.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
+const anyTime = fc.integer({ min: 0, max: 253_402_300_799_999 });
+const anyCount = fc.oneof(fc.nat(10_000), fc.maxSafeNat());
+
+const anyRecord = fc.record<InferenceRecord>({
+  requestId: anyUlid.map((ulid) => `req_${ulid}`),
+  organisationId: anyUlid.map((ulid) => `org_${ulid}`),
+  keyId: anyUlid.map((ulid) => `key_${ulid}`),
+  route: fc.constantFrom('chat.completions', 'completions', 'embeddings'),
+  model: anyText,
+  region: anyText,
+  tier: fc.constantFrom(...PLANS),
+  startedAt: anyTime,
+  endedAt: anyTime,
+  usage: fc.record(
+    {
+      inputTokens: anyCount,
+      cachedInputTokens: anyCount,
+      outputTokens: anyCount,
+      source: fc.constantFrom('upstream', 'counted'),
+      measuredJoules: fc.double(),
+    },
+    { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
+  ),
+  attempts: fc.integer({ min: 0, max: 20 }),
+  salt: anySalt,
+  requestDigest: anyDigest,
+  responseDigest: anyDigest,
+  outcome: fc.constantFrom<Outcome>('complete', 'partial', 'truncated'),
+});
+
+const UNITS = { energy: 'kWh', gwp: 'kgCO2e', water: 'L', adpe: 'kgSbe', adpf: 'MJ' } as const;
+const anyMagnitude = fc.oneof(fc.constant(0), fc.double({ min: 1e-20, max: 1e12, noNaN: true }));
+const anyQuantity = (name: keyof typeof UNITS) =>
+  fc.tuple(anyMagnitude, anyMagnitude, anyMagnitude).map((three): Quantity => {
+    const [lower, value, upper] = three.toSorted((a, b) => a - b) as [number, number, number];
+    return { name, unit: UNITS[name], lower, value, upper };
+  });
+
+const anyKind = fc.constantFrom('usage', 'model', 'grid', 'site', 'hardware');
+
+/** In canonical order, as methodologies write them. */
+const anyCarriedRecord: fc.Arbitrary<CarriedRecord> = fc
+  .dictionary(
+    fc.stringMatching(/^[a-z][a-z0-9_]{0,20}$/),
+    fc.oneof(
+      anyText,
+      fc.maxSafeInteger().map((whole) => whole + 0),
+    ),
+    { minKeys: 1, maxKeys: 8 },
+  )
+  .map((fields) =>
+    Object.fromEntries(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  );
+
+const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
+  methodology: fc.record({
+    id: fc.stringMatching(/^[a-z0-9.-]{1,20}$/),
+    version: fc.stringMatching(/^[a-z0-9.-]{1,20}$/),
+    digest: anyDigest,
+  }),
+  inputs: fc.array(
+    fc.oneof(
+      fc.record({ kind: anyKind, id: anyText, digest: anyDigest }),
+      fc.tuple(anyKind, anyText, anyCarriedRecord).map((input) => carried(...input)),
+    ),
+    { maxLength: 8 },
+  ),
+  results: fc
+    .subarray(Object.keys(UNITS) as (keyof typeof UNITS)[], { minLength: 1 })
+    .chain((names) => fc.tuple(...names.map(anyQuantity))),
+  dataQuality: fc.constantFrom('T1', 'T2', 'T3', 'T4', 'T5'),
+});
+
+const anyRevision = fc.record({
+  newReceiptId: anyUlid.map((ulid) => `rcpt_${ulid}`),
+  receiptId: anyUlid.map((ulid) => `rcpt_${ulid}`),
+  digest: anyDigest,
+  leafIndex: fc.maxSafeNat(),
+  number: fc.integer({ min: 1, max: 1_000 }),
+  reason: anyText,
+});
+
+/** Any receipt that can be asked for. */
+export const anyInput: fc.Arbitrary<ReceiptInput> = fc
+  .record(
+    {
+      issuer: fc.constant(issuer),
+      record: anyRecord,
+      estimate: fc.oneof(
+        fc.record({ measurement: anyMeasurement }),
+        fc.record({
+          degradation: fc.record({
+            stage: fc.constantFrom('model', 'factors', 'computation', 'input', 'timeout'),
+            code: fc.stringMatching(/^[a-z_]{1,30}$/),
+          }),
+        }),
+      ),
+      signedAt: anyTime,
+      gridZone: anyText,
+      modelVersion: fc.string({ unit: 'binary', maxLength: 1_200 }),
+      revision: anyRevision,
+      refused: fc.boolean(),
+    },
+    { requiredKeys: ['issuer', 'record', 'estimate', 'signedAt', 'refused'] },
+  )
+  .map(({ refused, estimate, ...input }) => {
+    if (!refused) return { ...input, estimate };
+    const { responseDigest: _, ...rest } = input.record;
+    return {
+      ...input,
+      record: { ...rest, outcome: 'refused', policy: { version: '2026-11-01', rule: 'a' } },
+    };
+  });

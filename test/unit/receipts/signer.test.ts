@@ -1,0 +1,115 @@
+import canonicalize from 'canonicalize';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
+import { toDecimalString } from '#shared/methodology/decimal.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { decimalText } from '#shared/receipts/decimal.ts';
+import { signedData } from '#shared/receipts/verify.ts';
+import { decodeBase58 } from '#shared/kernel/base58.ts';
+import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
+
+const { key, signer } = newIssuer();
+
+/** Whether the proof of a signed document holds, whatever the document is. */
+function holds(text: string): boolean {
+  const document = JSON.parse(text);
+  const signature = decodeBase58(document.proof.proofValue.slice(1))!;
+  const trusted = trustedSigningKeys([key], issuer.did).get(document.proof.verificationMethod)!;
+  return trusted.verify(signedData(document, document.proof), signature);
+}
+
+describe('other credentials are signed as receipts are', () => {
+  it('whatever the order and names of their fields', () => {
+    const fields = fc.dictionary(
+      fc.string({ unit: 'grapheme' }).filter((name) => !['__proto__', 'proof'].includes(name)),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(fields, (more) => {
+        const credential = {
+          ...more,
+          '@context': issuer.contexts,
+          issuer: issuer.did,
+          validFrom: '2026-11-20T09:38:06.007Z',
+        };
+        const text = signer.signCredential(credential);
+        expect(text).toBe(canonicalize(JSON.parse(text)));
+        expect(JSON.parse(text)).toMatchObject({
+          proof: { created: credential.validFrom, verificationMethod: signer.kid },
+        });
+        expect(holds(text)).toBe(true);
+      }),
+    );
+  });
+
+  it('half a surrogate pair is refused', () => {
+    const credential = {
+      '@context': issuer.contexts,
+      issuer: issuer.did,
+      validFrom: '2026-11-20T09:38:06.007Z',
+      name: '\ud800',
+    };
+    expect(() => signer.signCredential(credential)).toThrow(
+      expect.objectContaining({ code: 'lone_surrogate' }),
+    );
+  });
+});
+
+describe('what is kept between signatures never leaks from one into another', () => {
+  it('times and contexts that alternate', () => {
+    const other = {
+      ...issuer,
+      contexts: [issuer.contexts[0], issuer.contexts[1].replace('gateway', 'other')] as const,
+    };
+    for (let i = 0; i < 12; i += 1) {
+      const document = buildReceipt({
+        ...INPUTS['full']!,
+        issuer: i % 3 === 0 ? other : issuer,
+        signedAt: SIGNED_AT + (i % 2),
+      });
+      const text = signer.sign(document);
+      expect(JSON.parse(text).proof).toMatchObject({
+        created: document.validFrom,
+        '@context': document['@context'],
+      });
+      expect(holds(text)).toBe(true);
+    }
+  });
+
+  it('a signed receipt is not signed again', () => {
+    const document = JSON.parse(signer.sign(buildReceipt(INPUTS['full']!)));
+    expect(() => signer.sign(document)).toThrow(/signed already/);
+  });
+});
+
+describe('decimals', () => {
+  it('are spelt as the methodology spells them', () => {
+    const magnitude = fc.oneof(
+      fc.double({ min: 1e-29, max: 1e29, noNaN: true }),
+      fc.integer({ min: -29, max: 29 }).map((exponent) => Number(`1e${exponent}`)),
+      fc.nat(),
+      fc.constant(0),
+    );
+    fc.assert(
+      fc.property(magnitude, (value) => {
+        expect(decimalText(value, '')).toBe(toDecimalString(value));
+      }),
+    );
+  });
+
+  it('read back as the number to 12 digits', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1e-29, max: 1e29, noNaN: true }), (value) => {
+        expect(decimalText(value, '')).toMatch(/^(0|[1-9]\d*)(\.\d*[1-9])?$/);
+        expect(Number(decimalText(value, ''))).toBe(Number(value.toPrecision(12)));
+      }),
+    );
+  });
+
+  it.each([1e-31, 1e31, Number.MIN_VALUE, -1])('%d is no footprint of a request', (value) => {
+    expect(() => decimalText(value, 'x')).toThrow(
+      expect.objectContaining({ code: 'wrong_value', path: 'x' }),
+    );
+  });
+});

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MockAgent } from 'undici';
+import {
+  type ModerationOptions,
+  OpenAiCompatibleModerator,
+} from '#shared/screening/http/moderation.ts';
+
+const ORIGIN = 'http://moderation.test';
+let network: MockAgent;
+let now: number;
+
+beforeEach(() => {
+  network = new MockAgent();
+  network.disableNetConnect();
+  now = 1_000;
+});
+
+afterEach(async () => {
+  network.assertNoPendingInterceptors();
+  await network.close();
+});
+
+function moderator(options: Partial<ModerationOptions> = {}): OpenAiCompatibleModerator {
+  return new OpenAiCompatibleModerator({
+    baseUrl: `${ORIGIN}/v1/`,
+    model: 'mod-1',
+    apiKey: 'secret',
+    timeoutMs: 1_000,
+    failMode: 'closed',
+    now: () => now,
+    dispatcher: network,
+    ...options,
+  });
+}
+
+function answer(
+  status: number,
+  body: unknown,
+): { requests: { headers: unknown; body: unknown }[] } {
+  const requests: { headers: unknown; body: unknown }[] = [];
+  network
+    .get(ORIGIN)
+    .intercept({ path: '/v1/moderations', method: 'POST' })
+    .reply(status, (call) => {
+      requests.push({ headers: call.headers, body: JSON.parse(call.body as string) });
+      return typeof body === 'string' ? body : JSON.stringify(body);
+    });
+  return { requests };
+}
+
+describe('the moderation endpoint', () => {
+  it('is asked about all texts at once, with the credential', async () => {
+    const { requests } = answer(200, { results: [{ flagged: false }, { flagged: false }] });
+    expect(await moderator().judge(['one', ' ', 'two'])).toEqual({ outcome: 'passed' });
+    expect(requests).toEqual([
+      {
+        headers: expect.objectContaining({ authorization: 'Bearer secret' }) as unknown,
+        body: { model: 'mod-1', input: ['one', 'two'] },
+      },
+    ]);
+  });
+
+  it('is not asked about nothing', async () => {
+    expect(await moderator().judge(['', '  '])).toEqual({ outcome: 'passed' });
+  });
+
+  it('flags by the first category', async () => {
+    const categories = { violence: true, harassment: true, self_harm: false };
+    answer(200, { results: [{ flagged: true, categories }] });
+    expect(await moderator().judge(['one'])).toEqual({
+      outcome: 'flagged',
+      verdict: {
+        rule: 'moderation:harassment',
+        code: 'acceptable_use_violation',
+        policyVersion: 'moderation:mod-1',
+      },
+    });
+  });
+
+  it('never repeats a category name that is not one', async () => {
+    answer(200, { results: [{ flagged: true, categories: { 'a\u001b[31m': true } }] });
+    const result = await moderator().judge(['one']);
+    expect(result).toMatchObject({ outcome: 'flagged', verdict: { rule: 'moderation:other' } });
+  });
+});
+
+describe('a moderation endpoint that fails', () => {
+  it.each([
+    ['an error status', 500, {}],
+    ['no JSON', 200, 'hello'],
+    ['no results', 200, {}],
+    ['fewer results than inputs', 200, { results: [] }],
+    ['a result that says nothing', 200, { results: [{}] }],
+    ['null', 200, 'null'],
+  ])('is unavailable when closed and skipped when open: %s', async (_, status, body) => {
+    answer(status, body);
+    expect(await moderator().judge(['one'])).toEqual({ outcome: 'unavailable' });
+    answer(status, body);
+    expect(await moderator({ failMode: 'open' }).judge(['one'])).toEqual({ outcome: 'skipped' });
+  });
+
+  it('is given up after the timeout', async () => {
+    network
+      .get(ORIGIN)
+      .intercept({ path: '/v1/moderations', method: 'POST' })
+      .reply(200, '{}')
+      .delay(60_000);
+    expect(await moderator({ timeoutMs: 5 }).judge(['one'])).toEqual({ outcome: 'unavailable' });
+  });
+
+  it('is left alone after five failures, and tried again later', async () => {
+    const one = moderator();
+    for (let i = 0; i < 5; i += 1) {
+      answer(500, {});
+      await one.judge(['one']);
+    }
+    // Nothing is set up to answer now: a call would fail, and would count.
+    expect(await one.judge(['one'])).toEqual({ outcome: 'unavailable' });
+    now += 2_001;
+    answer(200, { results: [{ flagged: false }] });
+    expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
+    answer(200, { results: [{ flagged: false }] });
+    expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
+  });
+
+  it('is not blamed for callers who leave', async () => {
+    const one = moderator();
+    for (let i = 0; i < 6; i += 1) {
+      expect(await one.judge(['one'], AbortSignal.abort())).toEqual({ outcome: 'unavailable' });
+    }
+    answer(200, { results: [{ flagged: false }] });
+    expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
+  });
+
+  it('is not sent more than it may be', async () => {
+    expect(await moderator().judge(['x'.repeat(9_000_000)])).toEqual({ outcome: 'unavailable' });
+  });
+});

@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { describe, expect, it } from 'vitest';
+import { SLICE_CHARS, slicesOf } from '#shared/screening/slices.ts';
+import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
+import { promptsOf } from '#shared/screening/prompt.ts';
+
+const counter = createTokenCounter();
+const book = readFileSync(
+  new URL('../../../embedded/sandbox/almanac.txt', import.meta.url),
+  'utf8',
+);
+const asText = { disallowedSpecial: new Set<string>() };
+const prompt = (texts: string[], over = {}) => ({ texts, tokens: 0, messages: 0, ...over });
+
+describe('slicesOf', () => {
+  it('cuts any text into bounded slices that make up the text, never through a character', () => {
+    const piece = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 900 }),
+      fc.constantFrom(' '.repeat(700), '😀'.repeat(600), 'word '.repeat(200)),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
+        const text = pieces.join('');
+        const slices = [...slicesOf(text)];
+        expect(slices.join('')).toBe(text);
+        for (const slice of slices) {
+          expect(slice.length).toBeLessThanOrEqual(SLICE_CHARS);
+          if (text.isWellFormed()) expect(slice.isWellFormed()).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+describe('countTokens', () => {
+  it('counts prose in slices exactly as in one piece', () => {
+    expect(counter.countTokens(book, 'o200k_base')).toBe(o200k(book));
+    expect(counter.countTokens(book, 'cl100k_base')).toBe(cl100k(book));
+  });
+
+  it('counts short texts exactly, whatever is in them', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => {
+        expect(counter.countTokens(text, 'cl100k_base')).toBe(cl100k(text, asText));
+      }),
+    );
+  });
+
+  it('reads names of special tokens and lone surrogates as text', () => {
+    expect(counter.countTokens('<|endoftext|>', 'o200k_base')).toBeGreaterThan(1);
+    expect(counter.countTokens('a\ud800b', 'o200k_base')).toBeGreaterThan(0);
+  });
+
+  it('stays near the true count for words longer than a slice', () => {
+    const word = 'ab'.repeat(2_000);
+    expect(Math.abs(counter.countTokens(word, 'o200k_base') - o200k(word))).toBeLessThanOrEqual(8);
+  });
+
+  it('estimates the tokens of a very long text from its beginning', () => {
+    const exact = 40 * o200k(book);
+    expect(Math.abs(counter.countTokens(book.repeat(40), 'o200k_base') / exact - 1)).toBeLessThan(
+      0.01,
+    );
+  });
+
+  it('approximates an unknown family by o200k_base', () => {
+    expect(counter.countTokens('hello world', 'spm-unknown')).toBe(2);
+    expect(counter.countTokens('hello world', undefined)).toBe(2);
+  });
+});
+
+describe('countPrompt', () => {
+  it('adds what the chat format puts around each message', () => {
+    const [chat] = promptsOf('chat.completions', {
+      messages: [{ role: 'user', content: 'hello world' }],
+    });
+    expect(counter.countPrompt(chat!, 'o200k_base')).toBe(2 + 4 + 3);
+  });
+
+  it('takes token ids as they are', () => {
+    const [ids] = promptsOf('completions', { prompt: [1, 2, 3] });
+    expect(counter.countPrompt(ids!, 'o200k_base')).toBe(3);
+  });
+});
+
+describe('promptFits', () => {
+  it('answers at once for a prompt with no more bytes than the window has tokens', () => {
+    expect(
+      counter.promptFits(prompt(['é'.repeat(50)]), {
+        contextWindow: 100,
+        tokenizer: 'o200k_base',
+      }),
+    ).toBe(true);
+  });
+
+  it('answers at once for a prompt that no tokenizer could fit', () => {
+    expect(
+      counter.promptFits(prompt(['x'.repeat(12_801)]), {
+        contextWindow: 100,
+        tokenizer: 'o200k_base',
+      }),
+    ).toBe(false);
+    expect(counter.promptFits(prompt(['x'.repeat(12_801)]), { contextWindow: 100 })).toBe(false);
+  });
+
+  it('decides at the very token', async () => {
+    const tokens = o200k(book);
+    expect(
+      await counter.promptFits(prompt([book]), {
+        contextWindow: tokens,
+        tokenizer: 'o200k_base',
+      }),
+    ).toBe(true);
+    expect(
+      await counter.promptFits(prompt([book]), {
+        contextWindow: tokens - 1,
+        tokenizer: 'o200k_base',
+      }),
+    ).toBe(false);
+    expect(
+      await counter.promptFits(prompt([book, book]), {
+        contextWindow: 2 * tokens - 1,
+        tokenizer: 'o200k_base',
+      }),
+    ).toBe(false);
+  });
+
+  it('counts token ids exactly, for any family', () => {
+    expect(counter.promptFits(prompt([], { tokens: 100 }), { contextWindow: 100 })).toBe(true);
+    expect(counter.promptFits(prompt([], { tokens: 101 }), { contextWindow: 100 })).toBe(false);
+  });
+
+  it('never refuses what may fit when the family is unknown', () => {
+    expect(
+      counter.promptFits(prompt(['x'.repeat(12_800)]), {
+        contextWindow: 100,
+        tokenizer: 'spm-unknown',
+      }),
+    ).toBe(true);
+  });
+
+  it('never refuses a prompt whose tokens fit', async () => {
+    const text = fc
+      .array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.lorem(), fc.constant(' '.repeat(90))), {
+        maxLength: 8,
+      })
+      .map((parts) => parts.join(' '));
+    await fc.assert(
+      fc.asyncProperty(text, fc.nat(3), async (long, slack) => {
+        const contextWindow = o200k(long, asText) + slack;
+        expect(
+          await counter.promptFits(prompt([long]), { contextWindow, tokenizer: 'o200k_base' }),
+        ).toBe(true);
+      }),
+    );
+  });
+
+  it('stops reading a huge prompt as soon as it is too long, and gives other work its turns', async () => {
+    let turns = 0;
+    let pending = true;
+    const other = (): void => {
+      turns += 1;
+      if (pending) setImmediate(other);
+    };
+    setImmediate(other);
+    const window = { contextWindow: 60_000, tokenizer: 'o200k_base' };
+    expect(await counter.promptFits(prompt([book.repeat(200)]), window)).toBe(false);
+    pending = false;
+    // 60,000 tokens of this text are about 17 turns; all of it would be more than 300.
+    expect(turns).toBeGreaterThan(10);
+    expect(turns).toBeLessThan(40);
+  });
+
+  it('spends bounded work on a word of a megabyte', async () => {
+    const word = 'qzjx'.repeat(250_000);
+    expect(
+      await counter.promptFits(prompt([word]), {
+        contextWindow: 20_000,
+        tokenizer: 'o200k_base',
+      }),
+    ).toBe(false);
+  });
+});
+
+describe('decoder', () => {
+  it('gives back the text of token ids, and leaves out ids that do not exist', () => {
+    const decode = counter.decoder('o200k_base');
+    expect(decode?.([24912, 2375, 999_999_999])).toBe('hello world');
+    expect(counter.decoder('spm-unknown')).toBeUndefined();
+  });
+
+  it('never throws for any ids', () => {
+    const decode = counter.decoder('cl100k_base');
+    fc.assert(
+      fc.property(fc.array(fc.nat(2 ** 31 - 1)), fc.array(fc.nat(101_000)), (wild, near) => {
+        expect(typeof decode?.(wild)).toBe('string');
+        expect(typeof decode?.(near)).toBe('string');
+      }),
+    );
+  });
+});

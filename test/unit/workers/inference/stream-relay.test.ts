@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { frameOf, StreamRelay } from '#workers/inference/stream-relay.ts';
+
+const USAGE = { inputTokens: 3, cachedInputTokens: 0, outputTokens: 2, source: 'counted' as const };
+
+interface Chunk {
+  id: string;
+  choices: { index: number; delta: { content?: string }; finish_reason: string | null }[];
+  usage?: object | null;
+}
+
+function relay(includeUsage: boolean, chunks: readonly Chunk[]) {
+  const sent: string[] = [];
+  const one = new StreamRelay({
+    includeUsage,
+    object: 'chat.completion.chunk',
+    send: (payload) => sent.push(payload),
+  });
+  for (const chunk of chunks)
+    one.accept(JSON.stringify(chunk), chunk as unknown as Record<string, unknown>);
+  return { sent, one };
+}
+
+const choice = (content: string | null, finish: string | null = null, index = 0) => ({
+  index,
+  delta: content === null ? {} : { content },
+  finish_reason: finish,
+});
+const chunk = (...choices: Chunk['choices']): Chunk => ({ id: 'c', choices });
+
+describe('a stream relay', () => {
+  it('holds back only the chunk with the last finish reason', () => {
+    const chunks = [chunk(choice('a')), chunk(choice('b')), chunk(choice(null, 'stop'))];
+    const { sent, one } = relay(false, chunks);
+    expect(sent).toEqual(chunks.slice(0, 2).map((c) => JSON.stringify(c)));
+    expect(one.finish(USAGE)).toBe(JSON.stringify(chunks[2]));
+  });
+
+  it('with several choices holds the last of them to finish, and sends the earlier ones on', () => {
+    const chunks = [
+      chunk(choice('a', null, 0)),
+      chunk(choice(null, 'stop', 0)),
+      chunk(choice('b', null, 1)),
+      chunk(choice(null, 'length', 1)),
+    ];
+    const { sent, one } = relay(false, chunks);
+    expect(sent).toHaveLength(3);
+    expect(one.isFinished).toBe(true);
+    expect(one.finish(USAGE)).toBe(JSON.stringify(chunks[3]));
+  });
+
+  it('shows usage only to those who asked, on a chunk of its own', () => {
+    const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
+    const chunks = [
+      { ...chunk(choice('a')), usage: null },
+      { ...chunk(choice(null, 'stop')), usage: null },
+      { id: 'c', choices: [], usage },
+    ];
+    const asked = relay(true, chunks);
+    expect(JSON.parse(asked.one.finish(USAGE))).toEqual(chunks[2]);
+    expect(asked.sent).toEqual(chunks.slice(0, 2).map((c) => JSON.stringify(c)));
+    const silent = relay(false, chunks);
+    expect(silent.sent.concat(silent.one.finish(USAGE)).join()).not.toContain('usage');
+    expect(silent.one.usage).toMatchObject({ inputTokens: 9, outputTokens: 4, source: 'upstream' });
+  });
+
+  it('makes the usage chunk itself when the upstream sends none', () => {
+    const { one } = relay(true, [chunk(choice('a')), chunk(choice(null, 'stop'))]);
+    expect(JSON.parse(one.finish(USAGE))).toMatchObject({
+      id: 'c',
+      choices: [],
+      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    });
+  });
+
+  it('sends every chunk with a choice exactly once, in order, whatever the stream', () => {
+    const anyChoice = fc.record({
+      index: fc.integer({ min: 0, max: 3 }),
+      delta: fc.record({ content: fc.string() }),
+      finish_reason: fc.constantFrom(null, null, null, 'stop', 'length'),
+    });
+    const anyChunk = fc.record({
+      id: fc.constant('c'),
+      choices: fc.array(anyChoice, { maxLength: 2 }),
+    });
+    fc.assert(
+      fc.property(fc.array(anyChunk, { maxLength: 30 }), fc.boolean(), (chunks, includeUsage) => {
+        const { sent, one } = relay(includeUsage, chunks);
+        const carrier = one.finish(USAGE);
+        const wanted = chunks
+          .filter(({ choices }) => choices.length > 0)
+          .map((c) => JSON.stringify(c));
+        const all = includeUsage ? sent : [...sent, carrier];
+        // Without a chunk to carry the receipt the relay makes one of its own, at the end.
+        expect(all.slice(0, wanted.length)).toEqual(wanted);
+        expect(all.length - wanted.length).toBeLessThanOrEqual(1);
+        expect(one.text).toBe(
+          chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta.content)).join(''),
+        );
+      }),
+    );
+  });
+});
+
+describe('a frame', () => {
+  it('of a payload over several lines has as many data fields', () => {
+    expect(frameOf('{"a":1,\n"b":2}')).toBe('data: {"a":1,\ndata: "b":2}\n\n');
+  });
+});

@@ -1,0 +1,67 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readUsage } from '#workers/inference/usage.ts';
+
+describe('usage of an upstream', () => {
+  it('of zero is a count, not an absence', () => {
+    expect(readUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({
+      inputTokens: 0,
+      cachedInputTokens: 0,
+      outputTokens: 0,
+      source: 'upstream',
+    });
+  });
+
+  it('that is absent or absurd is undefined, so that it is counted', () => {
+    for (const usage of [
+      undefined,
+      null,
+      {},
+      [],
+      'x',
+      { prompt_tokens: -1 },
+      { prompt_tokens: 1.5 },
+      { prompt_tokens: '7' },
+      { prompt_tokens: 1e12 },
+    ]) {
+      expect(readUsage(usage)).toBeUndefined();
+    }
+  });
+
+  it('names cached tokens in the ways that servers have, never more than the prompt', () => {
+    expect(
+      readUsage({ prompt_tokens: 10, prompt_tokens_details: { cached_tokens: 4 } }),
+    ).toMatchObject({ cachedInputTokens: 4 });
+    expect(
+      readUsage({ input_tokens: 10, output_tokens: 2, input_tokens_details: { cached_tokens: 4 } }),
+    ).toMatchObject({ inputTokens: 10, outputTokens: 2, cachedInputTokens: 4 });
+    expect(readUsage({ prompt_tokens: 10, prompt_cache_hit_tokens: 99 })).toMatchObject({
+      cachedInputTokens: 10,
+    });
+  });
+
+  it('carries measured energy only from the field that the catalogue names', () => {
+    const usage = { prompt_tokens: 1, energy_joules: 2.5 };
+    expect(readUsage(usage)).not.toHaveProperty('measuredJoules');
+    expect(readUsage(usage, { usageField: 'energy_joules' })).toMatchObject({
+      measuredJoules: 2.5,
+    });
+    expect(
+      readUsage({ ...usage, energy_joules: -1 }, { usageField: 'energy_joules' }),
+    ).not.toHaveProperty('measuredJoules');
+  });
+
+  it('of any shape never throws and never gives a count that is no whole number', () => {
+    fc.assert(
+      fc.property(fc.anything(), (value) => {
+        const usage = readUsage(value);
+        if (usage === undefined) return;
+        expect(
+          [usage.inputTokens, usage.outputTokens, usage.cachedInputTokens].every(
+            Number.isSafeInteger,
+          ),
+        ).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect, it } from 'vitest';
+import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { ORG, PackLab } from '#test/support/packs.ts';
+
+const database = await createTestDatabase();
+const directory = mkdtempSync(join(tmpdir(), 'docket-crash-'));
+const packs = join(directory, 'packs');
+const lab = new PackLab(database.pool, directory);
+const registry = createExportRegistry(database.poolAs('docket_operator'), systemSurroundings);
+const actor = { kind: 'operator', id: 'test' } as const;
+
+/** Every step near both ends, where things change hands, and a sample of the files between, which are alike. */
+const isTried = (nth: number, steps: number): boolean =>
+  nth <= 6 || nth > steps - 8 || nth % 25 === 0;
+
+interface Ending {
+  signal: NodeJS.Signals | null;
+  steps: number;
+}
+
+function crash(exportId: string, nth: number): Promise<Ending> {
+  const script = new URL('export-crashing.ts', import.meta.url).pathname;
+  const args = [script, database.url, lab.keysDir, packs, exportId, String(nth)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (_code, signal) => resolve({ signal, steps: Number(output) }));
+  });
+}
+
+let size: number;
+beforeAll(async () => {
+  const degraded = await lab.issue(50, 'degraded');
+  await lab.integrate();
+  await lab.revise(degraded.slice(0, 9));
+  await lab.issue(50);
+  size = await lab.integrate();
+});
+
+it(
+  'a pack is whole or not there, and comes out the same, when its builder is killed at any step',
+  { timeout: 300_000 },
+  async () => {
+    const range = { firstIndex: 0, lastIndex: size - 12, checkpointSize: size };
+    const expected = await lab.pack(join(directory, 'expected.zip'), range);
+    const smooth = await registry.create(ORG, range, actor);
+    const { steps } = await crash(smooth.id, Infinity);
+    expect(steps).toBeGreaterThan(100);
+    for (let nth = 1; nth <= steps; nth += 1) {
+      if (!isTried(nth, steps)) continue;
+      const { id } = await registry.create(ORG, range, actor);
+      expect((await crash(id, nth)).signal, `step ${nth}`).toBe('SIGKILL');
+      const after = await registry.get(ORG, id);
+      // Under the final name there is all of it or nothing; what is called ready is there.
+      const named = readdirSync(packs).includes(`${id}.zip`);
+      if (named)
+        expect(hash('sha256', readFileSync(join(packs, `${id}.zip`)))).toBe(expected.sha256);
+      if (after?.status === 'ready') expect(named, `step ${nth}`).toBe(true);
+      if (after?.status === 'running') {
+        await database.pool.query(
+          `update export set run_at = now() - interval '1 minute' where id = $1`,
+          [id],
+        );
+      }
+      expect((await crash(id, Infinity)).signal).toBeNull();
+      const record = await registry.get(ORG, id);
+      expect(record, `step ${nth}`).toMatchObject({ status: 'ready', ...expected });
+      expect(hash('sha256', readFileSync(join(packs, `${id}.zip`)))).toBe(expected.sha256);
+      expect(readdirSync(packs).filter((name) => name.endsWith('.partial'))).toEqual([]);
+      await registry.delete(ORG, id, actor);
+    }
+  },
+);

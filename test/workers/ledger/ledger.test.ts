@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
+import { ensureSigningKeys, loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { keyId } from '#shared/receipts/signing/publication.ts';
+import { checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { sameHash } from '#shared/ledger/hashing.ts';
+import { judgeKey, keyIntervals } from '#shared/ledger/key-events.ts';
+import { noteKeyHash, signerOf } from '#shared/ledger/notes.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  checkSignaturesOf,
+  makeReceipt,
+  makeReceipts,
+  submitReceipts,
+} from '#test/support/ledger.ts';
+import { type StartedProcess, startProcess } from '#test/support/processes.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+const database = await createTestDatabase();
+const redis = await startTestRedis({ durable: true });
+const receipts = database.poolAs('docket_receipts');
+const reader = createLedgerReader(database.poolAs('docket_api'));
+const anchor = createAnchorReader(database.poolAs('docket_api'));
+const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
+const key = ensureSigningKeys(keysDir).find((each) => each.purpose === 'checkpoints')!;
+afterAll(() => rm(keysDir, { recursive: true }));
+
+const start = (): Promise<StartedProcess> =>
+  startProcess({
+    role: 'ledger',
+    env: {
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      SIGNING_KEYS_DIR: keysDir,
+      PUBLIC_URL: 'https://gateway.example',
+    },
+  });
+
+/** Asks until the answer is there; the test's own time limit ends it otherwise. */
+async function until<T>(ask: () => Promise<T | null>): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+  }
+}
+
+describe('the ledger process', () => {
+  it('integrates and signs within the merge delay, in any number, and stops when told to', async () => {
+    const workers = await Promise.all([start(), start()]);
+    const batch = makeReceipts('org_a', 300);
+    const before = performance.now();
+    await submitReceipts(receipts, batch);
+    const note = await until(async () => {
+      const checkpoint = await reader.checkpoint('org_a');
+      return checkpoint !== null && parseCheckpoint(checkpoint).checkpoint.size === 300
+        ? checkpoint
+        : null;
+    });
+    expect(performance.now() - before).toBeLessThan(10_000);
+    const { checkpoint, note: signed } = parseCheckpoint(note);
+    expect(checkpoint.origin).toBe('gateway.example/log/org_a');
+    const [line] = signed.signatures;
+    expect(line!.name).toBe(checkpoint.origin);
+    expect(sameHash(line!.keyHash, noteKeyHash(checkpoint.origin, key.publicKey))).toBe(true);
+    for (const worker of workers) {
+      const metrics = await fetch(`http://127.0.0.1:${worker.metricsPort}/metrics`);
+      expect(await metrics.text()).toContain('docket_ledger_integrated_total');
+    }
+    expect(await Promise.all(workers.map((worker) => worker.stop()))).toEqual([0, 0]);
+  });
+
+  it('anchors what it signed, and tells of every key first', async () => {
+    const worker = await start();
+    const proof = await until(() => anchor.proof('org_a'));
+    const shown = checkAnchorProof(proof);
+    expect(shown.anchor.origin).toBe('gateway.example/anchor');
+    const keys = loadSigningKeys(keysDir);
+    const intervals = keyIntervals(await anchor.keyEvents());
+    expect([...intervals.keys()].toSorted()).toEqual(
+      keys.map((each) => keyId('did:web:gateway.example', each)).toSorted(),
+    );
+    for (const [note, purpose, at] of [
+      [shown.headNote, 'checkpoints', shown.index],
+      [shown.anchorNote, 'anchor', shown.anchor.size - 1],
+    ] as const) {
+      const publicKey = signerOf(
+        note,
+        checkSignaturesOf([...intervals.values()].map((each) => each.publicKey)),
+      )!;
+      const interval = [...intervals.values()].find((each) => each.publicKey === publicKey);
+      expect(judgeKey(interval, purpose, at)).toBe('good');
+    }
+    expect(worker.logs().map((entry) => entry['event'])).not.toContain('ledger_step_failed');
+    expect(await worker.stop()).toBe(0);
+  });
+
+  it('raises an alarm for poison and goes on', async () => {
+    const worker = await start();
+    const poison = makeReceipt('org_b', { leafHash: Buffer.alloc(32) });
+    const good = makeReceipt('org_b');
+    await submitReceipts(receipts, [poison, good]);
+    await until(() => reader.proof('org_b', good.id));
+    const alarm = worker.logs().find((entry) => entry['event'] === 'receipt_quarantined');
+    expect(alarm).toMatchObject({ level: 'error', receiptId: poison.id, reason: 'body_altered' });
+    expect(await worker.stop()).toBe(0);
+  });
+
+  it('refuses to start without signing keys, saying how to make them', async () => {
+    const env = { DATABASE_URL: database.url, REDIS_URL: redis.url, SIGNING_KEYS_DIR: '/nowhere' };
+    await expect(startProcess({ role: 'ledger', env })).rejects.toThrow(
+      /No signing key for .*openssl genpkey/s,
+    );
+  });
+});

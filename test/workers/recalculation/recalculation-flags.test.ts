@@ -1,0 +1,119 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { Catalogue } from '#shared/catalogue/catalogue.ts';
+import { recalculate } from '#workers/recalculation/recalculate.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import {
+  catalogue,
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  mendedCatalogue,
+  UNSIZED,
+} from '#test/support/issuing.ts';
+import { recalculateDeps, seenEvents, type SeenEvents } from '#test/support/recalculating.ts';
+
+let database: TestDatabase;
+const { signer } = makeReceiptSigner();
+const unsized = (more = {}) => inferenceRecord({ model: UNSIZED, upstreamModel: UNSIZED, ...more });
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+let events: SeenEvents;
+beforeEach(() => {
+  events = seenEvents();
+});
+
+const issue = (...records: ReturnType<typeof unsized>[]) =>
+  issueReceipts(
+    {
+      receipts: database.poolAs('docket_receipts', 2),
+      ledger: database.poolAs('docket_ledger', 2),
+    },
+    signer,
+    records,
+  );
+const depsWith = (of: Catalogue) =>
+  recalculateDeps(database.poolAs('docket_recalculation'), signer, of, { events });
+const requests = () =>
+  createRecalculationRequests(database.poolAs('docket_api', 2), systemSurroundings);
+const rowOf = async (id: string) => {
+  const { rows } = await database.pool.query<Record<string, unknown>>(
+    'select *, due_at > now() as waits from recalculation where receipt_id = $1',
+    [id],
+  );
+  return rows[0];
+};
+
+describe('a caller who flags a receipt', () => {
+  it('has it tried now, once, whether it waits or was given up', async () => {
+    const [id] = await issue(unsized());
+    await recalculate(depsWith(catalogue), id!);
+    await database.pool.query(
+      `update recalculation set state = 'parked', attempts = 8 where receipt_id = $1`,
+      [id],
+    );
+    expect(await requests().flag('org_a', id!)).toBe('flagged');
+    expect(await rowOf(id!)).toMatchObject({ state: 'pending', attempts: 0, waits: false });
+    expect(await requests().flag('org_a', id!)).toBe('pending');
+    expect(await recalculate(depsWith(catalogue), id!)).toBe('failed');
+    expect(await requests().flag('org_a', id!)).toBe('flagged');
+  });
+
+  it('is refused for receipts of others, whole ones, and those that were recalculated', async () => {
+    const [degraded, whole] = await issue(unsized(), inferenceRecord());
+    expect(await requests().flag('org_b', degraded!)).toBe('unknown');
+    expect(await requests().flag('org_a', 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC')).toBe('unknown');
+    expect(await requests().flag('org_a', whole!)).toBe('not_degraded');
+    await recalculate(depsWith(mendedCatalogue()), degraded!);
+    expect(await requests().flag('org_a', degraded!)).toBe('not_degraded');
+    expect(await requests().flag('org_a', events.rows[0]!.receiptId)).toBe('not_degraded');
+    expect(await rowOf(degraded!)).toBeUndefined();
+  });
+
+  it('gets one of two simultaneous flags through', async () => {
+    const [id] = await issue(unsized());
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, () => requests().flag('org_a', id!)),
+    );
+    expect(outcomes.filter((outcome) => outcome === 'flagged')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'pending')).toHaveLength(5);
+  });
+
+  it('in the moment of its revision leaves nothing behind that never ends', async () => {
+    const [id] = await issue(unsized());
+    await recalculate(depsWith(mendedCatalogue()), id!);
+    await database.pool.query(
+      `insert into recalculation (receipt_id, org_id, flagged_at) values ($1, 'org_a', now())`,
+      [id],
+    );
+    expect(await recalculate(depsWith(mendedCatalogue()), id!)).toBe('settled');
+    expect(await rowOf(id!)).toBeUndefined();
+    expect(events.rows).toHaveLength(1);
+  });
+
+  it('of everything since some day, by an operator', async () => {
+    const [id] = await issue(unsized({ organisationId: 'org_since' }));
+    await recalculate(depsWith(catalogue), id!);
+    const operator = createRecalculationRequests(
+      database.poolAs('docket_operator', 1),
+      systemSurroundings,
+    );
+    const by = { actor: { kind: 'operator' as const, id: 'ines' }, reason: 'mended' };
+    expect(await operator.requestSince('org_since', Date.now() + 60_000, by)).toBe(0);
+    expect(await operator.requestSince('org_since', Date.now() - 60_000, by)).toBe(1);
+    expect(await rowOf(id!)).toMatchObject({ waits: false, attempts: 0 });
+    const { rows } = await database.pool.query(
+      `select action, actor_id, reason from audit_log where organisation_id = 'org_since' order by sequence`,
+    );
+    const entry = {
+      action: 'receipts.recalculation_requested',
+      actor_id: 'ines',
+      reason: 'mended',
+    };
+    expect(rows).toEqual([entry, entry]);
+  });
+});

@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+import type { Mailer } from '#shared/accounts/port-mail.ts';
+
+/** Writes each letter as an `.eml` file, for machines without a mail server. Any mail program opens them. */
+export function createFileMailer(directory: string, from: string): Mailer {
+  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  return {
+    async send({ to, subject, body }) {
+      const { message } = await transport.sendMail({ from, to, subject, text: body });
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const name = `${new Date().toISOString().replaceAll(':', '')}-${randomUUID()}.eml`;
+      const path = join(directory, name);
+      // Renamed when complete, so that whoever watches the directory never sees half a letter.
+      await writeFile(`${path}.part`, message as Buffer, { mode: 0o600 });
+      await rename(`${path}.part`, path);
+    },
+    async close() {
+      transport.close();
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { kindOfStatus, type UpstreamFailure } from '../upstream-error.ts';
+import { isObject, textOf } from './json.ts';
+import { Untranslatable } from './untranslatable.ts';
+
+const MESSAGE_CHARS_MAX = 500;
+/** Providers refuse a wrong credential of ours in the words, and sometimes with the status, of a wrong request. */
+const ABOUT_CREDENTIAL = /api[ _-]?key|credential|permission/i;
+/** "prompt is too long: …" (Anthropic), "The input token count (…) exceeds the maximum …" (Google). */
+const TOO_LONG = /prompt is too long|token count .*exceeds|context (length|window)/i;
+const UNREADABLE = /^AI_(TypeValidation|JSONParse|InvalidResponseData|EmptyResponseBody|NoContent)/;
+/** Error types of Anthropic that come inside a stream, with the status they have outside of one. */
+const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+
+/** Anything that a call of the AI SDK throws, or puts into a stream, as a failure. Untrusted: providers' words. */
+export function failureOf(error: unknown): UpstreamFailure {
+  if (error instanceof Untranslatable) {
+    const { message, param } = error;
+    return { kind: 'rejected', detail: message, message, param };
+  }
+  const fields = isObject(error) ? error : {};
+  const message = messageIn(error);
+  const status = statusIn(fields);
+  if (status !== undefined) return failureOfStatus(status, message, fields['responseHeaders']);
+  const name = textOf(fields['name']) ?? '';
+  // The library's own refusal of a request: a part or a setting that this provider does not have.
+  if (name === 'AI_UnsupportedFunctionalityError' || name === 'AI_InvalidPromptError') {
+    return { kind: 'rejected', detail: name, message: message.slice(0, MESSAGE_CHARS_MAX) };
+  }
+  // An answer with a good status that cannot be read is a call error whose cause says so.
+  const cause = isObject(fields['cause']) ? (textOf(fields['cause']['name']) ?? '') : '';
+  const unreadable = [name, cause].find((one) => UNREADABLE.test(one));
+  if (unreadable !== undefined) return { kind: 'malformed', detail: unreadable };
+  return { kind: 'connection', detail: `${name}: ${message}` };
+}
+
+function failureOfStatus(status: number, message: string, headers: unknown): UpstreamFailure {
+  const kind =
+    status === 400 && ABOUT_CREDENTIAL.test(message) ? 'misconfigured' : kindOfStatus(status);
+  const failure: UpstreamFailure = { kind, status, detail: `HTTP ${status}: ${message}` };
+  if (kind === 'rejected') {
+    failure.message = message.slice(0, MESSAGE_CHARS_MAX);
+    if (TOO_LONG.test(message)) Object.assign(failure, { code: 'context_length_exceeded' });
+  }
+  const seconds = Number(isObject(headers) ? (headers['retry-after'] ?? Number.NaN) : Number.NaN);
+  if (Number.isFinite(seconds) && seconds >= 0) failure.retryAfterMs = seconds * 1_000;
+  return failure;
+}
+
+/** Of a thrown call error, or of an error object that came in a stream. */
+function statusIn(fields: Readonly<Record<string, unknown>>): number | undefined {
+  const { statusCode, code, type } = fields;
+  for (const value of [statusCode, code, STATUS_OF_TYPE[textOf(type) ?? '']]) {
+    if (typeof value === 'number' && value >= 400 && value < 600) return value;
+  }
+  const inner = fields['error'];
+  return isObject(inner) ? statusIn(inner) : undefined;
+}
+
+function messageIn(error: unknown): string {
+  if (typeof error === 'string') return error;
+  if (error instanceof Error) return error.message;
+  if (!isObject(error)) return 'unknown error';
+  return textOf(error['message']) ?? messageIn(error['error'] ?? 'unknown error');
+}
