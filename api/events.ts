@@ -69,8 +69,8 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       const ms = Date.now() - startedAt;
       metrics.answers.observe({ route: entry.route }, ms / 1_000);
       if (!log.isLevelEnabled('debug')) return;
-      const { id, organisationId, model, region, stream } = entry;
-      log.debug({ event: 'answered', requestId: id, organisationId, model, region, stream, ms });
+      const { id, orgId, model, region, stream } = entry;
+      log.debug({ event: 'answered', requestId: id, orgId, model, region, stream, ms });
     },
     refused(fault, request) {
       metrics.refusals.inc({ code: fault.code, type: fault.type });

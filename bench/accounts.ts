@@ -23,18 +23,18 @@ const { accounts, keys } = createRegistries(pool);
 const source = createCredentialSource(pool);
 const large = orgId(0);
 
-const firstPage = await keys.list({ organisationId: large, limit: 100, order: 'desc' });
+const firstPage = await keys.list({ orgId: large, limit: 100, order: 'desc' });
 const middle = (
   await pool.query<{ id: string }>(
-    'select id from api_key where organisation_id = $1 order by id offset $2 limit 1',
+    'select id from api_key where org_id = $1 order by id offset $2 limit 1',
     [large, Math.floor(Number(keyCount) / 20)],
   )
 ).rows[0]!.id;
 await measure('keys, first page of 100', () =>
-  keys.list({ organisationId: large, limit: 100, order: 'desc' }),
+  keys.list({ orgId: large, limit: 100, order: 'desc' }),
 );
 await measure('keys, page in the middle', () =>
-  keys.list({ organisationId: large, limit: 100, order: 'desc', after: middle }),
+  keys.list({ orgId: large, limit: 100, order: 'desc', after: middle }),
 );
 await measure('one key by its id', () => keys.get(large, firstPage.items[0]!.id));
 await measure('accounts, first page of 100', () => accounts.list({ limit: 100, order: 'desc' }));
@@ -88,7 +88,7 @@ async function fill(accountsMax: number, keysMax: number): Promise<void> {
     [accountsMax],
   );
   await pool.query(
-    `insert into api_key (id, organisation_id, name, hash, head, tail, scopes, lineage_id, created_at)
+    `insert into api_key (id, org_id, name, hash, head, tail, scopes, lineage_id, created_at)
      select 'key_' || lpad(i::text, 26, '0'),
        'org_' || lpad((case when i % 10 = 0 then 0 else i % $1::integer end)::text, 26, '0'),
        'key ' || i,

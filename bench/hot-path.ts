@@ -24,7 +24,7 @@ const screen = loadScreen();
 const tokens = createTokenCounter();
 const credential: Credential = {
   keyId: 'key_1',
-  organisationId: 'org_1',
+  orgId: 'org_1',
   keyState: 'active',
   expiresAt: null,
   scopes: ['inference:write'],

@@ -75,7 +75,7 @@ async function measure(round: string): Promise<void> {
     for (let i = 0; i < RUNS; i += 1) {
       const start = performance.now();
       const groups = await reader.usage({
-        organisationId: 'org_a',
+        orgId: 'org_a',
         from: END - 31 * DAY_MS,
         to: END + DAY_MS,
         groupBy,

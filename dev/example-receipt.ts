@@ -47,7 +47,7 @@ export function exampleDid(): object {
 export function exampleRecord(): InferenceRecord {
   return {
     requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
-    organisationId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
+    orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
     keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
     route: 'chat.completions',
     model: 'llama-3.1-8b',

@@ -28,7 +28,7 @@ export const PAGE = new URL('../docs/receipt-life.md', import.meta.url);
 
 const methodologies = loadMethodologies();
 const signer = createReceiptSigner({ privateKeyPem: examplePrivateKeyPem, did: issuer.did });
-const ORIGIN = `${issuer.logs}${exampleRecord().organisationId}`;
+const ORIGIN = `${issuer.logs}${exampleRecord().orgId}`;
 const INTEGRATED_AT = Date.UTC(2026, 10, 20, 9, 38, 7, 412);
 /** Where the example stands in its log; three receipts came before it, a degraded one came after. */
 const INDEX = 3;

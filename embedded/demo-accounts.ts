@@ -151,7 +151,7 @@ async function ensureKey(
 ): Promise<string> {
   if (stored !== undefined) {
     const known = await keys.findByHash(hashKey(stored));
-    if (known?.organisationId === account.id && known.state === 'active') return stored;
+    if (known?.orgId === account.id && known.state === 'active') return stored;
   }
   const scopes: readonly Scope[] = scopesOnPlan(SCOPES, account.plan);
   const { plaintext } = await keys.issue(account.id, { name: 'Demo key', scopes }, OPERATOR);

@@ -108,7 +108,7 @@ create table anchor_timestamp (
 
 create table api_key (
   id text not null,
-  organisation_id text not null,
+  org_id text not null,
   name text not null,
   hash bytea not null,
   head text not null,
@@ -130,7 +130,7 @@ create table api_key (
   constraint api_key_head_check CHECK ((length(head) = 8)),
   constraint api_key_id_check CHECK ((id ~~ 'key\_%'::text)),
   constraint api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
-  constraint api_key_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint api_key_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint api_key_pkey PRIMARY KEY (id),
   constraint api_key_requests_per_second_check CHECK ((requests_per_second > 0)),
   constraint api_key_scopes_check CHECK ((cardinality(scopes) > 0)),
@@ -139,15 +139,15 @@ create table api_key (
 ) with (fillfactor=80);
 
 create table audit_head (
-  organisation_id text not null,
+  org_id text not null,
   size bigint not null,
   hash bytea not null,
   constraint audit_head_hash_check CHECK ((length(hash) = 32)),
-  constraint audit_head_pkey PRIMARY KEY (organisation_id)
+  constraint audit_head_pkey PRIMARY KEY (org_id)
 );
 
 create table audit_log (
-  organisation_id text not null,
+  org_id text not null,
   sequence bigint not null,
   id text not null,
   at timestamp(3) with time zone not null,
@@ -164,14 +164,14 @@ create table audit_log (
   constraint audit_log_hash_check CHECK ((length(hash) = 32)),
   constraint audit_log_id_check CHECK ((id ~~ 'aud\_%'::text)),
   constraint audit_log_id_key UNIQUE (id),
-  constraint audit_log_pkey PRIMARY KEY (organisation_id, sequence),
+  constraint audit_log_pkey PRIMARY KEY (org_id, sequence),
   constraint audit_log_previous_hash_check CHECK ((length(previous_hash) = 32)),
   constraint audit_log_sequence_check CHECK ((sequence >= 0))
 );
 
 create table declaration (
   id bigint not null generated always as identity,
-  organisation_id text not null,
+  org_id text not null,
   version text not null,
   statements jsonb not null,
   country text not null,
@@ -180,7 +180,7 @@ create table declaration (
   declared_by text not null,
   declared_at timestamp(3) with time zone not null,
   constraint declaration_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
-  constraint declaration_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint declaration_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint declaration_pkey PRIMARY KEY (id)
 );
 
@@ -330,7 +330,7 @@ create table ledger_tile (
 
 create table mail_outbox (
   id bigint not null generated always as identity,
-  organisation_id text,
+  org_id text,
   recipient text not null,
   subject text not null,
   body text not null,
@@ -341,7 +341,7 @@ create table mail_outbox (
   sent_at timestamp(3) with time zone,
   failed_at timestamp(3) with time zone,
   constraint mail_outbox_once_key UNIQUE (once),
-  constraint mail_outbox_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint mail_outbox_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint mail_outbox_pkey PRIMARY KEY (id)
 );
 
@@ -401,7 +401,7 @@ create table restatement (
 create table review (
   id text not null,
   sequence bigint not null generated always as identity,
-  organisation_id text not null,
+  org_id text not null,
   screening_id text,
   reason text not null,
   opened_at timestamp(3) with time zone not null,
@@ -412,7 +412,7 @@ create table review (
   constraint review_check CHECK ((num_nulls(decision, decided_by, decided_at, note) = ANY (ARRAY[0, 4]))),
   constraint review_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'rejected'::text]))),
   constraint review_id_check CHECK ((id ~~ 'rev\_%'::text)),
-  constraint review_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint review_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint review_pkey PRIMARY KEY (id),
   constraint review_screening_id_fkey FOREIGN KEY (screening_id) REFERENCES screening(id)
 );
@@ -463,7 +463,7 @@ create table schema_migration_lock (
 create table screening (
   id text not null,
   sequence bigint not null generated always as identity,
-  organisation_id text not null,
+  org_id text not null,
   cause text not null,
   outcome text not null,
   lists jsonb not null,
@@ -472,14 +472,14 @@ create table screening (
   screened_at timestamp(3) with time zone not null,
   constraint screening_cause_check CHECK ((cause = ANY (ARRAY['onboarding'::text, 'list_import'::text, 'operator'::text]))),
   constraint screening_id_check CHECK ((id ~~ 'scr\_%'::text)),
-  constraint screening_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint screening_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint screening_outcome_check CHECK ((outcome = ANY (ARRAY['clear'::text, 'flagged'::text, 'hit'::text]))),
   constraint screening_pkey PRIMARY KEY (id)
 );
 
 create table service_contract (
   id bigint not null generated always as identity,
-  organisation_id text not null,
+  org_id text not null,
   kind text not null,
   document_sha256 bytea not null,
   signatory text not null,
@@ -488,7 +488,7 @@ create table service_contract (
   recorded_at timestamp(3) with time zone not null,
   constraint service_contract_document_sha256_check CHECK ((length(document_sha256) = 32)),
   constraint service_contract_kind_check CHECK ((kind = ANY (ARRAY['pilot'::text, 'service'::text]))),
-  constraint service_contract_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES account(id),
+  constraint service_contract_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint service_contract_pkey PRIMARY KEY (id)
 );
 
@@ -504,12 +504,12 @@ create table stored_answer (
 CREATE INDEX account_by_state ON public.account USING btree (state, id);
 CREATE INDEX anchor_head_by_index ON public.anchor_head USING btree (index);
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
-CREATE INDEX api_key_by_organisation ON public.api_key USING btree (organisation_id, id);
+CREATE INDEX api_key_by_organisation ON public.api_key USING btree (org_id, id);
 CREATE INDEX api_key_expiring ON public.api_key USING btree (expires_at) WHERE ((state = 'active'::text) AND (expires_at IS NOT NULL));
 CREATE INDEX api_key_purgeable ON public.api_key USING btree (revoked_at) WHERE (state = 'revoked'::text);
-CREATE INDEX audit_log_by_action ON public.audit_log USING btree (organisation_id, action, sequence);
-CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (organisation_id, actor_id, sequence);
-CREATE INDEX declaration_by_organisation ON public.declaration USING btree (organisation_id, id DESC);
+CREATE INDEX audit_log_by_action ON public.audit_log USING btree (org_id, action, sequence);
+CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_id, sequence);
+CREATE INDEX declaration_by_organisation ON public.declaration USING btree (org_id, id DESC);
 CREATE INDEX export_by_org ON public.export USING btree (org_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (status = 'ready'::text);
@@ -523,11 +523,11 @@ CREATE INDEX recalculation_by_org ON public.recalculation USING btree (org_id, r
 CREATE INDEX recalculation_due ON public.recalculation USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX receipt_revision_by_first ON public.receipt_revision USING btree (org_id, first_id);
 CREATE INDEX restatement_unfinished ON public.restatement USING btree (requested_at) WHERE (finished_at IS NULL);
-CREATE INDEX review_by_organisation ON public.review USING btree (organisation_id, sequence DESC);
-CREATE UNIQUE INDEX review_one_open ON public.review USING btree (organisation_id) WHERE (decision IS NULL);
+CREATE INDEX review_by_organisation ON public.review USING btree (org_id, sequence DESC);
+CREATE UNIQUE INDEX review_one_open ON public.review USING btree (org_id) WHERE (decision IS NULL);
 CREATE UNIQUE INDEX sanctions_list_one_current ON public.sanctions_list USING btree (source) WHERE current;
-CREATE INDEX screening_by_organisation ON public.screening USING btree (organisation_id, sequence DESC);
-CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (organisation_id, id DESC);
+CREATE INDEX screening_by_organisation ON public.screening USING btree (org_id, sequence DESC);
+CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (org_id, id DESC);
 CREATE INDEX stored_answer_expiry ON public.stored_answer USING btree (expires_at);
 
 CREATE OR REPLACE FUNCTION public.account_check_state()
@@ -547,25 +547,25 @@ begin
   if not exists (select from account_transition t where t.from_state = old.state and t.to_state = new.state) then
     raise exception 'an account cannot go from % to %', old.state, new.state using errcode = 'check_violation';
   end if;
-  if new.state = 'declared' and not exists (select from declaration d where d.organisation_id = new.id) then
+  if new.state = 'declared' and not exists (select from declaration d where d.org_id = new.id) then
     raise exception 'no declaration is on record' using errcode = 'check_violation';
   end if;
-  if new.state = 'screened' and not exists (select from screening s where s.organisation_id = new.id) then
+  if new.state = 'screened' and not exists (select from screening s where s.org_id = new.id) then
     raise exception 'no screening is on record' using errcode = 'check_violation';
   end if;
   if new.state = 'approved' and old.state = 'screened' and coalesce((
-    select s.outcome from screening s where s.organisation_id = new.id order by s.sequence desc limit 1), '') <> 'clear' then
+    select s.outcome from screening s where s.org_id = new.id order by s.sequence desc limit 1), '') <> 'clear' then
     raise exception 'the latest screening is not clear' using errcode = 'check_violation';
   end if;
   if new.state = 'approved' and old.state = 'in_review' and coalesce((
-    select r.decision from review r where r.organisation_id = new.id order by r.sequence desc limit 1), '') <> 'approved' then
+    select r.decision from review r where r.org_id = new.id order by r.sequence desc limit 1), '') <> 'approved' then
     raise exception 'no review has approved the account' using errcode = 'check_violation';
   end if;
   if new.state in ('approved', 'active') and exists (
-    select from review r where r.organisation_id = new.id and r.decision is null) then
+    select from review r where r.org_id = new.id and r.decision is null) then
     raise exception 'a review is open' using errcode = 'check_violation';
   end if;
-  if new.state = 'contracted' and not exists (select from service_contract c where c.organisation_id = new.id) then
+  if new.state = 'contracted' and not exists (select from service_contract c where c.org_id = new.id) then
     raise exception 'no contract is on record' using errcode = 'check_violation';
   end if;
   return new;
@@ -620,7 +620,7 @@ begin
     return old;
   end if;
   if tg_op = 'INSERT' then
-    select a.state into account_state from account a where a.id = new.organisation_id for share;
+    select a.state into account_state from account a where a.id = new.org_id for share;
     if account_state is distinct from 'active' then
       raise exception 'keys are issued to active accounts only' using errcode = 'check_violation';
     end if;
@@ -633,8 +633,8 @@ begin
     ('active', 'revoked'), ('active', 'expired'), ('revoked', 'active')) then
     raise exception 'a key cannot go from % to %', old.state, new.state using errcode = 'check_violation';
   end if;
-  if (new.id, new.organisation_id, new.hash, new.lineage_id) is distinct from
-     (old.id, old.organisation_id, old.hash, old.lineage_id) then
+  if (new.id, new.org_id, new.hash, new.lineage_id) is distinct from
+     (old.id, old.org_id, old.hash, old.lineage_id) then
     raise exception 'what identifies a key never changes' using errcode = 'check_violation';
   end if;
   return new;
@@ -647,11 +647,11 @@ AS $function$
 declare
   head audit_head;
 begin
-  select h.* into head from audit_head h where h.organisation_id = new.organisation_id for update;
+  select h.* into head from audit_head h where h.org_id = new.org_id for update;
   if not found or head.size <> new.sequence or head.hash <> new.previous_hash then
     raise exception 'the entry does not continue the chain' using errcode = 'check_violation';
   end if;
-  update audit_head set size = new.sequence + 1, hash = new.hash where organisation_id = new.organisation_id;
+  update audit_head set size = new.sequence + 1, hash = new.hash where org_id = new.org_id;
   return new;
 end $function$;
 
@@ -835,7 +835,7 @@ CREATE TRIGGER anchor_slot_no_truncate BEFORE TRUNCATE ON public.anchor_slot FOR
 CREATE TRIGGER anchor_timestamp_no_change BEFORE DELETE OR UPDATE ON public.anchor_timestamp FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_timestamp_no_truncate BEFORE TRUNCATE ON public.anchor_timestamp FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER api_key_announce AFTER INSERT OR DELETE OR UPDATE OF state, scopes, expires_at, requests_per_second, burst ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_key();
-CREATE TRIGGER api_key_check_state BEFORE INSERT OR DELETE OR UPDATE OF id, organisation_id, hash, lineage_id, state ON public.api_key FOR EACH ROW EXECUTE FUNCTION api_key_check_state();
+CREATE TRIGGER api_key_check_state BEFORE INSERT OR DELETE OR UPDATE OF id, org_id, hash, lineage_id, state ON public.api_key FOR EACH ROW EXECUTE FUNCTION api_key_check_state();
 CREATE TRIGGER audit_head_no_removal BEFORE DELETE ON public.audit_head FOR EACH ROW EXECUTE FUNCTION audit_log_refuse();
 CREATE TRIGGER audit_head_no_truncate BEFORE TRUNCATE ON public.audit_head FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
 CREATE TRIGGER audit_log_link BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_link();

@@ -109,9 +109,7 @@ export class CredentialCache {
       const read = this.#reads.get(change.hash);
       if (read !== undefined) read.overtaken = true;
     } else {
-      this.#entries.deleteWhere(
-        (entry) => entry.credential.organisationId === change.organisationId,
-      );
+      this.#entries.deleteWhere((entry) => entry.credential.orgId === change.orgId);
       // Whose keys are being read is not known yet; reads are few and short.
       for (const read of this.#reads.values()) read.overtaken = true;
     }

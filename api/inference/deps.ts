@@ -56,7 +56,7 @@ export function openPipeline(context: ProcessContext, pool: Pool, events: ApiEve
     health: () => ({ states: regions.current(), openCircuits: circuits.current() }),
     newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
     processId,
-    shardOf: (organisationId) => dispatcher.shardOf(organisationId),
+    shardOf: (orgId) => dispatcher.shardOf(orgId),
   };
   return {
     dispatcher,

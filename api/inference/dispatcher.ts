@@ -65,8 +65,8 @@ export class Dispatcher {
   };
 
   /** Shard of an organisation's keys. */
-  shardOf(organisationId: string): number {
-    return this.#options.admissions.shardOf(organisationId);
+  shardOf(orgId: string): number {
+    return this.#options.admissions.shardOf(orgId);
   }
 
   /**
@@ -158,16 +158,16 @@ export class Dispatcher {
     for (const resolve of waiting) resolve();
   }
 
-  #releaseLease({ shard, organisationId, id }: InferenceEntry): void {
-    this.#options.client.zrem(leasesKey(shard, organisationId), id).catch(this.#options.onError);
+  #releaseLease({ shard, orgId, id }: InferenceEntry): void {
+    this.#options.client.zrem(leasesKey(shard, orgId), id).catch(this.#options.onError);
   }
 
   #renewLeases(): void {
     const until = Date.now() + LEASE_MS;
     for (const { entry, laneEntryId } of this.#open.values()) {
       if (!entry.stream || laneEntryId === undefined) continue;
-      const { shard, organisationId, id } = entry;
-      const key = leasesKey(shard, organisationId);
+      const { shard, orgId, id } = entry;
+      const key = leasesKey(shard, orgId);
       this.#options.client.zadd(key, 'XX', until, id).catch(this.#options.onError);
       this.#options.client.pexpire(key, LEASE_MS * 2).catch(this.#options.onError);
     }

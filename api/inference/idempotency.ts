@@ -16,7 +16,7 @@ export interface IdempotencyClaim {
 export function claimOf(
   header: string | string[] | undefined,
   rawBody: Buffer,
-  scope: { shard: number; organisationId: string; route: Route },
+  scope: { shard: number; orgId: string; route: Route },
 ): IdempotencyClaim | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== 'string' || !KEY.test(header)) {
@@ -28,7 +28,7 @@ export function claimOf(
   }
   const digest = hash('sha256', `${scope.route}\0${header}`, 'base64url');
   return {
-    claim: idempotencyKey(scope.shard, scope.organisationId, digest),
+    claim: idempotencyKey(scope.shard, scope.orgId, digest),
     fingerprint: hash('sha256', rawBody, 'base64url'),
   };
 }

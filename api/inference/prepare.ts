@@ -32,7 +32,7 @@ export interface PrepareDeps {
   /** base64url of 16 random bytes. */
   newSalt: () => string;
   processId: string;
-  shardOf: (organisationId: string) => number;
+  shardOf: (orgId: string) => number;
 }
 
 export interface Prepared {
@@ -65,10 +65,10 @@ export function prepare(
   const { credential, headers, rawBody } = request;
   const { text, value } = parseJsonBody(rawBody);
   const body = VALIDATORS[route](value);
-  const shard = deps.shardOf(credential.organisationId);
+  const shard = deps.shardOf(credential.orgId);
   const claim = claimOf(headers['idempotency-key'], rawBody, {
     shard,
-    organisationId: credential.organisationId,
+    orgId: credential.orgId,
     route,
   });
   const resolution = resolveRoute(
@@ -90,7 +90,7 @@ export function prepare(
   const salt = deps.newSalt();
   const entry: InferenceEntry = {
     id: request.id,
-    organisationId: credential.organisationId,
+    orgId: credential.orgId,
     keyId: credential.keyId,
     shard,
     route,

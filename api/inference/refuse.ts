@@ -26,7 +26,7 @@ export async function refuse(
   const { entry } = prepared;
   const record: InferenceRecord = {
     requestId: entry.id,
-    organisationId: entry.organisationId,
+    orgId: entry.orgId,
     keyId: entry.keyId,
     route: entry.route,
     model: entry.model,

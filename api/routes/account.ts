@@ -47,8 +47,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = as
       },
     },
     async (request) => {
-      const { organisationId, keyId, scopes } = request.credential;
-      const account = await accounts.get(organisationId);
+      const { orgId, keyId, scopes } = request.credential;
+      const account = await accounts.get(orgId);
       return { ...describeAccount(account), key: { id: keyId, scopes: [...scopes] } };
     },
   );

@@ -42,7 +42,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
         anchor_size: anchorSize,
         attested,
       } = request.query;
-      const proof = await anchor.proof(request.credential.organisationId, {
+      const proof = await anchor.proof(request.credential.orgId, {
         attested,
         ...(headSizeMax === undefined ? {} : { headSizeMax }),
         ...(before === undefined ? {} : { before }),

@@ -63,8 +63,8 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
       },
     },
     async (request) => {
-      const { organisationId } = request.credential;
-      const page = await audit.list({ organisationId, ...request.query });
+      const { orgId } = request.credential;
+      const page = await audit.list({ orgId, ...request.query });
       return listOf({ ...page, items: page.items.map(describeEntry) });
     },
   );

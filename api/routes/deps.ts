@@ -20,7 +20,7 @@ export function openResources(pool: Pool, issuer: ReceiptIssuer) {
     lineage: {
       ledger,
       methodologies,
-      originOf: (organisationId: string) => issuer.logs + organisationId,
+      originOf: (orgId: string) => issuer.logs + orgId,
     },
     usage: { usage: createUsageReader(pool), now: Date.now },
     methodologies: { methodologies },

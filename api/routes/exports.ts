@@ -81,7 +81,7 @@ async function find(
   request: FastifyRequest,
   id: string,
 ): Promise<ExportRecord> {
-  const record = await exports.get(request.credential.organisationId, id);
+  const record = await exports.get(request.credential.orgId, id);
   if (record === null) throw notFound('export', id);
   return record;
 }
@@ -102,7 +102,7 @@ const readingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
       },
     },
     async (request) => {
-      const orgId = request.credential.organisationId;
+      const orgId = request.credential.orgId;
       const page = await exports.list({ orgId, ...request.query });
       return listOf({ ...page, items: page.items.map(describeExport) });
     },
@@ -147,9 +147,9 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
       },
     },
     async (request, reply) => {
-      const { organisationId } = request.credential;
+      const { orgId } = request.credential;
       const wanted = requestOf(request.body);
-      const record = await exports.create(organisationId, wanted, actorOf(request));
+      const record = await exports.create(orgId, wanted, actorOf(request));
       start(record.id);
       void reply.code(202).header('location', `/v1/exports/${record.id}`);
       return describeExport(record);

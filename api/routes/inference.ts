@@ -237,7 +237,7 @@ class Handling {
       buildUnsignedDegraded({
         issuer: this.#options.issuer,
         requestId: entry.id,
-        organisationId: entry.organisationId,
+        orgId: entry.orgId,
         route: entry.route,
         model: entry.model,
         region: entry.region,

@@ -49,7 +49,7 @@ const reading: FastifyPluginAsyncTypebox<Required<KeyRoutesOptions>> = async (
       },
     },
     async (request) => {
-      const page = await keys.list({ organisationId: organisationOf(request), ...request.query });
+      const page = await keys.list({ orgId: organisationOf(request), ...request.query });
       return listOf({ ...page, items: page.items.map((key) => describe(key, now())) });
     },
   );
@@ -142,7 +142,7 @@ function takeEmptyBodies(app: Pick<FastifyInstance, 'addHook'>): void {
 }
 
 function organisationOf(request: FastifyRequest): string {
-  return request.credential.organisationId;
+  return request.credential.orgId;
 }
 
 function actorOf(request: FastifyRequest): Actor {

@@ -38,7 +38,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
     async (request) => {
       const { from, to, ...rest } = request.query;
       const page = await ledger.listEntries({
-        orgId: request.credential.organisationId,
+        orgId: request.credential.orgId,
         ...rest,
         ...(from === undefined ? {} : { from: timeOf('from', from) }),
         ...(to === undefined ? {} : { to: timeOf('to', to) }),
@@ -56,7 +56,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
     '/ledger/checkpoint',
     { config: CONFIG, schema: { tags: TAGS, summary: 'The newest signed checkpoint (C2SP)' } },
     async (request, reply) => {
-      const checkpoint = await ledger.checkpoint(request.credential.organisationId);
+      const checkpoint = await ledger.checkpoint(request.credential.orgId);
       if (checkpoint === null) throw notFound('checkpoint');
       return reply
         .type('text/plain; charset=utf-8')
@@ -74,8 +74,7 @@ function addTiles(app: FastifyInstance, ledger: LedgerReader): void {
     { config: CONFIG, schema: { tags: TAGS, summary: 'A tile of the log (C2SP tlog-tiles)' } },
     async (request, reply) => {
       const tile = parseTilePath((request.params as { '*': string })['*']);
-      const bytes =
-        tile === null ? null : await ledger.tile(request.credential.organisationId, tile);
+      const bytes = tile === null ? null : await ledger.tile(request.credential.orgId, tile);
       if (bytes === null) throw notFound('tile');
       return reply
         .type('application/octet-stream')
@@ -99,7 +98,7 @@ function addConsistency(app: FastifyInstance, ledger: LedgerReader): void {
     async (request, reply) => {
       const { from, to } = request.query;
       if (from > to) throw invalidParam('from', '`from` is the size of the older tree.');
-      const hashes = await ledger.consistency(request.credential.organisationId, from, to);
+      const hashes = await ledger.consistency(request.credential.orgId, from, to);
       if (hashes === null) throw notFound('consistency_proof');
       // One base64 hash a line, as C2SP tlog-witness writes such a proof; two published sizes always give the same.
       return reply

@@ -15,7 +15,7 @@ export interface LineageRoutesOptions {
   ledger: Pick<LedgerReader, 'receipt' | 'revisions' | 'entry'>;
   methodologies: Pick<Methodologies, 'methodology'>;
   /** Origin of an organisation's log. */
-  originOf: (organisationId: string) => string;
+  originOf: (orgId: string) => string;
 }
 
 /** What stands behind a receipt, in full. It comes with the tiers above `audit`. */
@@ -30,9 +30,9 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
       schema: { tags: ['Receipts'], summary: 'Lineage (PROV-O JSON-LD)', params: Params },
     },
     async (request, reply) => {
-      const { organisationId } = request.credential;
+      const { orgId } = request.credential;
       const { id } = request.params;
-      const receipt = await options.ledger.receipt(organisationId, id);
+      const receipt = await options.ledger.receipt(orgId, id);
       if (receipt === null) throw notFound('receipt', id);
       const bytes = Buffer.from(receipt.body);
       if (requestedTier(parseReceipt(bytes).document) === 'audit') {
@@ -40,7 +40,7 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
           param: 'id',
         });
       }
-      const facts = await recordedFacts(options, organisationId, id);
+      const facts = await recordedFacts(options, orgId, id);
       return reply.type(LINEAGE_TYPE).send(lineageOf(options.methodologies, bytes, facts));
     },
   );
@@ -49,16 +49,16 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
 /** What the ledger knows of a receipt and its chain. */
 async function recordedFacts(
   { ledger, originOf }: LineageRoutesOptions,
-  organisationId: string,
+  orgId: string,
   id: string,
 ): Promise<RecordedFacts> {
-  const ids = await ledger.revisions(organisationId, id);
+  const ids = await ledger.revisions(orgId, id);
   const chain: ChainMember[] = [];
   let revised = '';
   // From the newest: what retention has dropped is still pinned by the receipt that revises it.
   for (const receiptId of ids.toReversed()) {
-    const receipt = await ledger.receipt(organisationId, receiptId);
-    const entry = await ledger.entry(organisationId, receiptId);
+    const receipt = await ledger.receipt(orgId, receiptId);
+    const entry = await ledger.entry(orgId, receiptId);
     chain.unshift({
       receiptId,
       digest: receipt === null ? revised : hash('sha256', receipt.body, 'base64url'),
@@ -67,9 +67,9 @@ async function recordedFacts(
     const before = receipt && parseReceipt(receipt.body).document.wasRevisionOf;
     revised = before ? digestInMultibase(before.digest) : '';
   }
-  const entry = await ledger.entry(organisationId, id);
+  const entry = await ledger.entry(orgId, id);
   if (entry === null) return { chain };
   const { index: leafIndex, leafHash, integratedAt } = entry;
-  const log = originOf(organisationId);
+  const log = originOf(orgId);
   return { chain, ledger: { log, leafIndex, leafHash, integratedAt } };
 }

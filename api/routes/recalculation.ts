@@ -36,7 +36,7 @@ export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesO
     },
     async (request, reply) => {
       const { id } = request.params;
-      const outcome = await recalculations.flag(request.credential.organisationId, id);
+      const outcome = await recalculations.flag(request.credential.orgId, id);
       if (outcome === 'unknown') throw notFound('receipt', id);
       if (outcome === 'pending') {
         throw new Fault('recalculation_pending', 'A recalculation of this receipt is pending.', {

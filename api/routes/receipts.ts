@@ -24,15 +24,15 @@ export interface ReceiptRoutesOptions {
   ledger: LedgerReader;
 }
 
-type Reader = (organisationId: string, id: string) => Promise<string>;
+type Reader = (orgId: string, id: string) => Promise<string>;
 
 /** Receipts as they are stored: nothing here builds or changes one. */
 export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = async (
   app,
   { ledger },
 ) => {
-  const read: Reader = async (organisationId, id) => {
-    const receipt = await ledger.receipt(organisationId, id);
+  const read: Reader = async (orgId, id) => {
+    const receipt = await ledger.receipt(orgId, id);
     if (receipt === null) throw notFound('receipt', id);
     return Buffer.from(receipt.body).toString();
   };
@@ -52,10 +52,10 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
       schema: { tags: TAGS, summary: 'One receipt, as its exact bytes', params: Params },
     },
     async (request, reply) => {
-      const { organisationId } = request.credential;
+      const { orgId } = request.credential;
       const { id } = request.params;
-      const bytes = await read(organisationId, id);
-      const successor = await ledger.successor(organisationId, id);
+      const bytes = await read(orgId, id);
+      const successor = await ledger.successor(orgId, id);
       if (successor !== null) {
         void reply.header('link', `</v1/receipts/${successor}>; rel="successor-version"`);
       }
@@ -69,11 +69,11 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
       schema: { tags: TAGS, summary: 'Inclusion in the ledger (C2SP tlog-proof)', params: Params },
     },
     async (request, reply) => {
-      const { organisationId } = request.credential;
+      const { orgId } = request.credential;
       const { id } = request.params;
-      const proof = await ledger.proof(organisationId, id);
+      const proof = await ledger.proof(orgId, id);
       if (proof !== null) return reply.type('text/plain; charset=utf-8').send(proof);
-      await read(organisationId, id);
+      await read(orgId, id);
       throw new Fault('proof_not_ready', NOT_READY, { param: 'id', retryAfterMs: 2_000 });
     },
   );
@@ -88,7 +88,7 @@ const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, r
     async (request, reply) => {
       const { from, to, after, ...filters } = request.query;
       const page = await ledger.listReceipts({
-        orgId: request.credential.organisationId,
+        orgId: request.credential.orgId,
         ...filters,
         ...(after === undefined ? {} : { after: cursorOf(after) }),
         ...(from === undefined ? {} : { from: timeOf('from', from) }),
@@ -106,10 +106,10 @@ const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, r
       schema: { tags: TAGS, summary: 'The chain of revisions, oldest first', params: Params },
     },
     async (request, reply) => {
-      const { organisationId } = request.credential;
-      const ids = await ledger.revisions(organisationId, request.params.id);
+      const { orgId } = request.credential;
+      const ids = await ledger.revisions(orgId, request.params.id);
       if (ids.length === 0) throw notFound('receipt', request.params.id);
-      const rows = await Promise.all(ids.map((id) => read(organisationId, id)));
+      const rows = await Promise.all(ids.map((id) => read(orgId, id)));
       return reply.type(JSON_TYPE).send(listText(rows, ids, false));
     },
   );

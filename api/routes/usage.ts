@@ -88,8 +88,8 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
     async (request) => {
       const { group_by: groupBy } = request.query;
       const period = periodOf(request.query, now());
-      const { organisationId } = request.credential;
-      const groups = await usage.usage({ organisationId, ...period, groupBy });
+      const { orgId } = request.credential;
+      const groups = await usage.usage({ orgId, ...period, groupBy });
       return {
         object: 'usage' as const,
         from: new Date(period.from).toISOString(),

@@ -25,15 +25,15 @@ export function register(program: Command): void {
     );
 }
 
-function rowOf({ organisationId, size, hash, fault }: AuditVerdict) {
+function rowOf({ orgId, size, hash, fault }: AuditVerdict) {
   return {
-    organisation: organisationId,
+    organisation: orgId,
     entries: size,
     verdict: fault === null ? 'sound' : `${fault.problem} at ${fault.sequence}`,
     head: hash,
   };
 }
 
-function jsonOf({ organisationId, size, hash, fault }: AuditVerdict): object {
-  return { organisation_id: organisationId, size, hash, fault };
+function jsonOf({ orgId, size, hash, fault }: AuditVerdict): object {
+  return { org_id: orgId, size, hash, fault };
 }

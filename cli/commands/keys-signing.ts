@@ -147,7 +147,7 @@ async function record(
   try {
     await asOperator(({ audit }) =>
       audit.append({
-        organisationId: SERVICE_CHAIN,
+        orgId: SERVICE_CHAIN,
         action,
         actor,
         subject,

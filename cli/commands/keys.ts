@@ -112,9 +112,9 @@ async function revoke(
   if (options.leaked === true) {
     const found = await keys.findByHash(await readLeakedHash());
     if (found === null) throw notFound('key');
-    if (options.org !== undefined && options.org !== found.organisationId) throw notFound('key');
+    if (options.org !== undefined && options.org !== found.orgId) throw notFound('key');
     const reason = options.reason ?? 'The key has leaked.';
-    printKey(await keys.revoke(found.organisationId, found.id, actor, reason), options.json);
+    printKey(await keys.revoke(found.orgId, found.id, actor, reason), options.json);
     return;
   }
   if (keyId === undefined || options.org === undefined) {
@@ -141,7 +141,7 @@ async function list({ keys }: OperatorDeps, options: Pick<Common, 'org' | 'json'
   for (let after: string | undefined; ; after = found.at(-1)?.id) {
     const cursor = after === undefined ? {} : { after };
     const page = await keys.list({
-      organisationId: options.org,
+      orgId: options.org,
       limit: PAGE,
       order: 'desc',
       ...cursor,

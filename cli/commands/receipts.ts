@@ -69,7 +69,7 @@ async function list({ pool, surroundings }: OperatorDeps, options: ListOptions):
   }
   const found = await createRecalculationRequests(pool, surroundings).waiting({
     ...(options.parked === true ? { state: 'parked' } : {}),
-    ...(options.org === undefined ? {} : { organisationId: options.org }),
+    ...(options.org === undefined ? {} : { orgId: options.org }),
     limit,
   });
   if (options.json === true) printJson(found.map(describe));
@@ -81,7 +81,7 @@ function describe(row: WaitingRecalculation) {
     ms === null ? null : new Date(ms).toISOString();
   return {
     receipt_id: row.receiptId,
-    organisation_id: row.organisationId,
+    org_id: row.orgId,
     state: row.state,
     attempts: row.attempts,
     stage: row.stage,
@@ -101,7 +101,7 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
   const by = reason === undefined ? { actor } : { actor, reason };
   const flagged = await requests.requestSince(options.org, since, by);
   const run = options.wait === true ? await finished(requests, options.org) : null;
-  const outcome = { organisation_id: options.org, flagged, ...(run === null ? {} : counts(run)) };
+  const outcome = { org_id: options.org, flagged, ...(run === null ? {} : counts(run)) };
   if (options.json === true) printJson(outcome);
   else printFields(outcome);
 }

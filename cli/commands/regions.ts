@@ -68,7 +68,7 @@ async function recordChange(
     await asOperator(({ audit }) =>
       audit.append({
         ...by,
-        organisationId: SERVICE_CHAIN,
+        orgId: SERVICE_CHAIN,
         action: 'region.set',
         subject: code,
         details: { status },

@@ -28,7 +28,7 @@ export function register(program: Command): void {
     .action((id: string, options: { json?: boolean }) =>
       asOperator(async ({ accounts }) => {
         const found = await accounts.review(id);
-        const screening = await accounts.screening(found.organisationId, found.screeningId);
+        const screening = await accounts.screening(found.orgId, found.screeningId);
         if (options.json === true) {
           printJson({ ...jsonOf(found), screening });
           return;
@@ -53,7 +53,7 @@ export function register(program: Command): void {
           if (found.decision !== null)
             throw invalidParam('review', 'The review is decided already.');
           const actor = actorFrom(options.actor);
-          await accounts.decide(found.organisationId, decision, actor, options.reason);
+          await accounts.decide(found.orgId, decision, actor, options.reason);
           const decided = await accounts.review(id);
           if (options.json === true) printJson(jsonOf(decided));
           else printFields(rowOf(decided));
@@ -79,7 +79,7 @@ function rowOf(review: Review): Row {
   return {
     id: review.id,
     organisation: review.organisationName,
-    'organisation id': review.organisationId,
+    'organisation id': review.orgId,
     opened: time(review.openedAt),
     decision: review.decision,
     reason: review.reason,
@@ -89,7 +89,7 @@ function rowOf(review: Review): Row {
 function jsonOf(review: Review): object {
   return {
     id: review.id,
-    organisation_id: review.organisationId,
+    org_id: review.orgId,
     organisation_name: review.organisationName,
     screening_id: review.screeningId,
     reason: review.reason,

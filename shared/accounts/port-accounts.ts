@@ -22,7 +22,7 @@ export interface ScreeningRecord {
 
 export interface Review {
   id: string;
-  organisationId: string;
+  orgId: string;
   organisationName: string;
   screeningId: string | null;
   reason: string;
@@ -35,43 +35,43 @@ export interface Review {
 
 /** What screening compares, and where the account stands. */
 export interface Applicant extends Party {
-  organisationId: string;
+  orgId: string;
   state: AccountState;
 }
 
 /** Organisations and their way through onboarding. Each act is one transaction with its audit entries. */
 export interface AccountRegistry {
   create(account: NewAccount, actor: Actor): Promise<Account>;
-  get(organisationId: string): Promise<Account>;
+  get(orgId: string): Promise<Account>;
   list(request: {
     after?: string;
     limit: number;
     order: 'asc' | 'desc';
     state?: AccountState;
   }): Promise<Page<Account>>;
-  declare(organisationId: string, declaration: Declaration, actor: Actor): Promise<Account>;
+  declare(orgId: string, declaration: Declaration, actor: Actor): Promise<Account>;
   /**
    * Records a screening and draws its consequence. During onboarding: approved when clear, in review
    * otherwise. Later: a hit sends an applicant back to review and suspends an active account.
    */
-  recordScreening(organisationId: string, screening: ScreeningRecord): Promise<Account>;
+  recordScreening(orgId: string, screening: ScreeningRecord): Promise<Account>;
   /** Decides the open review, and the account with it: in_review → approved or rejected. */
   decide(
-    organisationId: string,
+    orgId: string,
     decision: 'approved' | 'rejected',
     actor: Actor,
     note: string,
   ): Promise<Account>;
-  sign(organisationId: string, contract: ServiceContract, actor: Actor): Promise<Account>;
-  activate(organisationId: string, actor: Actor): Promise<Account>;
-  suspend(organisationId: string, actor: Actor, reason: string): Promise<Account>;
-  reinstate(organisationId: string, actor: Actor, reason: string): Promise<Account>;
+  sign(orgId: string, contract: ServiceContract, actor: Actor): Promise<Account>;
+  activate(orgId: string, actor: Actor): Promise<Account>;
+  suspend(orgId: string, actor: Actor, reason: string): Promise<Account>;
+  reinstate(orgId: string, actor: Actor, reason: string): Promise<Account>;
   /** Closes the account and revokes its keys. */
-  close(organisationId: string, actor: Actor, reason: string): Promise<Account>;
-  setPlan(organisationId: string, plan: Plan, actor: Actor): Promise<Account>;
+  close(orgId: string, actor: Actor, reason: string): Promise<Account>;
+  setPlan(orgId: string, plan: Plan, actor: Actor): Promise<Account>;
   /** Null goes back to the plan's numbers. Only on enterprise (`invalid_plan`). */
-  setLimits(organisationId: string, limits: Limits | null, actor: Actor): Promise<Account>;
-  applicant(organisationId: string): Promise<Applicant | null>;
+  setLimits(orgId: string, limits: Limits | null, actor: Actor): Promise<Account>;
+  applicant(orgId: string): Promise<Applicant | null>;
   /**
    * Ids of at most `limit` accounts whose latest screening did not compare exactly the current lists:
    * new applicants, and everyone after an import.
@@ -80,5 +80,5 @@ export interface AccountRegistry {
   reviews(request: { after?: string; limit: number; open?: boolean }): Promise<Page<Review>>;
   review(reviewId: string): Promise<Review>;
   /** A screening as it was recorded; null when there is none. */
-  screening(organisationId: string, screeningId: string | null): Promise<ScreeningRecord | null>;
+  screening(orgId: string, screeningId: string | null): Promise<ScreeningRecord | null>;
 }

@@ -14,7 +14,7 @@ export interface Mailer {
 /** Letters that wait to be sent. */
 export interface MailOutbox {
   /** `once` names a letter that must not be written twice. */
-  queue(letter: Letter, about?: { organisationId?: string; once?: string }): Promise<void>;
+  queue(letter: Letter, about?: { orgId?: string; once?: string }): Promise<void>;
   /** Sends what is due, at most `limit`. Returns how many were sent and how many failed. */
   sendDue(mailer: Mailer, limit: number): Promise<{ sent: number; failed: number }>;
 }

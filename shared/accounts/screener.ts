@@ -32,13 +32,13 @@ export class Screener {
    * Compares an account with lists and rules and records the outcome with its consequence. Does
    * nothing for an account without a declaration. Running it again records the same outcome again.
    */
-  async screen(organisationId: string, cause: ScreeningRecord['cause']): Promise<void> {
+  async screen(orgId: string, cause: ScreeningRecord['cause']): Promise<void> {
     const lists = await this.#currentLists();
-    const applicant = await this.#options.accounts.applicant(organisationId);
+    const applicant = await this.#options.accounts.applicant(orgId);
     if (applicant === null) return;
     const startedAt = this.#monotonicNow();
     const { outcome, reasons } = assess(applicant, lists.index);
-    await this.#options.accounts.recordScreening(organisationId, {
+    await this.#options.accounts.recordScreening(orgId, {
       cause: applicant.state === 'declared' ? 'onboarding' : cause,
       outcome,
       reasons,

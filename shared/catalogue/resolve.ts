@@ -20,7 +20,7 @@ export interface RouteRequest {
 }
 
 export interface RouteAccount {
-  organisationId: string;
+  orgId: string;
   plan: Plan;
 }
 
@@ -69,7 +69,7 @@ export function isOpenTo(
 ): boolean {
   return (
     (resource.plans?.includes(account.plan) ?? true) &&
-    (resource.organisations?.includes(account.organisationId) ?? true)
+    (resource.organisations?.includes(account.orgId) ?? true)
   );
 }
 

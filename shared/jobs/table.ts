@@ -34,7 +34,7 @@ export const JOBS = {
   /** Screens one applicant; normally sub-second, so an applicant sees the outcome at once. */
   screening: {
     payload: Type.Object(
-      { organisationId: Type.String({ pattern: '^org_' }) },
+      { orgId: Type.String({ pattern: '^org_' }) },
       { additionalProperties: false },
     ),
     attempts: 8,
@@ -96,14 +96,14 @@ export const JOBS = {
   /** Restates the receipts of one organisation with a newer methodology, from where the last run of it ended. */
   restatement: {
     payload: Type.Object(
-      { organisationId: Type.String({ pattern: '^org_' }) },
+      { orgId: Type.String({ pattern: '^org_' }) },
       { additionalProperties: false },
     ),
     attempts: 3,
     backoffMs: 2 * SECOND,
     timeoutMs: 12 * HOUR,
     concurrency: 1,
-    key: 'organisationId',
+    key: 'orgId',
   },
   /** Hands out the recalculations and restatements that are due. */
   'recalculation-sweep': {

@@ -22,7 +22,7 @@ export type Outcome = 'complete' | 'partial' | 'truncated' | 'refused';
 export interface InferenceRecord {
   /** `req_…`; the receipt has the same ULID under `rcpt_`. */
   requestId: string;
-  organisationId: string;
+  orgId: string;
   keyId: string;
   route: Route;
   /** The model's id in the catalogue. */

@@ -22,7 +22,7 @@ export type KeyState = 'active' | 'revoked' | 'expired';
 /** All that the hot path needs to know of a key and its account. */
 export interface Credential {
   keyId: string;
-  organisationId: string;
+  orgId: string;
   keyState: KeyState;
   /** Epoch milliseconds; null when the key does not expire. */
   expiresAt: number | null;

@@ -9,7 +9,7 @@ export interface CredentialSource {
 /** A notice that something changed. It does not say to what. */
 export type CredentialChange =
   | { kind: 'key'; hash: string; at: number }
-  | { kind: 'organisation'; organisationId: string; at: number }
+  | { kind: 'organisation'; orgId: string; at: number }
   /** Notices may have been lost: the feed was cut and is back. */
   | { kind: 'unknown' };
 

@@ -11,7 +11,7 @@ export interface IssuedKey {
 }
 
 export interface KeyPageRequest {
-  organisationId: string;
+  orgId: string;
   after?: string;
   /** 1..100 */
   limit: number;
@@ -20,18 +20,18 @@ export interface KeyPageRequest {
 
 /** The keys of organisations. Each act is one transaction with its audit entry; refusals are Faults. */
 export interface KeyRegistry {
-  issue(organisationId: string, request: KeyRequest, actor: Actor): Promise<IssuedKey>;
+  issue(orgId: string, request: KeyRequest, actor: Actor): Promise<IssuedKey>;
   list(request: KeyPageRequest): Promise<Page<KeyRecord>>;
-  get(organisationId: string, keyId: string): Promise<KeyRecord>;
+  get(orgId: string, keyId: string): Promise<KeyRecord>;
   /** A successor in the same lineage. The predecessor stays active until it is revoked. */
   rotate(
-    organisationId: string,
+    orgId: string,
     keyId: string,
     request: Partial<KeyRequest>,
     actor: Actor,
   ): Promise<IssuedKey>;
-  revoke(organisationId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord>;
-  restore(organisationId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord>;
+  revoke(orgId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord>;
+  restore(orgId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord>;
   /** Finds a key that has leaked by its hash (hex), for support. Null when there is none. */
   findByHash(hash: string): Promise<KeyRecord | null>;
   /** Writes down active keys whose time is over, at most `limit`. Returns how many there were. */

@@ -10,7 +10,7 @@ export interface KeyLimit {
 /** An API key as it is kept: everything but the key. */
 export interface KeyRecord {
   id: string;
-  organisationId: string;
+  orgId: string;
   name: string;
   display: KeyDisplay;
   state: KeyState;

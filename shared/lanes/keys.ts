@@ -9,10 +9,10 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /** The shard of an organisation: FNV-1a of its id, modulo the number of shards. All processes must agree on `shards`. */
-export function shardOf(organisationId: string, shards: number): number {
+export function shardOf(orgId: string, shards: number): number {
   let hash = FNV_OFFSET;
-  for (let i = 0; i < organisationId.length; i += 1) {
-    hash = Math.imul(hash ^ organisationId.charCodeAt(i), FNV_PRIME);
+  for (let i = 0; i < orgId.length; i += 1) {
+    hash = Math.imul(hash ^ orgId.charCodeAt(i), FNV_PRIME);
   }
   return (hash >>> 0) % shards;
 }
@@ -34,12 +34,11 @@ export const limitsKey = (shard: number, ownerId: string): string =>
   `${tag(shard)}:limits:${ownerId}`;
 
 /** Sorted set of open streams, scored by when each lease ends. */
-export const leasesKey = (shard: number, organisationId: string): string =>
-  `${tag(shard)}:leases:${organisationId}`;
+export const leasesKey = (shard: number, orgId: string): string => `${tag(shard)}:leases:${orgId}`;
 
 /** Hash of one idempotency claim; `digest` covers route and Idempotency-Key. */
-export const idempotencyKey = (shard: number, organisationId: string, digest: string): string =>
-  `${tag(shard)}:idem:${organisationId}:${digest}`;
+export const idempotencyKey = (shard: number, orgId: string, digest: string): string =>
+  `${tag(shard)}:idem:${orgId}:${digest}`;
 
 /** List of requests that wait for a running one with the same Idempotency-Key. */
 export const waitersKey = (claimKey: string): string => `${claimKey}:waiters`;

@@ -5,7 +5,7 @@ import type { Plan } from '#shared/kernel/plan.ts';
 /** Head of an entry on an inference lane. The payload is the request body, our own fields removed. */
 export interface InferenceEntry {
   id: string;
-  organisationId: string;
+  orgId: string;
   keyId: string;
   shard: number;
   route: Route;

@@ -71,7 +71,7 @@ export interface SignedSeal extends SealDocument {
 
 export interface SealFacts {
   issuer: PackIssuer;
-  organisationId: string;
+  orgId: string;
   /** IRI of the organisation, as receipts state it. */
   organisation: string;
   log: string;
@@ -95,7 +95,7 @@ const SEAL_TYPE = ['VerifiableCredential', 'EvidencePackCredential'] as const;
 /** The seal of a pack, unsigned. */
 export function sealDocument(facts: SealFacts): SealDocument {
   const { issuer, range } = facts;
-  const name = packName(facts.organisationId, range);
+  const name = packName(facts.orgId, range);
   return {
     '@context': issuer.contexts,
     credentialSubject: {

@@ -107,9 +107,9 @@ export interface PackRange {
 }
 
 /** The folder in the archive, and the name of the archive without `.zip`. Equal packs have equal names. */
-export function packName(organisationId: string, range: PackRange): string {
+export function packName(orgId: string, range: PackRange): string {
   const { firstIndex, lastIndex, checkpointSize } = range;
-  const organisation = organisationId.slice(organisationId.indexOf('_') + 1);
+  const organisation = orgId.slice(orgId.indexOf('_') + 1);
   return `evidence-pack-${organisation}-${firstIndex}-${lastIndex}-at-${checkpointSize}`;
 }
 

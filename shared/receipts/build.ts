@@ -69,7 +69,7 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
     document.explanation = explain(stage);
   }
   document.id = issuer.receipts + receiptId;
-  if (record.tier !== 'audit') document.inclusionPromise = promise(issuer, record.organisationId);
+  if (record.tier !== 'audit') document.inclusionPromise = promise(issuer, record.orgId);
   document.issuer = issuer.did;
   if (estimate !== undefined && 'measurement' in estimate) {
     document.measurement = measurementDocument(issuer, ulidOf(receiptId), estimate.measurement);
@@ -95,7 +95,7 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
 export interface UnsignedInput {
   issuer: ReceiptIssuer;
   requestId: string;
-  organisationId: string;
+  orgId: string;
   route: InferenceRecord['route'];
   model: string;
   region: string;
@@ -117,7 +117,7 @@ export function buildUnsignedDegraded(input: UnsignedInput): ReceiptDocument {
     credentialSubject: {
       id: issuer.requests + input.requestId,
       model: input.model,
-      organisation: issuer.organisations + input.organisationId,
+      organisation: issuer.organisations + input.orgId,
       region: input.region,
       route: input.route,
       startedAt: timeText(input.startedAt, 'startedAt'),
@@ -153,7 +153,7 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   if (joules !== undefined) subject.measuredJoules = joules;
   subject.model = record.model;
   if (input.modelVersion) subject.modelVersion = bounded(input.modelVersion);
-  subject.organisation = issuer.organisations + record.organisationId;
+  subject.organisation = issuer.organisations + record.orgId;
   subject.outcome = record.outcome;
   if (!refused) subject.outputTokens = count(usage.outputTokens, 'outputTokens');
   if (refused) {
@@ -185,10 +185,10 @@ function measuredJoules({ outcome, usage }: InferenceRecord): string | undefined
 /** Inclusion in a signed checkpoint of the organisation's log, and by when: the tiers above `audit` promise it. */
 function promise(
   issuer: ReceiptIssuer,
-  organisationId: string,
+  orgId: string,
 ): NonNullable<ReceiptDocument['inclusionPromise']> {
   return {
-    log: issuer.logs + organisationId,
+    log: issuer.logs + orgId,
     maximumMergeDelay: `PT${MAXIMUM_MERGE_DELAY_SECONDS}S`,
   };
 }

@@ -4,7 +4,7 @@ import type { Measurement, QuantityName } from '#shared/methodology/measurement.
 /** What lists and totals need of a receipt, beside its bytes. */
 export interface ReceiptColumns {
   receiptId: string;
-  organisationId: string;
+  orgId: string;
   keyId: string;
   model: string;
   region: string;
@@ -36,7 +36,7 @@ export function receiptColumns(
     measurement?.results.find((quantity) => quantity.name === name)?.value ?? null;
   return {
     receiptId,
-    organisationId: record.organisationId,
+    orgId: record.orgId,
     keyId: record.keyId,
     model: record.model,
     region: record.region,

@@ -5,7 +5,7 @@ import type { ReceiptColumns } from './columns.ts';
 /** A receipt that is to be revised: its exact bytes, and its place in its log, which a revision names. */
 export interface RevisableReceipt {
   receiptId: string;
-  organisationId: string;
+  orgId: string;
   /** On no receipt; null on one that was committed without. */
   keyId: string | null;
   leafIndex: number;
@@ -55,7 +55,7 @@ export interface RevisionStore {
 
 /** A run of restating an organisation's receipts. */
 export interface Restatement {
-  organisationId: string;
+  orgId: string;
   requestedBy: string;
   /** Epoch milliseconds. */
   requestedAt: number;
@@ -82,10 +82,10 @@ export interface RestatementStore {
   unfinished(): Promise<string[]>;
   /** The next receipts of a run that have no successor and are integrated; `lastId` continues behind those that are not. */
   page(
-    organisationId: string,
+    orgId: string,
     limit: number,
   ): Promise<{ receipts: RevisableReceipt[]; lastId: string | null; notIntegrated: number }>;
-  advance(organisationId: string, page: RestatedPage): Promise<void>;
+  advance(orgId: string, page: RestatedPage): Promise<void>;
 }
 
 /** What flagging a receipt came to. */
@@ -94,7 +94,7 @@ export type FlagOutcome = 'flagged' | 'pending' | 'not_degraded' | 'unknown';
 /** A degraded receipt that waits, as an operator sees it. */
 export interface WaitingRecalculation {
   receiptId: string;
-  organisationId: string;
+  orgId: string;
   state: 'pending' | 'parked';
   attempts: number;
   /** Epoch milliseconds. */
@@ -108,21 +108,21 @@ export interface WaitingRecalculation {
 /** What callers and operators may ask for. */
 export interface RecalculationRequests {
   /** Flags one degraded receipt; `pending` when it was flagged before and not tried since. */
-  flag(organisationId: string, receiptId: string): Promise<FlagOutcome>;
+  flag(orgId: string, receiptId: string): Promise<FlagOutcome>;
   /**
    * An operator's request for everything of an organisation that was issued since: degraded receipts are flagged, and a
    * run of restating starts, or starts again. Stands in the audit log. @returns how many were flagged
    */
   requestSince(
-    organisationId: string,
+    orgId: string,
     sinceMs: number,
     by: { actor: Actor; reason?: string },
   ): Promise<number>;
-  restatement(organisationId: string): Promise<Restatement | null>;
+  restatement(orgId: string): Promise<Restatement | null>;
   /** At most `limit`, those of the oldest receipts first. */
   waiting(filter: {
     state?: 'pending' | 'parked';
-    organisationId?: string;
+    orgId?: string;
     limit: number;
   }): Promise<WaitingRecalculation[]>;
 }

@@ -2,7 +2,7 @@ export const USAGE_GROUPS = ['day', 'model', 'region', 'key'] as const;
 export type UsageGrouping = (typeof USAGE_GROUPS)[number];
 
 export interface UsageRequest {
-  organisationId: string;
+  orgId: string;
   /** Epoch milliseconds of the requests (the time in their ids), `from` included, `to` excluded. */
   from: number;
   to: number;

@@ -76,7 +76,7 @@ export function recordOnReceipt(document: ReceiptDocument, keyId: string): Infer
   const joules = measuredJoules === undefined ? undefined : parseDecimal(measuredJoules);
   return {
     requestId: idInAddress(subject.id),
-    organisationId: idInAddress(subject.organisation),
+    orgId: idInAddress(subject.organisation),
     keyId,
     route: subject.route,
     model: subject.model,

@@ -25,7 +25,7 @@ const edge = await createLedgerEdge(async (v1) => {
   await v1.register(lineageRoutes, {
     ledger,
     methodologies: loadMethodologies(),
-    originOf: (organisationId) => issuer.logs + organisationId,
+    originOf: (orgId) => issuer.logs + orgId,
   });
 });
 const SCOPE: Scope[] = ['service:lineage'];

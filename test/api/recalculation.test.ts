@@ -53,7 +53,7 @@ describe('POST /receipts/{id}/recalculate', () => {
   });
 
   it('404 for a receipt of somebody else, and for none', async () => {
-    const foreign = await issue({ model: UNSIZED, organisationId: 'org_b' });
+    const foreign = await issue({ model: UNSIZED, orgId: 'org_b' });
     for (const id of [foreign, 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', 'x']) {
       expect(await flag(id)).toMatchObject({
         status: 404,

@@ -75,7 +75,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     );
     expect((await declare(id, 'defence')).state).toBe('in_review');
     const reviews = await json(['review', 'list']);
-    const review = reviews.find((one: { organisation_id: string }) => one.organisation_id === id);
+    const review = reviews.find((one: { org_id: string }) => one.org_id === id);
     const shown = await json(['review', 'show', review.id]);
     expect(shown.screening.reasons[0]).toMatchObject({ kind: 'industry' });
     expect((await runDocket(['review', 'show', review.id], ENV)).stdout).toContain('defence');
@@ -187,7 +187,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(sound.every(({ fault }: { fault: unknown }) => fault === null)).toBe(true);
     await database.pool.query('alter table audit_log disable trigger user');
     await database.pool.query(
-      `update audit_log set reason = 'nothing happened' where organisation_id = $1 and sequence = 1`,
+      `update audit_log set reason = 'nothing happened' where org_id = $1 and sequence = 1`,
       [id],
     );
     await database.pool.query('alter table audit_log enable trigger user');

@@ -40,10 +40,10 @@ it('says in the anchor log from where a key does not count, as an act of somebod
     { event: 'compromised', key: key.key, from: 3 },
   ]);
   const { rows } = await database.pool.query(
-    `select organisation_id, actor_id, subject, reason from audit_log where action = 'signing_key.compromised' order by sequence limit 1`,
+    `select org_id, actor_id, subject, reason from audit_log where action = 'signing_key.compromised' order by sequence limit 1`,
   );
   expect(rows).toEqual([
-    { organisation_id: 'service', actor_id: 'ada', subject: 'receipts', reason: 'laptop lost' },
+    { org_id: 'service', actor_id: 'ada', subject: 'receipts', reason: 'laptop lost' },
   ]);
 });
 

@@ -149,7 +149,7 @@ describe('an operator who asks for everything since a day', () => {
         'receipts',
         'recalculate',
         '--org',
-        system.organisationId,
+        system.orgId,
         '--since',
         '2026-01-01',
         '--wait',
@@ -159,7 +159,7 @@ describe('an operator who asks for everything since a day', () => {
     );
     expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
     expect(JSON.parse(stdout)).toEqual({
-      organisation_id: system.organisationId,
+      org_id: system.orgId,
       flagged: 0,
       examined: 2,
       restated: 0,
@@ -172,7 +172,7 @@ describe('an operator who asks for everything since a day', () => {
     const args = ['receipts', 'recalculate', '--org'];
     const none = await runDocket([...args, 'org_none', '--since', '2026-01-01'], env);
     expect(none.code).toBe(1);
-    const day = await runDocket([...args, system.organisationId, '--since', 'soon'], env);
+    const day = await runDocket([...args, system.orgId, '--since', 'soon'], env);
     expect(day).toMatchObject({ code: 1, stderr: expect.stringContaining('--since') as string });
   });
 });

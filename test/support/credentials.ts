@@ -6,11 +6,11 @@ export class TestCredentials {
   readonly #byToken = new Map<string, Credential>();
 
   /** A new key of an organisation whose limits do not matter; returns its token. */
-  issue(organisationId: string, scopes: readonly Scope[]): string {
+  issue(orgId: string, scopes: readonly Scope[]): string {
     const token = String(this.#byToken.size).padStart(KEY_LENGTH, 'k');
     this.#byToken.set(token, {
       keyId: 'key_test',
-      organisationId,
+      orgId,
       keyState: 'active',
       expiresAt: null,
       scopes,

@@ -27,10 +27,8 @@ export const builder = createBuilder(lab, database.poolAs('docket_exports'), sto
 export const STRANGER = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEZ';
 
 const credentials = new TestCredentials();
-export const keyFor = (
-  organisationId: string,
-  scopes: readonly Scope[] = ['service:export'],
-): string => credentials.issue(organisationId, scopes);
+export const keyFor = (orgId: string, scopes: readonly Scope[] = ['service:export']): string =>
+  credentials.issue(orgId, scopes);
 const key = keyFor(ORG);
 export const stranger = keyFor(STRANGER);
 
@@ -86,7 +84,7 @@ export const createReady = async (body: object = {}): Promise<string> => {
   return id;
 };
 export const actionsOf = async (id: string): Promise<string[]> => {
-  const { items } = await audit.list({ organisationId: ORG, limit: 100, order: 'asc' });
+  const { items } = await audit.list({ orgId: ORG, limit: 100, order: 'asc' });
   return items.filter(({ subject }) => subject === id).map(({ action }) => action);
 };
 

@@ -5,7 +5,7 @@ import type { CredentialObserver } from '#shared/keys/port-credentials.ts';
 /** A credential that may do everything an audit key may; `over` says what is different. */
 export const credential = (over: Partial<Credential> = {}): Credential => ({
   keyId: 'key_1',
-  organisationId: 'org_1',
+  orgId: 'org_1',
   keyState: 'active',
   expiresAt: null,
   scopes: ['inference:write'],

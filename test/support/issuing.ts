@@ -60,7 +60,7 @@ export function inferenceRecord(more: Partial<InferenceRecord> = {}): InferenceR
   const now = Date.now();
   return {
     requestId: newId('req'),
-    organisationId: 'org_a',
+    orgId: 'org_a',
     keyId: 'key_a',
     route: 'chat.completions',
     model: 'llama-3.1-8b',

@@ -24,7 +24,7 @@ export function admissionRequest(
   return {
     entry: {
       id: `req_${String(made).padStart(26, '0')}`,
-      organisationId: 'org_a',
+      orgId: 'org_a',
       keyId: 'key_a',
       shard: 0,
       route: 'chat.completions',

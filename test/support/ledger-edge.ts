@@ -22,7 +22,7 @@ export interface LedgerEdge {
   /** The same, for a request without a body. */
   post(path: string, key: string | null): Promise<LedgerAnswer>;
   /** A key of this organisation, with the scope that the ledger needs unless others are named. */
-  keyFor(organisationId: string, scopes?: readonly Scope[]): string;
+  keyFor(orgId: string, scopes?: readonly Scope[]): string;
 }
 
 /** The HTTP edge with the routes under test and keys that exist in this process alone. */
@@ -53,7 +53,6 @@ export async function createLedgerEdge(
   return {
     get: (path, key) => ask('GET', path, key),
     post: (path, key) => ask('POST', path, key),
-    keyFor: (organisationId, scopes = ['service:read']) =>
-      credentials.issue(organisationId, scopes),
+    keyFor: (orgId, scopes = ['service:read']) => credentials.issue(orgId, scopes),
   };
 }

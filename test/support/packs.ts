@@ -161,7 +161,7 @@ export class PackLab {
     try {
       return await buildPack({
         ...range,
-        organisationId: ORG,
+        orgId: ORG,
         source: createPackSource(this.pool),
         documents: this.documents,
         issuer: this.issuer,
@@ -185,10 +185,10 @@ export class PackLab {
     kind: IssuedKind,
   ): IssuedReceipt {
     const body = Buffer.from(signer.sign(buildReceipt(input)));
-    const { organisationId, model, region, tier } = input.record;
+    const { orgId, model, region, tier } = input.record;
     return {
       id,
-      orgId: organisationId,
+      orgId,
       kind: kind === 'measured' ? 'inference' : kind,
       body,
       model,
@@ -197,9 +197,9 @@ export class PackLab {
     };
   }
 
-  #input(ulid: string, kind: IssuedKind, organisationId: string): ReceiptInput {
+  #input(ulid: string, kind: IssuedKind, orgId: string): ReceiptInput {
     const signedAt = Date.now();
-    const record = this.#record(`req_${ulid}`, organisationId, signedAt);
+    const record = this.#record(`req_${ulid}`, orgId, signedAt);
     if (kind === 'refused') {
       const { responseDigest: _, ...asked } = record;
       const policy = { version: '2026-11-01', rule: 'dual-use/nuclear' };
@@ -212,10 +212,10 @@ export class PackLab {
     return { issuer: this.issuer, signedAt, record, estimate, gridZone: 'FRA' };
   }
 
-  #record(requestId: string, organisationId: string, signedAt: number): InferenceRecord {
+  #record(requestId: string, orgId: string, signedAt: number): InferenceRecord {
     return {
       requestId,
-      organisationId,
+      orgId,
       keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
       route: 'chat.completions',
       model: 'llama-3.1-8b',

@@ -33,7 +33,7 @@ export interface System {
   demo: DemoAccounts;
   /** The enterprise key. */
   key: string;
-  organisationId: string;
+  orgId: string;
   database: Pick<TestDatabase, 'url' | 'pool'>;
   redis: RedisServer;
   sandbox: StartedProcess;
@@ -96,7 +96,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     root: baseUrls[0]!.replace(/\/v1$/, ''),
     demo,
     key: demo.keys.enterprise,
-    organisationId: demo.organisations.enterprise,
+    orgId: demo.organisations.enterprise,
     database,
     redis,
     sandbox,

@@ -6,8 +6,8 @@ import type { PackInProgress } from './pack-in-progress.ts';
 
 /** What the anchor log says: of the ledger, and of the keys. Absent where nothing is anchored. */
 export async function addAnchor(progress: PackInProgress): Promise<void> {
-  const { source, organisationId } = progress.build;
-  const anchor = await source.anchor(organisationId, progress.build);
+  const { source, orgId } = progress.build;
+  const anchor = await source.anchor(orgId, progress.build);
   if (anchor === null) return;
   const events = anchor.events.map(({ entry, index, proof }) =>
     JSON.stringify({ entry, index, proof }),

@@ -37,15 +37,15 @@ import { ShardBuffer } from './shard.ts';
  * @throws PackFailure when it cannot be built at all; ExportLost; whatever the source, the sink or the signal throw
  */
 export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; sha256: string }> {
-  const { source, organisationId, checkpointSize } = build;
-  const checkpoint = await source.checkpoint(organisationId, checkpointSize);
+  const { source, orgId, checkpointSize } = build;
+  const checkpoint = await source.checkpoint(orgId, checkpointSize);
   if (checkpoint === null) {
     throw new PackFailure(
       'checkpoint_missing',
       `No checkpoint of ${checkpointSize} entries is stored.`,
     );
   }
-  const archive = new ArchiveWriter(build.sink, packName(organisationId, build));
+  const archive = new ArchiveWriter(build.sink, packName(orgId, build));
   const progress = new PackInProgress(build, archive, checkpoint);
   const shard = new ShardBuffer();
   const tags = [
@@ -86,11 +86,11 @@ async function seal(progress: PackInProgress, tags: ManifestLine[]): Promise<voi
   const { build, archive, checkpoint } = progress;
   const issuer = packIssuer(build.issuer.publicUrl);
   const at = new Date(checkpoint.signedAt).toISOString();
-  const { firstIndex, lastIndex, checkpointSize, organisationId } = build;
+  const { firstIndex, lastIndex, checkpointSize, orgId } = build;
   const info = bagInfo({
     issuer: issuer.did,
-    identifier: issuer.packs + packName(organisationId, build),
-    description: `Receipts ${firstIndex} to ${lastIndex} of ${checkpointSize} in the ledger ${build.issuer.logs}${organisationId}`,
+    identifier: issuer.packs + packName(orgId, build),
+    description: `Receipts ${firstIndex} to ${lastIndex} of ${checkpointSize} in the ledger ${build.issuer.logs}${orgId}`,
     date: at.slice(0, 10),
     payloadBytes: progress.payloadBytes,
     payloadFiles: progress.manifest.length,
@@ -99,9 +99,9 @@ async function seal(progress: PackInProgress, tags: ManifestLine[]): Promise<voi
   tags.push(await addTag(archive, MANIFEST, formatManifest(progress.manifest)));
   const document = sealDocument({
     issuer,
-    organisationId,
-    organisation: build.issuer.organisations + organisationId,
-    log: build.issuer.logs + organisationId,
+    orgId,
+    organisation: build.issuer.organisations + orgId,
+    log: build.issuer.logs + orgId,
     range: build,
     root: Buffer.from(checkpoint.root).toString('base64url'),
     at,
@@ -129,10 +129,10 @@ async function addTag(
 function instructionsOf({ documents, issuer, ...build }: PackBuild): string {
   const { did, publicUrl } = receiptIssuer(issuer.publicUrl);
   const blanks: Record<string, string> = {
-    pack: packName(build.organisationId, build),
+    pack: packName(build.orgId, build),
     did,
     didUrl: `${publicUrl}/.well-known/did.json`,
-    log: issuer.logs + build.organisationId,
+    log: issuer.logs + build.orgId,
   };
   return documents.instructions.replaceAll(
     /\{\{(\w+)\}\}/g,

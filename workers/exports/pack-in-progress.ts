@@ -13,7 +13,7 @@ import type { PackFile } from './shard.ts';
 import type { PackDocuments } from './documents.ts';
 
 export interface PackBuild extends PackRange {
-  organisationId: string;
+  orgId: string;
   source: PackSource;
   documents: PackDocuments;
   issuer: ReceiptIssuer;
@@ -46,7 +46,7 @@ export class PackInProgress {
     this.archive = archive;
     this.checkpoint = checkpoint;
     this.citations = new Citations(build.documents);
-    const log = build.issuer.logs + build.organisationId;
+    const log = build.issuer.logs + build.orgId;
     this.lineage = new LineageSection(log, (receipt) => build.documents.lineage(receipt));
     this.links = new RevisionLinks({
       first: build.firstIndex,

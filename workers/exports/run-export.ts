@@ -69,7 +69,7 @@ async function write(
     const target = upload;
     const pack = await buildPack({
       ...run.record,
-      organisationId: orgId,
+      orgId,
       source,
       documents,
       issuer,

@@ -72,11 +72,11 @@ function digestBytes(multibase: string): Uint8Array {
 
 /** The receipts of the range. Rebuilds the root as an auditor will: a pack that does not verify is never handed out. */
 export async function addReceipts(progress: PackInProgress, shard: ShardBuffer): Promise<void> {
-  const { source, organisationId, firstIndex, lastIndex, checkpointSize } = progress.build;
+  const { source, orgId, firstIndex, lastIndex, checkpointSize } = progress.build;
   const end = lastIndex + 1;
   const pageAt = (from: number): Promise<PackEntry[]> =>
-    source.entries(organisationId, from, Math.min(from + PAGE, end), checkpointSize);
-  const left = await source.frontier(organisationId, firstIndex);
+    source.entries(orgId, from, Math.min(from + PAGE, end), checkpointSize);
+  const left = await source.frontier(orgId, firstIndex);
   let tree: Frontier = { size: firstIndex, hashes: left };
   shard.start(RECEIPTS);
   let next = pageAt(firstIndex);
@@ -116,10 +116,10 @@ async function addProofOfRange(
   left: readonly Hash[],
   root: Hash,
 ): Promise<void> {
-  const { source, organisationId, lastIndex, checkpointSize } = progress.build;
+  const { source, orgId, lastIndex, checkpointSize } = progress.build;
   const { checkpoint } = progress;
   const end = lastIndex + 1;
-  const proof = await source.consistency(organisationId, end, checkpointSize);
+  const proof = await source.consistency(orgId, end, checkpointSize);
   const holds = verifyConsistency({
     oldSize: end,
     newSize: checkpointSize,
@@ -134,7 +134,7 @@ async function addProofOfRange(
 
 /** The signed heads within the range, so that an auditor sees that none contradicts the entries. */
 export async function addCheckpoints(progress: PackInProgress): Promise<void> {
-  const { source, organisationId, firstIndex, lastIndex } = progress.build;
+  const { source, orgId, firstIndex, lastIndex } = progress.build;
   let lines: string[] = [];
   let shardStart = 0;
   let above = firstIndex;
@@ -144,7 +144,7 @@ export async function addCheckpoints(progress: PackInProgress): Promise<void> {
     lines = [];
   };
   for (;;) {
-    const page = await source.checkpoints(organisationId, above, lastIndex + 1, SMALL_PAGE);
+    const page = await source.checkpoints(orgId, above, lastIndex + 1, SMALL_PAGE);
     for (const { size, note } of page) {
       if (lines.length === 0) shardStart = size;
       lines.push(`${JSON.stringify({ note, size })}\n`);
@@ -158,7 +158,7 @@ export async function addCheckpoints(progress: PackInProgress): Promise<void> {
 
 /** Revisions of the pack's receipts that lie after the range, each with the path that proves its place. */
 export async function addRevisions(progress: PackInProgress, shard: ShardBuffer): Promise<void> {
-  const { source, organisationId, lastIndex, checkpointSize } = progress.build;
+  const { source, orgId, lastIndex, checkpointSize } = progress.build;
   let proofs: string[] = [];
   let proofsStart = 0;
   const write = async (): Promise<void> => {
@@ -171,11 +171,11 @@ export async function addRevisions(progress: PackInProgress, shard: ShardBuffer)
   shard.start(REVISIONS);
   let after = lastIndex;
   while (progress.links.open > 0) {
-    const all = await source.revisionsAfter(organisationId, after, checkpointSize, PAGE);
+    const all = await source.revisionsAfter(orgId, after, checkpointSize, PAGE);
     // A revision may revise one of the same page, so they are looked at one by one, in order.
-    const known = await source.entriesAt(organisationId, wantedOf(progress, all), checkpointSize);
+    const known = await source.entriesAt(orgId, wantedOf(progress, all), checkpointSize);
     const paths = await source.inclusion(
-      organisationId,
+      orgId,
       known.map(({ index }) => index),
       checkpointSize,
     );

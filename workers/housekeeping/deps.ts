@@ -67,8 +67,8 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       const made = await ensureLedgerPartitions(pool);
       if (made.length > 0) log.info({ event: 'ledger_partitions_made', partitions: made });
     },
-    onScreeningFailed: (organisationId, error) =>
-      log.error({ event: 'screening_failed', organisationId, err: error }),
+    onScreeningFailed: (orgId, error) =>
+      log.error({ event: 'screening_failed', orgId, err: error }),
   });
   let running: RunningJobs[] = [];
   return {

@@ -21,7 +21,7 @@ export interface HousekeepingOptions {
   /** Makes the partitions of months to come, those that are missing. */
   ensureLedgerPartitions: () => Promise<unknown>;
   /** Told of accounts that could not be screened; the sweep goes on with the next. */
-  onScreeningFailed: (organisationId: string, error: unknown) => void;
+  onScreeningFailed: (orgId: string, error: unknown) => void;
 }
 
 export type HousekeepingJob = Extract<
@@ -42,7 +42,7 @@ export function housekeepingHandlers(options: HousekeepingOptions): {
   const { accounts, keys, screener, outbox, mailer } = options;
   const { dropExpiredAnswers, ensureLedgerPartitions } = options;
   return {
-    screening: ({ organisationId }) => screener.screen(organisationId, 'operator'),
+    screening: ({ orgId }) => screener.screen(orgId, 'operator'),
     'screening-sweep': (_payload, signal) => sweep({ ...options, accounts, screener }, signal),
     'key-expiry': async () => {
       await keys.expireDue(BATCH);
@@ -72,13 +72,13 @@ async function sweep(
   while (!signal.aborted) {
     const due = await accounts.screeningDue(SWEEP_PAGE);
     let screened = 0;
-    for (const organisationId of due) {
+    for (const orgId of due) {
       if (signal.aborted) return;
       try {
-        await screener.screen(organisationId, 'list_import');
+        await screener.screen(orgId, 'list_import');
         screened += 1;
       } catch (error) {
-        onScreeningFailed(organisationId, error);
+        onScreeningFailed(orgId, error);
       }
     }
     if (screened === 0) return;

@@ -110,7 +110,7 @@ export class Settlement {
     const entry = this.#entry;
     const record: InferenceRecord = {
       requestId: entry.id,
-      organisationId: entry.organisationId,
+      orgId: entry.orgId,
       keyId: entry.keyId,
       route: entry.route,
       model: entry.model,

@@ -45,7 +45,7 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
     methodology: loadMethodologies().current,
     catalogue: () => catalogue.current().catalogue,
     addRecalculation: (receiptId) => queues.add('recalculation', { receiptId }),
-    addRestatement: (organisationId) => queues.add('restatement', { organisationId }),
+    addRestatement: (orgId) => queues.add('restatement', { orgId }),
   });
   let running: RunningJobs[] = [];
   return {

@@ -5,7 +5,7 @@ import type { RestatedPage, RevisionRow } from '#shared/receipts/port-recalculat
 /** An attempt that failed. */
 export interface AttemptFailure {
   receiptId: string;
-  organisationId: string;
+  orgId: string;
   stage: string;
   code: string;
   attempts: number;
@@ -22,7 +22,7 @@ export interface RecalculationEvents {
   /** Receipts that failed on another catalogue or methodology are due again. */
   renewed(count: number): void;
   counted(counts: { pending: number; parked: number }): void;
-  pageRestated(organisationId: string, page: Omit<RestatedPage, 'lastId'>): void;
+  pageRestated(orgId: string, page: Omit<RestatedPage, 'lastId'>): void;
   notRestated(receiptId: string, error: unknown): void;
   /** Changed signing keys cannot be read; the key known before goes on signing. */
   signingKeysUnreadable: (error: unknown) => void;
@@ -74,9 +74,9 @@ export function recalculationEvents(log: Logger, registry: Registry): Recalculat
       waiting.set({ state: 'pending' }, pending);
       waiting.set({ state: 'parked' }, parked);
     },
-    pageRestated(organisationId, page) {
+    pageRestated(orgId, page) {
       skipped.inc(page.skipped);
-      log.info({ event: 'page_restated', organisationId, ...page });
+      log.info({ event: 'page_restated', orgId, ...page });
     },
     notRestated(receiptId, error) {
       log.warn({ event: 'receipt_not_restated', receiptId, err: error });

@@ -15,7 +15,7 @@ export interface HandlersDeps extends ReviseDeps {
   catalogue: () => Catalogue;
   events: RecalculationEvents;
   addRecalculation: (receiptId: string) => Promise<void>;
-  addRestatement: (organisationId: string) => Promise<void>;
+  addRestatement: (orgId: string) => Promise<void>;
 }
 
 export interface RecalculationHandlers {
@@ -35,7 +35,7 @@ export function recalculationHandlers(deps: HandlersDeps): RecalculationHandlers
     recalculation: async ({ receiptId }) => {
       await recalculate({ ...deps, store: revisions, basis }, receiptId);
     },
-    restatement: ({ organisationId }, signal) => restate(deps, organisationId, signal),
+    restatement: ({ orgId }, signal) => restate(deps, orgId, signal),
     sweep: (_payload, signal) => sweep.run(signal),
     renew: () => sweep.renew(),
   };

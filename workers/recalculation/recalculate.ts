@@ -49,8 +49,8 @@ export async function recalculate(
     const parked = attempts >= ATTEMPTS_MAX;
     const retryInMs = parked ? null : FIRST_WAIT_MS * 2 ** owed.attempts;
     await deps.store.failed(receiptId, { stage, code, basis, retryInMs });
-    const { organisationId } = owed;
-    const failure = { receiptId, organisationId, stage, code, attempts, retryInMs };
+    const { orgId } = owed;
+    const failure = { receiptId, orgId, stage, code, attempts, retryInMs };
     if (parked) deps.events.parked(failure, error);
     else deps.events.attemptFailed(failure, error);
     return parked ? 'parked' : 'failed';

@@ -32,17 +32,17 @@ export interface RestateDeps extends ReviseDeps {
  */
 export async function restate(
   deps: RestateDeps,
-  organisationId: string,
+  orgId: string,
   signal: AbortSignal,
 ): Promise<void> {
   const { restatements, events } = deps;
   while (!signal.aborted) {
-    const { receipts, lastId, notIntegrated } = await restatements.page(organisationId, PAGE);
+    const { receipts, lastId, notIntegrated } = await restatements.page(orgId, PAGE);
     const page = await restatePage(deps, receipts);
     page.examined += notIntegrated;
     page.skipped += notIntegrated;
-    await restatements.advance(organisationId, { ...page, lastId });
-    events.pageRestated(organisationId, page);
+    await restatements.advance(orgId, { ...page, lastId });
+    events.pageRestated(orgId, page);
     if (lastId === null) return;
   }
 }

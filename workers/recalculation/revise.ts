@@ -55,7 +55,7 @@ export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
   const text = deps.signer().sign(buildReceipt(receipt));
   return {
     ...receiptColumns(newReceiptId, record, signedAt, measurement),
-    organisationId: original.organisationId,
+    orgId: original.orgId,
     kind: input.kind,
     supersedes: original.receiptId,
     tier: record.tier,

@@ -8,7 +8,7 @@ export interface SweepDeps {
   revisions: Pick<RevisionStore, 'due' | 'counts' | 'renew'>;
   restatements: Pick<RestatementStore, 'unfinished'>;
   addRecalculation: (receiptId: string) => Promise<void>;
-  addRestatement: (organisationId: string) => Promise<void>;
+  addRestatement: (orgId: string) => Promise<void>;
   basis: () => string;
   events: RecalculationEvents;
 }
@@ -32,8 +32,8 @@ export class Sweep {
       if (signal.aborted) return;
       await addRecalculation(receiptId);
     }
-    for (const organisationId of await restatements.unfinished()) {
-      await addRestatement(organisationId);
+    for (const orgId of await restatements.unfinished()) {
+      await addRestatement(orgId);
     }
     events.counted(await revisions.counts());
   }

@@ -14,7 +14,7 @@ export function hashEntry(entry: Omit<AuditEntry, 'hash'>): string {
     'sha256',
     JSON.stringify([
       1,
-      entry.organisationId,
+      entry.orgId,
       entry.sequence,
       entry.id,
       entry.at,

@@ -12,7 +12,7 @@ export const ACTOR_KINDS = ['user', 'key', 'operator', 'support', 'system'] as c
 /** One act, as the code that performs it describes it. Place in the chain, id and hashes are added by the log. */
 export interface AuditEvent {
   /** Whose log it belongs to: an organisation's id, or `SERVICE_CHAIN`. */
-  organisationId: string;
+  orgId: string;
   /** Noun and past participle: `key.revoked`, `account.suspended`. */
   action: string;
   actor: Actor;
@@ -33,7 +33,7 @@ export const SERVICE_CHAIN = 'service';
 /** An entry as the log keeps it. */
 export interface AuditEntry {
   id: string;
-  organisationId: string;
+  orgId: string;
   /** Position in the organisation's chain, from 0, without gaps. */
   sequence: number;
   /** Epoch milliseconds. */

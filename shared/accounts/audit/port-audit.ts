@@ -2,7 +2,7 @@ import type { AuditEntry, AuditEvent } from './entry.ts';
 import type { ChainFault, ChainHead } from './chain.ts';
 
 export interface AuditPageRequest {
-  organisationId: string;
+  orgId: string;
   /** Return what comes after the entry with this id, in the given order. */
   after?: string;
   /** 1..100 */
@@ -20,7 +20,7 @@ export interface Page<T> {
 }
 
 export interface AuditVerdict extends ChainHead {
-  organisationId: string;
+  orgId: string;
   /** Null when every entry is in place and unaltered. */
   fault: ChainFault | null;
 }
@@ -32,5 +32,5 @@ export interface AuditLog {
   /** Throws `invalid_after` when `after` names no entry of this organisation. */
   list(request: AuditPageRequest): Promise<Page<AuditEntry>>;
   /** Rebuilds the chains (all of them, or one) and compares them with their heads. */
-  verify(organisationId?: string): AsyncIterable<AuditVerdict>;
+  verify(orgId?: string): AsyncIterable<AuditVerdict>;
 }

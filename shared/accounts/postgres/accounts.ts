@@ -46,9 +46,9 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings): A
       hold(id, (held) => declare(held, checkDeclaration(declaration), actor)),
     recordScreening: (id, screening) =>
       inTransaction(pool, (client) => recordScreening(client, surroundings, id, screening)),
-    decide: (organisationId, verdict, actor, note) =>
+    decide: (orgId, verdict, actor, note) =>
       inTransaction(pool, (client) =>
-        decideReview(client, surroundings, { organisationId, verdict, actor, note }),
+        decideReview(client, surroundings, { orgId, verdict, actor, note }),
       ),
     sign: (id, contract, actor) =>
       hold(id, (held) => sign(held, checkContract(contract, surroundings.now()), actor)),
@@ -115,7 +115,7 @@ async function createAccount(
   );
   const created = accountOf(rows[0]!);
   await appendAudit(client, surroundings, {
-    organisationId: created.id,
+    orgId: created.id,
     action: 'account.created',
     actor,
     details: { name, plan: created.plan },
@@ -130,7 +130,7 @@ async function declare(
   actor: Actor,
 ): Promise<Account> {
   await held.client.query(
-    `insert into declaration (organisation_id, version, statements, country, industry, trading_names,
+    `insert into declaration (org_id, version, statements, country, industry, trading_names,
        declared_by, declared_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [
@@ -155,7 +155,7 @@ async function sign(
 ): Promise<Account> {
   const now = new Date(held.surroundings.now());
   await held.client.query(
-    `insert into service_contract (organisation_id, kind, document_sha256, signatory, signed_at,
+    `insert into service_contract (org_id, kind, document_sha256, signatory, signed_at,
        recorded_by, recorded_at)
      values ($1, $2, decode($3, 'hex'), $4, $5, $6, $7)`,
     [
@@ -177,18 +177,18 @@ async function closeAccount(held: HeldAccount, actor: Actor, reason: string): Pr
   const { client, surroundings, account } = held;
   // Keys are locked before the audit chain, as everywhere else.
   await client.query(
-    `select from api_key where organisation_id = $1 and state = 'active' order by id for update`,
+    `select from api_key where org_id = $1 and state = 'active' order by id for update`,
     [account.id],
   );
   const closed = await act(held, 'close', { actor, reason });
   const { rows } = await client.query<{ id: string }>(
     `update api_key set state = 'revoked', revoked_at = $2
-     where organisation_id = $1 and state = 'active' returning id`,
+     where org_id = $1 and state = 'active' returning id`,
     [account.id, new Date(surroundings.now())],
   );
   for (const { id } of rows) {
     await appendAudit(client, surroundings, {
-      organisationId: account.id,
+      orgId: account.id,
       action: 'key.revoked',
       actor,
       subject: id,
@@ -228,7 +228,7 @@ async function change(held: HeldAccount, actor: Actor, what: Change): Promise<Ac
     [account.id, ...fields.map((field) => what.set[field])],
   );
   await appendAudit(client, surroundings, {
-    organisationId: account.id,
+    orgId: account.id,
     action: what.action,
     actor,
     details: what.details,

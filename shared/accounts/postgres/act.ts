@@ -22,11 +22,11 @@ export interface HeldAccount {
 export async function holdAccount(
   client: PoolClient,
   surroundings: Surroundings,
-  organisationId: string,
+  orgId: string,
 ): Promise<HeldAccount> {
   const { rows } = await client.query<AccountRow>(
     `select ${ACCOUNT_COLUMNS} from account where id = $1 for no key update`,
-    [organisationId],
+    [orgId],
   );
   if (rows[0] === undefined) throw notFound('organisation');
   return { client, surroundings, account: accountOf(rows[0]) };
@@ -54,7 +54,7 @@ export async function act(
   );
   const changed = accountOf(rows[0]!);
   await appendAudit(client, surroundings, {
-    organisationId: account.id,
+    orgId: account.id,
     action: next.action,
     actor: description.actor,
     ...(description.subject === undefined ? {} : { subject: description.subject }),
@@ -73,11 +73,11 @@ async function readFacts({ client, account }: HeldAccount): Promise<AccountFacts
     contracted: boolean;
   }>(
     `select
-       exists (select from declaration where organisation_id = $1) as declared,
-       (select outcome from screening where organisation_id = $1 order by sequence desc limit 1) as screening,
-       (select coalesce(decision, 'open') from review where organisation_id = $1
+       exists (select from declaration where org_id = $1) as declared,
+       (select outcome from screening where org_id = $1 order by sequence desc limit 1) as screening,
+       (select coalesce(decision, 'open') from review where org_id = $1
           order by sequence desc limit 1) as review,
-       exists (select from service_contract where organisation_id = $1) as contracted`,
+       exists (select from service_contract where org_id = $1) as contracted`,
     [account.id],
   );
   return { state: account.state, ...rows[0]! };

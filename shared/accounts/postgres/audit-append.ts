@@ -12,10 +12,10 @@ export async function appendAudit(
   surroundings: Surroundings,
   event: AuditEvent,
 ): Promise<AuditEntry> {
-  const head = await lockHead(client, event.organisationId);
+  const head = await lockHead(client, event.orgId);
   const unhashed = {
     id: surroundings.newId('aud'),
-    organisationId: event.organisationId,
+    orgId: event.orgId,
     sequence: head.size,
     at: surroundings.now(),
     action: event.action,
@@ -29,11 +29,11 @@ export async function appendAudit(
   };
   const entry: AuditEntry = { ...unhashed, hash: hashEntry(unhashed) };
   await client.query(
-    `insert into audit_log (organisation_id, sequence, id, at, action, actor_kind, actor_id, address,
+    `insert into audit_log (org_id, sequence, id, at, action, actor_kind, actor_id, address,
        subject, reason, details, previous_hash, hash)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, decode($12, 'hex'), decode($13, 'hex'))`,
     [
-      entry.organisationId,
+      entry.orgId,
       entry.sequence,
       entry.id,
       new Date(entry.at),
@@ -57,18 +57,15 @@ function storable(text: string | undefined): string | null {
 }
 
 /** Writers of one organisation take turns on this row. */
-async function lockHead(
-  client: Queryable,
-  organisationId: string,
-): Promise<{ size: number; hash: string }> {
+async function lockHead(client: Queryable, orgId: string): Promise<{ size: number; hash: string }> {
   await client.query(
-    `insert into audit_head (organisation_id, size, hash) values ($1, 0, decode($2, 'hex'))
-     on conflict (organisation_id) do nothing`,
-    [organisationId, CHAIN_START],
+    `insert into audit_head (org_id, size, hash) values ($1, 0, decode($2, 'hex'))
+     on conflict (org_id) do nothing`,
+    [orgId, CHAIN_START],
   );
   const { rows } = await client.query<{ size: string; hash: string }>(
-    `select size, encode(hash, 'hex') as hash from audit_head where organisation_id = $1 for update`,
-    [organisationId],
+    `select size, encode(hash, 'hex') as hash from audit_head where org_id = $1 for update`,
+    [orgId],
   );
   const row = rows[0]!;
   return { size: Number(row.size), hash: row.hash };

@@ -12,7 +12,7 @@ import type { AuditHeadRow, AuditRow } from './schema.ts';
 /** Entries read at once while a chain is verified: about a megabyte. */
 const VERIFY_PAGE = 2_000;
 
-const COLUMNS = `id, organisation_id, sequence, at, action, actor_kind, actor_id, address, subject,
+const COLUMNS = `id, org_id, sequence, at, action, actor_kind, actor_id, address, subject,
   reason, details, encode(previous_hash, 'hex') as previous_hash, encode(hash, 'hex') as hash`;
 
 /** The audit log in PostgreSQL. */
@@ -20,7 +20,7 @@ export function createAuditLog(pool: Pool, surroundings: Surroundings): AuditLog
   return {
     append: (event) => inTransaction(pool, (client) => appendAudit(client, surroundings, event)),
     list: (request) => listEntries(pool, request),
-    verify: (organisationId) => verifyChains(pool, organisationId),
+    verify: (orgId) => verifyChains(pool, orgId),
   };
 }
 
@@ -30,18 +30,12 @@ async function listEntries(pool: Pool, request: AuditPageRequest): Promise<Page<
   // One row more than asked for tells whether there is a next page.
   const { rows } = await pool.query<AuditRow>(
     `select ${COLUMNS} from audit_log
-     where organisation_id = $1
+     where org_id = $1
        and ($2::bigint is null or sequence ${descending ? '<' : '>'} $2)
        and ($3::text is null or action = $3)
        and ($4::text is null or actor_id = $4)
      order by sequence ${descending ? 'desc' : 'asc'} limit $5`,
-    [
-      request.organisationId,
-      cursor,
-      request.action ?? null,
-      request.actor ?? null,
-      request.limit + 1,
-    ],
+    [request.orgId, cursor, request.action ?? null, request.actor ?? null, request.limit + 1],
   );
   return {
     items: rows.slice(0, request.limit).map(entryOf),
@@ -53,8 +47,8 @@ async function sequenceOf(pool: Pool, request: AuditPageRequest): Promise<number
   if (request.after === undefined) return null;
   if (!isId('aud', request.after)) throw unknownCursor();
   const { rows } = await pool.query<{ sequence: string }>(
-    'select sequence from audit_log where id = $1 and organisation_id = $2',
-    [request.after, request.organisationId],
+    'select sequence from audit_log where id = $1 and org_id = $2',
+    [request.after, request.orgId],
   );
   const row = rows[0];
   if (row === undefined) throw unknownCursor();
@@ -65,57 +59,53 @@ function unknownCursor(): Fault {
   return invalidParam('after', 'There is no such entry to continue after.');
 }
 
-async function* verifyChains(pool: Pool, organisationId?: string): AsyncGenerator<AuditVerdict> {
+async function* verifyChains(pool: Pool, orgId?: string): AsyncGenerator<AuditVerdict> {
   const { rows: heads } = await pool.query<AuditHeadRow>(
-    `select organisation_id, size, encode(hash, 'hex') as hash from audit_head
-     where $1::text is null or organisation_id = $1 order by organisation_id`,
-    [organisationId ?? null],
+    `select org_id, size, encode(hash, 'hex') as hash from audit_head
+     where $1::text is null or org_id = $1 order by org_id`,
+    [orgId ?? null],
   );
   for (const head of heads) {
-    yield await verifyChain(pool, head.organisation_id, {
+    yield await verifyChain(pool, head.org_id, {
       size: Number(head.size),
       hash: head.hash,
     });
   }
   // A chain whose head row was removed would not be looked at above, yet its entries are there.
-  const { rows: headless } = await pool.query<{ organisation_id: string }>(
-    `select distinct organisation_id from audit_log l
-     where not exists (select from audit_head h where h.organisation_id = l.organisation_id)
-       and ($1::text is null or organisation_id = $1)`,
-    [organisationId ?? null],
+  const { rows: headless } = await pool.query<{ org_id: string }>(
+    `select distinct org_id from audit_log l
+     where not exists (select from audit_head h where h.org_id = l.org_id)
+       and ($1::text is null or org_id = $1)`,
+    [orgId ?? null],
   );
-  for (const row of headless) yield await verifyChain(pool, row.organisation_id, EMPTY_CHAIN);
+  for (const row of headless) yield await verifyChain(pool, row.org_id, EMPTY_CHAIN);
 }
 
 /** `kept` was read first: entries that are appended meanwhile lie beyond it and are not looked at. */
-async function verifyChain(
-  pool: Queryable,
-  organisationId: string,
-  kept: ChainHead,
-): Promise<AuditVerdict> {
+async function verifyChain(pool: Queryable, orgId: string, kept: ChainHead): Promise<AuditVerdict> {
   let rebuilt: ChainHead = EMPTY_CHAIN;
   const headless = kept.size === 0;
   for (;;) {
     const { rows } = await pool.query<AuditRow>(
-      `select ${COLUMNS} from audit_log where organisation_id = $1 and sequence >= $2
+      `select ${COLUMNS} from audit_log where org_id = $1 and sequence >= $2
          and ($3 or sequence < $4) order by sequence limit $5`,
-      [organisationId, rebuilt.size, headless, kept.size, VERIFY_PAGE],
+      [orgId, rebuilt.size, headless, kept.size, VERIFY_PAGE],
     );
     for (const row of rows) {
       const entry = entryOf(row);
       const fault = checkLink(rebuilt, entry);
-      if (fault !== null) return { organisationId, ...rebuilt, fault };
+      if (fault !== null) return { orgId, ...rebuilt, fault };
       rebuilt = { size: entry.sequence + 1, hash: entry.hash };
     }
     if (rows.length < VERIFY_PAGE) break;
   }
-  return { organisationId, ...rebuilt, fault: checkHead(rebuilt, kept) };
+  return { orgId, ...rebuilt, fault: checkHead(rebuilt, kept) };
 }
 
 function entryOf(row: AuditRow): AuditEntry {
   return {
     id: row.id,
-    organisationId: row.organisation_id,
+    orgId: row.org_id,
     sequence: Number(row.sequence),
     at: row.at.getTime(),
     action: row.action,

@@ -14,12 +14,12 @@ export async function queueAccountMail(
   const draft = draftOfAccountAct(account, action);
   if (draft === null) return;
   for (const to of new Set([account.billing.email, account.technical.email])) {
-    await queueLetter(client, surroundings, { organisationId: account.id, to, draft, once: null });
+    await queueLetter(client, surroundings, { orgId: account.id, to, draft, once: null });
   }
 }
 
 interface NamedKey {
-  organisationId: string;
+  orgId: string;
   name: string;
   display: string;
 }
@@ -32,9 +32,9 @@ export async function queueKeyMail(
 ): Promise<void> {
   const draft = draftOfKeyAct(event.key, event.action, `${event.actor.kind} ${event.actor.id}`);
   if (draft === null) return;
-  const to = await technicalContact(client, event.key.organisationId);
-  const { organisationId } = event.key;
-  await queueLetter(client, surroundings, { organisationId, to, draft, once: null });
+  const to = await technicalContact(client, event.key.orgId);
+  const { orgId } = event.key;
+  await queueLetter(client, surroundings, { orgId, to, draft, once: null });
 }
 
 /** Warns of an expiry; `once` keeps a job that repeats itself from repeating the letter. */
@@ -44,17 +44,17 @@ export async function queueExpiryWarning(
   warning: { key: NamedKey; to: string; expiresAt: number; once: string },
 ): Promise<void> {
   await queueLetter(client, surroundings, {
-    organisationId: warning.key.organisationId,
+    orgId: warning.key.orgId,
     to: warning.to,
     draft: draftOfExpiry(warning.key, warning.expiresAt),
     once: warning.once,
   });
 }
 
-async function technicalContact(client: Queryable, organisationId: string): Promise<string> {
+async function technicalContact(client: Queryable, orgId: string): Promise<string> {
   const { rows } = await client.query<{ technical_email: string }>(
     'select technical_email from account where id = $1',
-    [organisationId],
+    [orgId],
   );
   return rows[0]!.technical_email;
 }
@@ -62,13 +62,13 @@ async function technicalContact(client: Queryable, organisationId: string): Prom
 export async function queueLetter(
   client: Queryable,
   surroundings: Surroundings,
-  letter: { organisationId: string | null; to: string; draft: Draft; once: string | null },
+  letter: { orgId: string | null; to: string; draft: Draft; once: string | null },
 ): Promise<void> {
   await client.query(
-    `insert into mail_outbox (organisation_id, recipient, subject, body, once, created_at, next_attempt_at)
+    `insert into mail_outbox (org_id, recipient, subject, body, once, created_at, next_attempt_at)
      values ($1, $2, $3, $4, $5, $6, $6) on conflict (once) do nothing`,
     [
-      letter.organisationId,
+      letter.orgId,
       letter.to,
       letter.draft.subject,
       letter.draft.body,

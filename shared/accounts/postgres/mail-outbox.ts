@@ -22,7 +22,7 @@ export function createMailOutbox(pool: Pool, surroundings: Surroundings): MailOu
   return {
     async queue(letter, about = {}) {
       await queueLetter(pool, surroundings, {
-        organisationId: about.organisationId ?? null,
+        orgId: about.orgId ?? null,
         to: letter.to,
         draft: letter,
         once: about.once ?? null,

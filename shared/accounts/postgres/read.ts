@@ -11,10 +11,10 @@ export const ACCOUNT_COLUMNS = `id, name, state, plan, requests_per_second, burs
   concurrent_streams, billing_name, billing_email, technical_name, technical_email, created_at,
   state_changed_at`;
 
-export async function findAccount(client: Queryable, organisationId: string): Promise<Account> {
+export async function findAccount(client: Queryable, orgId: string): Promise<Account> {
   const { rows } = await client.query<AccountRow>(
     `select ${ACCOUNT_COLUMNS} from account where id = $1`,
-    [organisationId],
+    [orgId],
   );
   if (rows[0] === undefined) throw notFound('organisation');
   return accountOf(rows[0]);
@@ -57,24 +57,24 @@ interface ApplicantRow {
 }
 
 /** What screening compares. Null before there is a declaration. */
-export async function findApplicant(pool: Pool, organisationId: string): Promise<Applicant | null> {
+export async function findApplicant(pool: Pool, orgId: string): Promise<Applicant | null> {
   const { rows } = await pool.query<ApplicantRow>(
     `select a.id, a.state, a.name, a.billing_name, a.technical_name, d.trading_names, d.declared_by,
        d.country, d.industry, d.version, d.statements,
        array(select distinct found.match ->> 'entity' from review r
          join screening s on s.id = r.screening_id, jsonb_array_elements(s.reasons) as found (match)
-         where r.organisation_id = a.id and r.decision = 'approved'
+         where r.org_id = a.id and r.decision = 'approved'
            and found.match ->> 'entity' is not null) as dismissed
      from account a
-     join lateral (select * from declaration d where d.organisation_id = a.id
+     join lateral (select * from declaration d where d.org_id = a.id
        order by d.id desc limit 1) d on true
      where a.id = $1`,
-    [organisationId],
+    [orgId],
   );
   const row = rows[0];
   if (row === undefined) return null;
   return {
-    organisationId: row.id,
+    orgId: row.id,
     state: row.state,
     names: [row.name, ...row.trading_names],
     people: [...new Set([row.billing_name, row.technical_name, row.declared_by])],
@@ -95,7 +95,7 @@ export async function listScreeningDue(pool: Pool, limit: number): Promise<reado
        from sanctions_list where current)
      select a.id from account a, lists
      where a.state not in ('onboarding', 'rejected', 'closed')
-       and (select s.lists from screening s where s.organisation_id = a.id order by s.sequence desc limit 1)
+       and (select s.lists from screening s where s.org_id = a.id order by s.sequence desc limit 1)
          is distinct from lists.compared
      order by a.id limit $1`,
     [limit],
@@ -103,9 +103,9 @@ export async function listScreeningDue(pool: Pool, limit: number): Promise<reado
   return rows.map((row) => row.id);
 }
 
-const REVIEW = `select r.id, r.organisation_id, a.name as organisation_name, r.screening_id, r.reason,
+const REVIEW = `select r.id, r.org_id, a.name as organisation_name, r.screening_id, r.reason,
   r.opened_at, r.decision, r.decided_by, r.decided_at, r.note
-  from review r join account a on a.id = r.organisation_id`;
+  from review r join account a on a.id = r.org_id`;
 
 export async function listReviews(
   pool: Pool,
@@ -131,15 +131,15 @@ export async function findReview(pool: Pool, reviewId: string): Promise<Review> 
 
 export async function findScreening(
   pool: Pool,
-  organisationId: string,
+  orgId: string,
   screeningId: string | null,
 ): Promise<ScreeningRecord | null> {
   const { rows } = await pool.query<
     Pick<ScreeningRecord, 'cause' | 'outcome' | 'lists' | 'reasons'> & { duration_ms: number }
   >(
     `select cause, outcome, lists, reasons, duration_ms from screening
-     where id = $1 and organisation_id = $2`,
-    [screeningId, organisationId],
+     where id = $1 and org_id = $2`,
+    [screeningId, orgId],
   );
   const row = rows[0];
   if (row === undefined) return null;
@@ -164,7 +164,7 @@ export function accountOf(row: AccountRow): Account {
 function reviewOf(row: ReviewRow): Review {
   return {
     id: row.id,
-    organisationId: row.organisation_id,
+    orgId: row.org_id,
     organisationName: row.organisation_name,
     screeningId: row.screening_id,
     reason: row.reason,

@@ -84,7 +84,7 @@ async function importList(
   const list = listOf(rows[0]!);
   const actor: Actor = { kind: 'operator', id: importedBy };
   await appendAudit(client, surroundings, {
-    organisationId: SERVICE_CHAIN,
+    orgId: SERVICE_CHAIN,
     action: 'sanctions.imported',
     actor,
     subject: list.source,

@@ -22,7 +22,7 @@ export interface AccountRow {
 
 export interface AuditRow {
   id: string;
-  organisation_id: string;
+  org_id: string;
   sequence: string;
   at: Date;
   action: string;
@@ -37,14 +37,14 @@ export interface AuditRow {
 }
 
 export interface AuditHeadRow {
-  organisation_id: string;
+  org_id: string;
   size: string;
   hash: string;
 }
 
 export interface ReviewRow {
   id: string;
-  organisation_id: string;
+  org_id: string;
   organisation_name: string;
   screening_id: string | null;
   reason: string;

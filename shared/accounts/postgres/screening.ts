@@ -13,10 +13,10 @@ const SCREENING: Actor = { kind: 'system', id: 'screening' };
 export async function recordScreening(
   client: PoolClient,
   surroundings: Surroundings,
-  organisationId: string,
+  orgId: string,
   screening: ScreeningRecord,
 ): Promise<Account> {
-  const held = await holdAccount(client, surroundings, organisationId);
+  const held = await holdAccount(client, surroundings, orgId);
   // Before there is a declaration there is nothing to compare, and after the end nothing to decide.
   if (['onboarding', 'rejected', 'closed'].includes(held.account.state)) return held.account;
   const screeningId = await insertScreening(held, screening);
@@ -30,7 +30,7 @@ export async function recordScreening(
     return concludeOnboarding(screened, screeningId, screening);
   }
   await appendAudit(client, surroundings, {
-    organisationId,
+    orgId,
     action: 'account.screened',
     actor: SCREENING,
     subject: screeningId,
@@ -82,13 +82,13 @@ async function openReview(held: HeldAccount, screeningId: string, reason: string
   const { client, surroundings, account } = held;
   const { rows: open } = await client.query<{ id: string }>(
     `update review set screening_id = $2, reason = left(reason || ' · ' || $3, 2000)
-     where organisation_id = $1 and decision is null returning id`,
+     where org_id = $1 and decision is null returning id`,
     [account.id, screeningId, reason],
   );
   if (open[0] !== undefined) return open[0].id;
   const id = surroundings.newId('rev');
   await client.query(
-    `insert into review (id, organisation_id, screening_id, reason, opened_at)
+    `insert into review (id, org_id, screening_id, reason, opened_at)
      values ($1, $2, $3, $4, $5)`,
     [id, account.id, screeningId, reason, new Date(surroundings.now())],
   );
@@ -98,7 +98,7 @@ async function openReview(held: HeldAccount, screeningId: string, reason: string
 async function insertScreening(held: HeldAccount, screening: ScreeningRecord): Promise<string> {
   const id = held.surroundings.newId('scr');
   await held.client.query(
-    `insert into screening (id, organisation_id, cause, outcome, lists, reasons, duration_ms, screened_at)
+    `insert into screening (id, org_id, cause, outcome, lists, reasons, duration_ms, screened_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [
       id,
@@ -119,24 +119,24 @@ export async function decideReview(
   client: PoolClient,
   surroundings: Surroundings,
   decision: {
-    organisationId: string;
+    orgId: string;
     verdict: 'approved' | 'rejected';
     actor: Actor;
     note: string;
   },
 ): Promise<Account> {
-  const { organisationId, verdict, actor, note } = decision;
+  const { orgId, verdict, actor, note } = decision;
   if (actor.kind !== 'operator') {
     throw new Fault('invalid_actor', 'Reviews are decided by operators.', { param: 'actor' });
   }
   if (note.trim() === '') {
     throw new Fault('invalid_reason', 'A reason must be given.', { param: 'reason' });
   }
-  const held = await holdAccount(client, surroundings, organisationId);
+  const held = await holdAccount(client, surroundings, orgId);
   const { rows } = await client.query<{ id: string }>(
     `update review set decision = $2, decided_by = $3, decided_at = $4, note = $5
-     where organisation_id = $1 and decision is null returning id`,
-    [organisationId, verdict, actor.id, new Date(surroundings.now()), note],
+     where org_id = $1 and decision is null returning id`,
+    [orgId, verdict, actor.id, new Date(surroundings.now()), note],
   );
   const review = rows[0];
   if (review === undefined) throw new Fault('invalid_account_state', 'No review is open.');
@@ -146,7 +146,7 @@ export async function decideReview(
     return decided.account;
   }
   await appendAudit(client, surroundings, {
-    organisationId,
+    orgId,
     action: 'review.decided',
     actor,
     subject: review.id,

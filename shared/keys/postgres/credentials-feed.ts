@@ -116,7 +116,7 @@ function parseNotice(payload: string): CredentialChange {
     const at = typeof notice.at === 'number' ? notice.at : Date.now();
     if (typeof notice.hash === 'string') return { kind: 'key', hash: notice.hash, at };
     if (typeof notice.organisation === 'string') {
-      return { kind: 'organisation', organisationId: notice.organisation, at };
+      return { kind: 'organisation', orgId: notice.organisation, at };
     }
   } catch {
     // Falls through: not JSON.

@@ -8,11 +8,11 @@ import { keyLimitOf, type CredentialRow } from './rows.ts';
 
 /** One look-up in the unique index on the hash per key, however many are asked for. */
 const FIND_BY_HASHES = `
-  select encode(k.hash, 'hex') as hash, k.id as key_id, k.organisation_id, k.state as key_state,
+  select encode(k.hash, 'hex') as hash, k.id as key_id, k.org_id, k.state as key_state,
     k.expires_at, k.scopes, k.requests_per_second as key_requests_per_second, k.burst as key_burst,
     a.state as account_state, a.plan, a.requests_per_second, a.burst, a.requests_per_day,
     a.concurrent_streams
-  from api_key k join account a on a.id = k.organisation_id
+  from api_key k join account a on a.id = k.org_id
   where k.hash = any($1::bytea[])`;
 
 /** Credentials from PostgreSQL. The statement is prepared once per connection. */
@@ -32,7 +32,7 @@ export function createCredentialSource(pool: Pool): CredentialSource {
 function credentialOf(row: CredentialRow): Credential {
   return {
     keyId: row.key_id,
-    organisationId: row.organisation_id,
+    orgId: row.org_id,
     keyState: row.key_state,
     expiresAt: row.expires_at?.getTime() ?? null,
     scopes: scopesOnPlan(row.scopes, row.plan),

@@ -8,7 +8,7 @@ import { queueExpiryWarning, queueKeyMail } from '#shared/accounts/postgres/mail
 
 interface DueKey {
   id: string;
-  organisation_id: string;
+  org_id: string;
   name: string;
   head: string;
   tail: string;
@@ -31,7 +31,7 @@ export async function expireDueKeys(
         `update api_key set state = 'expired' where id = (
            select id from api_key where state = 'active' and expires_at <= $1
            order by expires_at limit 1 for update skip locked)
-         returning id, organisation_id, name, head, tail`,
+         returning id, org_id, name, head, tail`,
         [new Date(surroundings.now())],
       );
       return recordDue(client, surroundings, { rows, actor, action: 'key.expired' });
@@ -54,13 +54,13 @@ export async function warnOfExpiry(
 ): Promise<void> {
   const now = surroundings.now();
   const { rows } = await pool.query<
-    Pick<DueKey, 'id' | 'organisation_id' | 'name' | 'head' | 'tail'> & {
+    Pick<DueKey, 'id' | 'org_id' | 'name' | 'head' | 'tail'> & {
       expires_at: Date;
       technical_email: string;
     }
   >(
-    `select k.id, k.organisation_id, k.name, k.head, k.tail, k.expires_at, a.technical_email
-     from api_key k join account a on a.id = k.organisation_id
+    `select k.id, k.org_id, k.name, k.head, k.tail, k.expires_at, a.technical_email
+     from api_key k join account a on a.id = k.org_id
      where k.state = 'active' and k.expires_at > $1 and k.expires_at <= $2
        and not exists (select from mail_outbox m where m.once = 'expiry ' || k.id ||
          case when k.expires_at <= $3 then ' 1' else ' 14' end)
@@ -72,7 +72,7 @@ export async function warnOfExpiry(
     const days = WARNING_DAYS.find((count) => expiresAt <= now + count * DAY_MS);
     await queueExpiryWarning(pool, surroundings, {
       key: {
-        organisationId: row.organisation_id,
+        orgId: row.org_id,
         name: row.name,
         display: `${row.head}…${row.tail}`,
       },
@@ -97,7 +97,7 @@ export async function purgeDueKeys(
         `delete from api_key where id = (
            select id from api_key where state = 'revoked' and revoked_at <= $1
            order by revoked_at limit 1 for update skip locked)
-         returning id, organisation_id, name, head, tail`,
+         returning id, org_id, name, head, tail`,
         [new Date(surroundings.now() - RESTORE_WINDOW_MS)],
       );
       return recordDue(client, surroundings, { rows, actor, action: 'key.purged' });
@@ -117,14 +117,14 @@ async function recordDue(
   if (key === undefined) return false;
   const named = { name: key.name, display: `${key.head}…${key.tail}` };
   await appendAudit(client, surroundings, {
-    organisationId: key.organisation_id,
+    orgId: key.org_id,
     action: due.action,
     actor: due.actor,
     subject: key.id,
     details: named,
   });
   await queueKeyMail(client, surroundings, {
-    key: { organisationId: key.organisation_id, ...named },
+    key: { orgId: key.org_id, ...named },
     action: due.action,
     actor: due.actor,
   });

@@ -32,26 +32,20 @@ import { type KeyRow } from './rows.ts';
 export function createKeyRegistry(pool: Pool, surroundings: Surroundings): KeyRegistry {
   const context = { pool, surroundings };
   return {
-    issue: (organisationId, request, actor) =>
+    issue: (orgId, request, actor) =>
       inTransaction(pool, async (client) => {
-        const terms = await lockTerms(client, context, organisationId, actor);
+        const terms = await lockTerms(client, context, orgId, actor);
         const grant = grantKey(request, terms);
-        return insertKey(client, context, { organisationId, grant, predecessor: null, actor });
+        return insertKey(client, context, { orgId, grant, predecessor: null, actor });
       }),
     list: (request) => listKeys(pool, request),
-    get: (organisationId, keyId) => findKey(pool, organisationId, keyId),
-    rotate: (organisationId, keyId, request, actor) =>
-      inTransaction(pool, (client) =>
-        rotateKey(client, context, { organisationId, keyId, request, actor }),
-      ),
-    revoke: (organisationId, keyId, actor, reason) =>
-      inTransaction(pool, (client) =>
-        revokeKey(client, context, { organisationId, keyId, actor, reason }),
-      ),
-    restore: (organisationId, keyId, actor, reason) =>
-      inTransaction(pool, (client) =>
-        restoreKey(client, context, { organisationId, keyId, actor, reason }),
-      ),
+    get: (orgId, keyId) => findKey(pool, orgId, keyId),
+    rotate: (orgId, keyId, request, actor) =>
+      inTransaction(pool, (client) => rotateKey(client, context, { orgId, keyId, request, actor })),
+    revoke: (orgId, keyId, actor, reason) =>
+      inTransaction(pool, (client) => revokeKey(client, context, { orgId, keyId, actor, reason })),
+    restore: (orgId, keyId, actor, reason) =>
+      inTransaction(pool, (client) => restoreKey(client, context, { orgId, keyId, actor, reason })),
     findByHash: (hash) => findKeyByHash(pool, hash),
     expireDue: (limit) => expireDueKeys(pool, surroundings, limit),
     warnExpiring: (limit) => warnOfExpiry(pool, surroundings, limit),
@@ -65,7 +59,7 @@ interface Context {
 }
 
 interface KeyAct {
-  organisationId: string;
+  orgId: string;
   keyId: string;
   actor: Actor;
   reason?: string | undefined;
@@ -76,12 +70,12 @@ async function rotateKey(
   context: Context,
   act: KeyAct & { request: Partial<KeyRequest> },
 ): Promise<IssuedKey> {
-  const terms = await lockTerms(client, context, act.organisationId, act.actor);
+  const terms = await lockTerms(client, context, act.orgId, act.actor);
   const predecessor = await lockKey(client, act);
   requireRotatable(predecessor, terms.now);
   const grant = grantKey(successorOf(predecessor, act.request, terms), terms);
   return insertKey(client, context, {
-    organisationId: act.organisationId,
+    orgId: act.orgId,
     grant,
     predecessor,
     actor: act.actor,
@@ -100,7 +94,7 @@ async function revokeKey(client: PoolClient, context: Context, act: KeyAct): Pro
 }
 
 async function restoreKey(client: PoolClient, context: Context, act: KeyAct): Promise<KeyRecord> {
-  const terms = await lockTerms(client, context, act.organisationId, act.actor);
+  const terms = await lockTerms(client, context, act.orgId, act.actor);
   const key = restore(await lockKey(client, act), terms.now);
   // Bringing an administrator back is granting one: the same rule holds.
   if (key.scopes.includes('admin:keys')) checkScopes(['admin:keys'], terms);
@@ -110,7 +104,7 @@ async function restoreKey(client: PoolClient, context: Context, act: KeyAct): Pr
 }
 
 interface Birth {
-  organisationId: string;
+  orgId: string;
   grant: KeyGrant;
   predecessor: KeyRecord | null;
   actor: Actor;
@@ -118,18 +112,18 @@ interface Birth {
 
 async function insertKey(client: PoolClient, context: Context, birth: Birth): Promise<IssuedKey> {
   const { surroundings } = context;
-  const { grant, predecessor, organisationId } = birth;
+  const { grant, predecessor, orgId } = birth;
   const plaintext = generateKey((size) => surroundings.randomBytes(size));
   const id = surroundings.newId('key');
   const display = displayOf(plaintext);
   const { rows } = await client.query<KeyRow>(
-    `insert into api_key (id, organisation_id, name, hash, head, tail, scopes, requests_per_second,
+    `insert into api_key (id, org_id, name, hash, head, tail, scopes, requests_per_second,
        burst, lineage_id, predecessor_id, created_at, expires_at)
      values ($1, $2, $3, decode($4, 'hex'), $5, $6, $7, $8, $9, $10, $11, $12, $13)
      returning ${KEY_COLUMNS}`,
     [
       id,
-      organisationId,
+      orgId,
       grant.name,
       hashKey(plaintext),
       display.head,
@@ -153,7 +147,7 @@ async function insertKey(client: PoolClient, context: Context, birth: Birth): Pr
 async function lockTerms(
   client: PoolClient,
   context: Context,
-  organisationId: string,
+  orgId: string,
   actor: Actor,
 ): Promise<GrantTerms> {
   const { rows } = await client.query<
@@ -163,10 +157,10 @@ async function lockTerms(
     > & { active_keys: string }
   >(
     `select a.state, a.plan, a.requests_per_second, a.burst, a.requests_per_day, a.concurrent_streams,
-       (select count(*) from (select from api_key k where k.organisation_id = a.id
+       (select count(*) from (select from api_key k where k.org_id = a.id
           and k.state = 'active' limit $2)) as active_keys
      from account a where a.id = $1 for no key update of a`,
-    [organisationId, ACTIVE_KEYS_MAX],
+    [orgId, ACTIVE_KEYS_MAX],
   );
   const row = rows[0];
   if (row === undefined) throw notFound('organisation');
@@ -194,8 +188,8 @@ async function lockTerms(
 async function lockKey(client: Queryable, act: KeyAct): Promise<KeyRecord> {
   if (!isId('key', act.keyId)) throw notFound('key');
   const { rows } = await client.query<KeyRow>(
-    `select ${KEY_COLUMNS} from api_key where id = $1 and organisation_id = $2 for update`,
-    [act.keyId, act.organisationId],
+    `select ${KEY_COLUMNS} from api_key where id = $1 and org_id = $2 for update`,
+    [act.keyId, act.orgId],
   );
   if (rows[0] === undefined) throw notFound('key');
   return keyOf(rows[0]);
@@ -233,7 +227,7 @@ async function record(
     ...(key.expiresAt === null ? {} : { expires_at: new Date(key.expiresAt).toISOString() }),
   };
   await appendAudit(client, surroundings, {
-    organisationId: key.organisationId,
+    orgId: key.orgId,
     action: event.action,
     actor: event.actor,
     subject: key.id,
@@ -241,7 +235,7 @@ async function record(
     ...(event.reason === undefined ? {} : { reason: event.reason }),
   });
   await queueKeyMail(client, surroundings, {
-    key: { organisationId: key.organisationId, name: key.name, display },
+    key: { orgId: key.orgId, name: key.name, display },
     action: event.action,
     actor: event.actor,
   });

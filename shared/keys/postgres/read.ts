@@ -6,7 +6,7 @@ import type { Page } from '#shared/accounts/audit/port-audit.ts';
 import type { KeyPageRequest } from '../port-keys.ts';
 import { keyLimitOf, type KeyRow } from './rows.ts';
 
-export const KEY_COLUMNS = `id, organisation_id, name, head, tail, state, scopes, requests_per_second,
+export const KEY_COLUMNS = `id, org_id, name, head, tail, state, scopes, requests_per_second,
   burst, lineage_id, predecessor_id, created_at, expires_at, revoked_at, last_used_at`;
 
 export async function listKeys(pool: Pool, request: KeyPageRequest): Promise<Page<KeyRecord>> {
@@ -14,25 +14,21 @@ export async function listKeys(pool: Pool, request: KeyPageRequest): Promise<Pag
     throw invalidParam('after', 'There is no such key to continue after.');
   }
   const descending = request.order === 'desc';
-  // Ids sort by time, so the page follows the index on (organisation_id, id).
+  // Ids sort by time, so the page follows the index on (org_id, id).
   const { rows } = await pool.query<KeyRow>(
     `select ${KEY_COLUMNS} from api_key
-     where organisation_id = $1 and ($2::text is null or id ${descending ? '<' : '>'} $2)
+     where org_id = $1 and ($2::text is null or id ${descending ? '<' : '>'} $2)
      order by id ${descending ? 'desc' : 'asc'} limit $3`,
-    [request.organisationId, request.after ?? null, request.limit + 1],
+    [request.orgId, request.after ?? null, request.limit + 1],
   );
   return { items: rows.slice(0, request.limit).map(keyOf), hasMore: rows.length > request.limit };
 }
 
-export async function findKey(
-  pool: Pool,
-  organisationId: string,
-  keyId: string,
-): Promise<KeyRecord> {
+export async function findKey(pool: Pool, orgId: string, keyId: string): Promise<KeyRecord> {
   if (!isId('key', keyId)) throw notFound('key');
   const { rows } = await pool.query<KeyRow>(
-    `select ${KEY_COLUMNS} from api_key where id = $1 and organisation_id = $2`,
-    [keyId, organisationId],
+    `select ${KEY_COLUMNS} from api_key where id = $1 and org_id = $2`,
+    [keyId, orgId],
   );
   if (rows[0] === undefined) throw notFound('key');
   return keyOf(rows[0]);
@@ -49,7 +45,7 @@ export async function findKeyByHash(pool: Pool, hash: string): Promise<KeyRecord
 export function keyOf(row: KeyRow): KeyRecord {
   return {
     id: row.id,
-    organisationId: row.organisation_id,
+    orgId: row.org_id,
     name: row.name,
     display: { head: row.head, tail: row.tail },
     state: row.state,

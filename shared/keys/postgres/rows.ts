@@ -4,7 +4,7 @@ import type { KeyState, Scope } from '../credential.ts';
 
 export interface KeyRow {
   id: string;
-  organisation_id: string;
+  org_id: string;
   name: string;
   head: string;
   tail: string;
@@ -24,7 +24,7 @@ export interface KeyRow {
 export interface CredentialRow {
   hash: string;
   key_id: string;
-  organisation_id: string;
+  org_id: string;
   key_state: KeyState;
   expires_at: Date | null;
   scopes: Scope[];

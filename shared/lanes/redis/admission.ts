@@ -69,8 +69,8 @@ export class Admissions {
     this.#clockUs = clockUs;
   }
 
-  shardOf(organisationId: string): number {
-    return shardOf(organisationId, this.#shards);
+  shardOf(orgId: string): number {
+    return shardOf(orgId, this.#shards);
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
@@ -79,13 +79,13 @@ export class Admissions {
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
     const large = request.body.length > INLINE_BYTES_MAX;
     const head = large ? { ...entry, bodyRef: bodyKey(shard, entry.id) } : entry;
-    const owner = limitsKey(shard, entry.organisationId);
+    const owner = limitsKey(shard, entry.orgId);
     // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
     const claim = entry.claim ?? owner;
     const result = (await this.#scripts.admit(
       owner,
       keyLimit === null ? owner : limitsKey(shard, entry.keyId),
-      leasesKey(shard, entry.organisationId),
+      leasesKey(shard, entry.orgId),
       inferenceLane(shard, entry.region),
       receiptsLane(shard),
       bodyKey(shard, entry.id),

@@ -95,7 +95,7 @@ export async function reportCompromise(
       [key, interval.purpose, from ?? null],
     );
     await appendAudit(client, surroundings, {
-      organisationId: SERVICE_CHAIN,
+      orgId: SERVICE_CHAIN,
       action: 'signing_key.compromised',
       actor,
       subject: interval.purpose,

@@ -36,7 +36,7 @@ export async function resumeLog(
       [orgId],
     );
     await appendAudit(client, surroundings, {
-      organisationId: orgId === ANCHOR_LOG ? SERVICE_CHAIN : orgId,
+      orgId: orgId === ANCHOR_LOG ? SERVICE_CHAIN : orgId,
       action: 'ledger.resumed',
       actor,
       details: { halt_reason: halted.halt_reason },
@@ -67,7 +67,7 @@ export async function requeueReceipt(
     const released = rows[0];
     if (released === undefined) throw notFound('quarantined_receipt');
     await appendAudit(client, surroundings, {
-      organisationId: released.org_id,
+      orgId: released.org_id,
       action: 'receipt.requeued',
       actor,
       subject: receiptId,

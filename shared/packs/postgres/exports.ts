@@ -120,7 +120,7 @@ async function listExports(pool: Pool, request: ExportPageRequest): Promise<Page
 export function eventOf(record: ExportRecord, action: string, actor: Actor) {
   const { id, orgId, firstIndex, lastIndex, checkpointSize } = record;
   return {
-    organisationId: orgId,
+    orgId,
     action,
     actor,
     subject: id,

@@ -17,16 +17,15 @@ export function createRecalculationRequests(
   surroundings: Surroundings,
 ): RecalculationRequests {
   return {
-    flag: (organisationId, receiptId) => flag(pool, organisationId, receiptId),
-    requestSince: (organisationId, sinceMs, by) =>
-      requestSince({ pool, surroundings }, organisationId, sinceMs, by),
-    restatement: (organisationId) => readRestatement(pool, organisationId),
-    async waiting({ state, organisationId, limit }) {
+    flag: (orgId, receiptId) => flag(pool, orgId, receiptId),
+    requestSince: (orgId, sinceMs, by) => requestSince({ pool, surroundings }, orgId, sinceMs, by),
+    restatement: (orgId) => readRestatement(pool, orgId),
+    async waiting({ state, orgId, limit }) {
       const { rows } = await pool.query<WaitingRow>(
         `select receipt_id, org_id, state, attempts, created_at, due_at, failed_at, stage, code from recalculation
          where ($1::text is null or state = $1) and ($2::text is null or org_id = $2)
          order by receipt_id limit $3`,
-        [state ?? null, organisationId ?? null, limit],
+        [state ?? null, orgId ?? null, limit],
       );
       return rows.map(waitingOf);
     },
@@ -37,7 +36,7 @@ export function createRecalculationRequests(
  * Makes what is owed due now. A degraded receipt without a row would be one whose promise was lost; it gets it back.
  * A revision that is committed at the same moment leaves a row behind that the worker clears away.
  */
-async function flag(pool: Pool, organisationId: string, receiptId: string): Promise<FlagOutcome> {
+async function flag(pool: Pool, orgId: string, receiptId: string): Promise<FlagOutcome> {
   const { rows } = await pool.query<{ degraded: boolean; flagged: boolean }>(
     `with found as (
        select b.kind = 'degraded'
@@ -52,7 +51,7 @@ async function flag(pool: Pool, organisationId: string, receiptId: string): Prom
        returning receipt_id
      )
      select degraded, exists (select from flagged) as flagged from found`,
-    [organisationId, receiptId],
+    [orgId, receiptId],
   );
   const row = rows[0];
   if (row === undefined) return 'unknown';
@@ -62,7 +61,7 @@ async function flag(pool: Pool, organisationId: string, receiptId: string): Prom
 
 async function requestSince(
   { pool, surroundings }: { pool: Pool; surroundings: Surroundings },
-  organisationId: string,
+  orgId: string,
   sinceMs: number,
   { actor, reason }: { actor: Actor; reason?: string },
 ): Promise<number> {
@@ -71,7 +70,7 @@ async function requestSince(
     const { rowCount } = await client.query(
       `update recalculation set state = 'pending', attempts = 0, due_at = now(), flagged_at = now()
        where org_id = $1 and receipt_id >= $2`,
-      [organisationId, since],
+      [orgId, since],
     );
     const flagged = rowCount ?? 0;
     await client.query(
@@ -79,10 +78,10 @@ async function requestSince(
        on conflict (org_id) do update set requested_by = excluded.requested_by, requested_at = now(),
          after_id = excluded.after_id, end_id = excluded.end_id,
          examined = 0, restated = 0, skipped = 0, finished_at = null`,
-      [organisationId, `${actor.kind}:${actor.id}`, since],
+      [orgId, `${actor.kind}:${actor.id}`, since],
     );
     await appendAudit(client, surroundings, {
-      organisationId,
+      orgId,
       action: 'receipts.recalculation_requested',
       actor,
       details: { since: new Date(sinceMs).toISOString(), flagged },
@@ -92,7 +91,7 @@ async function requestSince(
   });
 }
 
-async function readRestatement(pool: Pool, organisationId: string): Promise<Restatement | null> {
+async function readRestatement(pool: Pool, orgId: string): Promise<Restatement | null> {
   const { rows } = await pool.query<{
     org_id: string;
     requested_by: string;
@@ -104,12 +103,12 @@ async function readRestatement(pool: Pool, organisationId: string): Promise<Rest
   }>(
     `select org_id, requested_by, requested_at, finished_at, examined, restated, skipped
      from restatement where org_id = $1`,
-    [organisationId],
+    [orgId],
   );
   const row = rows[0];
   if (row === undefined) return null;
   return {
-    organisationId: row.org_id,
+    orgId: row.org_id,
     requestedBy: row.requested_by,
     requestedAt: row.requested_at.getTime(),
     finishedAt: row.finished_at?.getTime() ?? null,
@@ -134,7 +133,7 @@ interface WaitingRow {
 function waitingOf(row: WaitingRow): WaitingRecalculation {
   return {
     receiptId: row.receipt_id,
-    organisationId: row.org_id,
+    orgId: row.org_id,
     state: row.state,
     attempts: row.attempts,
     createdAt: row.created_at.getTime(),

@@ -42,7 +42,7 @@ export function bodyParameters(rows: readonly BodyRow[]): unknown[] {
   const { bodies, starts, sizes, leafHashes } = layOut(rows);
   return [
     column('receiptId'),
-    column('organisationId'),
+    column('orgId'),
     column('kind'),
     column('keyId'),
     column('model'),

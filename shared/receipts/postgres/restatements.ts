@@ -12,7 +12,7 @@ export function createRestatementStore(pool: Pool): RestatementStore {
       return rows.map(({ org_id }) => org_id);
     },
     // Refused and degraded receipts have nothing to restate; what is owed to the latter is another matter.
-    async page(organisationId, limit) {
+    async page(orgId, limit) {
       const { rows } = await pool.query<RevisableRow & { index: string | null }>(
         `with page as materialized (
            select b.entry_id from restatement s
@@ -26,20 +26,20 @@ export function createRestatementStore(pool: Pool): RestatementStore {
          cross join lateral (select * from ledger_body b where b.entry_id = p.entry_id limit 1) b
          left join ledger_entry e on e.entry_id = p.entry_id
          order by b.entry_id`,
-        [organisationId, limit],
+        [orgId, limit],
       );
       const receipts = rows.filter(({ index }) => index !== null).map(revisableOf);
       const lastId = rows.at(-1)?.entry_id ?? null;
       return { receipts, lastId, notIntegrated: rows.length - receipts.length };
     },
-    async advance(organisationId, { lastId, examined, restated, skipped }) {
+    async advance(orgId, { lastId, examined, restated, skipped }) {
       await pool.query(
         `update restatement set
            after_id = greatest(after_id, coalesce($2, after_id)),
            examined = examined + $3, restated = restated + $4, skipped = skipped + $5,
            finished_at = case when $2::text is null then now() end
          where org_id = $1 and finished_at is null`,
-        [organisationId, lastId, examined, restated, skipped],
+        [orgId, lastId, examined, restated, skipped],
       );
     },
   };

@@ -131,7 +131,7 @@ async function writeFailure(
 export function revisableOf(row: RevisableRow): RevisableReceipt {
   return {
     receiptId: row.entry_id,
-    organisationId: row.org_id,
+    orgId: row.org_id,
     keyId: row.key_id,
     leafIndex: Number(row.index),
     bytes: row.body,

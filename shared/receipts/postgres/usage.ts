@@ -22,8 +22,8 @@ const COLUMNS: Readonly<Record<Exclude<UsageGrouping, 'day'>, string>> = {
 export function createUsageReader(pool: Pool): UsageReader {
   return {
     async usage(request) {
-      const { organisationId, from, to, groupBy } = request;
-      const period = [organisationId, firstReceiptIdAt(from), firstReceiptIdAt(to)];
+      const { orgId, from, to, groupBy } = request;
+      const period = [orgId, firstReceiptIdAt(from), firstReceiptIdAt(to)];
       const revised = await hasRevisions(pool, period);
       if (groupBy !== 'day') {
         const text = byColumn(COLUMNS[groupBy], revised);
@@ -33,7 +33,7 @@ export function createUsageReader(pool: Pool): UsageReader {
       const days = dayStarts(request);
       const starts = days.map(firstReceiptIdAt);
       const { rows } = await pool.query<UsageRow>(byDay(revised), [
-        organisationId,
+        orgId,
         days.map((day) => new Date(day).toISOString().slice(0, 10)),
         starts,
         [...starts.slice(1), firstReceiptIdAt(to)],

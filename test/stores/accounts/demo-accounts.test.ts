@@ -44,7 +44,7 @@ describe('demo accounts', () => {
     const { organisations } = await ensureDemoAccounts(database.pool, dataDir);
     const audit = createAuditLog(database.pool, systemSurroundings);
     const page = await audit.list({
-      organisationId: organisations.audit,
+      orgId: organisations.audit,
       limit: 8,
       order: 'asc',
     });

@@ -169,7 +169,7 @@ describe('the account’s way in the database', () => {
     await expect(set('contracted')).rejects.toThrow('no contract is on record');
     await expect(
       pool.query(
-        `insert into api_key (id, organisation_id, name, hash, head, tail, scopes, lineage_id, created_at)
+        `insert into api_key (id, org_id, name, hash, head, tail, scopes, lineage_id, created_at)
          values ('key_x', $1, 'x', decode(repeat('00', 32), 'hex'), 'dkt_xxxx', 'xxxx', '{inference:read}', 'key_x', now())`,
         [id],
       ),
@@ -181,7 +181,7 @@ describe('the account’s way in the database', () => {
     const results = await Promise.all(Array.from({ length: 20 }, () => run('suspend', id)));
     expect(results.filter((result) => !(result instanceof Fault))).toHaveLength(1);
     const page = await audit.list({
-      organisationId: id,
+      orgId: id,
       limit: 100,
       order: 'asc',
       action: 'account.suspended',
@@ -226,7 +226,7 @@ describe('what an account may do', () => {
     await accounts.close(id, OPERATOR, 'contract ended');
     expect((await keys.get(id, issued.key.id)).state).toBe('revoked');
     const revoked = await audit.list({
-      organisationId: id,
+      orgId: id,
       limit: 10,
       order: 'asc',
       action: 'key.revoked',
@@ -253,7 +253,7 @@ describe('the audit log in the database', () => {
     const { id } = await activeAccount(registries);
     await expect(
       database.pool.query(
-        `insert into audit_log (organisation_id, sequence, id, at, action, actor_kind, actor_id, details,
+        `insert into audit_log (org_id, sequence, id, at, action, actor_kind, actor_id, details,
            previous_hash, hash)
          values ($1, 99, 'aud_x', now(), 'x', 'system', 'x', '{}', decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'))`,
         [id],
@@ -272,14 +272,11 @@ describe('the audit log in the database', () => {
     await database.pool.query('alter table audit_log disable trigger user');
     try {
       await database.pool.query(
-        `update audit_log set actor_id = 'eve' where organisation_id = $1 and sequence = 2`,
+        `update audit_log set actor_id = 'eve' where org_id = $1 and sequence = 2`,
         [id],
       );
       expect(await verdict()).toEqual({ sequence: 2, problem: 'altered' });
-      await database.pool.query(
-        `delete from audit_log where organisation_id = $1 and sequence >= 2`,
-        [id],
-      );
+      await database.pool.query(`delete from audit_log where org_id = $1 and sequence >= 2`, [id]);
       expect(await verdict()).toEqual({ sequence: 2, problem: 'truncated' });
     } finally {
       await database.pool.query('alter table audit_log enable trigger user');

@@ -81,7 +81,7 @@ describe('importing a list', () => {
     expect(await store.currentVersions()).toEqual([
       { source: 'opensanctions', version: first.list.version },
     ]);
-    const story = await audit.list({ organisationId: SERVICE_CHAIN, limit: 10, order: 'asc' });
+    const story = await audit.list({ orgId: SERVICE_CHAIN, limit: 10, order: 'asc' });
     expect(story.items.map(({ action, actorId }) => [action, actorId])).toEqual([
       ['sanctions.imported', 'ada'],
     ]);
@@ -148,7 +148,7 @@ describe('screening', () => {
     expect((await accounts.get(id)).state).toBe('suspended');
     expect((await accounts.get(other.id)).state).toBe('active');
     const story = await audit.list({
-      organisationId: id,
+      orgId: id,
       limit: 1,
       order: 'desc',
       action: 'account.suspended',
@@ -156,7 +156,7 @@ describe('screening', () => {
     expect(story.items[0]).toMatchObject({ actorKind: 'system', actorId: 'screening' });
     expect(story.items[0]?.reason).toContain('Fresh Listing Traders');
     const { rows } = await database.pool.query(
-      `select from mail_outbox where organisation_id = $1 and subject like '%is suspended'`,
+      `select from mail_outbox where org_id = $1 and subject like '%is suspended'`,
       [id],
     );
     expect(rows).toHaveLength(2);

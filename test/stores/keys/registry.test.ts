@@ -17,10 +17,10 @@ const database = await createTestDatabase();
 const api = createRegistries(database.poolAs('docket_api'));
 const operator = createRegistries(database.poolAs('docket_operator'));
 
-async function* everyKey(organisationId: string, order: 'asc' | 'desc'): AsyncGenerator<string> {
+async function* everyKey(orgId: string, order: 'asc' | 'desc'): AsyncGenerator<string> {
   let cursor = {};
   for (;;) {
-    const page = await api.keys.list({ organisationId, limit: 3, order, ...cursor });
+    const page = await api.keys.list({ orgId, limit: 3, order, ...cursor });
     for (const key of page.items) yield key.id;
     if (!page.hasMore) return;
     cursor = { after: page.items.at(-1)?.id };
@@ -41,7 +41,7 @@ describe('a key in the database', () => {
       );
       expect(rows, name).toEqual([]);
     }
-    expect((await api.keys.findByHash(hashKey(plaintext)))?.organisationId).toBe(id);
+    expect((await api.keys.findByHash(hashKey(plaintext)))?.orgId).toBe(id);
   });
 
   it('a rotation keeps lineage, scopes and limits, and leaves the predecessor active', async () => {
@@ -155,7 +155,7 @@ describe('acts that race', () => {
       if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(Fault);
     }
     expect((await admin.get(id)).state).toBe('closed');
-    const page = await api.keys.list({ organisationId: id, limit: 100, order: 'asc' });
+    const page = await api.keys.list({ orgId: id, limit: 100, order: 'asc' });
     expect(page.items.filter(({ state }) => state === 'active')).toEqual([]);
     for await (const verdict of api.audit.verify(id)) expect(verdict.fault).toBeNull();
   });
@@ -186,7 +186,7 @@ describe('the purge', () => {
     expect(await admin.keys.findByHash(hashKey(gone.plaintext))).toBeNull();
     expect((await admin.keys.get(id, kept.key.id)).state).toBe('active');
 
-    const story = await admin.audit.list({ organisationId: id, limit: 100, order: 'asc' });
+    const story = await admin.audit.list({ orgId: id, limit: 100, order: 'asc' });
     const ofGone = story.items.filter((entry) => entry.subject === gone.key.id);
     expect(
       ofGone.map(({ action, actorKind, actorId, reason }) => [action, actorKind, actorId, reason]),
@@ -210,7 +210,7 @@ describe('expiry', () => {
     const { key } = await admin.keys.issue(id, { name: 'short', expiresAt }, OPERATOR);
     const letters = async () => {
       const { rows } = await database.pool.query<{ subject: string }>(
-        `select subject from mail_outbox where organisation_id = $1 and subject like '%"short"%' order by id`,
+        `select subject from mail_outbox where org_id = $1 and subject like '%"short"%' order by id`,
         [id],
       );
       return rows.map((row) => row.subject);

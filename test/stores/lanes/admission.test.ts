@@ -165,8 +165,7 @@ describe('admission', () => {
 
   it('keeps organisations apart', async () => {
     const limits = { ...GENEROUS, requestsPerSecond: 1, burst: 1 };
-    const of = (organisationId: string) =>
-      admissions().admit(admissionRequest({ organisationId }, { limits }));
+    const of = (orgId: string) => admissions().admit(admissionRequest({ orgId }, { limits }));
     expect((await of('org_a')).verdict).toBe('admitted');
     expect((await of('org_a')).verdict).toBe('rate');
     expect((await of('org_b')).verdict).toBe('admitted');

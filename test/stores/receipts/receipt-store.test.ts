@@ -13,7 +13,7 @@ const store = new PostgresReceiptStore(database.poolAs('docket_receipts'));
 function row(text: string, receiptId: string = newId('rcpt')): ReceiptRow {
   return {
     receiptId,
-    organisationId: 'org_bytes',
+    orgId: 'org_bytes',
     keyId: 'key_bytes',
     model: 'bytes',
     region: 'eu-west',

@@ -35,7 +35,7 @@ const at = (time: number, more: Partial<InferenceRecord> = {}): InferenceRecord 
     ...more,
   });
 const usage = (groupBy: UsageGrouping, from = NOON - 3 * DAY, to = NOON + 3 * DAY, org = 'org_a') =>
-  reader.usage({ organisationId: org, from, to, groupBy });
+  reader.usage({ orgId: org, from, to, groupBy });
 const totals = (groups: readonly UsageFigures[]) => ({
   requests: groups.reduce((sum, { requests }) => sum + requests, 0),
   covered: groups.reduce((sum, { covered }) => sum + covered, 0),
@@ -75,7 +75,7 @@ beforeAll(async () => {
     at(NOON + 2, { model: UNSIZED }),
     at(NOON + 3, { model: UNSIZED, keyId: 'key_b' }),
   ]);
-  await commitReceipts(receipts, signer, [refused, at(NOON, { organisationId: 'org_b' })]);
+  await commitReceipts(receipts, signer, [refused, at(NOON, { orgId: 'org_b' })]);
   await integrateAll(database.poolAs('docket_ledger', 1));
 });
 
@@ -159,7 +159,7 @@ describe('a request whose receipt was revised', () => {
         {
           original: {
             receiptId: current,
-            organisationId: 'org_a',
+            orgId: 'org_a',
             keyId: 'key_a',
             leafIndex: Number(rows[0]!.index),
             bytes: rows[0]!.body,

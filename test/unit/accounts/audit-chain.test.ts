@@ -27,10 +27,7 @@ const content = fc.record({
 });
 
 function build(
-  contents: readonly Omit<
-    AuditEntry,
-    'id' | 'organisationId' | 'sequence' | 'previousHash' | 'hash'
-  >[],
+  contents: readonly Omit<AuditEntry, 'id' | 'orgId' | 'sequence' | 'previousHash' | 'hash'>[],
 ): AuditEntry[] {
   const entries: AuditEntry[] = [];
   for (const [sequence, part] of contents.entries()) {
@@ -38,7 +35,7 @@ function build(
     const entry = {
       ...part,
       id: `aud_${sequence}`,
-      organisationId: 'org_1',
+      orgId: 'org_1',
       sequence,
       previousHash,
     };

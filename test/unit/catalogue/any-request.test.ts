@@ -37,7 +37,7 @@ describe('any request', () => {
   });
   const anyAccount = fc.record({
     plan: fc.constantFrom<Plan>('audit', 'audit_plus', 'enterprise'),
-    organisationId: fc.constantFrom('org_A', 'org_B', 'org_C'),
+    orgId: fc.constantFrom('org_A', 'org_B', 'org_C'),
     health: fc.record({
       states: fc
         .dictionary(fc.constantFrom('eu', 'us', 'dedicated'), state)

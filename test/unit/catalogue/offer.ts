@@ -46,16 +46,10 @@ export const resolve = (
   request: Partial<RouteRequest>,
   {
     plan = 'enterprise',
-    organisationId = 'org_A',
+    orgId = 'org_A',
     health = healthy,
-  }: { plan?: Plan; organisationId?: string; health?: RegionHealth } = {},
-) =>
-  resolveRoute(
-    index,
-    { model: 'both', kind: 'chat', ...request },
-    { plan, organisationId },
-    health,
-  );
+  }: { plan?: Plan; orgId?: string; health?: RegionHealth } = {},
+) => resolveRoute(index, { model: 'both', kind: 'chat', ...request }, { plan, orgId }, health);
 
 export const codes = (...args: Parameters<typeof resolve>) =>
   resolve(...args).candidates.map((c) => c.region.code);

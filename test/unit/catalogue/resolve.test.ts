@@ -12,13 +12,9 @@ describe('the model', () => {
     ['a name of the prototype', { model: 'constructor' }, {}],
     ['of another kind than the route', { model: 'vectors' }, {}],
     ['not for the plan', { model: 'costly' }, { plan: 'audit' as const }],
-    ['not for the organisation', { model: 'private' }, { organisationId: 'org_C' }],
+    ['not for the organisation', { model: 'private' }, { orgId: 'org_C' }],
     ['not offered in the pinned region', { model: 'eu-only', region: 'us' }, {}],
-    [
-      'offered only where the account may not go',
-      { model: 'private' },
-      { organisationId: 'org_B' },
-    ],
+    ['offered only where the account may not go', { model: 'private' }, { orgId: 'org_B' }],
   ])('that is %s is invalid_model with param model', (_why, request, account) => {
     expect(faultOf(request, account)).toMatchObject({
       code: 'invalid_model',
@@ -28,7 +24,7 @@ describe('the model', () => {
   });
 
   it('that is another customer’s is answered like one that does not exist', () => {
-    expect(faultOf({ model: 'private' }, { organisationId: 'org_C' }).message).toBe(
+    expect(faultOf({ model: 'private' }, { orgId: 'org_C' }).message).toBe(
       faultOf({ model: 'nope' }).message,
     );
   });
@@ -39,8 +35,8 @@ describe('the model', () => {
   });
 
   it('is listed only for accounts that may use it', () => {
-    const ids = (plan: Plan, organisationId: string) =>
-      modelsFor(index, { plan, organisationId }).map((routes) => routes.model.id);
+    const ids = (plan: Plan, orgId: string) =>
+      modelsFor(index, { plan, orgId }).map((routes) => routes.model.id);
     expect(ids('audit', 'org_C')).toEqual(['both', 'eu-only', 'vectors', 'plain', 'hourly']);
     expect(ids('enterprise', 'org_A')).toContain('private');
   });
@@ -67,7 +63,7 @@ describe('the region', () => {
   });
 
   it('of another organisation does not exist', () => {
-    expect(faultOf({ model: 'both', region: 'dedicated' }, { organisationId: 'org_C' }).code).toBe(
+    expect(faultOf({ model: 'both', region: 'dedicated' }, { orgId: 'org_C' }).code).toBe(
       'invalid_region',
     );
     expect(codes({ model: 'private', region: 'dedicated' })).toEqual(['dedicated']);
@@ -115,7 +111,7 @@ describe('the region', () => {
       ),
     );
     const request = { model: 'm', kind: 'chat' } as const;
-    const account = { plan: 'audit', organisationId: 'org_A' } as const;
+    const account = { plan: 'audit', orgId: 'org_A' } as const;
     expect(() => resolveRoute(again, request, account, healthy)).toThrow(Fault);
     expect(resolveRoute(again, request, account, states({ eu: 'normal' })).candidates).toHaveLength(
       1,

@@ -8,7 +8,7 @@ import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 
 const credential = (over: Partial<Credential> = {}): Credential => ({
   keyId: 'key_1',
-  organisationId: 'org_1',
+  orgId: 'org_1',
   keyState: 'active',
   expiresAt: null,
   scopes: ['inference:write'],

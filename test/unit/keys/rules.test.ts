@@ -119,7 +119,7 @@ describe('what a key may be granted', () => {
 describe('a rotation successor', () => {
   const predecessor: KeyRecord = {
     id: 'key_1',
-    organisationId: 'org_1',
+    orgId: 'org_1',
     name: 'production',
     display: { head: 'dkt_AAAA', tail: 'BBBB' },
     state: 'active',

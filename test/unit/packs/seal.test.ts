@@ -14,7 +14,7 @@ const { signer } = newIssuer();
 function seal(edit: (document: Loose) => void = () => {}): string {
   const document: SealDocument = sealDocument({
     issuer: packIssuer('https://gateway.example'),
-    organisationId: ORG,
+    orgId: ORG,
     organisation: `https://gateway.example/organisations/${ORG}`,
     log: `gateway.example/log/${ORG}`,
     range: { firstIndex: 3, lastIndex: 8, checkpointSize: 20 },

@@ -75,12 +75,12 @@ describe('what stands on each kind of receipt', () => {
       validFrom: '2026-11-20T09:38:06.007Z',
       tier: 'audit_plus',
       inclusionPromise: {
-        log: `gateway.example/log/${record.organisationId}`,
+        log: `gateway.example/log/${record.orgId}`,
         maximumMergeDelay: 'PT10S',
       },
       credentialSubject: {
         type: ['Activity', 'Inference'],
-        organisation: `https://gateway.example/organisations/${record.organisationId}`,
+        organisation: `https://gateway.example/organisations/${record.orgId}`,
         model: 'llama-3.1-8b',
         modelVersion: 'meta-llama/Llama-3.1-8B-Instruct',
         route: 'chat.completions',

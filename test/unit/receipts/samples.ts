@@ -28,7 +28,7 @@ export const digestOf = (text: string): string => hash('sha256', text, 'base64ur
 
 export const record: InferenceRecord = {
   requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
-  organisationId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
+  orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
   keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
   route: 'chat.completions',
   model: 'llama-3.1-8b',
@@ -175,7 +175,7 @@ const anyCount = fc.oneof(fc.nat(10_000), fc.maxSafeNat());
 
 const anyRecord = fc.record<InferenceRecord>({
   requestId: anyUlid.map((ulid) => `req_${ulid}`),
-  organisationId: anyUlid.map((ulid) => `org_${ulid}`),
+  orgId: anyUlid.map((ulid) => `org_${ulid}`),
   keyId: anyUlid.map((ulid) => `key_${ulid}`),
   route: fc.constantFrom('chat.completions', 'completions', 'embeddings'),
   model: anyText,

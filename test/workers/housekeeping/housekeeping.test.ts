@@ -57,7 +57,7 @@ describe('the housekeeping process', () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);
     await accounts.declare(id, declaration(), OPERATOR);
     const asked = performance.now();
-    await queues.add('screening', { organisationId: id });
+    await queues.add('screening', { orgId: id });
     await until(async () => (await accounts.get(id)).state === 'approved');
     expect(performance.now() - asked).toBeLessThan(1_000);
     await until(async () => {
@@ -103,7 +103,7 @@ describe('the purge process', () => {
 
 describe('the job queues', () => {
   it('refuse a payload that is not what the table says, and fail one that somebody else wrote', async () => {
-    await expect(queues.add('screening', { organisationId: 'nobody' })).rejects.toThrow('payload');
+    await expect(queues.add('screening', { orgId: 'nobody' })).rejects.toThrow('payload');
     const failed = Promise.withResolvers<[unknown, boolean]>();
     const running = runJobs({
       name: 'screening',
@@ -115,7 +115,7 @@ describe('the job queues', () => {
         queueFailed() {},
       },
     });
-    await rawAdd({ organisationId: 7 });
+    await rawAdd({ orgId: 7 });
     const [error] = await failed.promise;
     expect(String(error)).toContain('payload');
     await running.stop();
@@ -133,7 +133,7 @@ describe('the job queues', () => {
       },
       observer: { done: () => outcome.resolve(attempts), failed() {}, queueFailed() {} },
     });
-    await queues.add('screening', { organisationId: 'org_1' });
+    await queues.add('screening', { orgId: 'org_1' });
     expect(await outcome.promise).toBe(2);
     await running.stop();
   });

@@ -96,7 +96,7 @@ describe('a caller who flags a receipt', () => {
   });
 
   it('of everything since some day, by an operator', async () => {
-    const [id] = await issue(unsized({ organisationId: 'org_since' }));
+    const [id] = await issue(unsized({ orgId: 'org_since' }));
     await recalculate(depsWith(catalogue), id!);
     const operator = createRecalculationRequests(
       database.poolAs('docket_operator', 1),
@@ -107,7 +107,7 @@ describe('a caller who flags a receipt', () => {
     expect(await operator.requestSince('org_since', Date.now() - 60_000, by)).toBe(1);
     expect(await rowOf(id!)).toMatchObject({ waits: false, attempts: 0 });
     const { rows } = await database.pool.query(
-      `select action, actor_id, reason from audit_log where organisation_id = 'org_since' order by sequence`,
+      `select action, actor_id, reason from audit_log where org_id = 'org_since' order by sequence`,
     );
     const entry = {
       action: 'receipts.recalculation_requested',

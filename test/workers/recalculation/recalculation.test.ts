@@ -181,7 +181,7 @@ describe('a methodology that fails again', () => {
     expect(await operator.waiting({ state: 'parked', limit: 10 })).toMatchObject([
       {
         receiptId: id,
-        organisationId: 'org_a',
+        orgId: 'org_a',
         attempts: ATTEMPTS_MAX,
         code: 'model_size_unknown',
       },

@@ -42,17 +42,17 @@ beforeAll(async () => {
   database = await createTestDatabase();
 });
 let events: SeenEvents;
-let organisationId: string;
+let orgId: string;
 beforeEach(() => {
   events = seenEvents();
-  organisationId = newId('org');
+  orgId = newId('org');
 });
 
 const pools = () => ({
   receipts: database.poolAs('docket_receipts', 2),
   ledger: database.poolAs('docket_ledger', 2),
 });
-const record = (more = {}) => inferenceRecord({ organisationId, ...more });
+const record = (more = {}) => inferenceRecord({ orgId, ...more });
 const issue = (...records: ReturnType<typeof record>[]) => issueReceipts(pools(), signer, records);
 const deps = (more: Partial<RestateDeps> = {}): RestateDeps => {
   const pool = database.poolAs('docket_recalculation', 2);
@@ -73,22 +73,20 @@ const operator = () =>
 const reader = () => createLedgerReader(database.poolAs('docket_api', 2));
 /** Asks for a run in a second of its own: what was issued before the request is in it. */
 const request = async () => {
-  await operator().requestSince(organisationId, 0, { actor: { kind: 'operator', id: 'test' } });
+  await operator().requestSince(orgId, 0, { actor: { kind: 'operator', id: 'test' } });
   await database.pool.query(
     `update restatement set end_id = receipt_id_at(now() + interval '1 second')`,
   );
 };
 const run = (more: Partial<RestateDeps> = {}) =>
-  restate(deps(more), organisationId, AbortSignal.timeout(30_000));
+  restate(deps(more), orgId, AbortSignal.timeout(30_000));
 const documentOf = async (id: string): Promise<ReceiptDocument> =>
-  JSON.parse(
-    Buffer.from((await reader().receipt(organisationId, id))!.body).toString(),
-  ) as ReceiptDocument;
+  JSON.parse(Buffer.from((await reader().receipt(orgId, id))!.body).toString()) as ReceiptDocument;
 
 describe('a newer methodology', () => {
   it('restates each receipt that stands, from what the receipt itself carries', async () => {
     const [id] = await issue(record({ usage: { ...record().usage, measuredJoules: 7 } }));
-    const before = await reader().receipt(organisationId, id!);
+    const before = await reader().receipt(orgId, id!);
     await request();
     await run();
     const [row] = events.rows;
@@ -104,7 +102,7 @@ describe('a newer methodology', () => {
     const gwp = (document: ReceiptDocument) => Number(document.measurement!.result[1]!.value);
     expect(gwp(restated)).toBeGreaterThan(gwp(old));
     expect(restated.measurement!.result[0]).toEqual(old.measurement!.result[0]);
-    expect(await reader().receipt(organisationId, id!)).toEqual(before);
+    expect(await reader().receipt(orgId, id!)).toEqual(before);
   });
 
   it('leaves alone what it computed itself, what was refused, and what is degraded', async () => {
@@ -112,7 +110,7 @@ describe('a newer methodology', () => {
     await request();
     await run({ methodology });
     expect(events.rows).toEqual([]);
-    expect(await operator().restatement(organisationId)).toMatchObject({
+    expect(await operator().restatement(orgId)).toMatchObject({
       examined: 1,
       restated: 0,
       skipped: 0,
@@ -131,14 +129,14 @@ describe('a newer methodology', () => {
     const [first, second] = events.rows;
     expect(second).toMatchObject({ supersedes: first!.receiptId });
     expect(await documentOf(second!.receiptId)).toMatchObject({ revisionNumber: 2 });
-    expect(await reader().revisions(organisationId, first!.receiptId)).toEqual([
+    expect(await reader().revisions(orgId, first!.receiptId)).toEqual([
       id,
       first!.receiptId,
       second!.receiptId,
     ]);
     const { rows } = await database.pool.query<{ first_id: string }>(
       'select distinct first_id from receipt_revision where org_id = $1',
-      [organisationId],
+      [orgId],
     );
     expect(rows).toEqual([{ first_id: id }]);
   });
@@ -154,7 +152,7 @@ describe('a newer methodology', () => {
     await run({ methodology: failing });
     expect(events.rows).toEqual([]);
     expect(events.skipped).toHaveLength(1);
-    expect(await operator().restatement(organisationId)).toMatchObject({ examined: 2, skipped: 2 });
+    expect(await operator().restatement(orgId)).toMatchObject({ examined: 2, skipped: 2 });
   });
 });
 
@@ -176,14 +174,14 @@ describe('a run', () => {
       },
     };
     await expect(run({ restatements: dying })).rejects.toThrow('killed');
-    expect(await operator().restatement(organisationId)).toMatchObject({
+    expect(await operator().restatement(orgId)).toMatchObject({
       examined: 256,
       restated: 256,
     });
     await run();
     expect(events.rows).toHaveLength(600);
     expect(new Set(events.rows.map(({ supersedes }) => supersedes))).toEqual(new Set(ids));
-    expect((await operator().restatement(organisationId))!.finishedAt).not.toBeNull();
+    expect((await operator().restatement(orgId))!.finishedAt).not.toBeNull();
   });
 
   it('that two processes work on at once restates each receipt once', async () => {
@@ -192,7 +190,7 @@ describe('a run', () => {
     await Promise.all([run(), run(), run()]);
     expect(events.rows).toHaveLength(300);
     const { rows } = await database.pool.query('select from receipt_revision where org_id = $1', [
-      organisationId,
+      orgId,
     ]);
     expect(rows).toHaveLength(300);
     expect(await integrateAll(pools().ledger)).toEqual({ quarantined: [], halted: [] });
@@ -201,9 +199,9 @@ describe('a run', () => {
   it('stops when it is told to, and is still there to go on with', async () => {
     await many(3);
     await request();
-    await restate(deps(), organisationId, AbortSignal.abort());
+    await restate(deps(), orgId, AbortSignal.abort());
     expect(
       await createRestatementStore(database.poolAs('docket_recalculation', 1)).unfinished(),
-    ).toContain(organisationId);
+    ).toContain(orgId);
   });
 });

@@ -66,16 +66,16 @@ describe('the credential cache', () => {
     cache.changed(revokedNotice);
     expect(await cache.lookup(token)).toEqual(REVOKED);
     source.rows.set(hash, credential({ accountState: 'suspended' }));
-    cache.changed({ kind: 'organisation', organisationId: 'org_2', at: 0 });
+    cache.changed({ kind: 'organisation', orgId: 'org_2', at: 0 });
     expect(cache.lookup(token)).toEqual(REVOKED);
-    cache.changed({ kind: 'organisation', organisationId: 'org_1', at: 0 });
+    cache.changed({ kind: 'organisation', orgId: 'org_1', at: 0 });
     expect(await cache.lookup(token)).toMatchObject({ accountState: 'suspended' });
   });
 
   it('a read under way when the key is revoked cannot revive it', async () => {
     for (const change of [
       revokedNotice,
-      { kind: 'organisation', organisationId: 'org_1', at: 0 } as const,
+      { kind: 'organisation', orgId: 'org_1', at: 0 } as const,
     ]) {
       source.rows.set(hash, credential());
       const fresh = new CredentialCache({ source, observer: silent, monotonicNow: () => clock });

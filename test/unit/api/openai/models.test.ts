@@ -14,7 +14,7 @@ const routesOf = (over: Partial<Model>) =>
   indexCatalogue(
     catalogue(regions, [endpoint('e', ['eu', 'gone', 'own'])], [model('acme/m', ['e'], over)]),
   ).models.get('acme/m')!;
-const account = { plan: 'audit_plus', organisationId: 'org_B' } as const;
+const account = { plan: 'audit_plus', orgId: 'org_B' } as const;
 const published = () => 'published';
 
 describe('modelObject', () => {
@@ -37,7 +37,7 @@ describe('modelObject', () => {
   });
 
   it('shows a dedicated region only to its organisation, and never one that is gone', () => {
-    const mine = { ...account, organisationId: 'org_A' };
+    const mine = { ...account, orgId: 'org_A' };
     expect(modelObject(routesOf({}), mine, published).regions).toEqual(['eu', 'own']);
   });
 
