@@ -1,9 +1,10 @@
-/** `npm run schema:dump`: writes migrations/schema.sql anew, so that a review sees what a migration does. */
+/** `npm run schema:dump`: writes anew what follows from the migrations, the schema for a review and the types of its tables. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { describeSchema, SCHEMA_FILE } from '#migrations/describe-schema.ts';
+import { describeTypes, TYPES_FILE } from '#migrations/describe-types.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 
@@ -13,6 +14,7 @@ const pool = createPool({ url: server.url, max: 1, applicationName: 'docket sche
 try {
   await migrateToLatest(pool);
   await writeFile(SCHEMA_FILE, await describeSchema(pool));
+  await writeFile(TYPES_FILE, await describeTypes(pool));
 } finally {
   await pool.end();
   await server.stop();

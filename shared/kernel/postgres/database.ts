@@ -1,0 +1,416 @@
+/**
+ * The tables as kysely sees them: written by "npm run schema:dump" from the migrated schema, never by hand.
+ * A `bigint` and a `numeric` come back as text, `jsonb` is parsed, and a column with a set of values that its check
+ * constraint lists has that set as its type.
+ */
+import type { ColumnType } from 'kysely';
+
+/** The value may be left out of an insert. */
+type Defaulted<T> = ColumnType<T, T | undefined, T>;
+/** Comes back as text, because it may exceed what a number holds exactly. */
+type Int8 = ColumnType<string, bigint | number | string, bigint | number | string>;
+type DefaultedInt8 = ColumnType<string, bigint | number | string | undefined, bigint | number | string>;
+type GeneratedInt8 = ColumnType<string, never, never>;
+/** Goes in as JSON text, comes back parsed and unchecked. */
+type Json = ColumnType<unknown, string, string>;
+
+interface AccountTable {
+  id: string;
+  name: string;
+  state: Defaulted<'onboarding' | 'declared' | 'screened' | 'in_review' | 'approved' | 'contracted' | 'active' | 'suspended' | 'rejected' | 'closed'>;
+  plan: 'audit' | 'audit_plus' | 'enterprise';
+  requests_per_second: number | null;
+  burst: number | null;
+  requests_per_day: Int8 | null;
+  concurrent_streams: number | null;
+  billing_name: string;
+  billing_email: string;
+  technical_name: string;
+  technical_email: string;
+  created_at: Date;
+  state_changed_at: Date;
+}
+
+interface AccountTransitionTable {
+  from_state: string;
+  to_state: string;
+}
+
+interface AnchorCosignatureTable {
+  size: Int8;
+  witness: string;
+  time: Date;
+  line: string;
+  stored_at: Defaulted<Date>;
+}
+
+interface AnchorEntryTable {
+  index: Int8;
+  leaf_hash: Buffer;
+  body: Buffer;
+}
+
+interface AnchorEpochTable {
+  index: Int8;
+  secret: Buffer;
+  at: Date;
+}
+
+interface AnchorHeadTable {
+  org_id: string;
+  index: Int8;
+  size: Int8;
+}
+
+interface AnchorPendingTable {
+  id: GeneratedInt8;
+  key_id: string;
+  purpose: string;
+  from_index: Int8 | null;
+  requested_at: Defaulted<Date>;
+}
+
+interface AnchorSlotTable {
+  org_id: string;
+  slot: number;
+  assigned_at: Defaulted<Date>;
+}
+
+interface AnchorSourceTable {
+  source: string;
+  next_at: Defaulted<Date>;
+  failures: Defaulted<number>;
+  last_error: string | null;
+}
+
+interface AnchorTimestampTable {
+  size: Int8;
+  authority: string;
+  time: Date;
+  response: Buffer;
+  stored_at: Defaulted<Date>;
+}
+
+interface ApiKeyTable {
+  id: string;
+  org_id: string;
+  name: string;
+  hash: Buffer;
+  head: string;
+  tail: string;
+  state: Defaulted<'active' | 'revoked' | 'expired'>;
+  scopes: string[];
+  requests_per_second: number | null;
+  burst: number | null;
+  lineage_id: string;
+  predecessor_id: string | null;
+  created_at: Date;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  last_used_at: Date | null;
+}
+
+interface AuditHeadTable {
+  org_id: string;
+  size: Int8;
+  hash: Buffer;
+}
+
+interface AuditLogTable {
+  org_id: string;
+  sequence: Int8;
+  id: string;
+  at: Date;
+  action: string;
+  actor_kind: 'user' | 'key' | 'operator' | 'support' | 'system';
+  actor_id: string;
+  address: string | null;
+  subject: string | null;
+  reason: string | null;
+  details: string;
+  previous_hash: Buffer;
+  hash: Buffer;
+}
+
+interface DeclarationTable {
+  id: GeneratedInt8;
+  org_id: string;
+  version: string;
+  statements: Json;
+  country: string;
+  industry: string;
+  trading_names: Defaulted<string[]>;
+  declared_by: string;
+  declared_at: Date;
+}
+
+interface ExportTable {
+  id: string;
+  org_id: string;
+  status: Defaulted<'queued' | 'running' | 'ready' | 'failed' | 'expired'>;
+  first_index: Int8;
+  last_index: Int8;
+  checkpoint_size: Int8;
+  done: DefaultedInt8;
+  run_id: string | null;
+  run_at: Date | null;
+  runs: Defaulted<number>;
+  size_bytes: Int8 | null;
+  sha256: string | null;
+  error_code: string | null;
+  error_message: string | null;
+  created_at: Defaulted<Date>;
+  started_at: Date | null;
+  finished_at: Date | null;
+  expires_at: Date | null;
+  deleted_at: Date | null;
+  removed_at: Date | null;
+}
+
+interface ExportAnchorTable {
+  org_id: string;
+  checkpoint_size: Int8;
+  anchor_size: Int8;
+}
+
+interface LedgerBodyTable {
+  entry_id: string;
+  org_id: string;
+  kind: 'inference' | 'degraded' | 'refused' | 'recalculated' | 'restated';
+  supersedes: string | null;
+  key_id: string | null;
+  model: string | null;
+  region: string | null;
+  tier: string | null;
+  route: string | null;
+  outcome: string | null;
+  issued_at: Date;
+  input_tokens: Int8 | null;
+  cached_input_tokens: Int8 | null;
+  output_tokens: Int8 | null;
+  energy_kwh: number | null;
+  gwp_kgco2e: number | null;
+  water_l: number | null;
+  adpe_kgsbe: number | null;
+  adpf_mj: number | null;
+  leaf_hash: Buffer;
+  body: Buffer;
+}
+
+interface LedgerCheckpointTable {
+  org_id: string;
+  size: Int8;
+  root: Buffer;
+  note: string;
+  signed_at: Date;
+}
+
+interface LedgerEntryTable {
+  org_id: string;
+  index: Int8;
+  entry_id: string;
+  kind: string;
+  leaf_hash: Buffer;
+  supersedes: string | null;
+  integrated_at: Date;
+}
+
+interface LedgerHeadTable {
+  org_id: string;
+  size: Int8;
+  root: Buffer;
+  frontier: Buffer;
+  integrated_at: Date;
+  checkpoint_size: DefaultedInt8;
+  checkpoint_at: Date | null;
+  halted_at: Date | null;
+  halt_reason: string | null;
+}
+
+interface LedgerQuarantineTable {
+  entry_id: string;
+  org_id: string;
+  kind: string;
+  supersedes: string | null;
+  leaf_hash: Buffer;
+  submitted_at: Date;
+  quarantined_at: Defaulted<Date>;
+  reason: string;
+  detail: string | null;
+}
+
+interface LedgerRetentionTable {
+  first_id: string;
+  end_id: string;
+  dropped_at: Defaulted<Date>;
+}
+
+interface LedgerTileTable {
+  org_id: string;
+  level: number;
+  index: Int8;
+  root: Buffer;
+  hashes: Buffer;
+}
+
+interface MailOutboxTable {
+  id: GeneratedInt8;
+  org_id: string | null;
+  recipient: string;
+  subject: string;
+  body: string;
+  once: string | null;
+  created_at: Date;
+  attempts: Defaulted<number>;
+  next_attempt_at: Date;
+  sent_at: Date | null;
+  failed_at: Date | null;
+}
+
+interface RecalculationTable {
+  receipt_id: string;
+  org_id: string;
+  state: Defaulted<'pending' | 'parked'>;
+  attempts: Defaulted<number>;
+  created_at: Defaulted<Date>;
+  due_at: Defaulted<Date>;
+  flagged_at: Date | null;
+  failed_at: Date | null;
+  stage: string | null;
+  code: string | null;
+  basis: string | null;
+}
+
+interface ReceiptPendingTable {
+  entry_id: string;
+  org_id: string;
+  kind: string;
+  supersedes: string | null;
+  leaf_hash: Buffer;
+  submitted_at: Defaulted<Date>;
+}
+
+interface ReceiptRevisionTable {
+  original_id: string;
+  revision_id: string;
+  org_id: string;
+  created_at: Defaulted<Date>;
+  first_id: string;
+}
+
+interface RestatementTable {
+  org_id: string;
+  requested_by: string;
+  requested_at: Defaulted<Date>;
+  after_id: string;
+  end_id: string;
+  examined: DefaultedInt8;
+  restated: DefaultedInt8;
+  skipped: DefaultedInt8;
+  finished_at: Date | null;
+}
+
+interface ReviewTable {
+  id: string;
+  sequence: GeneratedInt8;
+  org_id: string;
+  screening_id: string | null;
+  reason: string;
+  opened_at: Date;
+  decision: 'approved' | 'rejected' | null;
+  decided_by: string | null;
+  decided_at: Date | null;
+  note: string | null;
+}
+
+interface SanctionsListTable {
+  id: GeneratedInt8;
+  source: 'ofac_sdn' | 'eu' | 'un' | 'opensanctions';
+  version: string;
+  file_name: string;
+  published_on: string | null;
+  entities: number;
+  names: number;
+  imported_by: string;
+  imported_at: Date;
+  current: Defaulted<boolean>;
+}
+
+interface SanctionsNameTable {
+  list_id: Int8;
+  ordinal: number;
+  entity_id: string;
+  name: string;
+  kind: 'person' | 'organisation' | 'other';
+  weak: boolean;
+  programme: string;
+  countries: string[];
+}
+
+interface ScreeningTable {
+  id: string;
+  sequence: GeneratedInt8;
+  org_id: string;
+  cause: 'onboarding' | 'list_import' | 'operator';
+  outcome: 'clear' | 'flagged' | 'hit';
+  lists: Json;
+  reasons: Json;
+  duration_ms: number;
+  screened_at: Date;
+}
+
+interface ServiceContractTable {
+  id: GeneratedInt8;
+  org_id: string;
+  kind: 'pilot' | 'service';
+  document_sha256: Buffer;
+  signatory: string;
+  signed_at: Date;
+  recorded_by: string;
+  recorded_at: Date;
+}
+
+interface StoredAnswerTable {
+  claim: string;
+  request_id: string;
+  attempt: number;
+  packed: Buffer;
+  expires_at: Date;
+}
+
+export interface Database {
+  account: AccountTable;
+  account_transition: AccountTransitionTable;
+  anchor_cosignature: AnchorCosignatureTable;
+  anchor_entry: AnchorEntryTable;
+  anchor_epoch: AnchorEpochTable;
+  anchor_head: AnchorHeadTable;
+  anchor_pending: AnchorPendingTable;
+  anchor_slot: AnchorSlotTable;
+  anchor_source: AnchorSourceTable;
+  anchor_timestamp: AnchorTimestampTable;
+  api_key: ApiKeyTable;
+  audit_head: AuditHeadTable;
+  audit_log: AuditLogTable;
+  declaration: DeclarationTable;
+  export: ExportTable;
+  export_anchor: ExportAnchorTable;
+  ledger_body: LedgerBodyTable;
+  ledger_checkpoint: LedgerCheckpointTable;
+  ledger_entry: LedgerEntryTable;
+  ledger_head: LedgerHeadTable;
+  ledger_quarantine: LedgerQuarantineTable;
+  ledger_retention: LedgerRetentionTable;
+  ledger_tile: LedgerTileTable;
+  mail_outbox: MailOutboxTable;
+  recalculation: RecalculationTable;
+  receipt_pending: ReceiptPendingTable;
+  receipt_revision: ReceiptRevisionTable;
+  restatement: RestatementTable;
+  review: ReviewTable;
+  sanctions_list: SanctionsListTable;
+  sanctions_name: SanctionsNameTable;
+  screening: ScreeningTable;
+  service_contract: ServiceContractTable;
+  stored_answer: StoredAnswerTable;
+}
