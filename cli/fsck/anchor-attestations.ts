@@ -2,7 +2,7 @@ import { readCosignature, type Witness } from '#shared/ledger/cosignatures.ts';
 import { finding, type Finding } from '#shared/ledger/findings.ts';
 import { MalformedLedgerText, parseNote, parseSignature } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 /** How it is checked what others said of the anchor log. */
 export interface AttestationCheck {

@@ -4,7 +4,7 @@ import { sameHash } from '#shared/ledger/hashing.ts';
 import type { AnchoredSize } from '#shared/ledger/key-examination.ts';
 import { MalformedLedgerText, parseNote } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { headsTreeOfTexts } from '#shared/ledger/postgres/anchor-heads.ts';
 
 /** Entries at a time; their texts are short. */

@@ -1,6 +1,6 @@
 import type { StoredCheckpoint, StoredHead, StoredLeaf } from '#shared/ledger/examination.ts';
 import { finding, type Finding, type FindingKind } from '#shared/ledger/findings.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { bodySource } from '#shared/ledger/postgres/tiles.ts';
 
 /** The contract's maximum merge delay: a promise older than this is late. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import {
   LogExamination,
   type StoredCheckpoint,

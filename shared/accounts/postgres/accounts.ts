@@ -25,7 +25,7 @@ import {
   listScreeningDue,
 } from './read.ts';
 import { decideReview, recordScreening } from './screening.ts';
-import { inTransaction } from './transaction.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { queueAccountMail } from './mail-events.ts';
 import { appendAudit } from './audit-append.ts';
 import type { AccountRow } from './schema.ts';

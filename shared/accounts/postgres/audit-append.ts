@@ -1,7 +1,7 @@
 import { CHAIN_START, hashEntry } from '../audit/chain.ts';
 import type { AuditEntry, AuditEvent } from '../audit/entry.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import type { Queryable } from './transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 /**
  * Appends one entry within the caller's transaction, so that an act and its record are one.

@@ -5,7 +5,7 @@ import { invalidParam, type Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { AuditLog, AuditPageRequest, AuditVerdict, Page } from '../audit/port-audit.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction, type Queryable } from './transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from './audit-append.ts';
 import type { AuditHeadRow, AuditRow } from './schema.ts';
 

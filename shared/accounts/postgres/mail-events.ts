@@ -2,7 +2,7 @@ import type { Account } from '../account.ts';
 import { draftOfAccountAct, draftOfExpiry, draftOfKeyAct, type Draft } from '../letters.ts';
 import type { Actor } from '../audit/entry.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import type { Queryable } from './transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 /** Tells both contacts of an account what happened to it, within the transaction in which it happens. */
 export async function queueAccountMail(

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { MailOutbox, Mailer } from '../port-mail.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction, type Queryable } from './transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { queueLetter } from './mail-events.ts';
 
 /** A day of doubling waits: a mail server that is away longer has lost other letters too. */

@@ -4,7 +4,7 @@ import { invalidParam, notFound } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { AccountRegistry, Applicant, Review, ScreeningRecord } from '../port-accounts.ts';
 import type { Page } from '../audit/port-audit.ts';
-import type { Queryable } from './transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { negotiatedLimitsOf, type AccountRow, type ReviewRow } from './schema.ts';
 
 export const ACCOUNT_COLUMNS = `id, name, state, plan, requests_per_second, burst, requests_per_day,

@@ -4,7 +4,7 @@ import { invalidParam } from '#shared/kernel/errors.ts';
 import type { ListedEntity, ListedName } from '../sanctions/listed.ts';
 import type { ImportedList, ListUpload, SanctionsStore } from '../sanctions/port-sanctions.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction, type Queryable } from './transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from './audit-append.ts';
 
 /** Names written with one statement. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { RESTORE_WINDOW_MS } from '../lifecycle.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 import { queueExpiryWarning, queueKeyMail } from '#shared/accounts/postgres/mail-events.ts';
 

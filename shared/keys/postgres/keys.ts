@@ -17,7 +17,7 @@ import {
 import { successorOf } from '../rotation.ts';
 import type { IssuedKey, KeyRegistry } from '../port-keys.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction, type Queryable } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 import { expireDueKeys, purgeDueKeys, warnOfExpiry } from './deadlines.ts';
 import { queueKeyMail } from '#shared/accounts/postgres/mail-events.ts';

@@ -11,7 +11,7 @@ import {
   type PlacedKeyEvent,
 } from '../key-events.ts';
 import { ANCHOR_LOG } from '../origins.ts';
-import { inTransaction, type Queryable } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import {
   assignSlots,
   hasNewHeads,

@@ -2,7 +2,7 @@ import { headLeaf, HEADS_SLOTS, HeadsTree, saltOf } from '../heads-tree.ts';
 import type { Hash } from '../hashing.ts';
 import { parseNote } from '../notes.ts';
 import { ANCHOR_LOG } from '../origins.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 /** An organisation's checkpoint as it goes into a heads tree. */
 export interface SlottedHead {

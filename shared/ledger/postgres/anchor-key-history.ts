@@ -2,7 +2,7 @@ import { finding, type Finding } from '../findings.ts';
 import { type KeyIntervals, keyIntervals, type PlacedKeyEvent } from '../key-events.ts';
 import { MalformedLedgerText } from '../notes.ts';
 import { ANCHOR_LOG } from '../origins.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { readKeyEvents } from './anchor-keys.ts';
 
 /**

@@ -11,7 +11,7 @@ import {
 import { MalformedLedgerText } from '../notes.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction, type Queryable } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 
 /** A key has a handful of events in its life, and keys are rotated by hand. */

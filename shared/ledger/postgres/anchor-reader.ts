@@ -7,7 +7,7 @@ import { formatProof } from '../proof-text.ts';
 import { inclusionRanges } from '../proofs.ts';
 import { rangeHash } from '../tiles.ts';
 import type { AnchorChoice, AnchorReader, ProvenKeyEvent } from '../port-anchor.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { headsTreeOf, readHeadsAt } from './anchor-heads.ts';
 import { readKeyEvents } from './anchor-keys.ts';
 import { loadTiles } from './hashes.ts';

@@ -1,5 +1,5 @@
 import { append, encodeFrontier, frontierRoot, type CompletedTile } from '../frontier.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { LockedHead } from './heads.ts';
 import type { PendingRow } from './schema.ts';
 

@@ -5,7 +5,7 @@ import { formatNote, noteKeyHash } from '../notes.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import { partialTiles, rangeHash } from '../tiles.ts';
 import type { CheckpointMemory, CheckpointSigner, PublishedHead } from '../port-ledger.ts';
-import { inTransaction, type Queryable } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { loadTiles, type LoadedTiles, type WantedTile } from './hashes.ts';
 import { haltLogs, planByIndex } from './heads.ts';
 import type { CheckpointRow, HeadRow } from './schema.ts';

@@ -1,5 +1,5 @@
 import { TILE_WIDTH, type Tile, type TileBytes } from '../tiles.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 /** A tile, or the part of it that a smaller tree had. */
 export interface WantedTile extends Tile {

@@ -1,6 +1,6 @@
 import { decodeFrontier, EMPTY_FRONTIER, type Frontier } from '../frontier.ts';
 import { EMPTY_ROOT } from '../hashing.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { HeadRow } from './schema.ts';
 
 /** A log's head, locked until the transaction ends. */

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { inTransaction, type Queryable } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { appendEntries, type SoundRow } from './append.ts';
 import { haltLogs, lockHeads, planByIndex, type LockedHead } from './heads.ts';
 import type { QuarantineReason } from './schema.ts';

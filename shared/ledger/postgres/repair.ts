@@ -3,7 +3,7 @@ import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { notFound } from '#shared/kernel/errors.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 import type { HeadRow, QuarantineRow } from './schema.ts';
 

@@ -1,7 +1,7 @@
 import { HASH_BYTES } from '../hashing.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import { tilesFor, tileWidth, type LeafRange, type Tile, type TileRequest } from '../tiles.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { loadTiles, type WantedTile } from './hashes.ts';
 import type { CheckpointRow } from './schema.ts';
 

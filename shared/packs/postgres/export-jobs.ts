@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { ExportJobs, ExportRun } from '../port-exports.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 import { eventOf, EXPORT_COLUMNS, exportOf, type ExportRow } from './exports.ts';
 

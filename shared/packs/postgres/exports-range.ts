@@ -1,7 +1,7 @@
 import { invalidParam, type Fault } from '#shared/kernel/errors.ts';
 import { PACK_ENTRIES_MAX, type PackRange } from '../layout.ts';
 import type { ExportRequest } from '../port-exports.ts';
-import type { Queryable } from '#shared/accounts/postgres/transaction.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 /**
  * Turns what was asked for into indexes below a signed checkpoint: from then on the content is fixed.

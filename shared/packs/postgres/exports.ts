@@ -6,7 +6,7 @@ import type { Page } from '#shared/accounts/audit/port-audit.ts';
 import type { ExportRecord } from '../export-record.ts';
 import type { ExportPageRequest, ExportRegistry } from '../port-exports.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 import { resolveRange } from './exports-range.ts';
 

@@ -8,7 +8,7 @@ import type {
   WaitingRecalculation,
 } from '../port-recalculation.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction } from '#shared/accounts/postgres/transaction.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 
 /** For the roles `docket_api` and `docket_operator`. */
