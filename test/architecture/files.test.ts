@@ -11,13 +11,7 @@ function pathsWhere(among: readonly SourceFile[], test: (file: SourceFile) => bo
   return among.filter(test).map(({ path }) => path);
 }
 
-const lineCount = ({ text }: SourceFile): number => text.split('\n').length - 1;
-
 describe('every file', () => {
-  it('is under 300 lines', () => {
-    expect(pathsWhere(files, (file) => lineCount(file) >= 300)).toEqual([]);
-  });
-
   it('has a name that says what is in it', () => {
     const vague = /(^|\/)(utils?|helpers?|common|services?|misc|stuff)(\/|\.ts$)/;
     expect(pathsWhere(files, ({ path }) => vague.test(path))).toEqual([]);
@@ -30,12 +24,6 @@ describe('every file', () => {
 });
 
 describe('entry points', () => {
-  const mains = files.filter(({ path }) => path.endsWith('/main.ts'));
-
-  it('are under 30 lines', () => {
-    expect(pathsWhere(mains, (file) => lineCount(file) >= 30)).toEqual([]);
-  });
-
   it('are what the Procfile starts, one for each role', () => {
     const procfile = readFileSync(join(ROOT, 'Procfile'), 'utf8').trim().split('\n');
     const started = procfile.map((line) => /^([a-z]+): node (\S+)$/.exec(line) ?? []);
