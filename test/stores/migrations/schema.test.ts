@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { describeSchema, SCHEMA_FILE } from '#migrations/describe-schema.ts';
-import { describeTypes, TYPES_FILE } from '#migrations/describe-types.ts';
+import { describeSchema, SCHEMA_FILE } from '#dev/schema/describe-schema.ts';
+import { describeTypes, TYPES_FILE } from '#dev/schema/describe-types.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 const { pool } = await createTestDatabase();

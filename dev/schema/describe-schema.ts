@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 
 /** The committed description; a test compares it with what the migrations make. */
-export const SCHEMA_FILE = join(import.meta.dirname, 'schema.sql');
+export const SCHEMA_FILE = join(import.meta.dirname, '../../migrations/schema.sql');
 
 const HEADING = `-- What the migrations make: written by "npm run schema:dump", never by hand, for reading only.
 -- Partitions are left out: housekeeping makes them as time passes.

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { describeSchema, SCHEMA_FILE } from '#migrations/describe-schema.ts';
-import { describeTypes, TYPES_FILE } from '#migrations/describe-types.ts';
+import { describeSchema, SCHEMA_FILE } from './describe-schema.ts';
+import { describeTypes, TYPES_FILE } from './describe-types.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 
 /** The committed types; a test compares them with what the migrations make. */
-export const TYPES_FILE = join(import.meta.dirname, '../shared/kernel/postgres/database.ts');
+export const TYPES_FILE = join(import.meta.dirname, '../../shared/kernel/postgres/database.ts');
 
 const HEADING = `/**
  * The tables as kysely sees them: written by "npm run schema:dump" from the migrated schema, never by hand.
