@@ -1,5 +1,5 @@
 import { Type, type TObject, type TSchema } from 'typebox';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import type { Page } from '#shared/kernel/page.ts';
 
 /** Query of every list: the cursor pages of the OpenAI SDK work on it. */
 export const Listing = Type.Object({

@@ -3,7 +3,7 @@ import type { Actor } from './audit/entry.ts';
 import type { AccountState } from './account.ts';
 import type { Limits, Plan } from '#shared/kernel/plan.ts';
 import type { Party, ScreeningReason } from './sanctions/assess.ts';
-import type { Page } from './audit/port-audit.ts';
+import type { Page } from '#shared/kernel/page.ts';
 
 export interface NewAccount {
   name: string;

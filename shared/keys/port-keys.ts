@@ -1,7 +1,7 @@
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import type { KeyRecord } from './record.ts';
 import type { KeyRequest } from './rules.ts';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import type { Page, PageRequest } from '#shared/kernel/page.ts';
 
 /** A key at the only moment its plaintext is known. */
 export interface IssuedKey {
@@ -10,12 +10,8 @@ export interface IssuedKey {
   plaintext: string;
 }
 
-export interface KeyPageRequest {
+export interface KeyPageRequest extends PageRequest {
   orgId: string;
-  after?: string;
-  /** 1..100 */
-  limit: number;
-  order: 'asc' | 'desc';
 }
 
 /** The keys of organisations. Each act is one transaction with its audit entry; refusals are Faults. */

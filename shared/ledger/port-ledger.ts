@@ -1,6 +1,6 @@
 import type { Hash } from './hashing.ts';
 import type { TileRequest } from './tiles.ts';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import type { Page } from '#shared/kernel/page.ts';
 
 /** What an entry is about; `refused` has no tokens, `degraded` no measurement, the last two revise another entry. */
 export const LEDGER_KINDS = [

@@ -3,7 +3,7 @@ import type { AnchorProof } from '#shared/ledger/anchor-proof.ts';
 import type { Hash } from '#shared/ledger/hashing.ts';
 import type { ExportRecord } from './export-record.ts';
 import type { PackRange } from './layout.ts';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import type { Page } from '#shared/kernel/page.ts';
 
 /** What a caller asks for: by index or by time of integration, everything when neither is named. */
 export interface ExportRequest {

@@ -1,22 +1,12 @@
+import type { Page, PageRequest } from '#shared/kernel/page.ts';
 import type { AuditEntry, AuditEvent } from './entry.ts';
 import type { ChainFault, ChainHead } from './chain.ts';
 
-export interface AuditPageRequest {
+export interface AuditPageRequest extends PageRequest {
   orgId: string;
-  /** Return what comes after the entry with this id, in the given order. */
-  after?: string;
-  /** 1..100 */
-  limit: number;
-  order: 'asc' | 'desc';
   action?: string;
   /** An actor's id. */
   actor?: string;
-}
-
-/** One page of a keyset list. */
-export interface Page<T> {
-  items: readonly T[];
-  hasMore: boolean;
 }
 
 export interface AuditVerdict extends ChainHead {

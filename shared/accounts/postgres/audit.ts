@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { checkHead, checkLink, EMPTY_CHAIN, type ChainHead } from '../audit/chain.ts';
 import type { AuditEntry } from '../audit/entry.ts';
-import { invalidParam, type Fault } from '#shared/kernel/errors.ts';
+import { unknownCursor, type Page } from '#shared/kernel/page.ts';
 import { isId } from '#shared/kernel/ids.ts';
-import type { AuditLog, AuditPageRequest, AuditVerdict, Page } from '../audit/port-audit.ts';
+import type { AuditLog, AuditPageRequest, AuditVerdict } from '../audit/port-audit.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { appendAudit } from './audit-append.ts';
@@ -45,18 +45,14 @@ async function listEntries(pool: Pool, request: AuditPageRequest): Promise<Page<
 
 async function sequenceOf(pool: Pool, request: AuditPageRequest): Promise<number | null> {
   if (request.after === undefined) return null;
-  if (!isId('aud', request.after)) throw unknownCursor();
+  if (!isId('aud', request.after)) throw unknownCursor('entry');
   const { rows } = await pool.query<{ sequence: string }>(
     'select sequence from audit_log where id = $1 and org_id = $2',
     [request.after, request.orgId],
   );
   const row = rows[0];
-  if (row === undefined) throw unknownCursor();
+  if (row === undefined) throw unknownCursor('entry');
   return Number(row.sequence);
-}
-
-function unknownCursor(): Fault {
-  return invalidParam('after', 'There is no such entry to continue after.');
 }
 
 async function* verifyChains(pool: Pool, orgId?: string): AsyncGenerator<AuditVerdict> {

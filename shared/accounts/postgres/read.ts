@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { Account } from '../account.ts';
-import { invalidParam, notFound } from '#shared/kernel/errors.ts';
+import { notFound } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { AccountRegistry, Applicant, Review, ScreeningRecord } from '../port-accounts.ts';
-import type { Page } from '../audit/port-audit.ts';
+import { unknownCursor, type Page } from '#shared/kernel/page.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { negotiatedLimitsOf, type AccountRow, type ReviewRow } from './schema.ts';
 
@@ -25,7 +25,7 @@ export async function listAccounts(
   request: Parameters<AccountRegistry['list']>[0],
 ): Promise<Page<Account>> {
   if (request.after !== undefined && !isId('org', request.after)) {
-    throw invalidParam('after', 'There is no such account to continue after.');
+    throw unknownCursor('account');
   }
   const descending = request.order === 'desc';
   const { rows } = await pool.query<AccountRow>(

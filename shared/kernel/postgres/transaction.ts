@@ -3,7 +3,11 @@ import type { Pool, PoolClient } from 'pg';
 /** What a statement can be run on: the pool, or the client that holds a transaction. */
 export type Queryable = Pick<Pool, 'query'>;
 
-/** Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. */
+/**
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. `queriesOn(client)`
+ * builds queries within it. A statement that failed undoes everything, also when its error was caught: then
+ * this rejects.
+ */
 export async function inTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
@@ -13,7 +17,9 @@ export async function inTransaction<T>(
   try {
     await client.query('begin');
     const result = await work(client);
-    await client.query('commit');
+    const { command } = await client.query('commit');
+    // PostgreSQL answers the commit of a failed transaction with ROLLBACK, and with no error.
+    if (command === 'ROLLBACK') throw new Error('the transaction had failed and was rolled back');
     return result;
   } catch (error) {
     // A connection that cannot even roll back is thrown away, not returned to the pool.

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { invalidParam, notFound } from '#shared/kernel/errors.ts';
+import { notFound } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { KeyRecord } from '../record.ts';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import { unknownCursor, type Page } from '#shared/kernel/page.ts';
 import type { KeyPageRequest } from '../port-keys.ts';
 import { keyLimitOf, type KeyRow } from './rows.ts';
 
@@ -11,7 +11,7 @@ export const KEY_COLUMNS = `id, org_id, name, head, tail, state, scopes, request
 
 export async function listKeys(pool: Pool, request: KeyPageRequest): Promise<Page<KeyRecord>> {
   if (request.after !== undefined && !isId('key', request.after)) {
-    throw invalidParam('after', 'There is no such key to continue after.');
+    throw unknownCursor('key');
   }
   const descending = request.order === 'desc';
   // Ids sort by time, so the page follows the index on (org_id, id).

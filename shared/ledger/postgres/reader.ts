@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { rangeHash } from '../tiles.ts';
 import { consistencyRanges } from '../proofs.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import type { LedgerEntry, LedgerPageRequest, LedgerReader } from '../port-ledger.ts';
 import { loadTiles } from './hashes.ts';
 import { proveInclusion } from './proofs.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import type { ReceiptPageRequest, StoredReceipt } from '../port-ledger.ts';
 
 /** A chain longer than this is a fault: each recalculation corrects a failure or follows a new method. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
-import type { Page } from '#shared/accounts/audit/port-audit.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import type { ExportRecord } from '../export-record.ts';
 import type { ExportPageRequest, ExportRegistry } from '../port-exports.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
