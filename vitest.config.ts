@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { readRules } from './dev/conformance.ts';
 
 /** What needs real PostgreSQL and Redis; they are started only when such a file is to run. */
 const stores = {
@@ -16,6 +17,8 @@ export default defineConfig({
     // A test that fails now and then tells of a race; repeating it would hide that.
     retry: 0,
     allowOnly: false,
+    // A test names the rules of docs/conformance.md that it proves; a name that is not there fails it.
+    tags: readRules().map(({ id, sentence }) => ({ name: id, description: sentence })),
     projects: [
       {
         test: {

@@ -1,67 +1,68 @@
 /**
- * docs/conformance.md: each rule of the specification and of the contract, and the tests that prove it.
- * `node dev/conformance.ts` writes the page; a test fails while it is stale, a rule has no test, or a test is gone.
+ * docs/conformance.md: what the service promises, rule by rule. The page is the list of the rules; a test says which of
+ * them it proves by their ids among its tags: `it('refuses a revoked key', { tags: ['keys.revoked'] }, …)`.
+ * `node dev/conformance.ts` writes the last column of the page, the tests, from their sources.
  */
-import { writeFileSync } from 'node:fs';
-import { EVIDENCE_SECTION } from '#dev/conformance/evidence.ts';
-import { CODES_SECTION, ERRORS_SECTION } from '#dev/conformance/errors.ts';
-import {
-  IDEMPOTENCY_SECTION,
-  OPERATIONS_SECTION,
-  RECEIPTS_SECTION,
-  REQUESTS_SECTION,
-} from '#dev/conformance/inference.ts';
-import { AUTHENTICATION_SECTION, KEYS_SECTION, SCOPES_SECTION } from '#dev/conformance/keys.ts';
-import { CLIENTS_SECTION, LIMITS_SECTION } from '#dev/conformance/limits.ts';
-import type { Proof, Section } from '#dev/conformance/section.ts';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-export const CONFORMANCE_PAGE = new URL('../docs/conformance.md', import.meta.url);
+const ROOT = join(import.meta.dirname, '..');
+export const CONFORMANCE_PAGE = join(ROOT, 'docs/conformance.md');
 
-export const SECTIONS: readonly Section[] = [
-  OPERATIONS_SECTION,
-  RECEIPTS_SECTION,
-  EVIDENCE_SECTION,
-  IDEMPOTENCY_SECTION,
-  REQUESTS_SECTION,
-  ERRORS_SECTION,
-  CODES_SECTION,
-  LIMITS_SECTION,
-  SCOPES_SECTION,
-  KEYS_SECTION,
-  AUTHENTICATION_SECTION,
-  CLIENTS_SECTION,
-];
+/** A row of the page: id, sentence, and what was last found to prove it. */
+const ROW = /^\| `([a-z0-9_.-]+)` \| (.*?(?<!\\)) \| .*\|$/gm;
 
-/** The page, in Markdown. */
-export function conformancePage(): string {
-  const rules = SECTIONS.reduce((sum, { rows }) => sum + rows.length, 0);
-  return `# Conformance
+/** A test's title, and the tags among its options. */
+const TAGGED = /(['"`])((?:\\.|(?!\1)[^\\])+)\1,\s*\{[^{}]*\btags: \[([^\]]*)\]/g;
 
-What the service promises, rule by rule, and the tests that prove it. All of them run in \`npm test\`, most of them against the whole product: its processes on real PostgreSQL and Redis, called by stock clients. ${rules} rules; none is without a test.
-
-${SECTIONS.map(({ title }) => `- [${title}](#${title.toLowerCase().replaceAll(' ', '-')})`).join('\n')}
-
-${SECTIONS.map(sectionText).join('\n\n')}
-
-<!-- Written by dev/conformance.ts. -->
-`;
+export interface Rule {
+  id: string;
+  /** What holds, in a sentence. */
+  sentence: string;
 }
 
-function sectionText({ title, about, rows }: Section): string {
-  const lines = rows.map(({ rule, proof }) => `| ${rule} | ${proofText(proof)} |`);
-  return `## ${title}\n\n${about}\n\n| what holds | proven by |\n| --- | --- |\n${lines.join('\n')}`;
+export interface Proof {
+  /** The test's file, relative to test/ and without `.test.ts`. */
+  file: string;
+  title: string;
+  /** Ids of the rules that it proves. */
+  rules: readonly string[];
 }
 
-function proofText(proof: Proof): string {
-  return Object.entries(proof)
-    .map(([file, titles]) => {
-      const tests = titles.map((title) => `*${readable(title)}*`).join(' · ');
-      return `[${file}](../test/${file}.test.ts): ${tests}`;
-    })
-    .join('<br>');
+export function readRules(page = readFileSync(CONFORMANCE_PAGE, 'utf8')): Rule[] {
+  return [...page.matchAll(ROW)].map(([, id = '', sentence = '']) => ({ id, sentence }));
 }
 
-/** Titles of tables of tests have places for what differs. */
+/** Every test that names a rule, by files and in the order of their sources. */
+export function readProofs(): Proof[] {
+  const paths = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' });
+  const tests = paths.filter((path) => path.endsWith('.test.ts')).toSorted();
+  return tests.flatMap((path) => {
+    const source = readFileSync(join(ROOT, 'test', path), 'utf8');
+    return [...source.matchAll(TAGGED)].map(([, , title = '', tags = '']) => ({
+      file: path.replaceAll('\\', '/').replace(/\.test\.ts$/, ''),
+      title: title.replaceAll(/\\(.)/g, '$1'),
+      rules: [...tags.matchAll(/'([^']+)'/g)].map(([, id = '']) => id),
+    }));
+  });
+}
+
+/** The page with its last column as the tests say it. */
+export function withProofs(page: string, proofs: readonly Proof[]): string {
+  return page.replaceAll(ROW, (_row, id: string, sentence: string) => {
+    const files = Map.groupBy(
+      proofs.filter(({ rules }) => rules.includes(id)),
+      ({ file }) => file,
+    );
+    const cell = [...files].map(
+      ([file, tests]) =>
+        `[${file}](../test/${file}.test.ts): ${tests.map(({ title }) => `*${readable(title)}*`).join(' · ')}`,
+    );
+    return `| \`${id}\` | ${sentence} | ${cell.join('<br>')} |`;
+  });
+}
+
+/** The title of a table of tests has places for what differs. */
 function readable(title: string): string {
   return title
     .replaceAll(/\$\{\w+\}|%[a-z]/g, '…')
@@ -70,4 +71,7 @@ function readable(title: string): string {
     .replaceAll('*', '\\*');
 }
 
-if (import.meta.main) writeFileSync(CONFORMANCE_PAGE, conformancePage());
+if (import.meta.main) {
+  const page = readFileSync(CONFORMANCE_PAGE, 'utf8');
+  writeFileSync(CONFORMANCE_PAGE, withProofs(page, readProofs()));
+}

@@ -47,7 +47,7 @@ describe('authentication', () => {
     expect(reply.headers['www-authenticate']).toBe('Bearer realm="docket"');
   });
 
-  it('takes the scheme in any case', async () => {
+  it('takes the scheme in any case', { tags: ['accounts.bearer'] }, async () => {
     const { key } = await organisation();
     const reply = await edge.app.inject({
       url: '/v1/account',
@@ -56,7 +56,7 @@ describe('authentication', () => {
     expect(reply.statusCode).toBe(200);
   });
 
-  it('notes the last use, in a batch', async () => {
+  it('notes the last use, in a batch', { tags: ['accounts.rotation'] }, async () => {
     const { key, keyId, id } = await organisation();
     await call(key, 'GET', '/account');
     expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeNull();
@@ -84,7 +84,7 @@ describe('authentication', () => {
     expect(await ask()).toEqual([401, 'expired_api_key']);
   });
 
-  it('a route that declares no scope stops the start', async () => {
+  it('a route that declares no scope stops the start', { tags: ['scopes.required'] }, async () => {
     const own = await createAccountEdge(database, { listens: false });
     expect(() => own.app.route({ method: 'GET', url: '/open', handler: () => 'oops' })).toThrow();
   });

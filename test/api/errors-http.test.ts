@@ -45,11 +45,19 @@ describe('an address', () => {
     '/v1/chat/completions/x',
     '//',
     '/v1/keys/a/b/c',
-  ])('that leads nowhere is 404 with the envelope, key or no key: %s', async (path) => {
-    expectRefusal(await ask(system.root + path), 'route_not_found', { param: null });
-    const request = { method: 'POST', headers: keyed({ 'content-type': 'text/plain' }), body: 'x' };
-    expectRefusal(await ask(system.root + path, request), 'route_not_found');
-  });
+  ])(
+    'that leads nowhere is 404 with the envelope, key or no key: %s',
+    { tags: ['operations.version', 'errors.envelope'] },
+    async (path) => {
+      expectRefusal(await ask(system.root + path), 'route_not_found', { param: null });
+      const request = {
+        method: 'POST',
+        headers: keyed({ 'content-type': 'text/plain' }),
+        body: 'x',
+      };
+      expectRefusal(await ask(system.root + path, request), 'route_not_found');
+    },
+  );
 
   it('that leads nowhere is a NotFoundError with a request id in the SDK', async () => {
     const openai = new OpenAI({ baseURL: `${system.root}/v2`, apiKey: system.key });
@@ -98,7 +106,7 @@ describe('a method that a route does not have', () => {
     ['PATCH', '/v1/receipts/rcpt_x', 'GET, HEAD'],
     ['PROPFIND', '/v1/completions', 'POST'],
     ['POST', '/v1/models/a/b', 'GET, HEAD'],
-  ])('is 405 with Allow: %s %s', async (method, path, allow) => {
+  ])('is 405 with Allow: %s %s', { tags: ['codes.bodies'] }, async (method, path, allow) => {
     const answer = await ask(system.root + path, { method });
     expectRefusal(answer, 'method_not_allowed', { param: null, headers: { allow } });
   });
@@ -118,6 +126,7 @@ describe('a method that a route does not have', () => {
 describe('a body', () => {
   it.each(['{', '', '{"model":}', 'nonsense', '{"model":"a","model":"b"}', '[1,', '\u0000'])(
     'that is not JSON is 400 invalid_json: %j',
+    { tags: ['codes.bodies'] },
     async (body) => {
       for (const path of INFERENCE)
         expectRefusal(await post(path, body), 'invalid_json', { param: null });
@@ -140,22 +149,26 @@ describe('a body', () => {
     },
   );
 
-  it('over the limit is 413, announced or not, on every route that takes one', async () => {
-    const body = JSON.stringify({
-      model: 'm',
-      messages: [{ role: 'user', content: 'x'.repeat(BODY_BYTES_MAX) }],
-    });
-    for (const path of [...INFERENCE, '/keys'])
-      expectRefusal(await post(path, body), 'request_too_large');
-    const stream = new Blob([body]).stream();
-    const chunked = {
-      method: 'POST',
-      headers: keyed(JSON_TYPE),
-      body: stream,
-      duplex: 'half',
-    } as RequestInit;
-    expectRefusal(await ask(`${system.baseUrl}/chat/completions`, chunked), 'request_too_large');
-  });
+  it(
+    'over the limit is 413, announced or not, on every route that takes one',
+    { tags: ['codes.bodies'] },
+    async () => {
+      const body = JSON.stringify({
+        model: 'm',
+        messages: [{ role: 'user', content: 'x'.repeat(BODY_BYTES_MAX) }],
+      });
+      for (const path of [...INFERENCE, '/keys'])
+        expectRefusal(await post(path, body), 'request_too_large');
+      const stream = new Blob([body]).stream();
+      const chunked = {
+        method: 'POST',
+        headers: keyed(JSON_TYPE),
+        body: stream,
+        duplex: 'half',
+      } as RequestInit;
+      expectRefusal(await ask(`${system.baseUrl}/chat/completions`, chunked), 'request_too_large');
+    },
+  );
 
   it.each([
     'text/plain',
@@ -164,7 +177,7 @@ describe('a body', () => {
     'application/jsonp',
     ';',
     'application/xml',
-  ])('of another media type is 415: %s', async (type) => {
+  ])('of another media type is 415: %s', { tags: ['codes.bodies'] }, async (type) => {
     for (const path of [...INFERENCE, '/keys']) {
       expectRefusal(await post(path, '{}', { 'content-type': type }), 'invalid_content_type');
     }
@@ -209,12 +222,16 @@ describe('what never becomes a request', () => {
       head('POST /v1/keys HTTP/1.1', 'Host: x', 'Content-Length: 1', 'Transfer-Encoding: chunked'),
     ],
     ['a length that is none', head('POST /v1/keys HTTP/1.1', 'Host: x', 'Content-Length: -5')],
-  ])('is 400 with the envelope, and the connection is closed: %s', async (_what, bytes) => {
-    const answer = await one(Buffer.from(bytes, 'latin1'));
-    expectRefusal(answer, 'invalid_request', { param: null, headers: { connection: 'close' } });
-  });
+  ])(
+    'is 400 with the envelope, and the connection is closed: %s',
+    { tags: ['errors.envelope'] },
+    async (_what, bytes) => {
+      const answer = await one(Buffer.from(bytes, 'latin1'));
+      expectRefusal(answer, 'invalid_request', { param: null, headers: { connection: 'close' } });
+    },
+  );
 
-  it('is 431 when the headers are too large', async () => {
+  it('is 431 when the headers are too large', { tags: ['codes.before-a-request'] }, async () => {
     const answer = await one(
       head('GET /v1/models HTTP/1.1', 'Host: x', `Cookie: ${'c'.repeat(20_000)}`),
     );
@@ -245,7 +262,7 @@ describe('what never becomes a request', () => {
     for (const answer of rest) expectRefusal(answer, 'invalid_request');
   });
 
-  it('is 408 when its headers take too long', async () => {
+  it('is 408 when its headers take too long', { tags: ['codes.before-a-request'] }, async () => {
     const server = createServer({
       headersTimeout: 100,
       requestTimeout: 100,

@@ -25,11 +25,26 @@ describe('every rule of a request', () => {
   it.each([
     ['/chat/completions', chat],
     ['/completions', completion],
-  ] as const)('is kept on %s: 400 invalid_<param>, and param names it', async (path, make) => {
-    for (const [, body, param, at = param] of samplerRows(make)) {
-      expectRefusal(await post(path, body), `invalid_${param}`, { param: at });
-    }
-  });
+  ] as const)(
+    'is kept on %s: 400 invalid_<param>, and param names it',
+    {
+      tags: [
+        'requests.temperature',
+        'requests.choices',
+        'requests.penalties',
+        'requests.stop',
+        'requests.extensions',
+        'requests.own-fields',
+        'errors.validation',
+        'codes.samplers',
+      ],
+    },
+    async (path, make) => {
+      for (const [, body, param, at = param] of samplerRows(make)) {
+        expectRefusal(await post(path, body), `invalid_${param}`, { param: at });
+      }
+    },
+  );
 
   it.each<[string, object, string]>([
     ['no messages at all', { messages: undefined }, 'messages'],
@@ -89,10 +104,24 @@ describe('every rule of a request', () => {
     ],
     ['a tier that does not exist', { tier: 'gold' }, 'tier'],
     ['a receipt that is neither', { receipt: 'maybe' }, 'receipt'],
-  ])('of a chat request is kept: %s', async (_what, over, param) => {
-    const answer = await post('/chat/completions', chatBody(over));
-    expectRefusal(answer, `invalid_${/^\w+/.exec(param)![0]}`, { param });
-  });
+  ])(
+    'of a chat request is kept: %s',
+    {
+      tags: [
+        'requests.model',
+        'requests.messages',
+        'requests.chat',
+        'requests.tools',
+        'codes.invalid_model',
+        'codes.invalid_region',
+        'codes.invalid_tier',
+      ],
+    },
+    async (_what, over, param) => {
+      const answer = await post('/chat/completions', chatBody(over));
+      expectRefusal(answer, `invalid_${/^\w+/.exec(param)![0]}`, { param });
+    },
+  );
 
   it.each<[string, object, string]>([
     ['no input', { input: undefined }, 'input'],
@@ -101,12 +130,16 @@ describe('every rule of a request', () => {
     ['an encoding that does not exist', { encoding_format: 'hex' }, 'encoding_format'],
     ['no dimension', { dimensions: 0 }, 'dimensions'],
     ['a user of another type', { user: 5 }, 'user'],
-  ])('of an embeddings request is kept: %s', async (_what, over, param) => {
-    const answer = await post('/embeddings', embedding({ model: 'bge-m3', ...over }));
-    expectRefusal(answer, `invalid_${/^\w+/.exec(param)![0]}`, {
-      param: expect.stringContaining(param) as string,
-    });
-  });
+  ])(
+    'of an embeddings request is kept: %s',
+    { tags: ['requests.embeddings'] },
+    async (_what, over, param) => {
+      const answer = await post('/embeddings', embedding({ model: 'bge-m3', ...over }));
+      expectRefusal(answer, `invalid_${/^\w+/.exec(param)![0]}`, {
+        param: expect.stringContaining(param) as string,
+      });
+    },
+  );
 
   it.each<[string, ErrorCode, object, Record<string, string>, string | null]>([
     ['a tier above the plan', 'invalid_tier', { tier: 'enterprise' }, {}, 'tier'],
@@ -133,32 +166,47 @@ describe('every rule of a request', () => {
       { 'idempotency-key': 'k'.repeat(256) },
       'Idempotency-Key',
     ],
-  ])('of the gateway’s own is kept: %s', async (_what, code, over, headers, param) => {
-    const body = chatBody(over);
-    const key = system.demo.keys.audit;
-    expectRefusal(await post('/chat/completions', body, { ...headers, ...bearer(key) }), code, {
-      param,
-    });
-  });
-
-  it('of a key is kept: unknown members are refused, nothing is dropped or guessed', async () => {
-    const refused: [object, string, string][] = [
-      [{}, 'invalid_name', 'name'],
-      [{ name: 5 }, 'invalid_name', 'name'],
-      [{ name: 'a', scope: ['inference:read'] }, 'invalid_scope', 'scope'],
-      [{ name: 'a', scopes: ['root'] }, 'invalid_scope', 'scopes'],
-      [{ name: 'a', scopes: [5] }, 'invalid_scopes', 'scopes[0]'],
-      [{ name: 'a', scopes: ['admin:keys'] }, 'invalid_scope', 'scopes'],
-      [{ name: 'a', expires_at: 'tomorrow' }, 'invalid_expiry', 'expires_at'],
-      [{ name: 'a', expires_at: '2020-01-01T00:00:00Z' }, 'invalid_expiry', 'expires_at'],
-      [
-        { name: 'a', rate_limit: { requests_per_second: 0 } },
-        'invalid_rate_limit',
-        'rate_limit.requests_per_second',
+  ])(
+    'of the gateway’s own is kept: %s',
+    {
+      tags: [
+        'codes.invalid_region',
+        'codes.invalid_tier',
+        'codes.region_decommissioned',
+        'codes.idempotency',
       ],
-    ];
-    for (const [body, code, param] of refused) {
-      expectRefusal(await post('/keys', body), code as ErrorCode, { param });
-    }
-  });
+    },
+    async (_what, code, over, headers, param) => {
+      const body = chatBody(over);
+      const key = system.demo.keys.audit;
+      expectRefusal(await post('/chat/completions', body, { ...headers, ...bearer(key) }), code, {
+        param,
+      });
+    },
+  );
+
+  it(
+    'of a key is kept: unknown members are refused, nothing is dropped or guessed',
+    { tags: ['codes.keys'] },
+    async () => {
+      const refused: [object, string, string][] = [
+        [{}, 'invalid_name', 'name'],
+        [{ name: 5 }, 'invalid_name', 'name'],
+        [{ name: 'a', scope: ['inference:read'] }, 'invalid_scope', 'scope'],
+        [{ name: 'a', scopes: ['root'] }, 'invalid_scope', 'scopes'],
+        [{ name: 'a', scopes: [5] }, 'invalid_scopes', 'scopes[0]'],
+        [{ name: 'a', scopes: ['admin:keys'] }, 'invalid_scope', 'scopes'],
+        [{ name: 'a', expires_at: 'tomorrow' }, 'invalid_expiry', 'expires_at'],
+        [{ name: 'a', expires_at: '2020-01-01T00:00:00Z' }, 'invalid_expiry', 'expires_at'],
+        [
+          { name: 'a', rate_limit: { requests_per_second: 0 } },
+          'invalid_rate_limit',
+          'rate_limit.requests_per_second',
+        ],
+      ];
+      for (const [body, code, param] of refused) {
+        expectRefusal(await post('/keys', body), code as ErrorCode, { param });
+      }
+    },
+  );
 });

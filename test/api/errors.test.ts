@@ -66,79 +66,113 @@ describe('every operation that needs a key', () => {
     ['a wrong checksum', () => bearer(flip(system.key))],
     ['a well-formed key that nobody has', () => bearer(unknown())],
     ['a key in the wrong header', () => ({ 'x-api-key': system.key })],
-  ])('refuses %s as invalid_api_key', async (_what, headers) => {
-    await expectOfAll(keyed(), headers(), 'invalid_api_key');
-  });
+  ])(
+    'refuses %s as invalid_api_key',
+    { tags: ['codes.invalid_api_key', 'accounts.bearer'] },
+    async (_what, headers) => {
+      await expectOfAll(keyed(), headers(), 'invalid_api_key');
+    },
+  );
 
-  it('refuses a revoked key as revoked_api_key', async () => {
-    const { keys } = createRegistries(system.database.pool);
-    const { key, plaintext } = await keys.issue(organisation.id, { name: 'revoked' }, OPERATOR);
-    await keys.revoke(organisation.id, key.id, OPERATOR);
-    await expectOfAll(keyed(), bearer(plaintext), 'revoked_api_key');
-  });
+  it(
+    'refuses a revoked key as revoked_api_key',
+    { tags: ['codes.revoked_api_key', 'keys.revoked'] },
+    async () => {
+      const { keys } = createRegistries(system.database.pool);
+      const { key, plaintext } = await keys.issue(organisation.id, { name: 'revoked' }, OPERATOR);
+      await keys.revoke(organisation.id, key.id, OPERATOR);
+      await expectOfAll(keyed(), bearer(plaintext), 'revoked_api_key');
+    },
+  );
 
-  it('refuses an expired key as expired_api_key', async () => {
-    const clock = movableClock();
-    clock.advance(-2 * DAY_MS);
-    const { keys } = createRegistries(system.database.pool, clock);
-    const request = { name: 'expired', expiresAt: Date.now() - DAY_MS };
-    const { plaintext } = await keys.issue(organisation.id, request, OPERATOR);
-    await expectOfAll(keyed(), bearer(plaintext), 'expired_api_key');
-  });
+  it(
+    'refuses an expired key as expired_api_key',
+    { tags: ['codes.expired_api_key', 'keys.expired'] },
+    async () => {
+      const clock = movableClock();
+      clock.advance(-2 * DAY_MS);
+      const { keys } = createRegistries(system.database.pool, clock);
+      const request = { name: 'expired', expiresAt: Date.now() - DAY_MS };
+      const { plaintext } = await keys.issue(organisation.id, request, OPERATOR);
+      await expectOfAll(keyed(), bearer(plaintext), 'expired_api_key');
+    },
+  );
 
-  it('refuses a suspended customer as customer_suspended', async () => {
-    const suspended = await newOrganisation(system);
-    const key = await suspended.newKey();
-    const { accounts } = createRegistries(system.database.pool);
-    await accounts.suspend(suspended.id, OPERATOR, 'A review is due.');
-    await expectOfAll(keyed(), bearer(key), 'customer_suspended');
-  });
+  it(
+    'refuses a suspended customer as customer_suspended',
+    { tags: ['codes.customer_suspended', 'accounts.suspended'] },
+    async () => {
+      const suspended = await newOrganisation(system);
+      const key = await suspended.newKey();
+      const { accounts } = createRegistries(system.database.pool);
+      await accounts.suspend(suspended.id, OPERATOR, 'A review is due.');
+      await expectOfAll(keyed(), bearer(key), 'customer_suspended');
+    },
+  );
 
-  it.each(SCOPES)('refuses a key with every scope but %s, where that is the one', async (scope) => {
-    const { keys } = createRegistries(system.database.pool);
-    const scopes = SCOPES.filter((one) => one !== scope);
-    const { plaintext } = await keys.issue(organisation.id, { name: 'narrow', scopes }, OPERATOR);
-    const demands = ({ operation }: Listed): boolean =>
-      Object.values(operation.security[0]!).flat().includes(scope);
-    await expectOfAll(keyed().filter(demands), bearer(plaintext), 'insufficient_scope');
-    for (const listed of keyed().filter((one) => !demands(one))) {
-      const { text } = await call(listed, bearer(plaintext));
-      expect(text).not.toContain('insufficient_scope');
-    }
-  });
+  it.each(SCOPES)(
+    'refuses a key with every scope but %s, where that is the one',
+    {
+      tags: [
+        'codes.insufficient_scope',
+        'scopes.inference-read',
+        'scopes.inference-write',
+        'scopes.service-read',
+        'scopes.service-lineage',
+        'scopes.service-export',
+        'scopes.admin-keys',
+      ],
+    },
+    async (scope) => {
+      const { keys } = createRegistries(system.database.pool);
+      const scopes = SCOPES.filter((one) => one !== scope);
+      const { plaintext } = await keys.issue(organisation.id, { name: 'narrow', scopes }, OPERATOR);
+      const demands = ({ operation }: Listed): boolean =>
+        Object.values(operation.security[0]!).flat().includes(scope);
+      await expectOfAll(keyed().filter(demands), bearer(plaintext), 'insufficient_scope');
+      for (const listed of keyed().filter((one) => !demands(one))) {
+        const { text } = await call(listed, bearer(plaintext));
+        expect(text).not.toContain('insufficient_scope');
+      }
+    },
+  );
 });
 
 describe('what belongs to another organisation', () => {
-  it('is not found, by the same words as what does not exist', async () => {
-    const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
-    const { headers } = await openai.chat.completions
-      .create(chatBody() as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
-      .asResponse();
-    const keyList = await ask(`${system.baseUrl}/keys`, { headers: bearer(system.key) });
-    const foreign: Record<string, string> = {
-      receipts: headers.get('x-receipt-id')!,
-      keys: (JSON.parse(keyList.text) as { data: { id: string }[] }).data[0]!.id,
-    };
-    const { keys } = createRegistries(system.database.pool);
-    const { plaintext } = await keys.issue(
-      organisation.id,
-      { name: 'curious', scopes: SCOPES },
-      OPERATOR,
-    );
-    const about = keyed().filter(({ path }) => /^\/v1\/(receipts|keys)\/\{id\}/.test(path));
-    expect(about.length).toBeGreaterThanOrEqual(6);
-    for (const listed of about) {
-      const noun = listed.path.split('/')[2]!;
-      const code = `${noun.slice(0, -1)}_not_found` as const;
-      const answers = await Promise.all(
-        [foreign[noun]!, foreign[noun]!.replace(/.{4}$/, '0000'), 'nonsense'].map((id) =>
-          call(listed, bearer(plaintext), { id }),
-        ),
+  it(
+    'is not found, by the same words as what does not exist',
+    { tags: ['accounts.other-organisations'] },
+    async () => {
+      const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
+      const { headers } = await openai.chat.completions
+        .create(chatBody() as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
+        .asResponse();
+      const keyList = await ask(`${system.baseUrl}/keys`, { headers: bearer(system.key) });
+      const foreign: Record<string, string> = {
+        receipts: headers.get('x-receipt-id')!,
+        keys: (JSON.parse(keyList.text) as { data: { id: string }[] }).data[0]!.id,
+      };
+      const { keys } = createRegistries(system.database.pool);
+      const { plaintext } = await keys.issue(
+        organisation.id,
+        { name: 'curious', scopes: SCOPES },
+        OPERATOR,
       );
-      for (const answer of answers) {
-        expectRefusal(answer, code);
-        expect(answer.text).toBe(answers[0]!.text);
+      const about = keyed().filter(({ path }) => /^\/v1\/(receipts|keys)\/\{id\}/.test(path));
+      expect(about.length).toBeGreaterThanOrEqual(6);
+      for (const listed of about) {
+        const noun = listed.path.split('/')[2]!;
+        const code = `${noun.slice(0, -1)}_not_found` as const;
+        const answers = await Promise.all(
+          [foreign[noun]!, foreign[noun]!.replace(/.{4}$/, '0000'), 'nonsense'].map((id) =>
+            call(listed, bearer(plaintext), { id }),
+          ),
+        );
+        for (const answer of answers) {
+          expectRefusal(answer, code);
+          expect(answer.text).toBe(answers[0]!.text);
+        }
       }
-    }
-  });
+    },
+  );
 });

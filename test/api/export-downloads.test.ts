@@ -18,30 +18,38 @@ import {
 } from '#test/support/export-edge.ts';
 
 describe('GET /exports/{id}/download', () => {
-  it('gives the pack, named, with its digest, and it verifies', async () => {
-    const id = await createReady();
-    const { sha256, size_bytes, file_name } = (await ask('GET', `/exports/${id}`)).json<{
-      sha256: string;
-      size_bytes: number;
-      file_name: string;
-    }>();
-    const answer = await ask('GET', `/exports/${id}/download`);
-    expect(answer.statusCode).toBe(200);
-    expect(hash('sha256', answer.rawPayload)).toBe(sha256);
-    expect(answer.headers).toMatchObject({
-      etag: `"${sha256}"`,
-      'accept-ranges': 'bytes',
-      'content-type': 'application/zip',
-      'content-length': String(size_bytes),
-      'content-disposition': `attachment; filename="${file_name}"`,
-      'repr-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
-    });
-    const file = join(directory, 'fetched.zip');
-    writeFileSync(file, answer.rawPayload);
-    const didJson = lab.documents.didDocument();
-    expect(await verifyPack(file, { didJson, now: Date.now() })).toMatchObject({ good: true });
-    expect(await actionsOf(id)).toEqual(['export.requested', 'export.ready', 'export.downloaded']);
-  });
+  it(
+    'gives the pack, named, with its digest, and it verifies',
+    { tags: ['operations.export'] },
+    async () => {
+      const id = await createReady();
+      const { sha256, size_bytes, file_name } = (await ask('GET', `/exports/${id}`)).json<{
+        sha256: string;
+        size_bytes: number;
+        file_name: string;
+      }>();
+      const answer = await ask('GET', `/exports/${id}/download`);
+      expect(answer.statusCode).toBe(200);
+      expect(hash('sha256', answer.rawPayload)).toBe(sha256);
+      expect(answer.headers).toMatchObject({
+        etag: `"${sha256}"`,
+        'accept-ranges': 'bytes',
+        'content-type': 'application/zip',
+        'content-length': String(size_bytes),
+        'content-disposition': `attachment; filename="${file_name}"`,
+        'repr-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+      });
+      const file = join(directory, 'fetched.zip');
+      writeFileSync(file, answer.rawPayload);
+      const didJson = lab.documents.didDocument();
+      expect(await verifyPack(file, { didJson, now: Date.now() })).toMatchObject({ good: true });
+      expect(await actionsOf(id)).toEqual([
+        'export.requested',
+        'export.ready',
+        'export.downloaded',
+      ]);
+    },
+  );
 
   it('gives parts, which make the whole', async () => {
     const id = await createReady();
@@ -61,22 +69,26 @@ describe('GET /exports/{id}/download', () => {
     );
   });
 
-  it('416 beyond the end, the whole for several ranges or another file', async () => {
-    const id = await createReady();
-    const { headers } = await ask('GET', `/exports/${id}/download`);
-    const length = Number(headers['content-length']);
-    const get = (more: Record<string, string>) =>
-      ask('GET', `/exports/${id}/download`, { headers: more });
-    const beyond = await get({ range: `bytes=${length}-` });
-    expect([beyond.statusCode, codeOf(beyond)]).toEqual([416, 'range_not_satisfiable']);
-    expect(beyond.headers['content-range']).toBe(`bytes */${length}`);
-    expect((await get({ range: 'bytes=0-1,5-6' })).statusCode).toBe(200);
-    expect((await get({ range: 'bytes=0-9', 'if-range': '"other"' })).statusCode).toBe(200);
-    expect(
-      (await get({ range: 'bytes=0-9', 'if-range': String(headers['etag']) })).statusCode,
-    ).toBe(206);
-    expect((await get({ 'if-none-match': String(headers['etag']) })).statusCode).toBe(304);
-  });
+  it(
+    '416 beyond the end, the whole for several ranges or another file',
+    { tags: ['codes.exports'] },
+    async () => {
+      const id = await createReady();
+      const { headers } = await ask('GET', `/exports/${id}/download`);
+      const length = Number(headers['content-length']);
+      const get = (more: Record<string, string>) =>
+        ask('GET', `/exports/${id}/download`, { headers: more });
+      const beyond = await get({ range: `bytes=${length}-` });
+      expect([beyond.statusCode, codeOf(beyond)]).toEqual([416, 'range_not_satisfiable']);
+      expect(beyond.headers['content-range']).toBe(`bytes */${length}`);
+      expect((await get({ range: 'bytes=0-1,5-6' })).statusCode).toBe(200);
+      expect((await get({ range: 'bytes=0-9', 'if-range': '"other"' })).statusCode).toBe(200);
+      expect(
+        (await get({ range: 'bytes=0-9', 'if-range': String(headers['etag']) })).statusCode,
+      ).toBe(206);
+      expect((await get({ 'if-none-match': String(headers['etag']) })).statusCode).toBe(304);
+    },
+  );
 
   it('tells a HEAD how large it is', async () => {
     const id = await createReady();
@@ -88,26 +100,30 @@ describe('GET /exports/{id}/download', () => {
     expect(await actionsOf(id)).not.toContain('export.downloaded');
   });
 
-  it('409 before it is ready, 409 when it failed, 410 when it expired', async () => {
-    const id = await create();
-    const waiting = await ask('GET', `/exports/${id}/download`);
-    expect([waiting.statusCode, codeOf(waiting)]).toEqual([409, 'export_not_ready']);
-    expect(waiting.headers['retry-after']).toBe('2');
-    await builder.run(id);
-    await database.pool.query(`update export set status = 'expired' where id = $1`, [id]);
-    expect([(await ask('GET', `/exports/${id}/download`)).statusCode]).toEqual([410]);
-    const failing = await create();
-    await database.pool.query(
-      `update export set status = 'failed', error_code = 'x', error_message = 'Because.' where id = $1`,
-      [failing],
-    );
-    const failed = await ask('GET', `/exports/${failing}/download`);
-    expect([failed.statusCode, codeOf(failed)]).toEqual([409, 'export_failed']);
-    expect((await ask('GET', `/exports/${failing}`)).json()).toMatchObject({
-      status: 'failed',
-      error: { code: 'x', message: 'Because.' },
-    });
-  });
+  it(
+    '409 before it is ready, 409 when it failed, 410 when it expired',
+    { tags: ['codes.exports'] },
+    async () => {
+      const id = await create();
+      const waiting = await ask('GET', `/exports/${id}/download`);
+      expect([waiting.statusCode, codeOf(waiting)]).toEqual([409, 'export_not_ready']);
+      expect(waiting.headers['retry-after']).toBe('2');
+      await builder.run(id);
+      await database.pool.query(`update export set status = 'expired' where id = $1`, [id]);
+      expect([(await ask('GET', `/exports/${id}/download`)).statusCode]).toEqual([410]);
+      const failing = await create();
+      await database.pool.query(
+        `update export set status = 'failed', error_code = 'x', error_message = 'Because.' where id = $1`,
+        [failing],
+      );
+      const failed = await ask('GET', `/exports/${failing}/download`);
+      expect([failed.statusCode, codeOf(failed)]).toEqual([409, 'export_failed']);
+      expect((await ask('GET', `/exports/${failing}`)).json()).toMatchObject({
+        status: 'failed',
+        error: { code: 'x', message: 'Because.' },
+      });
+    },
+  );
 });
 
 describe('DELETE /exports/{id}', () => {

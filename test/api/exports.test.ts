@@ -73,7 +73,7 @@ describe('POST /exports', () => {
     await ask('DELETE', `/exports/${created.id}`);
   });
 
-  it('takes a range by time of integration', async () => {
+  it('takes a range by time of integration', { tags: ['operations.export'] }, async () => {
     const at = new Date(middle).toISOString();
     for (const [body, first, last] of [
       [{ to: at }, 0, 39],
@@ -116,7 +116,7 @@ describe('POST /exports', () => {
     expect(codeOf(await ask('POST', '/exports', { token, body: {} }))).toBe('invalid_range');
   });
 
-  it('429 when too many are under way', async () => {
+  it('429 when too many are under way', { tags: ['codes.exports'] }, async () => {
     const token = keyFor(STRANGER);
     const all = await Promise.all(
       Array.from({ length: EXPORTS_UNDER_WAY_MAX + 3 }, () =>

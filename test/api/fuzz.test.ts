@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 it(
   `${REQUESTS} requests of every kind get a proper answer, none a 5xx`,
-  { timeout: 180_000 },
+  { tags: ['errors.envelope'], timeout: 180_000 },
   async () => {
     const requests = generators(api).flatMap(([share, arbitrary], i) =>
       fc.sample(arbitrary, { seed: SEED + i, numRuns: Math.ceil((share / SHARES) * REQUESTS) }),
@@ -55,22 +55,26 @@ it(
   },
 );
 
-it(`${CONNECTIONS} connections with anything on them are answered or closed`, async () => {
-  const port = Number(new URL(system.root).port);
-  const all = fc.sample(wireBytes(system.key), { seed: SEED, numRuns: CONNECTIONS });
-  await inParallel(all, async (bytes, i) => {
-    try {
-      for (const answer of await exchange(port, [bytes], { hangUp: true })) {
-        expectProper('GET', answer);
+it(
+  `${CONNECTIONS} connections with anything on them are answered or closed`,
+  { tags: ['errors.envelope'] },
+  async () => {
+    const port = Number(new URL(system.root).port);
+    const all = fc.sample(wireBytes(system.key), { seed: SEED, numRuns: CONNECTIONS });
+    await inParallel(all, async (bytes, i) => {
+      try {
+        for (const answer of await exchange(port, [bytes], { hangUp: true })) {
+          expectProper('GET', answer);
+        }
+      } catch (error) {
+        throw new Error(
+          `connection ${i} of seed ${SEED}: ${JSON.stringify(bytes.toString('latin1'))}`,
+          { cause: error },
+        );
       }
-    } catch (error) {
-      throw new Error(
-        `connection ${i} of seed ${SEED}: ${JSON.stringify(bytes.toString('latin1'))}`,
-        { cause: error },
-      );
-    }
-  });
-});
+    });
+  },
+);
 
 it('and the service is as well as before', async () => {
   for (const process of [

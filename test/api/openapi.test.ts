@@ -57,7 +57,7 @@ describe('the description of the API', () => {
     expect(root!.headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  it('has every scope and every code', () => {
+  it('has every scope and every code', { tags: ['errors.described'] }, () => {
     const demanded = api.operations.flatMap(({ operation }) =>
       operation.security.flatMap((one) => Object.values(one).flat()),
     );
@@ -126,23 +126,28 @@ describe('what the description promises', () => {
     }
   });
 
-  it('holds for requests made from it', { timeout: 120_000 }, async () => {
-    const ids = await idsInUse();
-    for (const listed of api.operations) {
-      await fc.assert(
-        fc.asyncProperty(requestOf(listed, ids), async ({ path, body, key }) => {
-          const answer = await call(listed.method, path, body, key);
-          if (answer.headers.get('content-type')?.startsWith('text/event-stream') === true) {
-            expectChunks(listed, answer);
-          }
-          api.expectDescribed(listed, answer);
-        }),
-        {
-          numRuns: listed.operation.parameters === undefined && listed.method === 'get' ? 2 : RUNS,
-        },
-      );
-    }
-  });
+  it(
+    'holds for requests made from it',
+    { tags: ['errors.described'], timeout: 120_000 },
+    async () => {
+      const ids = await idsInUse();
+      for (const listed of api.operations) {
+        await fc.assert(
+          fc.asyncProperty(requestOf(listed, ids), async ({ path, body, key }) => {
+            const answer = await call(listed.method, path, body, key);
+            if (answer.headers.get('content-type')?.startsWith('text/event-stream') === true) {
+              expectChunks(listed, answer);
+            }
+            api.expectDescribed(listed, answer);
+          }),
+          {
+            numRuns:
+              listed.operation.parameters === undefined && listed.method === 'get' ? 2 : RUNS,
+          },
+        );
+      }
+    },
+  );
 });
 
 describe('the page at /docs', () => {

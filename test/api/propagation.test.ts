@@ -50,24 +50,28 @@ describe('a change made through one process', () => {
     expect(two.delays.at(-1)).toBeLessThan(BY_NOTICE_MS);
   });
 
-  it('suspension, reinstatement, plan and limits reach both', async () => {
-    const { key, id } = await organisation();
-    const steps: [() => Promise<unknown>, string][] = [
-      [() => registries.accounts.suspend(id, OPERATOR, 'looking into it'), 'customer_suspended'],
-      [() => registries.accounts.reinstate(id, OPERATOR, 'all is well'), 'admitted'],
-      [() => registries.accounts.close(id, OPERATOR, 'the end'), 'revoked_api_key'],
-    ];
-    for (const [change, outcome] of steps) {
-      await change();
-      await Promise.all([one.caughtUp(), two.caughtUp()]);
-      expect([await ask(one, key), await ask(two, key)]).toEqual([outcome, outcome]);
-    }
-    const other = await organisation();
-    const limits = { requestsPerSecond: 3, burst: 4, requestsPerDay: 5, concurrentStreams: 6 };
-    await registries.accounts.setLimits(other.id, limits, OPERATOR);
-    await two.caughtUp();
-    expect((await two.cache.lookup(other.key))?.limits).toEqual(limits);
-  });
+  it(
+    'suspension, reinstatement, plan and limits reach both',
+    { tags: ['accounts.suspended'] },
+    async () => {
+      const { key, id } = await organisation();
+      const steps: [() => Promise<unknown>, string][] = [
+        [() => registries.accounts.suspend(id, OPERATOR, 'looking into it'), 'customer_suspended'],
+        [() => registries.accounts.reinstate(id, OPERATOR, 'all is well'), 'admitted'],
+        [() => registries.accounts.close(id, OPERATOR, 'the end'), 'revoked_api_key'],
+      ];
+      for (const [change, outcome] of steps) {
+        await change();
+        await Promise.all([one.caughtUp(), two.caughtUp()]);
+        expect([await ask(one, key), await ask(two, key)]).toEqual([outcome, outcome]);
+      }
+      const other = await organisation();
+      const limits = { requestsPerSecond: 3, burst: 4, requestsPerDay: 5, concurrentStreams: 6 };
+      await registries.accounts.setLimits(other.id, limits, OPERATOR);
+      await two.caughtUp();
+      expect((await two.cache.lookup(other.key))?.limits).toEqual(limits);
+    },
+  );
 
   it('is known within five seconds to a process that hears nothing', async () => {
     const { key, keyId, id } = await organisation();

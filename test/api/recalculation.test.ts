@@ -33,19 +33,23 @@ const flag = async (id: string, key: string | null = READ) => {
 };
 
 describe('POST /receipts/{id}/recalculate', () => {
-  it('202 flags a degraded receipt, and 409 while that is pending', async () => {
-    const id = await issue({ model: UNSIZED });
-    expect(await flag(id)).toEqual({
-      status: 202,
-      body: { object: 'recalculation', receipt_id: id, status: 'pending' },
-    });
-    expect(await flag(id)).toMatchObject({
-      status: 409,
-      body: { error: { code: 'recalculation_pending', type: 'validation_error', param: 'id' } },
-    });
-  });
+  it(
+    '202 flags a degraded receipt, and 409 while that is pending',
+    { tags: ['codes.receipts'] },
+    async () => {
+      const id = await issue({ model: UNSIZED });
+      expect(await flag(id)).toEqual({
+        status: 202,
+        body: { object: 'recalculation', receipt_id: id, status: 'pending' },
+      });
+      expect(await flag(id)).toMatchObject({
+        status: 409,
+        body: { error: { code: 'recalculation_pending', type: 'validation_error', param: 'id' } },
+      });
+    },
+  );
 
-  it('409 for a receipt that is not degraded', async () => {
+  it('409 for a receipt that is not degraded', { tags: ['codes.receipts'] }, async () => {
     expect(await flag(await issue())).toMatchObject({
       status: 409,
       body: { error: { code: 'not_degraded' } },

@@ -67,84 +67,94 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect((await declare(id)).state).toBe('approved');
   });
 
-  it('leads a flagged applicant through review and contract to a key, each step refused before its time', async () => {
-    const id = await create('Sharp Tools');
-    expect(await refused(['accounts', 'activate', id, ...ACTOR])).toContain('cannot activate');
-    expect(await refused(['keys', 'issue', '--org', id, ...ACTOR])).toContain(
-      'Keys need an active account',
-    );
-    expect((await declare(id, 'defence')).state).toBe('in_review');
-    const reviews = await json(['review', 'list']);
-    const review = reviews.find((one: { org_id: string }) => one.org_id === id);
-    const shown = await json(['review', 'show', review.id]);
-    expect(shown.screening.reasons[0]).toMatchObject({ kind: 'industry' });
-    expect((await runDocket(['review', 'show', review.id], ENV)).stdout).toContain('defence');
-    expect(
-      await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...ACTOR]),
-    ).toContain('approve or reject');
-    const decided = [
-      'review',
-      'decide',
-      review.id,
-      'approve',
-      '--reason',
-      'kitchen knives',
-      ...ACTOR,
-    ];
-    expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: 'ada' });
-    expect(await refused(decided)).toContain('decided already');
+  it(
+    'leads a flagged applicant through review and contract to a key, each step refused before its time',
+    { tags: ['accounts.onboarding'] },
+    async () => {
+      const id = await create('Sharp Tools');
+      expect(await refused(['accounts', 'activate', id, ...ACTOR])).toContain('cannot activate');
+      expect(await refused(['keys', 'issue', '--org', id, ...ACTOR])).toContain(
+        'Keys need an active account',
+      );
+      expect((await declare(id, 'defence')).state).toBe('in_review');
+      const reviews = await json(['review', 'list']);
+      const review = reviews.find((one: { org_id: string }) => one.org_id === id);
+      const shown = await json(['review', 'show', review.id]);
+      expect(shown.screening.reasons[0]).toMatchObject({ kind: 'industry' });
+      expect((await runDocket(['review', 'show', review.id], ENV)).stdout).toContain('defence');
+      expect(
+        await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...ACTOR]),
+      ).toContain('approve or reject');
+      const decided = [
+        'review',
+        'decide',
+        review.id,
+        'approve',
+        '--reason',
+        'kitchen knives',
+        ...ACTOR,
+      ];
+      expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: 'ada' });
+      expect(await refused(decided)).toContain('decided already');
 
-    const sign = [
-      'accounts',
-      'sign',
-      id,
-      '--kind',
-      'pilot',
-      '--document',
-      document,
-      '--signatory',
-      'B',
-    ];
-    expect((await json([...sign, ...ACTOR])).state).toBe('contracted');
-    expect((await json(['accounts', 'activate', id, ...ACTOR])).state).toBe('active');
-    const issued = await json([
-      'keys',
-      'issue',
-      '--org',
-      id,
-      '--scopes',
-      'inference:read,admin:keys',
-      ...ACTOR,
-    ]);
-    expect(issued).toMatchObject({ state: 'active', scopes: ['inference:read', 'admin:keys'] });
-    expect(issued.key).toMatch(/^dkt_/);
+      const sign = [
+        'accounts',
+        'sign',
+        id,
+        '--kind',
+        'pilot',
+        '--document',
+        document,
+        '--signatory',
+        'B',
+      ];
+      expect((await json([...sign, ...ACTOR])).state).toBe('contracted');
+      expect((await json(['accounts', 'activate', id, ...ACTOR])).state).toBe('active');
+      const issued = await json([
+        'keys',
+        'issue',
+        '--org',
+        id,
+        '--scopes',
+        'inference:read,admin:keys',
+        ...ACTOR,
+      ]);
+      expect(issued).toMatchObject({ state: 'active', scopes: ['inference:read', 'admin:keys'] });
+      expect(issued.key).toMatch(/^dkt_/);
 
-    const rotated = await json(['keys', 'rotate', issued.id, '--org', id, ...ACTOR]);
-    expect(rotated).toMatchObject({ predecessor_id: issued.id, scopes: issued.scopes });
-    const support = ['--actor', 'support:T-4711', '--reason', 'asked by telephone'];
-    expect(await json(['keys', 'revoke', issued.id, '--org', id, ...support])).toMatchObject({
-      state: 'revoked',
-    });
-    expect(await json(['keys', 'restore', issued.id, '--org', id, ...support])).toMatchObject({
-      state: 'active',
-    });
-    expect(await json(['keys', 'list', '--org', id])).toHaveLength(2);
-    expect((await runDocket(['keys', 'list', '--org', id], ENV)).stdout).not.toContain(issued.key);
-  });
+      const rotated = await json(['keys', 'rotate', issued.id, '--org', id, ...ACTOR]);
+      expect(rotated).toMatchObject({ predecessor_id: issued.id, scopes: issued.scopes });
+      const support = ['--actor', 'support:T-4711', '--reason', 'asked by telephone'];
+      expect(await json(['keys', 'revoke', issued.id, '--org', id, ...support])).toMatchObject({
+        state: 'revoked',
+      });
+      expect(await json(['keys', 'restore', issued.id, '--org', id, ...support])).toMatchObject({
+        state: 'active',
+      });
+      expect(await json(['keys', 'list', '--org', id])).toHaveLength(2);
+      expect((await runDocket(['keys', 'list', '--org', id], ENV)).stdout).not.toContain(
+        issued.key,
+      );
+    },
+  );
 
-  it('revokes a leaked key from standard input, by itself or by its hash', async () => {
-    const id = await activeAccount();
-    for (const form of ['key', 'hash'] as const) {
-      const { key, id: keyId } = await json(['keys', 'issue', '--org', id, ...ACTOR]);
-      const input = `${form === 'key' ? key : hashKey(key)}\n`;
+  it(
+    'revokes a leaked key from standard input, by itself or by its hash',
+    { tags: ['accounts.support'] },
+    async () => {
+      const id = await activeAccount();
+      for (const form of ['key', 'hash'] as const) {
+        const { key, id: keyId } = await json(['keys', 'issue', '--org', id, ...ACTOR]);
+        const input = `${form === 'key' ? key : hashKey(key)}\n`;
+        const leaked = ['keys', 'revoke', '--leaked', '--actor', 'support:T-1'];
+        expect(await json(leaked, input)).toMatchObject({ id: keyId, state: 'revoked' });
+        expect(await refused(leaked, input)).toContain('revoked');
+      }
       const leaked = ['keys', 'revoke', '--leaked', '--actor', 'support:T-1'];
-      expect(await json(leaked, input)).toMatchObject({ id: keyId, state: 'revoked' });
-      expect(await refused(leaked, input)).toContain('revoked');
-    }
-    const leaked = ['keys', 'revoke', '--leaked', '--actor', 'support:T-1'];
-    expect(await refused(leaked, 'dkt_nonsense\n')).toContain('neither a key nor a SHA-256');
-    expect(await refused(leaked, `${'0'.repeat(64)}\n`)).toContain('No such key');
-  });
+      expect(await refused(leaked, 'dkt_nonsense\n')).toContain('neither a key nor a SHA-256');
+      expect(await refused(leaked, `${'0'.repeat(64)}\n`)).toContain('No such key');
+    },
+  );
 
   it('suspends, reinstates, sets plan and limits, closes', async () => {
     const id = await activeAccount();

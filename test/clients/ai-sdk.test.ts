@@ -70,20 +70,24 @@ const weather = tool({
 });
 
 describe('the AI SDK', () => {
-  it('generates text; the receipt is in the provider’s metadata', async () => {
-    const result = await generateText({
-      model: model(),
-      prompt: 'Tell me about the lighthouse.',
-      maxOutputTokens: 8,
-      // A field of the sandbox: generate exactly that many.
-      providerOptions: { docket: { ignore_eos: true } },
-    });
-    expect(result.text).not.toBe('');
-    expect(result.usage).toMatchObject({ outputTokens: 8 });
-    await expectSigned(system, result.providerMetadata!['docket']!['receipt']);
-  });
+  it(
+    'generates text; the receipt is in the provider’s metadata',
+    { tags: ['operations.client'] },
+    async () => {
+      const result = await generateText({
+        model: model(),
+        prompt: 'Tell me about the lighthouse.',
+        maxOutputTokens: 8,
+        // A field of the sandbox: generate exactly that many.
+        providerOptions: { docket: { ignore_eos: true } },
+      });
+      expect(result.text).not.toBe('');
+      expect(result.usage).toMatchObject({ outputTokens: 8 });
+      await expectSigned(system, result.providerMetadata!['docket']!['receipt']);
+    },
+  );
 
-  it('streams text; extra keys on chunks are kept', async () => {
+  it('streams text; extra keys on chunks are kept', { tags: ['clients.extra-keys'] }, async () => {
     const result = streamText({
       model: model(),
       prompt: 'Tell me about the lighthouse.',
@@ -99,22 +103,26 @@ describe('the AI SDK', () => {
     await expectSigned(system, (await result.providerMetadata)!['docket']!['receipt']);
   });
 
-  it('calls tools, whole and streamed, and goes on with their results', async () => {
-    const settings = {
-      model: model(),
-      prompt: 'Please get_weather for Brest.',
-      tools: { get_weather: weather },
-      stopWhen: isStepCount(2),
-      maxOutputTokens: 100,
-    };
-    const { steps } = await generateText(settings);
-    expect(steps[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
-    expect(steps).toHaveLength(2);
-    const streamed = streamText(settings);
-    expect((await streamed.steps)[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
-  });
+  it(
+    'calls tools, whole and streamed, and goes on with their results',
+    { tags: ['clients.sdk-features'] },
+    async () => {
+      const settings = {
+        model: model(),
+        prompt: 'Please get_weather for Brest.',
+        tools: { get_weather: weather },
+        stopWhen: isStepCount(2),
+        maxOutputTokens: 100,
+      };
+      const { steps } = await generateText(settings);
+      expect(steps[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
+      expect(steps).toHaveLength(2);
+      const streamed = streamText(settings);
+      expect((await streamed.steps)[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
+    },
+  );
 
-  it('reads structured output', async () => {
+  it('reads structured output', { tags: ['clients.sdk-features'] }, async () => {
     const { output } = await generateText({
       model: model(),
       prompt: 'Describe a lighthouse.',
@@ -133,7 +141,7 @@ describe('the AI SDK', () => {
     });
   });
 
-  it('embeds', async () => {
+  it('embeds', { tags: ['clients.embeddings'] }, async () => {
     const { embeddings } = await embedMany({
       model: provider().embeddingModel('bge-m3'),
       values: ['harbour', 'garden'],
@@ -141,35 +149,43 @@ describe('the AI SDK', () => {
     expect(embeddings.map((vector) => vector.length)).toEqual([1024, 1024]);
   });
 
-  it('throws an APICallError with our message for what is permanent, and does not try again', async () => {
-    const attempts: number[] = [];
-    const error: unknown = await generateText({
-      model: model(system.key, attempts),
-      prompt: 'x',
-      temperature: 3,
-    }).catch((thrown: unknown) => thrown);
-    expect(APICallError.isInstance(error)).toBe(true);
-    expect(error).toMatchObject({
-      statusCode: 400,
-      isRetryable: false,
-      message: '`temperature` must be a number from 0 to 2.',
-      data: { error: { code: 'invalid_temperature', param: 'temperature' } },
-    });
-    expect(attempts).toEqual([400]);
-  });
+  it(
+    'throws an APICallError with our message for what is permanent, and does not try again',
+    { tags: ['clients.error-classes'] },
+    async () => {
+      const attempts: number[] = [];
+      const error: unknown = await generateText({
+        model: model(system.key, attempts),
+        prompt: 'x',
+        temperature: 3,
+      }).catch((thrown: unknown) => thrown);
+      expect(APICallError.isInstance(error)).toBe(true);
+      expect(error).toMatchObject({
+        statusCode: 400,
+        isRetryable: false,
+        message: '`temperature` must be a number from 0 to 2.',
+        data: { error: { code: 'invalid_temperature', param: 'temperature' } },
+      });
+      expect(attempts).toEqual([400]);
+    },
+  );
 
-  it('tries again after a 429, as long as retry-after-ms says', async () => {
-    const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
-    const attempts: number[] = [];
-    const limited = model(await organisation.newKey(), attempts);
-    const begun = performance.now();
-    await Promise.all(
-      [1, 2].map(() => generateText({ model: limited, prompt: 'x', maxOutputTokens: 2 })),
-    );
-    expect(attempts.filter((status) => status === 429)).toHaveLength(1);
-    expect(attempts).toHaveLength(3);
-    expect(performance.now() - begun).toBeGreaterThan(500);
-  });
+  it(
+    'tries again after a 429, as long as retry-after-ms says',
+    { tags: ['clients.retries'] },
+    async () => {
+      const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
+      const attempts: number[] = [];
+      const limited = model(await organisation.newKey(), attempts);
+      const begun = performance.now();
+      await Promise.all(
+        [1, 2].map(() => generateText({ model: limited, prompt: 'x', maxOutputTokens: 2 })),
+      );
+      expect(attempts.filter((status) => status === 429)).toHaveLength(1);
+      expect(attempts).toHaveLength(3);
+      expect(performance.now() - begun).toBeGreaterThan(500);
+    },
+  );
 
   it('gives up on a provider that stays broken, with our last error', async () => {
     const error: unknown = await generateText({
@@ -182,23 +198,27 @@ describe('the AI SDK', () => {
     expect((error as RetryError).lastError).toMatchObject({ statusCode: 502 });
   });
 
-  it('sees a stream that breaks as an error, never as an end', async () => {
-    const errors: unknown[] = [];
-    const result = streamText({
-      model: provider()('llama-3.3-70b'),
-      prompt: 'x',
-      maxRetries: 0,
-      providerOptions: faulty('cut=end; cut-after=2'),
-      onError: ({ error }) => {
-        errors.push(error);
-      },
-    });
-    await result.consumeStream();
-    expect(errors).toHaveLength(1);
-    expect(JSON.stringify(errors[0])).toContain('upstream_error');
-  });
+  it(
+    'sees a stream that breaks as an error, never as an end',
+    { tags: ['clients.broken-streams'] },
+    async () => {
+      const errors: unknown[] = [];
+      const result = streamText({
+        model: provider()('llama-3.3-70b'),
+        prompt: 'x',
+        maxRetries: 0,
+        providerOptions: faulty('cut=end; cut-after=2'),
+        onError: ({ error }) => {
+          errors.push(error);
+        },
+      });
+      await result.consumeStream();
+      expect(errors).toHaveLength(1);
+      expect(JSON.stringify(errors[0])).toContain('upstream_error');
+    },
+  );
 
-  it('stops the upstream when it is aborted', async () => {
+  it('stops the upstream when it is aborted', { tags: ['clients.aborts'] }, async () => {
     const abort = new AbortController();
     const call = generateText({
       model: model(),

@@ -44,32 +44,40 @@ const WEATHER = {
 } as const;
 
 describe('LangChain', () => {
-  it('invokes a chat model; the receipt is in the raw answer', async () => {
-    const message = await chat({ __includeRawResponse: true }).invoke(
-      'Tell me about the lighthouse.',
-    );
-    expect(message.text).not.toBe('');
-    expect(message.usage_metadata).toMatchObject({ output_tokens: 8 });
-    const raw = message.additional_kwargs['__raw_response'] as { receipt: Receipt };
-    await expectSigned(system, raw.receipt);
-  });
+  it(
+    'invokes a chat model; the receipt is in the raw answer',
+    { tags: ['operations.client'] },
+    async () => {
+      const message = await chat({ __includeRawResponse: true }).invoke(
+        'Tell me about the lighthouse.',
+      );
+      expect(message.text).not.toBe('');
+      expect(message.usage_metadata).toMatchObject({ output_tokens: 8 });
+      const raw = message.additional_kwargs['__raw_response'] as { receipt: Receipt };
+      await expectSigned(system, raw.receipt);
+    },
+  );
 
-  it('streams; the receipt is on the last raw chunk', async () => {
-    const chunks: AIMessageChunk[] = [];
-    const model = chat({ __includeRawResponse: true, streamUsage: false });
-    for await (const chunk of await model.stream([
-      new HumanMessage('Tell me about the lighthouse.'),
-    ])) {
-      chunks.push(chunk);
-    }
-    expect(chunks.length).toBeGreaterThan(2);
-    const raws = chunks.map(
-      (one) => one.additional_kwargs['__raw_response'] as { receipt?: Receipt } | undefined,
-    );
-    const receipts = raws.flatMap((raw) => (raw?.receipt === undefined ? [] : [raw.receipt]));
-    expect(receipts).toHaveLength(1);
-    await expectSigned(system, receipts[0]);
-  });
+  it(
+    'streams; the receipt is on the last raw chunk',
+    { tags: ['clients.extra-keys'] },
+    async () => {
+      const chunks: AIMessageChunk[] = [];
+      const model = chat({ __includeRawResponse: true, streamUsage: false });
+      for await (const chunk of await model.stream([
+        new HumanMessage('Tell me about the lighthouse.'),
+      ])) {
+        chunks.push(chunk);
+      }
+      expect(chunks.length).toBeGreaterThan(2);
+      const raws = chunks.map(
+        (one) => one.additional_kwargs['__raw_response'] as { receipt?: Receipt } | undefined,
+      );
+      const receipts = raws.flatMap((raw) => (raw?.receipt === undefined ? [] : [raw.receipt]));
+      expect(receipts).toHaveLength(1);
+      await expectSigned(system, receipts[0]);
+    },
+  );
 
   it('streams with usage, which it asks for by itself', async () => {
     let total: AIMessageChunk | undefined;
@@ -79,7 +87,7 @@ describe('LangChain', () => {
     expect(total!.usage_metadata).toMatchObject({ output_tokens: 8 });
   });
 
-  it('binds tools', async () => {
+  it('binds tools', { tags: ['clients.sdk-features'] }, async () => {
     const { tool_calls } = await chat({ maxTokens: 100 })
       .bindTools([WEATHER])
       .invoke('Please get_weather for Brest.');
@@ -90,7 +98,7 @@ describe('LangChain', () => {
     });
   });
 
-  it('reads structured output', async () => {
+  it('reads structured output', { tags: ['clients.sdk-features'] }, async () => {
     const lighthouse = await chat({ maxTokens: 200 })
       .withStructuredOutput(
         {
@@ -114,7 +122,7 @@ describe('LangChain', () => {
     expect(messages.map(({ text }) => text !== '')).toEqual([true, true, true]);
   });
 
-  it('embeds, in full length', async () => {
+  it('embeds, in full length', { tags: ['clients.embeddings'] }, async () => {
     const embeddings = new OpenAIEmbeddings({
       model: 'bge-m3',
       apiKey: system.key,
@@ -124,7 +132,7 @@ describe('LangChain', () => {
     expect(vectors.map((vector) => vector.length)).toEqual([1024, 1024]);
   });
 
-  it('throws the SDK’s errors, with our code', async () => {
+  it('throws the SDK’s errors, with our code', { tags: ['clients.error-classes'] }, async () => {
     await expect(chat({ temperature: 3 }).invoke('x')).rejects.toMatchObject({
       status: 400,
       code: 'invalid_temperature',
@@ -136,22 +144,26 @@ describe('LangChain', () => {
     });
   });
 
-  it('tries again after a 429', async () => {
+  it('tries again after a 429', { tags: ['clients.retries'] }, async () => {
     const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
     const limited = chat({ apiKey: await organisation.newKey(), maxRetries: 4 });
     const messages = await Promise.all([limited.invoke('One.'), limited.invoke('Two.')]);
     expect(messages).toHaveLength(2);
   });
 
-  it('sees a stream that breaks as an error, never as an end', async () => {
-    const read = async (): Promise<void> => {
-      const model = chat({ model: 'llama-3.3-70b', ...faulty('cut=end; cut-after=2') });
-      for await (const _ of await model.stream('x'));
-    };
-    await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
-  });
+  it(
+    'sees a stream that breaks as an error, never as an end',
+    { tags: ['clients.broken-streams'] },
+    async () => {
+      const read = async (): Promise<void> => {
+        const model = chat({ model: 'llama-3.3-70b', ...faulty('cut=end; cut-after=2') });
+        for await (const _ of await model.stream('x'));
+      };
+      await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
+    },
+  );
 
-  it('stops the upstream when it is aborted', async () => {
+  it('stops the upstream when it is aborted', { tags: ['clients.aborts'] }, async () => {
     const abort = new AbortController();
     const call = chat(faulty('id=lc-abort; stall=60000'))
       .invoke('x', { signal: abort.signal })

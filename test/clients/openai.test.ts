@@ -70,6 +70,7 @@ describe('errors', () => {
     ['InternalServerError', 502, { sandbox_fault: 'status=503' }],
   ] as const)(
     'have the class of their status, with message, type, param, code and request id: %s',
+    { tags: ['clients.error-classes'] },
     async (name, status, rest) => {
       const error = await caught(
         watched({ maxRetries: 0 }).openai.chat.completions.create(body(rest)),
@@ -84,111 +85,149 @@ describe('errors', () => {
     },
   );
 
-  it('of the framework have the envelope too: no "404 status code (no body)"', async () => {
-    const error = await caught(watched().openai.get('/nowhere'));
-    expect(error).toBeInstanceOf(OpenAI.NotFoundError);
-    expect(error.message).toBe('404 There is nothing at this address.');
-  });
+  it(
+    'of the framework have the envelope too: no "404 status code (no body)"',
+    { tags: ['clients.no-empty-body'] },
+    async () => {
+      const error = await caught(watched().openai.get('/nowhere'));
+      expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+      expect(error.message).toBe('404 There is nothing at this address.');
+    },
+  );
 });
 
 describe('retries', () => {
-  it('none for a permanent condition: 400, 401, 403, 404, and a 503 that says so', async () => {
-    const { openai, attempts } = watched();
-    await caught(openai.chat.completions.create(body({ model: 'none' })));
-    await caught(openai.withOptions({ apiKey: 'nonsense' }).models.list());
-    await caught(openai.models.retrieve('none'));
-    await caught(openai.chat.completions.create(body({ region: 'ap-south' })));
-    expect(attempts).toEqual([400, 401, 404, 503]);
-  });
+  it(
+    'none for a permanent condition: 400, 401, 403, 404, and a 503 that says so',
+    { tags: ['errors.auth', 'clients.retries'] },
+    async () => {
+      const { openai, attempts } = watched();
+      await caught(openai.chat.completions.create(body({ model: 'none' })));
+      await caught(openai.withOptions({ apiKey: 'nonsense' }).models.list());
+      await caught(openai.models.retrieve('none'));
+      await caught(openai.chat.completions.create(body({ region: 'ap-south' })));
+      expect(attempts).toEqual([400, 401, 404, 503]);
+    },
+  );
 
-  it('one after a 502, and then the answer', async () => {
-    // Four calls is what the gateway itself makes before it gives up.
-    const { openai, attempts } = watched();
-    await openai.chat.completions.create(
-      body({ sandbox_fault: 'status=500; fail-first=4; id=sdk-502' }),
-    );
-    expect(attempts).toEqual([502, 200]);
-  });
+  it(
+    'one after a 502, and then the answer',
+    { tags: ['errors.inference', 'clients.retries'] },
+    async () => {
+      // Four calls is what the gateway itself makes before it gives up.
+      const { openai, attempts } = watched();
+      await openai.chat.completions.create(
+        body({ sandbox_fault: 'status=500; fail-first=4; id=sdk-502' }),
+      );
+      expect(attempts).toEqual([502, 200]);
+    },
+  );
 
-  it('wait for retry-after-ms after a 429, no longer and no shorter', async () => {
-    const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
-    const { openai, attempts } = watched({ apiKey: await organisation.newKey() });
-    const begun = performance.now();
-    await Promise.all([1, 2].map(() => openai.chat.completions.create(body())));
-    const tookMs = performance.now() - begun;
-    expect(attempts.filter((status) => status === 429)).toHaveLength(1);
-    expect(attempts).toHaveLength(3);
-    expect(tookMs).toBeGreaterThan(500);
-    expect(tookMs).toBeLessThan(5_000);
-  });
+  it(
+    'wait for retry-after-ms after a 429, no longer and no shorter',
+    { tags: ['codes.requests_per_second_exceeded', 'clients.retries'] },
+    async () => {
+      const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
+      const { openai, attempts } = watched({ apiKey: await organisation.newKey() });
+      const begun = performance.now();
+      await Promise.all([1, 2].map(() => openai.chat.completions.create(body())));
+      const tookMs = performance.now() - begun;
+      expect(attempts.filter((status) => status === 429)).toHaveLength(1);
+      expect(attempts).toHaveLength(3);
+      expect(tookMs).toBeGreaterThan(500);
+      expect(tookMs).toBeLessThan(5_000);
+    },
+  );
 
-  it('none after the daily budget is used up, though its wait is longer than the SDK believes', async () => {
-    const organisation = await newOrganisation(system, { requestsPerDay: 1 });
-    const { openai, attempts } = watched({ apiKey: await organisation.newKey() });
-    await openai.chat.completions.create(body());
-    const error = await caught(openai.chat.completions.create(body()));
-    expect(error).toMatchObject({ status: 429, code: 'daily_budget_exceeded' });
-    expect(attempts).toEqual([200, 429]);
-  });
+  it(
+    'none after the daily budget is used up, though its wait is longer than the SDK believes',
+    { tags: ['clients.long-waits'] },
+    async () => {
+      const organisation = await newOrganisation(system, { requestsPerDay: 1 });
+      const { openai, attempts } = watched({ apiKey: await organisation.newKey() });
+      await openai.chat.completions.create(body());
+      const error = await caught(openai.chat.completions.create(body()));
+      expect(error).toMatchObject({ status: 429, code: 'daily_budget_exceeded' });
+      expect(attempts).toEqual([200, 429]);
+    },
+  );
 });
 
 describe('idempotency', () => {
-  it('is by the header that callers set: a dropped connection leaves one upstream call and one receipt', async () => {
-    const proxy = await startCuttingProxy(system.baseUrl, 2);
-    const { openai, attempts } = watched({ baseURL: proxy.baseUrl });
-    const { data, response } = await openai.chat.completions
-      .create(body({ sandbox_fault: 'id=dropped' }), { headers: { 'Idempotency-Key': 'dropped' } })
-      .withResponse();
-    expect(attempts).toEqual(['TypeError', 'TypeError', 200]);
-    expect(proxy.cuts()).toBe(2);
-    expect(response.headers.get('idempotent-replayed')).toBe('true');
-    expect(await upstreamCalls(system, 'dropped')).toHaveLength(1);
-    const { receipt } = data as WithReceipt<typeof data>;
-    expect(response.headers.get('x-receipt-id')).toBe(idOf(receipt));
-    await expectSigned(system, receipt);
-    const entries = async () => (await entriesOf(openai)).filter((id) => id === idOf(receipt));
-    await until(async () => (await entries()).length > 0);
-    expect(await entries()).toHaveLength(1);
-  });
+  it(
+    'is by the header that callers set: a dropped connection leaves one upstream call and one receipt',
+    { tags: ['idempotency.replay'] },
+    async () => {
+      const proxy = await startCuttingProxy(system.baseUrl, 2);
+      const { openai, attempts } = watched({ baseURL: proxy.baseUrl });
+      const { data, response } = await openai.chat.completions
+        .create(body({ sandbox_fault: 'id=dropped' }), {
+          headers: { 'Idempotency-Key': 'dropped' },
+        })
+        .withResponse();
+      expect(attempts).toEqual(['TypeError', 'TypeError', 200]);
+      expect(proxy.cuts()).toBe(2);
+      expect(response.headers.get('idempotent-replayed')).toBe('true');
+      expect(await upstreamCalls(system, 'dropped')).toHaveLength(1);
+      const { receipt } = data as WithReceipt<typeof data>;
+      expect(response.headers.get('x-receipt-id')).toBe(idOf(receipt));
+      await expectSigned(system, receipt);
+      const entries = async () => (await entriesOf(openai)).filter((id) => id === idOf(receipt));
+      await until(async () => (await entries()).length > 0);
+      expect(await entries()).toHaveLength(1);
+    },
+  );
 
-  it('is not by the SDK’s idempotencyKey option, which sends nothing', async () => {
-    const { openai } = watched();
-    const ids = await Promise.all(
-      [1, 2].map(async () => {
-        const call = openai.chat.completions.create(body(), { idempotencyKey: 'same' });
-        return (await call.asResponse()).headers.get('x-receipt-id');
-      }),
-    );
-    expect(ids[0]).not.toBe(ids[1]);
-  });
+  it(
+    'is not by the SDK’s idempotencyKey option, which sends nothing',
+    { tags: ['clients.idempotency-header'] },
+    async () => {
+      const { openai } = watched();
+      const ids = await Promise.all(
+        [1, 2].map(async () => {
+          const call = openai.chat.completions.create(body(), { idempotencyKey: 'same' });
+          return (await call.asResponse()).headers.get('x-receipt-id');
+        }),
+      );
+      expect(ids[0]).not.toBe(ids[1]);
+    },
+  );
 });
 
 describe('timeouts and aborts', () => {
-  it('a timeout of the SDK is its APIConnectionTimeoutError, and the upstream is stopped', async () => {
-    const { openai, attempts } = watched({ maxRetries: 0, timeout: 400 });
-    const error = await caught(
-      openai.chat.completions.create(body({ sandbox_fault: 'id=timeout; stall=60000' })),
-    );
-    expect(error).toBeInstanceOf(OpenAI.APIConnectionTimeoutError);
-    expect(attempts).toEqual(['AbortError']);
-    await until(async () => (await upstreamCalls(system, 'timeout'))[0]?.state === 'aborted');
-  });
+  it(
+    'a timeout of the SDK is its APIConnectionTimeoutError, and the upstream is stopped',
+    { tags: ['clients.aborts'] },
+    async () => {
+      const { openai, attempts } = watched({ maxRetries: 0, timeout: 400 });
+      const error = await caught(
+        openai.chat.completions.create(body({ sandbox_fault: 'id=timeout; stall=60000' })),
+      );
+      expect(error).toBeInstanceOf(OpenAI.APIConnectionTimeoutError);
+      expect(attempts).toEqual(['AbortError']);
+      await until(async () => (await upstreamCalls(system, 'timeout'))[0]?.state === 'aborted');
+    },
+  );
 
-  it('an abort is its APIUserAbortError, and the upstream is stopped', async () => {
-    const abort = new AbortController();
-    const { openai } = watched();
-    const call = caught(
-      openai.chat.completions.create(body({ sandbox_fault: 'id=abort; stall=60000' }), {
-        signal: abort.signal,
-      }),
-    );
-    await until(async () => (await upstreamCalls(system, 'abort')).length === 1);
-    abort.abort();
-    expect(await call).toBeInstanceOf(OpenAI.APIUserAbortError);
-    await until(async () => (await upstreamCalls(system, 'abort'))[0]?.state === 'aborted');
-  });
+  it(
+    'an abort is its APIUserAbortError, and the upstream is stopped',
+    { tags: ['clients.aborts'] },
+    async () => {
+      const abort = new AbortController();
+      const { openai } = watched();
+      const call = caught(
+        openai.chat.completions.create(body({ sandbox_fault: 'id=abort; stall=60000' }), {
+          signal: abort.signal,
+        }),
+      );
+      await until(async () => (await upstreamCalls(system, 'abort')).length === 1);
+      abort.abort();
+      expect(await call).toBeInstanceOf(OpenAI.APIUserAbortError);
+      await until(async () => (await upstreamCalls(system, 'abort'))[0]?.state === 'aborted');
+    },
+  );
 
-  it('`break` in a loop over chunks stops the upstream', async () => {
+  it('`break` in a loop over chunks stops the upstream', { tags: ['clients.aborts'] }, async () => {
     const { openai } = watched();
     const fault = 'id=break; pace=100';
     let seen = '';
@@ -204,79 +243,92 @@ describe('timeouts and aborts', () => {
 });
 
 describe('lists', () => {
-  it('models have id, object, created and owned_by, and ids may hold slashes', async () => {
-    const { openai } = watched();
-    for await (const model of openai.models.list()) {
-      expect(model).toMatchObject({
-        id: expect.any(String) as string,
-        object: 'model',
-        created: expect.any(Number) as number,
-        owned_by: expect.any(String) as string,
-      });
-      expect((await openai.models.retrieve(model.id)).id).toBe(model.id);
-    }
-    const error = await caught(openai.models.retrieve('a/b/c'));
-    expect(error).toMatchObject({ status: 404, code: 'model_not_found' });
-  });
-
-  it('of receipts, ledger entries and keys are read to their end by the SDK’s cursor pages', async () => {
-    const organisation = await newOrganisation(system);
-    const key = await organisation.newKey({
-      scopes: ['inference:write', 'service:read', 'admin:keys'],
-    });
-    for (let i = 0; i < 4; i += 1) await organisation.newKey({ name: `key ${i}` });
-    const { openai } = watched({ apiKey: key });
-    const made = new Set<string>();
-    for (let i = 0; i < 5; i += 1) {
-      const { response } = await openai.chat.completions.create(body()).withResponse();
-      made.add(response.headers.get('x-receipt-id')!);
-    }
-    await until(async () => (await entriesOf(openai)).length === 5);
-    for (const order of ['asc', 'desc']) {
-      for (const [path, expected] of [
-        ['/receipts', 5],
-        ['/ledger/entries', 5],
-        ['/keys', 5],
-      ] as const) {
-        const ids: string[] = [];
-        const page = openai.getAPIList<{ id: string }, CursorPage<{ id: string }>>(
-          path,
-          CursorPage,
-          {
-            query: { limit: 2, order },
-          },
-        );
-        for await (const item of page) ids.push(item.id.slice(item.id.lastIndexOf('/') + 1));
-        expect(ids, path).toHaveLength(expected);
-        expect(new Set(ids).size).toBe(expected);
-        if (path !== '/keys') expect(new Set(ids)).toEqual(made);
+  it(
+    'models have id, object, created and owned_by, and ids may hold slashes',
+    { tags: ['operations.models'] },
+    async () => {
+      const { openai } = watched();
+      for await (const model of openai.models.list()) {
+        expect(model).toMatchObject({
+          id: expect.any(String) as string,
+          object: 'model',
+          created: expect.any(Number) as number,
+          owned_by: expect.any(String) as string,
+        });
+        expect((await openai.models.retrieve(model.id)).id).toBe(model.id);
       }
-    }
-  });
+      const error = await caught(openai.models.retrieve('a/b/c'));
+      expect(error).toMatchObject({ status: 404, code: 'model_not_found' });
+    },
+  );
+
+  it(
+    'of receipts, ledger entries and keys are read to their end by the SDK’s cursor pages',
+    { tags: ['clients.cursors'] },
+    async () => {
+      const organisation = await newOrganisation(system);
+      const key = await organisation.newKey({
+        scopes: ['inference:write', 'service:read', 'admin:keys'],
+      });
+      for (let i = 0; i < 4; i += 1) await organisation.newKey({ name: `key ${i}` });
+      const { openai } = watched({ apiKey: key });
+      const made = new Set<string>();
+      for (let i = 0; i < 5; i += 1) {
+        const { response } = await openai.chat.completions.create(body()).withResponse();
+        made.add(response.headers.get('x-receipt-id')!);
+      }
+      await until(async () => (await entriesOf(openai)).length === 5);
+      for (const order of ['asc', 'desc']) {
+        for (const [path, expected] of [
+          ['/receipts', 5],
+          ['/ledger/entries', 5],
+          ['/keys', 5],
+        ] as const) {
+          const ids: string[] = [];
+          const page = openai.getAPIList<{ id: string }, CursorPage<{ id: string }>>(
+            path,
+            CursorPage,
+            {
+              query: { limit: 2, order },
+            },
+          );
+          for await (const item of page) ids.push(item.id.slice(item.id.lastIndexOf('/') + 1));
+          expect(ids, path).toHaveLength(expected);
+          expect(new Set(ids).size).toBe(expected);
+          if (path !== '/keys') expect(new Set(ids)).toEqual(made);
+        }
+      }
+    },
+  );
 });
 
 describe('raw answers', () => {
-  it('asResponse and withResponse give the headers of the contract', async () => {
-    const { openai } = watched();
-    const { data, response, request_id } = await openai.chat.completions
-      .create(body())
-      .withResponse();
-    const { receipt } = data as WithReceipt<typeof data>;
-    expect(request_id).toMatch(/^req_/);
-    expect(response.headers.get('x-receipt-id')).toBe(idOf(receipt));
-    expect(response.headers.get('x-ratelimit-remaining-requests')).toMatch(/^\d+$/);
-    const raw = await openai.chat.completions.create(streamed()).asResponse();
-    expect(raw.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-    expect(raw.headers.get('cache-control')).toBe('no-cache');
-    expect(raw.headers.get('x-accel-buffering')).toBe('no');
-    expect(raw.headers.get('content-encoding')).toBeNull();
-    await raw.text();
-  });
+  it(
+    'asResponse and withResponse give the headers of the contract',
+    { tags: ['clients.unbuffered'] },
+    async () => {
+      const { openai } = watched();
+      const { data, response, request_id } = await openai.chat.completions
+        .create(body())
+        .withResponse();
+      const { receipt } = data as WithReceipt<typeof data>;
+      expect(request_id).toMatch(/^req_/);
+      expect(response.headers.get('x-receipt-id')).toBe(idOf(receipt));
+      expect(response.headers.get('x-ratelimit-remaining-requests')).toMatch(/^\d+$/);
+      const raw = await openai.chat.completions.create(streamed()).asResponse();
+      expect(raw.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+      expect(raw.headers.get('cache-control')).toBe('no-cache');
+      expect(raw.headers.get('x-accel-buffering')).toBe('no');
+      expect(raw.headers.get('content-encoding')).toBeNull();
+      await raw.text();
+    },
+  );
 });
 
 describe('embeddings', () => {
   it.each([undefined, 'float-embeddings'])(
     'keep their length through the SDK’s default of base64: %s',
+    { tags: ['clients.embeddings'] },
     async (sandbox_fault) => {
       const params = {
         model: 'bge-m3',

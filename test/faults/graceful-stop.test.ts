@@ -9,22 +9,26 @@ import { until } from '#test/support/until.ts';
 describe.each(['inference', 'receipts', 'ledger'] as Role[])(
   'SIGTERM to one of two %s processes',
   (role) => {
-    it('costs no client its answer and no answer its receipt', async () => {
-      const system = await startSystem({ replicas: { [role]: 2 } });
-      const [leaving] = system.processes(role);
-      let code: Promise<number | null> | undefined;
-      const seen = await sendLoad(system, {
-        requests: 200,
-        concurrency: 16,
-        onProgress: (finished) => {
-          if (finished === 60) code = leaving!.stop();
-        },
-      });
-      expect(await code).toBe(0);
-      expect(seen.filter(({ answered, signed }) => !answered || !signed)).toEqual([]);
-      const totals = await integrated(system);
-      expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts, receipts: 200 });
-    });
+    it(
+      'costs no client its answer and no answer its receipt',
+      { tags: ['codes.internal'] },
+      async () => {
+        const system = await startSystem({ replicas: { [role]: 2 } });
+        const [leaving] = system.processes(role);
+        let code: Promise<number | null> | undefined;
+        const seen = await sendLoad(system, {
+          requests: 200,
+          concurrency: 16,
+          onProgress: (finished) => {
+            if (finished === 60) code = leaving!.stop();
+          },
+        });
+        expect(await code).toBe(0);
+        expect(seen.filter(({ answered, signed }) => !answered || !signed)).toEqual([]);
+        const totals = await integrated(system);
+        expect(totals).toMatchObject({ gaps: 0, distinct: totals.receipts, receipts: 200 });
+      },
+    );
   },
 );
 

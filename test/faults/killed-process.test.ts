@@ -14,39 +14,43 @@ const REQUESTS = 500;
 describe.each(['api', 'inference', 'receipts', 'ledger'] as Role[])(
   'SIGKILL of a %s process',
   (role) => {
-    it('leaves every answered request with exactly one receipt and one ledger entry, and no gap', async () => {
-      const system = await startSystem({ replicas: { [role]: 2 } });
-      const [victim] = system.processes(role);
-      let restarted: Promise<unknown> | undefined;
-      const seen = await sendLoad(system, {
-        requests: REQUESTS,
-        concurrency: 24,
-        onProgress: (finished) => {
-          if (finished === 100) victim!.kill('SIGKILL');
-          if (finished === 150) restarted = system.start(role);
-        },
-      });
-      await restarted;
+    it(
+      'leaves every answered request with exactly one receipt and one ledger entry, and no gap',
+      { tags: ['codes.worker_lost'] },
+      async () => {
+        const system = await startSystem({ replicas: { [role]: 2 } });
+        const [victim] = system.processes(role);
+        let restarted: Promise<unknown> | undefined;
+        const seen = await sendLoad(system, {
+          requests: REQUESTS,
+          concurrency: 24,
+          onProgress: (finished) => {
+            if (finished === 100) victim!.kill('SIGKILL');
+            if (finished === 150) restarted = system.start(role);
+          },
+        });
+        await restarted;
 
-      const answered = seen.filter(({ answered: whole }) => whole);
-      // An api process takes its own connections with it; nothing else may cost a client its answer,
-      // but for streams that had begun on a killed inference worker: those end with an error frame.
-      if (role === 'receipts' || role === 'ledger') expect(answered).toHaveLength(REQUESTS);
-      else expect(answered.length).toBeGreaterThan(REQUESTS / 4);
+        const answered = seen.filter(({ answered: whole }) => whole);
+        // An api process takes its own connections with it; nothing else may cost a client its answer,
+        // but for streams that had begun on a killed inference worker: those end with an error frame.
+        if (role === 'receipts' || role === 'ledger') expect(answered).toHaveLength(REQUESTS);
+        else expect(answered.length).toBeGreaterThan(REQUESTS / 4);
 
-      const totals = await integrated(system);
-      expect(totals.gaps).toBe(0);
-      expect(totals.distinct).toBe(totals.receipts);
-      const { rows } = await system.database.pool.query<{ missing: string }>(
-        `SELECT count(*) AS missing FROM unnest($1::text[]) AS wanted (id)
+        const totals = await integrated(system);
+        expect(totals.gaps).toBe(0);
+        expect(totals.distinct).toBe(totals.receipts);
+        const { rows } = await system.database.pool.query<{ missing: string }>(
+          `SELECT count(*) AS missing FROM unnest($1::text[]) AS wanted (id)
        WHERE (SELECT count(*) FROM ledger_entry e WHERE e.entry_id = wanted.id) <> 1`,
-        [answered.map(({ receiptId }) => receiptId)],
-      );
-      expect(Number(rows[0]!.missing)).toBe(0);
-      const fsck = await runDocket(['ledger', 'fsck', '--json'], {
-        DATABASE_URL: system.database.url,
-      });
-      expect(fsck, fsck.stdout).toMatchObject({ code: 0 });
-    });
+          [answered.map(({ receiptId }) => receiptId)],
+        );
+        expect(Number(rows[0]!.missing)).toBe(0);
+        const fsck = await runDocket(['ledger', 'fsck', '--json'], {
+          DATABASE_URL: system.database.url,
+        });
+        expect(fsck, fsck.stdout).toMatchObject({ code: 0 });
+      },
+    );
   },
 );

@@ -51,19 +51,23 @@ async function expectRecovery(): Promise<void> {
 }
 
 describe('Redis', () => {
-  it('that swallows every packet makes requests fail within a second, and nothing needs a restart', async () => {
-    process.kill(system.redis.pid, 'SIGSTOP');
-    try {
-      for (let i = 0; i < 3; i += 1) await expectFastFailure();
-      const many = await Promise.all(
-        Array.from({ length: 20 }, () => post(system, '/chat/completions', BODY)),
-      );
-      expect(many.every(({ status }) => status === 500)).toBe(true);
-    } finally {
-      process.kill(system.redis.pid, 'SIGCONT');
-    }
-    await expectRecovery();
-  });
+  it(
+    'that swallows every packet makes requests fail within a second, and nothing needs a restart',
+    { tags: ['errors.internal', 'codes.internal'] },
+    async () => {
+      process.kill(system.redis.pid, 'SIGSTOP');
+      try {
+        for (let i = 0; i < 3; i += 1) await expectFastFailure();
+        const many = await Promise.all(
+          Array.from({ length: 20 }, () => post(system, '/chat/completions', BODY)),
+        );
+        expect(many.every(({ status }) => status === 500)).toBe(true);
+      } finally {
+        process.kill(system.redis.pid, 'SIGCONT');
+      }
+      await expectRecovery();
+    },
+  );
 
   it('that is stopped and started again under load loses no receipt that was answered', async () => {
     const port = Number(new URL(system.redis.url).port);

@@ -52,96 +52,112 @@ function receiptIn(text: string): Receipt {
 }
 
 describe.each([false, true])('a hundred equal requests at once (stream: %s)', (stream) => {
-  it('are one upstream call, one receipt, one ledger entry, and a hundred equal answers', async () => {
-    const before = await integrated(system);
-    const { id, body } = named('stall=300', { stream });
-    const key = randomUUID();
-    const seen = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => send(body, key, { api: i % 2 })),
-    );
-    expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(new Set(seen.map(({ text }) => text)).size).toBe(1);
-    expect(new Set(seen.map(({ receiptId }) => receiptId)).size).toBe(1);
-    expect(seen.filter(({ replayed }) => !replayed)).toHaveLength(1);
-    expect(await upstreamCalls(system, id)).toHaveLength(1);
-    await expectSigned(system, receiptIn(seen[0]!.text));
-    const later = await send(body, key);
-    expect(later).toMatchObject({ text: seen[0]!.text, replayed: true });
-    const after = await integrated(system);
-    expect(after.receipts - before.receipts).toBe(1);
-    expect(after.entries - before.entries).toBe(1);
-    // None but the first cost anything of the day's budget.
-    expect(later.today).toBe(Math.min(...seen.map(({ today }) => today)));
-    if (stream) expect(payloadsIn(later.text).at(-1)).toBe('[DONE]');
-  });
+  it(
+    'are one upstream call, one receipt, one ledger entry, and a hundred equal answers',
+    { tags: ['idempotency.replay'] },
+    async () => {
+      const before = await integrated(system);
+      const { id, body } = named('stall=300', { stream });
+      const key = randomUUID();
+      const seen = await Promise.all(
+        Array.from({ length: 100 }, (_, i) => send(body, key, { api: i % 2 })),
+      );
+      expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(new Set(seen.map(({ text }) => text)).size).toBe(1);
+      expect(new Set(seen.map(({ receiptId }) => receiptId)).size).toBe(1);
+      expect(seen.filter(({ replayed }) => !replayed)).toHaveLength(1);
+      expect(await upstreamCalls(system, id)).toHaveLength(1);
+      await expectSigned(system, receiptIn(seen[0]!.text));
+      const later = await send(body, key);
+      expect(later).toMatchObject({ text: seen[0]!.text, replayed: true });
+      const after = await integrated(system);
+      expect(after.receipts - before.receipts).toBe(1);
+      expect(after.entries - before.entries).toBe(1);
+      // None but the first cost anything of the day's budget.
+      expect(later.today).toBe(Math.min(...seen.map(({ today }) => today)));
+      if (stream) expect(payloadsIn(later.text).at(-1)).toBe('[DONE]');
+    },
+  );
 });
 
 describe('an idempotent request', () => {
-  it('whose api process is killed is finished by the pipeline and kept for its retry', async () => {
-    const doomed = await system.start('api');
-    const baseUrl = `http://127.0.0.1:${doomed.port}/v1`;
-    for (const stream of [false, true]) {
-      const { id, body } = named('stall=1000', { stream });
+  it(
+    'whose api process is killed is finished by the pipeline and kept for its retry',
+    { tags: ['idempotency.survives'] },
+    async () => {
+      const doomed = await system.start('api');
+      const baseUrl = `http://127.0.0.1:${doomed.port}/v1`;
+      for (const stream of [false, true]) {
+        const { id, body } = named('stall=1000', { stream });
+        const key = randomUUID();
+        const lost = post(system, '/chat/completions', body, {
+          headers: { 'idempotency-key': key },
+          baseUrl: stream ? system.baseUrl : baseUrl,
+        }).catch(() => null);
+        await until(async () => (await upstreamCalls(system, id)).length === 1);
+        if (!stream) doomed.kill('SIGKILL');
+        const retry = await send(body, key, { api: 1 });
+        expect(retry).toMatchObject({ status: 200, replayed: true });
+        expect(await upstreamCalls(system, id)).toHaveLength(1);
+        await expectSigned(system, receiptIn(retry.text));
+        await lost;
+      }
+      await doomed.exited;
+    },
+  );
+
+  it(
+    'whose inference worker is killed is run by another, with one receipt',
+    { tags: ['codes.worker_lost'] },
+    async () => {
+      const before = await integrated(system);
+      const { id, body } = named('stall=1500');
       const key = randomUUID();
-      const lost = post(system, '/chat/completions', body, {
-        headers: { 'idempotency-key': key },
-        baseUrl: stream ? system.baseUrl : baseUrl,
-      }).catch(() => null);
+      const first = send(body, key);
       await until(async () => (await upstreamCalls(system, id)).length === 1);
-      if (!stream) doomed.kill('SIGKILL');
-      const retry = await send(body, key, { api: 1 });
+      const [pending] = (await redis.xpending(
+        '{s0}:lane:inference:eu-west',
+        'workers',
+        '-',
+        '+',
+        1,
+      )) as [string, string][];
+      const pid = Number(/-(\d+)-[0-9a-f]+$/.exec(pending![1])![1]);
+      system
+        .processes('inference')
+        .find((one) => one.pid === pid)!
+        .kill('SIGKILL');
+      const [one, other] = await Promise.all([first, send(body, key, { api: 1 })]);
+      expect(one).toMatchObject({ status: 200, replayed: false });
+      expect(other).toMatchObject({ status: 200, replayed: true, text: one.text });
+      expect((await upstreamCalls(system, id)).length).toBeLessThanOrEqual(2);
+      expect((await integrated(system)).receipts - before.receipts).toBe(1);
+      await system.start('inference');
+    },
+  );
+
+  it(
+    'is not cancelled by its client leaving: the retry finds the answer',
+    { tags: ['idempotency.survives'] },
+    async () => {
+      const { id, body } = named('stall=500');
+      const key = randomUUID();
+      const abort = new AbortController();
+      const left = post(system, '/chat/completions', body, {
+        headers: { 'idempotency-key': key },
+        signal: abort.signal,
+      });
+      await until(async () => (await upstreamCalls(system, id)).length === 1);
+      abort.abort();
+      await expect(left).rejects.toThrow();
+      const retry = await send(body, key);
       expect(retry).toMatchObject({ status: 200, replayed: true });
-      expect(await upstreamCalls(system, id)).toHaveLength(1);
-      await expectSigned(system, receiptIn(retry.text));
-      await lost;
-    }
-    await doomed.exited;
-  });
+      expect(receiptIn(retry.text).credentialSubject.outcome).toBe('complete');
+      expect((await upstreamCalls(system, id)).map(({ state }) => state)).toEqual(['finished']);
+    },
+  );
 
-  it('whose inference worker is killed is run by another, with one receipt', async () => {
-    const before = await integrated(system);
-    const { id, body } = named('stall=1500');
-    const key = randomUUID();
-    const first = send(body, key);
-    await until(async () => (await upstreamCalls(system, id)).length === 1);
-    const [pending] = (await redis.xpending(
-      '{s0}:lane:inference:eu-west',
-      'workers',
-      '-',
-      '+',
-      1,
-    )) as [string, string][];
-    const pid = Number(/-(\d+)-[0-9a-f]+$/.exec(pending![1])![1]);
-    system
-      .processes('inference')
-      .find((one) => one.pid === pid)!
-      .kill('SIGKILL');
-    const [one, other] = await Promise.all([first, send(body, key, { api: 1 })]);
-    expect(one).toMatchObject({ status: 200, replayed: false });
-    expect(other).toMatchObject({ status: 200, replayed: true, text: one.text });
-    expect((await upstreamCalls(system, id)).length).toBeLessThanOrEqual(2);
-    expect((await integrated(system)).receipts - before.receipts).toBe(1);
-    await system.start('inference');
-  });
-
-  it('is not cancelled by its client leaving: the retry finds the answer', async () => {
-    const { id, body } = named('stall=500');
-    const key = randomUUID();
-    const abort = new AbortController();
-    const left = post(system, '/chat/completions', body, {
-      headers: { 'idempotency-key': key },
-      signal: abort.signal,
-    });
-    await until(async () => (await upstreamCalls(system, id)).length === 1);
-    abort.abort();
-    await expect(left).rejects.toThrow();
-    const retry = await send(body, key);
-    expect(retry).toMatchObject({ status: 200, replayed: true });
-    expect(receiptIn(retry.text).credentialSubject.outcome).toBe('complete');
-    expect((await upstreamCalls(system, id)).map(({ state }) => state)).toEqual(['finished']);
-  });
-
-  it('is kept for 24 hours', async () => {
+  it('is kept for 24 hours', { tags: ['idempotency.replay'] }, async () => {
     const { body } = named('');
     const key = randomUUID();
     await send(body, key);
@@ -154,45 +170,57 @@ describe('an idempotent request', () => {
     }
   });
 
-  it('with another body is refused; the first answer stays', async () => {
-    const key = randomUUID();
-    const { body } = named('');
-    const first = await send(body, key);
-    const other = await send(named('').body, key);
-    expect(other.status).toBe(400);
-    expect(JSON.parse(other.text)).toMatchObject({
-      error: { code: 'idempotency_key_reused', param: 'Idempotency-Key' },
-    });
-    expect((await send(body, key)).text).toBe(first.text);
-  });
+  it(
+    'with another body is refused; the first answer stays',
+    { tags: ['codes.idempotency'] },
+    async () => {
+      const key = randomUUID();
+      const { body } = named('');
+      const first = await send(body, key);
+      const other = await send(named('').body, key);
+      expect(other.status).toBe(400);
+      expect(JSON.parse(other.text)).toMatchObject({
+        error: { code: 'idempotency_key_reused', param: 'Idempotency-Key' },
+      });
+      expect((await send(body, key)).text).toBe(first.text);
+    },
+  );
 
-  it('is one’s own: another organisation and another route may use the same key', async () => {
-    const key = randomUUID();
-    const { body } = named('');
-    const mine = await send(body, key);
-    const theirs = await post(system, '/chat/completions', body, {
-      key: system.demo.keys.audit_plus,
-      headers: { 'idempotency-key': key },
-    });
-    expect(theirs.headers.get('idempotent-replayed')).toBeNull();
-    expect(theirs.headers.get('x-receipt-id')).not.toBe(mine.receiptId);
-    const legacy = await send({ model: 'llama-3.1-8b', prompt: 'The sea', max_tokens: 3 }, key, {
-      path: '/completions',
-    });
-    expect(legacy).toMatchObject({ status: 200, replayed: false });
-  });
+  it(
+    'is one’s own: another organisation and another route may use the same key',
+    { tags: ['idempotency.scope'] },
+    async () => {
+      const key = randomUUID();
+      const { body } = named('');
+      const mine = await send(body, key);
+      const theirs = await post(system, '/chat/completions', body, {
+        key: system.demo.keys.audit_plus,
+        headers: { 'idempotency-key': key },
+      });
+      expect(theirs.headers.get('idempotent-replayed')).toBeNull();
+      expect(theirs.headers.get('x-receipt-id')).not.toBe(mine.receiptId);
+      const legacy = await send({ model: 'llama-3.1-8b', prompt: 'The sea', max_tokens: 3 }, key, {
+        path: '/completions',
+      });
+      expect(legacy).toMatchObject({ status: 200, replayed: false });
+    },
+  );
 });
 
 describe('what is not kept', () => {
-  it('is an inference error: the key is free, and the retry runs', async () => {
-    const { body } = named('status=500; fail-first=4');
-    const key = randomUUID();
-    const waiting = Promise.all([send(body, key), send(body, key, { api: 1 })]);
-    for (const seen of await waiting) {
-      expect(seen).toMatchObject({ status: 502, replayed: false });
-    }
-    expect(await send(body, key)).toMatchObject({ status: 200, replayed: false });
-  });
+  it(
+    'is an inference error: the key is free, and the retry runs',
+    { tags: ['idempotency.failures'] },
+    async () => {
+      const { body } = named('status=500; fail-first=4');
+      const key = randomUUID();
+      const waiting = Promise.all([send(body, key), send(body, key, { api: 1 })]);
+      for (const seen of await waiting) {
+        expect(seen).toMatchObject({ status: 502, replayed: false });
+      }
+      expect(await send(body, key)).toMatchObject({ status: 200, replayed: false });
+    },
+  );
 
   it('is a stream that broke off', async () => {
     const { body } = named('cut=close; cut-after=2; fail-first=1', { stream: true });
@@ -203,7 +231,7 @@ describe('what is not kept', () => {
     expect(payloadsIn(retry.text).at(-1)).toBe('[DONE]');
   });
 
-  it('is a refusal: of validation, of screening', async () => {
+  it('is a refusal: of validation, of screening', { tags: ['idempotency.failures'] }, async () => {
     const key = randomUUID();
     const { body } = named('');
     expect((await send({ ...body, temperature: 9 }, key)).status).toBe(400);

@@ -49,59 +49,71 @@ const refusedOf = (responses: readonly Response[]) =>
   responses.filter(({ status }) => status !== 200);
 
 describe('failure case 18: races over several processes and keys', () => {
-  it('never admit more than the burst, and what refills meanwhile', async () => {
-    const org = await newOrganisation(system, { requestsPerSecond: 1, burst: 20 });
-    const keys = [await org.newKey(), await org.newKey()];
-    const begun = performance.now();
-    const responses = await race(90, keys);
-    const refilled = Math.ceil((performance.now() - begun) / 1_000);
-    const admitted = admittedOf(responses).length;
-    expect(admitted).toBeGreaterThanOrEqual(20);
-    expect(admitted).toBeLessThanOrEqual(20 + refilled);
-    for (const refused of refusedOf(responses)) {
-      expect(refused.status).toBe(429);
-      expect(await codeOf(refused)).toBe('requests_per_second_exceeded');
-      expect(refused.headers.get('x-should-retry')).toBe('true');
-    }
-  });
+  it(
+    'never admit more than the burst, and what refills meanwhile',
+    { tags: ['codes.requests_per_second_exceeded', 'limits.races'] },
+    async () => {
+      const org = await newOrganisation(system, { requestsPerSecond: 1, burst: 20 });
+      const keys = [await org.newKey(), await org.newKey()];
+      const begun = performance.now();
+      const responses = await race(90, keys);
+      const refilled = Math.ceil((performance.now() - begun) / 1_000);
+      const admitted = admittedOf(responses).length;
+      expect(admitted).toBeGreaterThanOrEqual(20);
+      expect(admitted).toBeLessThanOrEqual(20 + refilled);
+      for (const refused of refusedOf(responses)) {
+        expect(refused.status).toBe(429);
+        expect(await codeOf(refused)).toBe('requests_per_second_exceeded');
+        expect(refused.headers.get('x-should-retry')).toBe('true');
+      }
+    },
+  );
 
-  it('never admit more than the daily budget, which no key and no process has for itself', async () => {
-    const org = await newOrganisation(system, { requestsPerDay: 12 });
-    const keys = [await org.newKey(), await org.newKey(), await org.newKey()];
-    const responses = await race(60, keys);
-    expect(admittedOf(responses)).toHaveLength(12);
-    for (const refused of refusedOf(responses)) {
-      expect(await codeOf(refused)).toBe('daily_budget_exceeded');
-      expect(refused.headers.get('x-should-retry')).toBe('false');
-      expect(refused.headers.get('x-ratelimit-remaining-requests-day')).toBe('0');
-      const wait = Number(refused.headers.get('retry-after'));
-      expect(wait).toBeGreaterThan(0);
-      expect(wait).toBeLessThanOrEqual(86_400);
-    }
-  });
+  it(
+    'never admit more than the daily budget, which no key and no process has for itself',
+    { tags: ['codes.daily_budget_exceeded'] },
+    async () => {
+      const org = await newOrganisation(system, { requestsPerDay: 12 });
+      const keys = [await org.newKey(), await org.newKey(), await org.newKey()];
+      const responses = await race(60, keys);
+      expect(admittedOf(responses)).toHaveLength(12);
+      for (const refused of refusedOf(responses)) {
+        expect(await codeOf(refused)).toBe('daily_budget_exceeded');
+        expect(refused.headers.get('x-should-retry')).toBe('false');
+        expect(refused.headers.get('x-ratelimit-remaining-requests-day')).toBe('0');
+        const wait = Number(refused.headers.get('retry-after'));
+        expect(wait).toBeGreaterThan(0);
+        expect(wait).toBeLessThanOrEqual(86_400);
+      }
+    },
+  );
 
-  it('never open more streams than allowed; a stream that ends makes room', async () => {
-    const org = await newOrganisation(system, { concurrentStreams: 3 });
-    const keys = [await org.newKey(), await org.newKey()];
-    const streams = holdStreams(org, keys, 8);
-    await until(() => streams.answers.length === 5, 'five are refused');
-    for (const response of streams.answers) {
-      expect(response.status).toBe(429);
-      expect(await codeOf(response)).toBe('concurrent_streams_exceeded');
-      expect(response.headers.get('retry-after')).not.toBeNull();
-    }
-    expect(await redis.zcard(`{s0}:leases:${org.id}`)).toBe(3);
-    const whole = await post(system, '/chat/completions', chatBody(), { key: keys[0]! });
-    expect(whole.status).toBe(200);
-    await whole.arrayBuffer();
-    streams.close();
-    await until(async () => (await redis.zcard(`{s0}:leases:${org.id}`)) === 0);
-    const next = await post(system, '/chat/completions', chatBody({ stream: true }), {
-      key: keys[1]!,
-    });
-    expect(next.status).toBe(200);
-    await next.arrayBuffer();
-  });
+  it(
+    'never open more streams than allowed; a stream that ends makes room',
+    { tags: ['codes.concurrent_streams_exceeded', 'limits.streams'] },
+    async () => {
+      const org = await newOrganisation(system, { concurrentStreams: 3 });
+      const keys = [await org.newKey(), await org.newKey()];
+      const streams = holdStreams(org, keys, 8);
+      await until(() => streams.answers.length === 5, 'five are refused');
+      for (const response of streams.answers) {
+        expect(response.status).toBe(429);
+        expect(await codeOf(response)).toBe('concurrent_streams_exceeded');
+        expect(response.headers.get('retry-after')).not.toBeNull();
+      }
+      expect(await redis.zcard(`{s0}:leases:${org.id}`)).toBe(3);
+      const whole = await post(system, '/chat/completions', chatBody(), { key: keys[0]! });
+      expect(whole.status).toBe(200);
+      await whole.arrayBuffer();
+      streams.close();
+      await until(async () => (await redis.zcard(`{s0}:leases:${org.id}`)) === 0);
+      const next = await post(system, '/chat/completions', chatBody({ stream: true }), {
+        key: keys[1]!,
+      });
+      expect(next.status).toBe(200);
+      await next.arrayBuffer();
+    },
+  );
 });
 
 interface HeldStreams {
@@ -135,74 +147,86 @@ function holdStreams(
 }
 
 describe('streams of an api process that is killed', () => {
-  it('are held against the organisation until their leases end, and no longer', async () => {
-    const doomed = await system.start('api');
-    const org = await newOrganisation(system, { concurrentStreams: 2 });
-    const key = await org.newKey();
-    holdStreams(org, [key], 2, [`http://127.0.0.1:${doomed.port}/v1`]);
-    await until(async () => (await upstreamCalls(system, org.id)).length === 2);
-    doomed.kill('SIGKILL');
-    await doomed.exited;
-    const open = () => post(system, '/chat/completions', chatBody({ stream: true }), { key });
-    expect(await codeOf(await open())).toBe('concurrent_streams_exceeded');
-    const leases = `{s0}:leases:${org.id}`;
-    for (const member of (await redis.call('ZRANGE', leases, 0, -1)) as string[]) {
-      const end = Number(await redis.zscore(leases, member));
-      expect(end - Date.now()).toBeLessThanOrEqual(30_000);
-      // Nobody is left to renew them; the clock is moved on by what is left.
-      await redis.call('ZADD', leases, 'XX', end - 30_000, member);
-    }
-    const next = await open();
-    expect(next.status).toBe(200);
-    await next.arrayBuffer();
-  });
+  it(
+    'are held against the organisation until their leases end, and no longer',
+    { tags: ['limits.streams'] },
+    async () => {
+      const doomed = await system.start('api');
+      const org = await newOrganisation(system, { concurrentStreams: 2 });
+      const key = await org.newKey();
+      holdStreams(org, [key], 2, [`http://127.0.0.1:${doomed.port}/v1`]);
+      await until(async () => (await upstreamCalls(system, org.id)).length === 2);
+      doomed.kill('SIGKILL');
+      await doomed.exited;
+      const open = () => post(system, '/chat/completions', chatBody({ stream: true }), { key });
+      expect(await codeOf(await open())).toBe('concurrent_streams_exceeded');
+      const leases = `{s0}:leases:${org.id}`;
+      for (const member of (await redis.call('ZRANGE', leases, 0, -1)) as string[]) {
+        const end = Number(await redis.zscore(leases, member));
+        expect(end - Date.now()).toBeLessThanOrEqual(30_000);
+        // Nobody is left to renew them; the clock is moved on by what is left.
+        await redis.call('ZADD', leases, 'XX', end - 30_000, member);
+      }
+      const next = await open();
+      expect(next.status).toBe(200);
+      await next.arrayBuffer();
+    },
+  );
 });
 
 describe('a key with a limit of its own', () => {
-  it('is held to it, without taking from the others of its organisation', async () => {
-    const org = await newOrganisation(system, { requestsPerSecond: 1_000, burst: 1_000 });
-    const [limited, free] = [
-      await org.newKey({ limit: { requestsPerSecond: 1, burst: 4 } }),
-      await org.newKey(),
-    ];
-    const responses = await race(24, [limited]);
-    const admitted = admittedOf(responses).length;
-    expect(admitted).toBeGreaterThanOrEqual(4);
-    expect(admitted).toBeLessThan(10);
-    for (const refused of refusedOf(responses)) {
-      expect(await codeOf(refused)).toBe('requests_per_second_exceeded');
-    }
-    expect(admittedOf(await race(24, [free]))).toHaveLength(24);
-    const left = await redis.hget(`{s0}:limits:${org.id}`, 'count');
-    expect(Number(left)).toBe(admitted + 24);
-  });
+  it(
+    'is held to it, without taking from the others of its organisation',
+    { tags: ['limits.per-key'] },
+    async () => {
+      const org = await newOrganisation(system, { requestsPerSecond: 1_000, burst: 1_000 });
+      const [limited, free] = [
+        await org.newKey({ limit: { requestsPerSecond: 1, burst: 4 } }),
+        await org.newKey(),
+      ];
+      const responses = await race(24, [limited]);
+      const admitted = admittedOf(responses).length;
+      expect(admitted).toBeGreaterThanOrEqual(4);
+      expect(admitted).toBeLessThan(10);
+      for (const refused of refusedOf(responses)) {
+        expect(await codeOf(refused)).toBe('requests_per_second_exceeded');
+      }
+      expect(admittedOf(await race(24, [free]))).toHaveLength(24);
+      const left = await redis.hget(`{s0}:limits:${org.id}`, 'count');
+      expect(Number(left)).toBe(admitted + 24);
+    },
+  );
 });
 
 describe('the headers of an inference answer', () => {
   const DURATION = /^(\d+ms|\d+(\.\d+)?s|\d+m\d+s|\d+h\d+m\d+s)$/;
 
-  it('say what is left, in the numbers of the plan', async () => {
-    const org = await newOrganisation(system, undefined, 'audit');
-    const key = await org.newKey();
-    for (const [i, path] of PATHS.entries()) {
-      const { status, headers } = await post(system, path, BODIES[path], { key });
-      expect(status).toBe(200);
-      expect(headers.get('x-request-id')).toMatch(/^req_[0-9A-HJKMNP-TV-Z]{26}$/);
-      expect(headers.get('x-receipt-id')).toBe(
-        headers.get('x-request-id')!.replace('req_', 'rcpt_'),
-      );
-      expect(headers.get('x-region')).toBe('eu-west');
-      expect(headers.get('openai-processing-ms')).toMatch(/^\d+$/);
-      expect(headers.get('x-ratelimit-limit-requests')).toBe('50');
-      expect(headers.get('x-ratelimit-remaining-requests')).toMatch(/^19\d$/);
-      expect(headers.get('x-ratelimit-reset-requests')).toMatch(DURATION);
-      expect(headers.get('x-ratelimit-limit-requests-day')).toBe('100000');
-      expect(headers.get('x-ratelimit-remaining-requests-day')).toBe(String(99_999 - i));
-      expect(headers.get('x-ratelimit-reset-requests-day')).toMatch(DURATION);
-    }
-  });
+  it(
+    'say what is left, in the numbers of the plan',
+    { tags: ['limits.audit', 'limits.headers'] },
+    async () => {
+      const org = await newOrganisation(system, undefined, 'audit');
+      const key = await org.newKey();
+      for (const [i, path] of PATHS.entries()) {
+        const { status, headers } = await post(system, path, BODIES[path], { key });
+        expect(status).toBe(200);
+        expect(headers.get('x-request-id')).toMatch(/^req_[0-9A-HJKMNP-TV-Z]{26}$/);
+        expect(headers.get('x-receipt-id')).toBe(
+          headers.get('x-request-id')!.replace('req_', 'rcpt_'),
+        );
+        expect(headers.get('x-region')).toBe('eu-west');
+        expect(headers.get('openai-processing-ms')).toMatch(/^\d+$/);
+        expect(headers.get('x-ratelimit-limit-requests')).toBe('50');
+        expect(headers.get('x-ratelimit-remaining-requests')).toMatch(/^19\d$/);
+        expect(headers.get('x-ratelimit-reset-requests')).toMatch(DURATION);
+        expect(headers.get('x-ratelimit-limit-requests-day')).toBe('100000');
+        expect(headers.get('x-ratelimit-remaining-requests-day')).toBe(String(99_999 - i));
+        expect(headers.get('x-ratelimit-reset-requests-day')).toMatch(DURATION);
+      }
+    },
+  );
 
-  it('are on a stream and on a refusal too', async () => {
+  it('are on a stream and on a refusal too', { tags: ['limits.headers'] }, async () => {
     const org = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
     const key = await org.newKey();
     const names = ['requests', 'requests-day'].flatMap((what) =>
@@ -225,68 +249,80 @@ describe('the headers of an inference answer', () => {
   });
 });
 
-describe('failure case 20: every route × every limit', () => {
+describe('the limits of an organisation, over the three inference routes', () => {
   const LIMITS = [
     ['the rate', { requestsPerSecond: 1, burst: 1 }, {}, 'requests_per_second_exceeded'],
     ['the day', { requestsPerDay: 1 }, {}, 'daily_budget_exceeded'],
     ['the key', {}, { limit: { requestsPerSecond: 1, burst: 1 } }, 'requests_per_second_exceeded'],
   ] as const;
 
-  it.each(LIMITS)('%s used up on one route is used up on all', async (_name, limits, own, code) => {
-    for (const first of PATHS) {
-      const key = await (await newOrganisation(system, limits)).newKey(own);
-      expect((await post(system, first, BODIES[first], { key })).status).toBe(200);
-      const answers = await Promise.all(
-        system.baseUrls.flatMap((baseUrl) =>
-          PATHS.map((path) => post(system, path, BODIES[path], { key, baseUrl })),
-        ),
-      );
-      for (const answer of answers) expect(await codeOf(answer)).toBe(code);
-    }
-  });
+  it.each(LIMITS)(
+    '%s used up on one route is used up on all',
+    { tags: ['limits.shared-by-routes'] },
+    async (_name, limits, own, code) => {
+      for (const first of PATHS) {
+        const key = await (await newOrganisation(system, limits)).newKey(own);
+        expect((await post(system, first, BODIES[first], { key })).status).toBe(200);
+        const answers = await Promise.all(
+          system.baseUrls.flatMap((baseUrl) =>
+            PATHS.map((path) => post(system, path, BODIES[path], { key, baseUrl })),
+          ),
+        );
+        for (const answer of answers) expect(await codeOf(answer)).toBe(code);
+      }
+    },
+  );
 
-  it('streams of one route count against those of the other', async () => {
-    const org = await newOrganisation(system, { concurrentStreams: 1 });
-    const key = await org.newKey();
-    const held = holdStreams(org, [key], 1);
-    await until(async () => (await redis.zcard(`{s0}:leases:${org.id}`)) === 1);
-    for (const path of ['/chat/completions', '/completions'] as const) {
-      const refused = await post(system, path, { ...BODIES[path], stream: true }, { key });
-      expect(await codeOf(refused)).toBe('concurrent_streams_exceeded');
-    }
-    held.close();
-  });
+  it(
+    'streams of one route count against those of the other',
+    { tags: ['limits.shared-by-routes'] },
+    async () => {
+      const org = await newOrganisation(system, { concurrentStreams: 1 });
+      const key = await org.newKey();
+      const held = holdStreams(org, [key], 1);
+      await until(async () => (await redis.zcard(`{s0}:leases:${org.id}`)) === 1);
+      for (const path of ['/chat/completions', '/completions'] as const) {
+        const refused = await post(system, path, { ...BODIES[path], stream: true }, { key });
+        expect(await codeOf(refused)).toBe('concurrent_streams_exceeded');
+      }
+      held.close();
+    },
+  );
 });
 
 describe('failure case 19: a refusal', () => {
-  it('costs nothing anywhere, whatever refuses', async () => {
-    const org = await newOrganisation(system, { concurrentStreams: 1, requestsPerDay: 100 });
-    const key = await org.newKey();
-    const reader = await org.newKey({ scopes: ['service:read'] });
-    const held = holdStreams(org, [key], 1);
-    await until(async () => (await upstreamCalls(system, org.id)).length === 1);
-    const state = async () => [
-      await redis.hgetall(`{s0}:limits:${org.id}`),
-      await redis.zcard(`{s0}:leases:${org.id}`),
-      (await redis.keys('*')).filter((name) => name.includes(org.id)).toSorted(),
-    ];
-    const before = await state();
-    const refusals: [object, { key?: string; headers?: Record<string, string> }][] = [
-      [chatBody({ temperature: 3 }), {}],
-      [chatBody({ model: 'nope' }), {}],
-      [chatBody({ region: 'atlantis' }), {}],
-      [chatBody({ region: 'ap-south' }), {}],
-      [chatBody({ tier: 'gold' }), {}],
-      [chatBody({ stream: true }), {}],
-      [chatBody({ stream: true }), { headers: { 'idempotency-key': 'refused' } }],
-      [chatBody(), { key: reader }],
-      [chatBody(), { headers: { 'idempotency-key': 'x'.repeat(256) } }],
-    ];
-    for (const [body, options] of refusals) {
-      const { status } = await post(system, '/chat/completions', body, { key, ...options });
-      expect(status).toBeGreaterThanOrEqual(400);
-    }
-    expect(await state()).toEqual(before);
-    held.close();
-  });
+  it(
+    'costs nothing anywhere, whatever refuses',
+    { tags: ['limits.refusals-are-free'] },
+    async () => {
+      const org = await newOrganisation(system, { concurrentStreams: 1, requestsPerDay: 100 });
+      const key = await org.newKey();
+      const reader = await org.newKey({ scopes: ['service:read'] });
+      const held = holdStreams(org, [key], 1);
+      await until(async () => (await upstreamCalls(system, org.id)).length === 1);
+      const state = async () => [
+        await redis.hgetall(`{s0}:limits:${org.id}`),
+        await redis.zcard(`{s0}:leases:${org.id}`),
+        (await redis.keys('*')).filter((name) => name.includes(org.id)).toSorted(),
+      ];
+      const before = await state();
+      const refusals: [object, { key?: string; headers?: Record<string, string> }][] = [
+        [chatBody({ temperature: 3 }), {}],
+        [chatBody({ model: 'nope' }), {}],
+        [chatBody({ region: 'atlantis' }), {}],
+        [chatBody({ region: 'ap-south' }), {}],
+        [chatBody({ tier: 'gold' }), {}],
+        [chatBody({ stream: true }), {}],
+        [chatBody({ stream: true }), { headers: { 'idempotency-key': 'refused' } }],
+        [chatBody(), { key: reader }],
+        [chatBody(), { headers: { 'idempotency-key': 'x'.repeat(256) } }],
+      ];
+      for (const [body, options] of refusals) {
+        const { status } = await post(system, '/chat/completions', body, { key, ...options });
+        expect(status).toBeGreaterThanOrEqual(400);
+      }
+      expect(await state()).toEqual(before);
+      held.close();
+    },
+  );
 });

@@ -21,55 +21,67 @@ beforeAll(async () => {
 });
 
 describe('the stock OpenAI SDK with another base URL and key', () => {
-  it('gets a chat completion with a signed receipt that is already committed', async () => {
-    const completion = (await openai.chat.completions.create({
-      model: 'llama-3.1-8b',
-      messages: MESSAGES,
-      max_tokens: 12,
-      ...EXACT,
-    })) as WithReceipt<OpenAI.ChatCompletion>;
-    expect(completion.choices[0]!.message.content).not.toBe('');
-    const { receipt } = completion;
-    await expectSigned(system, receipt);
-    expect(receipt.tier).toBe('enterprise');
-    expect(receipt.measurement!.result.map(({ quantityKind }) => quantityKind)).toEqual([
-      'energy',
-      'gwp',
-      'water',
-      'adpe',
-      'adpf',
-    ]);
-    expect(receipt.credentialSubject).toMatchObject({
-      outcome: 'complete',
-      usageSource: 'upstream',
-      inputTokens: completion.usage!.prompt_tokens,
-      outputTokens: completion.usage!.completion_tokens,
-    });
-    const { rows } = await system.database.pool.query<{ body: Buffer }>(
-      'SELECT body FROM ledger_body WHERE entry_id = $1',
-      [idOf(receipt)],
-    );
-    expect(JSON.parse(rows[0]!.body.toString())).toEqual(receipt);
-  });
+  it(
+    'gets a chat completion with a signed receipt that is already committed',
+    { tags: ['operations.client', 'receipts.committed'] },
+    async () => {
+      const completion = (await openai.chat.completions.create({
+        model: 'llama-3.1-8b',
+        messages: MESSAGES,
+        max_tokens: 12,
+        ...EXACT,
+      })) as WithReceipt<OpenAI.ChatCompletion>;
+      expect(completion.choices[0]!.message.content).not.toBe('');
+      const { receipt } = completion;
+      await expectSigned(system, receipt);
+      expect(receipt.tier).toBe('enterprise');
+      expect(receipt.measurement!.result.map(({ quantityKind }) => quantityKind)).toEqual([
+        'energy',
+        'gwp',
+        'water',
+        'adpe',
+        'adpf',
+      ]);
+      expect(receipt.credentialSubject).toMatchObject({
+        outcome: 'complete',
+        usageSource: 'upstream',
+        inputTokens: completion.usage!.prompt_tokens,
+        outputTokens: completion.usage!.completion_tokens,
+      });
+      const { rows } = await system.database.pool.query<{ body: Buffer }>(
+        'SELECT body FROM ledger_body WHERE entry_id = $1',
+        [idOf(receipt)],
+      );
+      expect(JSON.parse(rows[0]!.body.toString())).toEqual(receipt);
+    },
+  );
 
-  it('gets a stream whose last chunk with a finish reason carries the receipt', async () => {
-    const stream = await openai.chat.completions.create({
-      model: 'llama-3.1-8b',
-      messages: MESSAGES,
-      max_tokens: 12,
-      ...EXACT,
-      stream: true,
-    });
-    const chunks: WithReceipt<OpenAI.ChatCompletionChunk>[] = [];
-    for await (const chunk of stream) chunks.push(chunk as WithReceipt<OpenAI.ChatCompletionChunk>);
-    expect(chunks.every(({ choices }) => choices.length > 0)).toBe(true);
-    expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
-    expect(chunks.slice(0, -1).every((chunk) => !('receipt' in chunk))).toBe(true);
-    const last = chunks.at(-1)!;
-    expect(last.choices[0]!.finish_reason).toBe('length');
-    await expectSigned(system, last.receipt);
-    expect(last.receipt.credentialSubject).toMatchObject({ outcome: 'complete', outputTokens: 12 });
-  });
+  it(
+    'gets a stream whose last chunk with a finish reason carries the receipt',
+    { tags: ['operations.endpoints'] },
+    async () => {
+      const stream = await openai.chat.completions.create({
+        model: 'llama-3.1-8b',
+        messages: MESSAGES,
+        max_tokens: 12,
+        ...EXACT,
+        stream: true,
+      });
+      const chunks: WithReceipt<OpenAI.ChatCompletionChunk>[] = [];
+      for await (const chunk of stream)
+        chunks.push(chunk as WithReceipt<OpenAI.ChatCompletionChunk>);
+      expect(chunks.every(({ choices }) => choices.length > 0)).toBe(true);
+      expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
+      expect(chunks.slice(0, -1).every((chunk) => !('receipt' in chunk))).toBe(true);
+      const last = chunks.at(-1)!;
+      expect(last.choices[0]!.finish_reason).toBe('length');
+      await expectSigned(system, last.receipt);
+      expect(last.receipt.credentialSubject).toMatchObject({
+        outcome: 'complete',
+        outputTokens: 12,
+      });
+    },
+  );
 
   it('gets the receipt on the usage chunk when it asked for usage', async () => {
     const stream = await openai.chat.completions.create({
@@ -90,29 +102,33 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
     expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe('length');
   });
 
-  it('gets legacy completions and embeddings with receipts', async () => {
-    const completion = (await openai.completions.create({
-      model: 'llama-3.1-8b',
-      prompt: 'The sea',
-      max_tokens: 4,
-      ...EXACT,
-    })) as WithReceipt<OpenAI.Completion>;
-    expect(completion.object).toBe('text_completion');
-    await expectSigned(system, completion.receipt);
-    const { data } = await openai.models.list();
-    const embedder = data.find((model) =>
-      (model as unknown as { kinds: string[] }).kinds.includes('embedding'),
-    )!;
-    const embeddings = (await openai.embeddings.create({
-      model: embedder.id,
-      input: ['harbour', 'garden'],
-    })) as WithReceipt<OpenAI.CreateEmbeddingResponse>;
-    expect(embeddings.data.map(({ embedding }) => embedding.length)).toEqual([1024, 1024]);
-    await expectSigned(system, embeddings.receipt);
-    expect(embeddings.receipt.credentialSubject.outputTokens).toBe(0);
-  });
+  it(
+    'gets legacy completions and embeddings with receipts',
+    { tags: ['operations.endpoints'] },
+    async () => {
+      const completion = (await openai.completions.create({
+        model: 'llama-3.1-8b',
+        prompt: 'The sea',
+        max_tokens: 4,
+        ...EXACT,
+      })) as WithReceipt<OpenAI.Completion>;
+      expect(completion.object).toBe('text_completion');
+      await expectSigned(system, completion.receipt);
+      const { data } = await openai.models.list();
+      const embedder = data.find((model) =>
+        (model as unknown as { kinds: string[] }).kinds.includes('embedding'),
+      )!;
+      const embeddings = (await openai.embeddings.create({
+        model: embedder.id,
+        input: ['harbour', 'garden'],
+      })) as WithReceipt<OpenAI.CreateEmbeddingResponse>;
+      expect(embeddings.data.map(({ embedding }) => embedding.length)).toEqual([1024, 1024]);
+      await expectSigned(system, embeddings.receipt);
+      expect(embeddings.receipt.credentialSubject.outputTokens).toBe(0);
+    },
+  );
 
-  it('lists models and reads one back', async () => {
+  it('lists models and reads one back', { tags: ['operations.models'] }, async () => {
     const { data } = await openai.models.list();
     expect(data.map(({ id }) => id)).toContain('llama-3.1-8b');
     const model = await openai.models.retrieve('llama-3.1-8b');
@@ -125,58 +141,73 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
 });
 
 describe('a receipt', () => {
-  it('states digests that anybody can recompute from the request and the answer', async () => {
-    const body = JSON.stringify({
-      model: 'llama-3.1-8b',
-      messages: MESSAGES,
-      max_tokens: 8,
-      ...EXACT,
-    });
-    const text = await (await post(system, '/chat/completions', body)).text();
-    const { receipt } = JSON.parse(text) as { receipt: Receipt };
-    const at = text.indexOf(',"receipt":');
-    const answer = `${text.slice(0, at)}}`;
-    expect(receipt.credentialSubject.requestDigest).toBe(digestOf(receipt, body));
-    expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, answer));
-  });
+  it(
+    'states digests that anybody can recompute from the request and the answer',
+    { tags: ['receipts.digests'] },
+    async () => {
+      const body = JSON.stringify({
+        model: 'llama-3.1-8b',
+        messages: MESSAGES,
+        max_tokens: 8,
+        ...EXACT,
+      });
+      const text = await (await post(system, '/chat/completions', body)).text();
+      const { receipt } = JSON.parse(text) as { receipt: Receipt };
+      const at = text.indexOf(',"receipt":');
+      const answer = `${text.slice(0, at)}}`;
+      expect(receipt.credentialSubject.requestDigest).toBe(digestOf(receipt, body));
+      expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, answer));
+    },
+  );
 
-  it('states the digest of a stream’s payloads as they were sent', async () => {
-    const body = JSON.stringify({
-      model: 'llama-3.1-8b',
-      messages: MESSAGES,
-      max_tokens: 8,
-      ...EXACT,
-      stream: true,
-    });
-    const payloads = await payloadsOf(await post(system, '/chat/completions', body));
-    expect(payloads.at(-1)).toBe('[DONE]');
-    const carrier = payloads.at(-2)!;
-    const { receipt } = JSON.parse(carrier) as { receipt: Receipt };
-    const sent = [...payloads.slice(0, -2), `${carrier.slice(0, carrier.indexOf(',"receipt":'))}}`];
-    expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent.join('')));
-  });
+  it(
+    'states the digest of a stream’s payloads as they were sent',
+    { tags: ['receipts.digests'] },
+    async () => {
+      const body = JSON.stringify({
+        model: 'llama-3.1-8b',
+        messages: MESSAGES,
+        max_tokens: 8,
+        ...EXACT,
+        stream: true,
+      });
+      const payloads = await payloadsOf(await post(system, '/chat/completions', body));
+      expect(payloads.at(-1)).toBe('[DONE]');
+      const carrier = payloads.at(-2)!;
+      const { receipt } = JSON.parse(carrier) as { receipt: Receipt };
+      const sent = [
+        ...payloads.slice(0, -2),
+        `${carrier.slice(0, carrier.indexOf(',"receipt":'))}}`,
+      ];
+      expect(receipt.credentialSubject.responseDigest).toBe(digestOf(receipt, sent.join('')));
+    },
+  );
 
-  it('can be read again as its exact bytes, is in the ledger within ten seconds, and the ledger is clean', async () => {
-    const response = await post(
-      system,
-      '/chat/completions',
-      JSON.stringify({ model: 'llama-3.1-8b', messages: MESSAGES, max_tokens: 3, ...EXACT }),
-    );
-    const id = response.headers.get('x-receipt-id')!;
-    const text = await response.text();
-    const answeredAt = Date.now();
-    const get = (path: string) =>
-      fetch(`${system.baseUrl}${path}`, { headers: { authorization: `Bearer ${system.key}` } });
-    const stored = await (await get(`/receipts/${id}`)).text();
-    expect(text.endsWith(`,"receipt":${stored}}`)).toBe(true);
-    await until(async () => (await get(`/receipts/${id}/proof`)).status === 200);
-    expect(Date.now() - answeredAt).toBeLessThan(10_000);
-    await integrated(system);
-    const fsck = await runDocket(['ledger', 'fsck', '--json'], {
-      DATABASE_URL: system.database.url,
-    });
-    expect(fsck.code).toBe(0);
-  });
+  it(
+    'can be read again as its exact bytes, is in the ledger within ten seconds, and the ledger is clean',
+    { tags: ['operations.receipts', 'codes.proof_not_ready'] },
+    async () => {
+      const response = await post(
+        system,
+        '/chat/completions',
+        JSON.stringify({ model: 'llama-3.1-8b', messages: MESSAGES, max_tokens: 3, ...EXACT }),
+      );
+      const id = response.headers.get('x-receipt-id')!;
+      const text = await response.text();
+      const answeredAt = Date.now();
+      const get = (path: string) =>
+        fetch(`${system.baseUrl}${path}`, { headers: { authorization: `Bearer ${system.key}` } });
+      const stored = await (await get(`/receipts/${id}`)).text();
+      expect(text.endsWith(`,"receipt":${stored}}`)).toBe(true);
+      await until(async () => (await get(`/receipts/${id}/proof`)).status === 200);
+      expect(Date.now() - answeredAt).toBeLessThan(10_000);
+      await integrated(system);
+      const fsck = await runDocket(['ledger', 'fsck', '--json'], {
+        DATABASE_URL: system.database.url,
+      });
+      expect(fsck.code).toBe(0);
+    },
+  );
 
   it('verifies with `docket verify` offline, and does not once a byte is changed', async () => {
     const { receipt } = (await openai.chat.completions.create({
@@ -192,31 +223,39 @@ describe('a receipt', () => {
     expect((await runDocket(['verify', '-'], env, changed)).code).not.toBe(0);
   });
 
-  it('is degraded, signed and says why when the model’s size is not known', async () => {
-    const { receipt } = (await openai.chat.completions.create({
-      model: 'sandbox-unsized',
-      messages: MESSAGES,
-      max_tokens: 3,
-      ...EXACT,
-    })) as WithReceipt<OpenAI.ChatCompletion>;
-    await expectSigned(system, receipt);
-    expect(receipt.tier).toBe('degraded');
-    expect(receipt.degradation).toMatchObject({ stage: 'model', code: 'model_size_unknown' });
-    expect(receipt.explanation).toMatch(/\w+ .*\.$/);
-    expect(receipt).not.toHaveProperty('measurement');
-  });
+  it(
+    'is degraded, signed and says why when the model’s size is not known',
+    { tags: ['receipts.degraded', 'errors.completion-kept'] },
+    async () => {
+      const { receipt } = (await openai.chat.completions.create({
+        model: 'sandbox-unsized',
+        messages: MESSAGES,
+        max_tokens: 3,
+        ...EXACT,
+      })) as WithReceipt<OpenAI.ChatCompletion>;
+      await expectSigned(system, receipt);
+      expect(receipt.tier).toBe('degraded');
+      expect(receipt.degradation).toMatchObject({ stage: 'model', code: 'model_size_unknown' });
+      expect(receipt.explanation).toMatch(/\w+ .*\.$/);
+      expect(receipt).not.toHaveProperty('measurement');
+    },
+  );
 
-  it('becomes a methodology error instead of degraded when the caller requires it', async () => {
-    const response = await post(
-      system,
-      '/chat/completions',
-      JSON.stringify({ model: 'sandbox-unsized', messages: MESSAGES, receipt: 'required' }),
-    );
-    expect(response.status).toBe(500);
-    expect(await response.json()).toMatchObject({
-      error: { type: 'methodology_error', code: 'receipt_generation_failed' },
-    });
-  });
+  it(
+    'becomes a methodology error instead of degraded when the caller requires it',
+    { tags: ['codes.receipt_generation_failed'] },
+    async () => {
+      const response = await post(
+        system,
+        '/chat/completions',
+        JSON.stringify({ model: 'sandbox-unsized', messages: MESSAGES, receipt: 'required' }),
+      );
+      expect(response.status).toBe(500);
+      expect(await response.json()).toMatchObject({
+        error: { type: 'methodology_error', code: 'receipt_generation_failed' },
+      });
+    },
+  );
 });
 
 it('a start without trouble, and all of this, is worth no warning but of degraded receipts', () => {

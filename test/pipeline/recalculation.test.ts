@@ -52,15 +52,19 @@ const chainOf = async (id: string): Promise<Receipt[]> =>
 describe('a model of which no size is on record', () => {
   let first: Receipt;
 
-  it('answers all the same, with a degraded receipt that says what happens next', async () => {
-    first = await complete(IDEMPOTENT);
-    await expectSigned(system, first);
-    expect(first).toMatchObject({
-      tier: 'degraded',
-      degradation: { code: 'model_size_unknown', requestedTier: 'enterprise' },
-      explanation: expect.stringContaining('will be recalculated') as string,
-    });
-  });
+  it(
+    'answers all the same, with a degraded receipt that says what happens next',
+    { tags: ['errors.completion-kept'] },
+    async () => {
+      first = await complete(IDEMPOTENT);
+      await expectSigned(system, first);
+      expect(first).toMatchObject({
+        tier: 'degraded',
+        degradation: { code: 'model_size_unknown', requestedTier: 'enterprise' },
+        explanation: expect.stringContaining('will be recalculated') as string,
+      });
+    },
+  );
 
   it('is tried again in vain while nothing has changed, and can be flagged once at a time', async () => {
     const id = idOf(first);
@@ -80,50 +84,65 @@ describe('a model of which no size is on record', () => {
     expect(await chainOf(id)).toHaveLength(1);
   });
 
-  it('is recalculated by itself once the catalogue is mended and reloaded', async () => {
-    const id = idOf(first);
-    writeFileSync(cataloguePath, SIZED);
-    for (const role of ['recalculation', 'receipts'] as const) {
-      for (const started of system.processes(role)) started.kill('SIGHUP');
-    }
-    await until(async () => (await chainOf(id)).length === 2, 'the recalculated receipt is there');
-    const [original, revised] = await chainOf(id);
-    expect(original).toEqual(first);
-    await expectSigned(system, revised);
-    expect(revised).toMatchObject({
-      tier: 'enterprise',
-      credentialSubject: first.credentialSubject,
-      measurement: { dataQuality: 'T3' },
-      wasRevisionOf: { id: first.id },
-      revisionNumber: 1,
-    });
-    const stored = await get(`/receipts/${id}`);
-    expect(stored.headers.get('link')).toBe(
-      `</v1/receipts/${idOf(revised!)}>; rel="successor-version"`,
-    );
-    expect(await stored.json()).toEqual(first);
-  });
+  it(
+    'is recalculated by itself once the catalogue is mended and reloaded',
+    { tags: ['receipts.recalculated'] },
+    async () => {
+      const id = idOf(first);
+      writeFileSync(cataloguePath, SIZED);
+      for (const role of ['recalculation', 'receipts'] as const) {
+        for (const started of system.processes(role)) started.kill('SIGHUP');
+      }
+      await until(
+        async () => (await chainOf(id)).length === 2,
+        'the recalculated receipt is there',
+      );
+      const [original, revised] = await chainOf(id);
+      expect(original).toEqual(first);
+      await expectSigned(system, revised);
+      expect(revised).toMatchObject({
+        tier: 'enterprise',
+        credentialSubject: first.credentialSubject,
+        measurement: { dataQuality: 'T3' },
+        wasRevisionOf: { id: first.id },
+        revisionNumber: 1,
+      });
+      const stored = await get(`/receipts/${id}`);
+      expect(stored.headers.get('link')).toBe(
+        `</v1/receipts/${idOf(revised!)}>; rel="successor-version"`,
+      );
+      expect(await stored.json()).toEqual(first);
+    },
+  );
 
-  it('has both receipts in the ledger with proofs, and nothing is wrong with it', async () => {
-    const chain = await chainOf(idOf(first));
-    for (const receipt of chain) {
-      await until(async () => (await get(`/receipts/${idOf(receipt)}/proof`)).status === 200);
-    }
-    const env = { DATABASE_URL: system.database.url };
-    expect((await runDocket(['ledger', 'fsck', '--json'], env)).code).toBe(0);
-    const recomputed = await runDocket(['recompute', '-'], {}, JSON.stringify(chain[1]));
-    expect(recomputed).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('REPRODUCED') as string,
-    });
-  });
+  it(
+    'has both receipts in the ledger with proofs, and nothing is wrong with it',
+    { tags: ['receipts.recalculated'] },
+    async () => {
+      const chain = await chainOf(idOf(first));
+      for (const receipt of chain) {
+        await until(async () => (await get(`/receipts/${idOf(receipt)}/proof`)).status === 200);
+      }
+      const env = { DATABASE_URL: system.database.url };
+      expect((await runDocket(['ledger', 'fsck', '--json'], env)).code).toBe(0);
+      const recomputed = await runDocket(['recompute', '-'], {}, JSON.stringify(chain[1]));
+      expect(recomputed).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('REPRODUCED') as string,
+      });
+    },
+  );
 
-  it('still answers an idempotent repetition with the first receipt', async () => {
-    const response = await post('/chat/completions', BODY, IDEMPOTENT);
-    expect(response.headers.get('idempotent-replayed')).toBe('true');
-    expect(((await response.json()) as { receipt: Receipt }).receipt).toEqual(first);
-    expect(await chainOf(idOf(first))).toHaveLength(2);
-  });
+  it(
+    'still answers an idempotent repetition with the first receipt',
+    { tags: ['idempotency.first-receipt'] },
+    async () => {
+      const response = await post('/chat/completions', BODY, IDEMPOTENT);
+      expect(response.headers.get('idempotent-replayed')).toBe('true');
+      expect(((await response.json()) as { receipt: Receipt }).receipt).toEqual(first);
+      expect(await chainOf(idOf(first))).toHaveLength(2);
+    },
+  );
 
   it('has nothing left to recalculate', async () => {
     const again = await post(`/receipts/${idOf(first)}/recalculate`, '');

@@ -56,36 +56,40 @@ describe('a pinned request', () => {
   });
   let made = 0;
 
-  it('never leaves its region, under retry, failover or error', async () => {
-    let answered = 0;
-    let called = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(call, { minLength: 2, maxLength: 8 }), async (calls) => {
-        await Promise.all(
-          calls.map(async ({ region, stream, fault }) => {
-            made += 1;
-            const id = `pin-${made}`;
-            const response = await ask({ region, stream, sandbox_fault: `id=${id}; ${fault}` });
-            const text = await response.text();
-            if (response.status === 200) {
-              answered += 1;
-              expect(response.headers.get('x-region')).toBe(region);
-              const carrier = stream ? (payloadsIn(text).at(-2) ?? '{}') : text;
-              const { receipt } = JSON.parse(carrier) as { receipt?: Receipt };
-              if (receipt !== undefined) expect(receipt.credentialSubject.region).toBe(region);
-            }
-            for (const { model } of await upstreamCalls(system, id)) {
-              called += 1;
-              expect(model).toMatch(new RegExp(`^${region}-`));
-            }
-          }),
-        );
-      }),
-      { numRuns: 12 },
-    );
-    expect(answered).toBeGreaterThan(5);
-    expect(called).toBeGreaterThan(answered);
-  });
+  it(
+    'never leaves its region, under retry, failover or error',
+    { tags: ['operations.region'] },
+    async () => {
+      let answered = 0;
+      let called = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.array(call, { minLength: 2, maxLength: 8 }), async (calls) => {
+          await Promise.all(
+            calls.map(async ({ region, stream, fault }) => {
+              made += 1;
+              const id = `pin-${made}`;
+              const response = await ask({ region, stream, sandbox_fault: `id=${id}; ${fault}` });
+              const text = await response.text();
+              if (response.status === 200) {
+                answered += 1;
+                expect(response.headers.get('x-region')).toBe(region);
+                const carrier = stream ? (payloadsIn(text).at(-2) ?? '{}') : text;
+                const { receipt } = JSON.parse(carrier) as { receipt?: Receipt };
+                if (receipt !== undefined) expect(receipt.credentialSubject.region).toBe(region);
+              }
+              for (const { model } of await upstreamCalls(system, id)) {
+                called += 1;
+                expect(model).toMatch(new RegExp(`^${region}-`));
+              }
+            }),
+          );
+        }),
+        { numRuns: 12 },
+      );
+      expect(answered).toBeGreaterThan(5);
+      expect(called).toBeGreaterThan(answered);
+    },
+  );
 });
 
 /** Has every endpoint of the region fail until the api process that is asked knows. */
@@ -99,26 +103,30 @@ const degradeWest = () =>
 describe('a region whose every endpoint fails', () => {
   afterEach(() => healthy('west'));
 
-  it('is degraded for pinned requests, left out by default routing, and heals by itself', async () => {
-    await healthy('west');
-    await until(async () => {
-      // On a slow machine it may have healed before the next look: then it must fail anew, as often as at first.
-      await degradeWest();
-      const response = await ask();
-      await response.arrayBuffer();
-      return response.headers.get('x-region') === 'north' && response.status === 200;
-    }, 'default routing goes around it');
-    const refused = await ask({ region: 'west' });
-    if (refused.status === 503) {
-      expect(refused.headers.get('x-should-retry')).toBe('true');
-      expect(Number(refused.headers.get('retry-after-ms'))).toBeGreaterThan(0);
-      expect(await codeOf(refused)).toBe('region_degraded');
-    }
-    await healthy('west');
-    const again = await ask();
-    expect(again.headers.get('x-region')).toBe('west');
-    await again.arrayBuffer();
-  });
+  it(
+    'is degraded for pinned requests, left out by default routing, and heals by itself',
+    { tags: ['codes.region_degraded'] },
+    async () => {
+      await healthy('west');
+      await until(async () => {
+        // On a slow machine it may have healed before the next look: then it must fail anew, as often as at first.
+        await degradeWest();
+        const response = await ask();
+        await response.arrayBuffer();
+        return response.headers.get('x-region') === 'north' && response.status === 200;
+      }, 'default routing goes around it');
+      const refused = await ask({ region: 'west' });
+      if (refused.status === 503) {
+        expect(refused.headers.get('x-should-retry')).toBe('true');
+        expect(Number(refused.headers.get('retry-after-ms'))).toBeGreaterThan(0);
+        expect(await codeOf(refused)).toBe('region_degraded');
+      }
+      await healthy('west');
+      const again = await ask();
+      expect(again.headers.get('x-region')).toBe('west');
+      await again.arrayBuffer();
+    },
+  );
 });
 
 describe('a region in incident mode', () => {
@@ -136,47 +144,55 @@ describe('a region in incident mode', () => {
     expect(code).toBe(0);
   };
 
-  it('is refused to pinned requests and left out by default, until operators set it back', async () => {
-    await set('degraded');
-    await until(async () => (await statusOf({ region: 'west' })) === 503);
-    const pinned = await ask({ region: 'west' });
-    expect(pinned.headers.get('x-should-retry')).toBe('true');
-    expect(await pinned.json()).toMatchObject({
-      error: { type: 'region_unavailable', code: 'region_degraded', param: null },
-    });
-    const open = await ask();
-    expect(open.headers.get('x-region')).toBe('north');
-    await open.arrayBuffer();
-    await set('decommissioned');
-    await until(
-      async () => (await codeOf(await ask({ region: 'west' }))) === 'region_decommissioned',
-    );
-    expect((await ask({ region: 'west' })).headers.get('x-should-retry')).toBe('false');
-    await set('normal');
-    await healthy('west');
-  });
+  it(
+    'is refused to pinned requests and left out by default, until operators set it back',
+    { tags: ['codes.region_degraded'] },
+    async () => {
+      await set('degraded');
+      await until(async () => (await statusOf({ region: 'west' })) === 503);
+      const pinned = await ask({ region: 'west' });
+      expect(pinned.headers.get('x-should-retry')).toBe('true');
+      expect(await pinned.json()).toMatchObject({
+        error: { type: 'region_unavailable', code: 'region_degraded', param: null },
+      });
+      const open = await ask();
+      expect(open.headers.get('x-region')).toBe('north');
+      await open.arrayBuffer();
+      await set('decommissioned');
+      await until(
+        async () => (await codeOf(await ask({ region: 'west' }))) === 'region_decommissioned',
+      );
+      expect((await ask({ region: 'west' })).headers.get('x-should-retry')).toBe('false');
+      await set('normal');
+      await healthy('west');
+    },
+  );
 });
 
 describe('a region that is full', () => {
-  it('is saturated for a pinned request and passed over by default routing', async () => {
-    const held = new AbortController();
-    const occupying = post(
-      system,
-      '/chat/completions',
-      chatBody({ model: 'crowded', region: 'tiny', sandbox_fault: 'id=hold; stall=60000' }),
-      { signal: held.signal },
-    ).catch(() => null);
-    await until(async () => (await upstreamCalls(system, 'hold')).length === 1);
-    const pinned = await ask({ model: 'crowded', region: 'tiny' });
-    expect(pinned.status).toBe(503);
-    expect(pinned.headers.get('retry-after')).toBe('1');
-    expect(await codeOf(pinned)).toBe('region_saturated');
-    const open = await ask({ model: 'crowded' });
-    expect(open.status).toBe(200);
-    expect(open.headers.get('x-region')).toBe('north');
-    await open.arrayBuffer();
-    held.abort();
-    await occupying;
-    await until(async () => (await statusOf({ model: 'crowded', region: 'tiny' })) === 200);
-  });
+  it(
+    'is saturated for a pinned request and passed over by default routing',
+    { tags: ['codes.region_saturated'] },
+    async () => {
+      const held = new AbortController();
+      const occupying = post(
+        system,
+        '/chat/completions',
+        chatBody({ model: 'crowded', region: 'tiny', sandbox_fault: 'id=hold; stall=60000' }),
+        { signal: held.signal },
+      ).catch(() => null);
+      await until(async () => (await upstreamCalls(system, 'hold')).length === 1);
+      const pinned = await ask({ model: 'crowded', region: 'tiny' });
+      expect(pinned.status).toBe(503);
+      expect(pinned.headers.get('retry-after')).toBe('1');
+      expect(await codeOf(pinned)).toBe('region_saturated');
+      const open = await ask({ model: 'crowded' });
+      expect(open.status).toBe(200);
+      expect(open.headers.get('x-region')).toBe('north');
+      await open.arrayBuffer();
+      held.abort();
+      await occupying;
+      await until(async () => (await statusOf({ model: 'crowded', region: 'tiny' })) === 200);
+    },
+  );
 });

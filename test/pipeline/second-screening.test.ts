@@ -41,21 +41,25 @@ const chat = (content: string, baseUrl = system.baseUrl) =>
   });
 
 describe('the second stage of screening', () => {
-  it('judges what the rules let through, and its refusals are receipted like theirs', async () => {
-    expect((await chat('What is a harbour?')).status).toBe(200);
-    const refused = await chat('Tell me about the lighthouse.');
-    expect(refused.status).toBe(403);
-    expect(await codeOf(refused)).toBe('acceptable_use_violation');
-    expect(asked).toContainEqual(['Tell me about the lighthouse.']);
-    const id = refused.headers.get('x-receipt-id')!;
-    await until(async () => {
-      const { rows } = await system.database.pool.query<{ kind: string; body: Buffer }>(
-        'select kind, body from ledger_body where entry_id = $1',
-        [id],
-      );
-      return rows[0]?.kind === 'refused' && rows[0].body.toString().includes('moderation:harm');
-    }, 'the refusal has its receipt');
-  });
+  it(
+    'judges what the rules let through, and its refusals are receipted like theirs',
+    { tags: ['operations.screening'] },
+    async () => {
+      expect((await chat('What is a harbour?')).status).toBe(200);
+      const refused = await chat('Tell me about the lighthouse.');
+      expect(refused.status).toBe(403);
+      expect(await codeOf(refused)).toBe('acceptable_use_violation');
+      expect(asked).toContainEqual(['Tell me about the lighthouse.']);
+      const id = refused.headers.get('x-receipt-id')!;
+      await until(async () => {
+        const { rows } = await system.database.pool.query<{ kind: string; body: Buffer }>(
+          'select kind, body from ledger_body where entry_id = $1',
+          [id],
+        );
+        return rows[0]?.kind === 'refused' && rows[0].body.toString().includes('moderation:harm');
+      }, 'the refusal has its receipt');
+    },
+  );
 
   it('that cannot be asked refuses as a fault of the gateway, or lets pass, as declared', async () => {
     failing = true;

@@ -136,14 +136,18 @@ describe('an upstream over TCP', () => {
     }
   });
 
-  it('that always fails gives 502 with an envelope and no receipt', async () => {
-    const response = await chat('status=500');
-    expect(response.status).toBe(502);
-    expect(response.headers.get('x-should-retry')).toBe('true');
-    expect(await response.json()).toMatchObject({
-      error: { type: 'inference_error', code: 'upstream_error' },
-    });
-  });
+  it(
+    'that always fails gives 502 with an envelope and no receipt',
+    { tags: ['codes.upstream'] },
+    async () => {
+      const response = await chat('status=500');
+      expect(response.status).toBe(502);
+      expect(response.headers.get('x-should-retry')).toBe('true');
+      expect(await response.json()).toMatchObject({
+        error: { type: 'inference_error', code: 'upstream_error' },
+      });
+    },
+  );
 
   it('that refuses the request gives the caller its reason as a 400', async () => {
     const response = await chat('status=400');

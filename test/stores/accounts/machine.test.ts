@@ -105,33 +105,37 @@ async function run(name: ActName, id: string): Promise<Account | Fault> {
 }
 
 describe('the account’s way in the database', () => {
-  it('agrees with the machine at every step of any sequence of acts, and never offers a key past a gate', async () => {
-    const names = Object.keys(ACTS) as ActName[];
-    const way: ActName[] = ['declare', 'screenClear', 'sign', 'activate'];
-    // Half of the sequences begin far enough for the later states to be seen.
-    const sequence = fc
-      .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
-      .map(([begun, rest]) => [...way.slice(0, begun), ...rest]);
-    await fc.assert(
-      fc.asyncProperty(sequence, async (acts) => {
-        const { id } = await accounts.create(newAccount(), OPERATOR);
-        const model = new Model();
-        for (const name of acts) {
-          const expected = model.apply(name);
-          const result = await run(name, id);
-          if (expected === null) expect(result).toMatchObject({ code: 'invalid_account_state' });
-          const { state } = await accounts.get(id);
-          expect(state).toBe(expected ?? model.state);
-          const issue = keys.issue(id, { name: 'a key' }, OPERATOR);
-          if (state === 'active')
-            await expect(issue).resolves.toMatchObject({ key: { state: 'active' } });
-          else await expect(issue).rejects.toBeInstanceOf(Fault);
-        }
-        for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
-      }),
-      { numRuns: 60 },
-    );
-  });
+  it(
+    'agrees with the machine at every step of any sequence of acts, and never offers a key past a gate',
+    { tags: ['accounts.onboarding'] },
+    async () => {
+      const names = Object.keys(ACTS) as ActName[];
+      const way: ActName[] = ['declare', 'screenClear', 'sign', 'activate'];
+      // Half of the sequences begin far enough for the later states to be seen.
+      const sequence = fc
+        .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
+        .map(([begun, rest]) => [...way.slice(0, begun), ...rest]);
+      await fc.assert(
+        fc.asyncProperty(sequence, async (acts) => {
+          const { id } = await accounts.create(newAccount(), OPERATOR);
+          const model = new Model();
+          for (const name of acts) {
+            const expected = model.apply(name);
+            const result = await run(name, id);
+            if (expected === null) expect(result).toMatchObject({ code: 'invalid_account_state' });
+            const { state } = await accounts.get(id);
+            expect(state).toBe(expected ?? model.state);
+            const issue = keys.issue(id, { name: 'a key' }, OPERATOR);
+            if (state === 'active')
+              await expect(issue).resolves.toMatchObject({ key: { state: 'active' } });
+            else await expect(issue).rejects.toBeInstanceOf(Fault);
+          }
+          for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
 
   it('draws the same arrows as the machine', async () => {
     const { rows } = await pool.query<{ from_state: string; to_state: string }>(
@@ -191,18 +195,22 @@ describe('the account’s way in the database', () => {
 });
 
 describe('what an account may do', () => {
-  it('limits are negotiated on enterprise only, and go with the plan', async () => {
-    const { id } = await activeAccount(registries, 'enterprise');
-    const limits = { requestsPerSecond: 5, burst: 9, requestsPerDay: 100, concurrentStreams: 2 };
-    expect((await accounts.setLimits(id, limits, OPERATOR)).negotiatedLimits).toEqual(limits);
-    await accounts.setPlan(id, 'audit', OPERATOR);
-    await expect(accounts.setLimits(id, limits, OPERATOR)).rejects.toMatchObject({
-      code: 'invalid_plan',
-    });
-    await expect(
-      accounts.setLimits(id, limits, { kind: 'support', id: 'T-1' }),
-    ).rejects.toBeInstanceOf(Fault);
-  });
+  it(
+    'limits are negotiated on enterprise only, and go with the plan',
+    { tags: ['limits.enterprise'] },
+    async () => {
+      const { id } = await activeAccount(registries, 'enterprise');
+      const limits = { requestsPerSecond: 5, burst: 9, requestsPerDay: 100, concurrentStreams: 2 };
+      expect((await accounts.setLimits(id, limits, OPERATOR)).negotiatedLimits).toEqual(limits);
+      await accounts.setPlan(id, 'audit', OPERATOR);
+      await expect(accounts.setLimits(id, limits, OPERATOR)).rejects.toMatchObject({
+        code: 'invalid_plan',
+      });
+      await expect(
+        accounts.setLimits(id, limits, { kind: 'support', id: 'T-1' }),
+      ).rejects.toBeInstanceOf(Fault);
+    },
+  );
 
   it('nobody but an operator decides a review, and not without a reason', async () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);

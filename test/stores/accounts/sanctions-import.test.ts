@@ -120,19 +120,23 @@ describe('importing a list', () => {
 });
 
 describe('screening', () => {
-  it('leads a harmless applicant to approved and a listed one to review, by the job alone', async () => {
-    const harmless = await accounts.create(newAccount({ name: 'Harmless Bakery' }), OPERATOR);
-    const listed = await accounts.create(newAccount({ name: 'ZHI Works Ltd' }), OPERATOR);
-    for (const { id } of [harmless, listed]) await accounts.declare(id, declaration(), OPERATOR);
-    await sweep();
-    expect(failures).toEqual([]);
-    expect((await accounts.get(harmless.id)).state).toBe('approved');
-    expect((await accounts.get(listed.id)).state).toBe('in_review');
-    const { items } = await accounts.reviews({ limit: 1, open: true });
-    const recorded = await accounts.screening(listed.id, items[0]!.screeningId);
-    expect(recorded).toMatchObject({ outcome: 'hit', cause: 'onboarding' });
-    expect(recorded?.reasons[0]?.text).toContain('ZHI Works');
-  });
+  it(
+    'leads a harmless applicant to approved and a listed one to review, by the job alone',
+    { tags: ['accounts.review'] },
+    async () => {
+      const harmless = await accounts.create(newAccount({ name: 'Harmless Bakery' }), OPERATOR);
+      const listed = await accounts.create(newAccount({ name: 'ZHI Works Ltd' }), OPERATOR);
+      for (const { id } of [harmless, listed]) await accounts.declare(id, declaration(), OPERATOR);
+      await sweep();
+      expect(failures).toEqual([]);
+      expect((await accounts.get(harmless.id)).state).toBe('approved');
+      expect((await accounts.get(listed.id)).state).toBe('in_review');
+      const { items } = await accounts.reviews({ limit: 1, open: true });
+      const recorded = await accounts.screening(listed.id, items[0]!.screeningId);
+      expect(recorded).toMatchObject({ outcome: 'hit', cause: 'onboarding' });
+      expect(recorded?.reasons[0]?.text).toContain('ZHI Works');
+    },
+  );
 
   it('of existing accounts after an import suspends a hit to review, never silently, and says so by letter', async () => {
     const { id } = await activeAccount(registries);

@@ -28,7 +28,7 @@ async function* everyKey(orgId: string, order: 'asc' | 'desc'): AsyncGenerator<s
 }
 
 describe('a key in the database', () => {
-  it('never stores the plaintext, only its SHA-256', async () => {
+  it('never stores the plaintext, only its SHA-256', { tags: ['keys.shown-once'] }, async () => {
     const { id } = await activeAccount(operator);
     const { plaintext } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
     const { rows: tables } = await database.pool.query<{ name: string }>(
@@ -44,34 +44,43 @@ describe('a key in the database', () => {
     expect((await api.keys.findByHash(hashKey(plaintext)))?.orgId).toBe(id);
   });
 
-  it('a rotation keeps lineage, scopes and limits, and leaves the predecessor active', async () => {
-    const { id } = await activeAccount(operator);
-    const limit = { requestsPerSecond: 7, burst: 9 };
-    const first = await api.keys.issue(
-      id,
-      { name: 'prod', scopes: ['service:export'], limit },
-      OPERATOR,
-    );
-    const second = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
-    const third = await api.keys.rotate(id, second.key.id, { scopes: ['service:read'] }, OPERATOR);
-    expect(second.key).toMatchObject({
-      name: 'prod',
-      scopes: ['service:export'],
-      limit,
-      lineageId: first.key.id,
-      predecessorId: first.key.id,
-    });
-    expect(third.key).toMatchObject({
-      scopes: ['service:read'],
-      lineageId: first.key.id,
-      predecessorId: second.key.id,
-    });
-    expect((await api.keys.get(id, first.key.id)).state).toBe('active');
-    await api.keys.revoke(id, first.key.id, OPERATOR);
-    await expect(api.keys.rotate(id, first.key.id, {}, OPERATOR)).rejects.toMatchObject({
-      code: 'key_state_conflict',
-    });
-  });
+  it(
+    'a rotation keeps lineage, scopes and limits, and leaves the predecessor active',
+    { tags: ['keys.successor'] },
+    async () => {
+      const { id } = await activeAccount(operator);
+      const limit = { requestsPerSecond: 7, burst: 9 };
+      const first = await api.keys.issue(
+        id,
+        { name: 'prod', scopes: ['service:export'], limit },
+        OPERATOR,
+      );
+      const second = await api.keys.rotate(id, first.key.id, {}, OPERATOR);
+      const third = await api.keys.rotate(
+        id,
+        second.key.id,
+        { scopes: ['service:read'] },
+        OPERATOR,
+      );
+      expect(second.key).toMatchObject({
+        name: 'prod',
+        scopes: ['service:export'],
+        limit,
+        lineageId: first.key.id,
+        predecessorId: first.key.id,
+      });
+      expect(third.key).toMatchObject({
+        scopes: ['service:read'],
+        lineageId: first.key.id,
+        predecessorId: second.key.id,
+      });
+      expect((await api.keys.get(id, first.key.id)).state).toBe('active');
+      await api.keys.revoke(id, first.key.id, OPERATOR);
+      await expect(api.keys.rotate(id, first.key.id, {}, OPERATOR)).rejects.toMatchObject({
+        code: 'key_state_conflict',
+      });
+    },
+  );
 
   it('another organisation’s key is a key that does not exist', async () => {
     const mine = await activeAccount(operator);
@@ -87,23 +96,27 @@ describe('a key in the database', () => {
     }
   });
 
-  it('a key revokes others, not itself, and makes and restores no administrators', async () => {
-    const { id } = await activeAccount(operator);
-    const admin = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
-    const other = await api.keys.issue(id, { name: 'other', scopes: ['admin:keys'] }, OPERATOR);
-    const actor: Actor = { kind: 'key', id: admin.key.id };
-    await expect(api.keys.revoke(id, admin.key.id, actor)).rejects.toMatchObject({
-      code: 'invalid_key',
-    });
-    await expect(api.keys.rotate(id, admin.key.id, {}, actor)).rejects.toMatchObject({
-      code: 'invalid_scope',
-    });
-    await api.keys.revoke(id, other.key.id, actor, 'left the company');
-    await expect(api.keys.restore(id, other.key.id, actor)).rejects.toMatchObject({
-      code: 'invalid_scope',
-    });
-    expect((await api.keys.restore(id, other.key.id, OPERATOR)).state).toBe('active');
-  });
+  it(
+    'a key revokes others, not itself, and makes and restores no administrators',
+    { tags: ['scopes.no-escalation'] },
+    async () => {
+      const { id } = await activeAccount(operator);
+      const admin = await api.keys.issue(id, { name: 'admin', scopes: ['admin:keys'] }, OPERATOR);
+      const other = await api.keys.issue(id, { name: 'other', scopes: ['admin:keys'] }, OPERATOR);
+      const actor: Actor = { kind: 'key', id: admin.key.id };
+      await expect(api.keys.revoke(id, admin.key.id, actor)).rejects.toMatchObject({
+        code: 'invalid_key',
+      });
+      await expect(api.keys.rotate(id, admin.key.id, {}, actor)).rejects.toMatchObject({
+        code: 'invalid_scope',
+      });
+      await api.keys.revoke(id, other.key.id, actor, 'left the company');
+      await expect(api.keys.restore(id, other.key.id, actor)).rejects.toMatchObject({
+        code: 'invalid_scope',
+      });
+      expect((await api.keys.restore(id, other.key.id, OPERATOR)).state).toBe('active');
+    },
+  );
 
   it('pages through keys by id without gaps or repeats', async () => {
     const { id } = await activeAccount(operator);
@@ -117,22 +130,26 @@ describe('a key in the database', () => {
     expect(backwards).toEqual(ids.toReversed());
   });
 
-  it('moves at the SQL prompt only along its arrows, and disappears only after a revocation', async () => {
-    const { id } = await activeAccount(operator);
-    const { key } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
-    const sql = (text: string) => database.pool.query(text, [key.id]);
-    await expect(sql('delete from api_key where id = $1')).rejects.toThrow('only a revoked key');
-    await sql(`update api_key set state = 'expired' where id = $1`);
-    await expect(sql(`update api_key set state = 'active' where id = $1`)).rejects.toThrow(
-      'cannot go from',
-    );
-    await expect(
-      sql(`update api_key set state = 'revoked', revoked_at = now() where id = $1`),
-    ).rejects.toThrow('cannot go from');
-    await expect(
-      sql(`update api_key set hash = decode(repeat('00', 32), 'hex') where id = $1`),
-    ).rejects.toThrow('never changes');
-  });
+  it(
+    'moves at the SQL prompt only along its arrows, and disappears only after a revocation',
+    { tags: ['keys.no-other-arrows'] },
+    async () => {
+      const { id } = await activeAccount(operator);
+      const { key } = await api.keys.issue(id, { name: 'a' }, OPERATOR);
+      const sql = (text: string) => database.pool.query(text, [key.id]);
+      await expect(sql('delete from api_key where id = $1')).rejects.toThrow('only a revoked key');
+      await sql(`update api_key set state = 'expired' where id = $1`);
+      await expect(sql(`update api_key set state = 'active' where id = $1`)).rejects.toThrow(
+        'cannot go from',
+      );
+      await expect(
+        sql(`update api_key set state = 'revoked', revoked_at = now() where id = $1`),
+      ).rejects.toThrow('cannot go from');
+      await expect(
+        sql(`update api_key set hash = decode(repeat('00', 32), 'hex') where id = $1`),
+      ).rejects.toThrow('never changes');
+    },
+  );
 });
 
 describe('acts that race', () => {
@@ -162,42 +179,51 @@ describe('acts that race', () => {
 });
 
 describe('the purge', () => {
-  it('with the clock moved: 89 days restore, 90 gone, and the audit log still tells the story', async () => {
-    const clock = movableClock();
-    const admin = createRegistries(database.poolAs('docket_operator'), clock);
-    const purge = createRegistries(database.poolAs('docket_purge'), clock);
-    const { id } = await activeAccount(admin);
-    const kept = await admin.keys.issue(id, { name: 'kept' }, OPERATOR);
-    const gone = await admin.keys.issue(id, { name: 'gone' }, OPERATOR);
-    await admin.keys.revoke(id, kept.key.id, OPERATOR, 'a mistake');
-    await admin.keys.revoke(id, gone.key.id, { kind: 'support', id: 'T-4711' }, 'leaked');
+  it(
+    'with the clock moved: 89 days restore, 90 gone, and the audit log still tells the story',
+    { tags: ['keys.ninety-days'] },
+    async () => {
+      const clock = movableClock();
+      const admin = createRegistries(database.poolAs('docket_operator'), clock);
+      const purge = createRegistries(database.poolAs('docket_purge'), clock);
+      const { id } = await activeAccount(admin);
+      const kept = await admin.keys.issue(id, { name: 'kept' }, OPERATOR);
+      const gone = await admin.keys.issue(id, { name: 'gone' }, OPERATOR);
+      await admin.keys.revoke(id, kept.key.id, OPERATOR, 'a mistake');
+      await admin.keys.revoke(id, gone.key.id, { kind: 'support', id: 'T-4711' }, 'leaked');
 
-    clock.advance(89 * DAY_MS);
-    expect(await purge.keys.purgeDue(100)).toBe(0);
-    expect((await admin.keys.restore(id, kept.key.id, OPERATOR)).state).toBe('active');
+      clock.advance(89 * DAY_MS);
+      expect(await purge.keys.purgeDue(100)).toBe(0);
+      expect((await admin.keys.restore(id, kept.key.id, OPERATOR)).state).toBe('active');
 
-    clock.advance(DAY_MS);
-    await expect(admin.keys.restore(id, gone.key.id, OPERATOR)).rejects.toMatchObject({
-      code: 'key_state_conflict',
-    });
-    // Twice at the same time, and once more.
-    await Promise.all([purge.keys.purgeDue(100), purge.keys.purgeDue(100)]);
-    expect(await purge.keys.purgeDue(100)).toBe(0);
-    expect(await admin.keys.findByHash(hashKey(gone.plaintext))).toBeNull();
-    expect((await admin.keys.get(id, kept.key.id)).state).toBe('active');
+      clock.advance(DAY_MS);
+      await expect(admin.keys.restore(id, gone.key.id, OPERATOR)).rejects.toMatchObject({
+        code: 'key_state_conflict',
+      });
+      // Twice at the same time, and once more.
+      await Promise.all([purge.keys.purgeDue(100), purge.keys.purgeDue(100)]);
+      expect(await purge.keys.purgeDue(100)).toBe(0);
+      expect(await admin.keys.findByHash(hashKey(gone.plaintext))).toBeNull();
+      expect((await admin.keys.get(id, kept.key.id)).state).toBe('active');
 
-    const story = await admin.audit.list({ orgId: id, limit: 100, order: 'asc' });
-    const ofGone = story.items.filter((entry) => entry.subject === gone.key.id);
-    expect(
-      ofGone.map(({ action, actorKind, actorId, reason }) => [action, actorKind, actorId, reason]),
-    ).toEqual([
-      ['key.issued', 'operator', 'ada', null],
-      ['key.revoked', 'support', 'T-4711', 'leaked'],
-      ['key.purged', 'system', 'key-purge', null],
-    ]);
-    expect(JSON.stringify(story.items)).not.toContain(hashKey(gone.plaintext));
-    for await (const verdict of admin.audit.verify(id)) expect(verdict.fault).toBeNull();
-  });
+      const story = await admin.audit.list({ orgId: id, limit: 100, order: 'asc' });
+      const ofGone = story.items.filter((entry) => entry.subject === gone.key.id);
+      expect(
+        ofGone.map(({ action, actorKind, actorId, reason }) => [
+          action,
+          actorKind,
+          actorId,
+          reason,
+        ]),
+      ).toEqual([
+        ['key.issued', 'operator', 'ada', null],
+        ['key.revoked', 'support', 'T-4711', 'leaked'],
+        ['key.purged', 'system', 'key-purge', null],
+      ]);
+      expect(JSON.stringify(story.items)).not.toContain(hashKey(gone.plaintext));
+      for await (const verdict of admin.audit.verify(id)) expect(verdict.fault).toBeNull();
+    },
+  );
 });
 
 describe('expiry', () => {

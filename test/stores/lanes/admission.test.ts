@@ -100,21 +100,25 @@ describe('admission', () => {
     expect(await client.xlen(LANE)).toBe(7);
   });
 
-  it('never admits more than the daily budget when callers race, and starts anew at midnight UTC', async () => {
-    nowUs = Math.floor(nowUs / DAY_US) * DAY_US + DAY_US / 2;
-    const limits = { ...GENEROUS, requestsPerDay: 5 };
-    const race = () =>
-      Promise.all(
-        Array.from({ length: 40 }, () => admissions().admit(admissionRequest({}, { limits }))),
-      );
-    const today = await race();
-    expect(today.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(5);
-    const refused = today.find(({ verdict }) => verdict === 'day');
-    expect(refused).toMatchObject({ retryMs: DAY_US / 2_000, remainingToday: 0 });
-    nowUs += DAY_US / 2;
-    const tomorrow = await race();
-    expect(tomorrow.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(5);
-  });
+  it(
+    'never admits more than the daily budget when callers race, and starts anew at midnight UTC',
+    { tags: ['codes.daily_budget_exceeded', 'limits.midnight'] },
+    async () => {
+      nowUs = Math.floor(nowUs / DAY_US) * DAY_US + DAY_US / 2;
+      const limits = { ...GENEROUS, requestsPerDay: 5 };
+      const race = () =>
+        Promise.all(
+          Array.from({ length: 40 }, () => admissions().admit(admissionRequest({}, { limits }))),
+        );
+      const today = await race();
+      expect(today.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(5);
+      const refused = today.find(({ verdict }) => verdict === 'day');
+      expect(refused).toMatchObject({ retryMs: DAY_US / 2_000, remainingToday: 0 });
+      nowUs += DAY_US / 2;
+      const tomorrow = await race();
+      expect(tomorrow.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(5);
+    },
+  );
 
   it('holds the number of open streams, and gives a lease back when it ends', async () => {
     const limits = { ...GENEROUS, concurrentStreams: 3 };
@@ -176,16 +180,20 @@ describe('admission', () => {
     ['day', { limits: { ...GENEROUS, requestsPerDay: 1 } }],
     ['streams', { limits: { ...GENEROUS, concurrentStreams: 1 } }],
     ['saturated', { regionCapacity: 1 }],
-  ] as const)('leaves no trace of a refusal: %s', async (verdict, rest) => {
-    await admissions().admit(admissionRequest({ stream: true }, rest));
-    const before = await snapshot();
-    const claim = idempotencyKey(0, 'org_a', 'refused');
-    const refused = await admissions().admit(
-      admissionRequest({ stream: true, claim }, { ...rest, fingerprint: 'f' }),
-    );
-    expect(refused.verdict).toBe(verdict);
-    expect(await snapshot()).toBe(before);
-  });
+  ] as const)(
+    'leaves no trace of a refusal: %s',
+    { tags: ['limits.refusals-are-free'] },
+    async (verdict, rest) => {
+      await admissions().admit(admissionRequest({ stream: true }, rest));
+      const before = await snapshot();
+      const claim = idempotencyKey(0, 'org_a', 'refused');
+      const refused = await admissions().admit(
+        admissionRequest({ stream: true, claim }, { ...rest, fingerprint: 'f' }),
+      );
+      expect(refused.verdict).toBe(verdict);
+      expect(await snapshot()).toBe(before);
+    },
+  );
 });
 
 describe('an idempotency claim', () => {
@@ -210,21 +218,29 @@ describe('an idempotency claim', () => {
     expect(await snapshot()).toBe(before);
   });
 
-  it('is replayed once settled, without daily budget, and tells everyone who waited', async () => {
-    const scripts = defineLaneScripts(client);
-    const first = send();
-    const { remainingToday } = await admissions().admit(first);
-    const second = send();
-    await admissions().admit(second);
-    const waiters = await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}');
-    expect(waiters).toEqual([{ inbox: 'api-test', requestId: second.entry.id }]);
-    // The worker that settled it may die before it tells them; the next one settles it again.
-    expect(await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}')).toEqual(waiters);
-    const replay = await admissions().admit(send());
-    expect(replay).toMatchObject({ verdict: 'replay', requestId: first.entry.id, remainingToday });
-    expect(await client.hget(claim, 'receipt')).toBe('{"receipt":1}');
-    expect(await client.ttl(claim)).toBeGreaterThan(86_000);
-  });
+  it(
+    'is replayed once settled, without daily budget, and tells everyone who waited',
+    { tags: ['idempotency.free'] },
+    async () => {
+      const scripts = defineLaneScripts(client);
+      const first = send();
+      const { remainingToday } = await admissions().admit(first);
+      const second = send();
+      await admissions().admit(second);
+      const waiters = await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}');
+      expect(waiters).toEqual([{ inbox: 'api-test', requestId: second.entry.id }]);
+      // The worker that settled it may die before it tells them; the next one settles it again.
+      expect(await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}')).toEqual(waiters);
+      const replay = await admissions().admit(send());
+      expect(replay).toMatchObject({
+        verdict: 'replay',
+        requestId: first.entry.id,
+        remainingToday,
+      });
+      expect(await client.hget(claim, 'receipt')).toBe('{"receipt":1}');
+      expect(await client.ttl(claim)).toBeGreaterThan(86_000);
+    },
+  );
 
   it('is free again after a failure', async () => {
     const scripts = defineLaneScripts(client);

@@ -32,14 +32,18 @@ beforeAll(async () => {
 describe('what was written', () => {
   const TABLES = ['ledger_body', 'ledger_entry', 'ledger_checkpoint', 'receipt_revision'];
 
-  it.each(TABLES)('in %s cannot be changed or removed, not even by the owner', async (table) => {
-    const refused = { code: '42501' };
-    await expect(database.pool.query(`update ${table} set org_id = 'org_x'`)).rejects.toMatchObject(
-      refused,
-    );
-    await expect(database.pool.query(`delete from ${table}`)).rejects.toMatchObject(refused);
-    await expect(database.pool.query(`truncate ${table}`)).rejects.toMatchObject(refused);
-  });
+  it.each(TABLES)(
+    'in %s cannot be changed or removed, not even by the owner',
+    { tags: ['evidence.append-only'] },
+    async (table) => {
+      const refused = { code: '42501' };
+      await expect(
+        database.pool.query(`update ${table} set org_id = 'org_x'`),
+      ).rejects.toMatchObject(refused);
+      await expect(database.pool.query(`delete from ${table}`)).rejects.toMatchObject(refused);
+      await expect(database.pool.query(`truncate ${table}`)).rejects.toMatchObject(refused);
+    },
+  );
 
   it('in a tile, a partition or a head neither', async () => {
     const { rows } = await database.pool.query<{ name: string }>(

@@ -34,7 +34,7 @@ function publisher(more: Partial<PublisherOptions> = {}): PublisherOptions {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('checkpoints', () => {
-  it('are each a prefix of every later one', async () => {
+  it('are each a prefix of every later one', { tags: ['evidence.contiguous'] }, async () => {
     const options = publisher();
     const sizes = [1, 2, 3, 7, 64, 255, 256, 257, 400, 600];
     const notes: string[] = [];

@@ -67,26 +67,30 @@ describe('integration', () => {
     }
   });
 
-  it('gives contiguous indexes, each once, when several integrate at once', async () => {
-    const all = [...makeReceipts(orgId, 900), ...makeReceipts(`${orgId}b`, 300)];
-    const submitting = (async () => {
-      for (let at = 0; at < all.length; at += 100)
-        await submitReceipts(receipts, all.slice(at, at + 100));
-    })();
-    const integrators = upTo(3).map(async () => {
-      let integrated = 0;
-      while ((await indexes(orgId)).length + (await indexes(`${orgId}b`)).length < all.length) {
-        integrated += (await integrateBatch(ledger, 37)).integrated;
-      }
-      return integrated;
-    });
-    await submitting;
-    const counts = await Promise.all(integrators);
-    expect(counts.reduce((sum, each) => sum + each, 0)).toBe(all.length);
-    expect(await indexes(orgId)).toEqual(upTo(900));
-    expect(await indexes(`${orgId}b`)).toEqual(upTo(300));
-    await expect(publishCheckpoints(ledger, publisher())).resolves.toMatchObject({ halted: [] });
-  });
+  it(
+    'gives contiguous indexes, each once, when several integrate at once',
+    { tags: ['evidence.contiguous'] },
+    async () => {
+      const all = [...makeReceipts(orgId, 900), ...makeReceipts(`${orgId}b`, 300)];
+      const submitting = (async () => {
+        for (let at = 0; at < all.length; at += 100)
+          await submitReceipts(receipts, all.slice(at, at + 100));
+      })();
+      const integrators = upTo(3).map(async () => {
+        let integrated = 0;
+        while ((await indexes(orgId)).length + (await indexes(`${orgId}b`)).length < all.length) {
+          integrated += (await integrateBatch(ledger, 37)).integrated;
+        }
+        return integrated;
+      });
+      await submitting;
+      const counts = await Promise.all(integrators);
+      expect(counts.reduce((sum, each) => sum + each, 0)).toBe(all.length);
+      expect(await indexes(orgId)).toEqual(upTo(900));
+      expect(await indexes(`${orgId}b`)).toEqual(upTo(300));
+      await expect(publishCheckpoints(ledger, publisher())).resolves.toMatchObject({ halted: [] });
+    },
+  );
 
   it('takes from an id on when it is told to, and the older ones when it looks at all', async () => {
     const all = makeReceipts(orgId, 4).toSorted((a, b) => (a.id < b.id ? -1 : 1));

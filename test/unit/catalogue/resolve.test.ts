@@ -15,13 +15,17 @@ describe('the model', () => {
     ['not for the organisation', { model: 'private' }, { orgId: 'org_C' }],
     ['not offered in the pinned region', { model: 'eu-only', region: 'us' }, {}],
     ['offered only where the account may not go', { model: 'private' }, { orgId: 'org_B' }],
-  ])('that is %s is invalid_model with param model', (_why, request, account) => {
-    expect(faultOf(request, account)).toMatchObject({
-      code: 'invalid_model',
-      param: 'model',
-      status: 400,
-    });
-  });
+  ])(
+    'that is %s is invalid_model with param model',
+    { tags: ['codes.invalid_model'] },
+    (_why, request, account) => {
+      expect(faultOf(request, account)).toMatchObject({
+        code: 'invalid_model',
+        param: 'model',
+        status: 400,
+      });
+    },
+  );
 
   it('that is another customer’s is answered like one that does not exist', () => {
     expect(faultOf({ model: 'private' }, { orgId: 'org_C' }).message).toBe(
@@ -29,10 +33,14 @@ describe('the model', () => {
     );
   });
 
-  it('that gives fewer choices than asked for is invalid_n, not one answer', () => {
-    expect(faultOf({ model: 'eu-only', n: 2 })).toMatchObject({ code: 'invalid_n', param: 'n' });
-    expect(resolve({ model: 'eu-only', n: 1 }).model.id).toBe('eu-only');
-  });
+  it(
+    'that gives fewer choices than asked for is invalid_n, not one answer',
+    { tags: ['requests.n'] },
+    () => {
+      expect(faultOf({ model: 'eu-only', n: 2 })).toMatchObject({ code: 'invalid_n', param: 'n' });
+      expect(resolve({ model: 'eu-only', n: 1 }).model.id).toBe('eu-only');
+    },
+  );
 
   it('is listed only for accounts that may use it', () => {
     const ids = (plan: Plan, orgId: string) =>
@@ -43,7 +51,7 @@ describe('the model', () => {
 });
 
 describe('the region', () => {
-  it('that does not exist is invalid_region', () => {
+  it('that does not exist is invalid_region', { tags: ['codes.invalid_region'] }, () => {
     expect(faultOf({ region: 'mars' })).toMatchObject({
       code: 'invalid_region',
       param: 'region',
@@ -83,7 +91,7 @@ describe('the region', () => {
     },
   );
 
-  it('that is gone says so, whatever the model', () => {
+  it('that is gone says so, whatever the model', { tags: ['codes.region_decommissioned'] }, () => {
     expect(faultOf({ region: 'gone' }).code).toBe('region_decommissioned');
     expect(
       faultOf({ region: 'us', model: 'eu-only' }, { health: states({ us: 'decommissioned' }) })
@@ -146,7 +154,7 @@ describe('the tier', () => {
     expect(resolve({ model: 'plain' }).tier).toBe('audit');
   });
 
-  it('may be lower than the plan', () => {
+  it('may be lower than the plan', { tags: ['operations.tier'] }, () => {
     expect(resolve({ tier: 'audit' }).tier).toBe('audit');
   });
 
@@ -156,13 +164,17 @@ describe('the tier', () => {
     ['above the plan', { tier: 'enterprise' }, { plan: 'audit' as const }],
     ['not offered on the route', { model: 'plain', tier: 'audit_plus' }, {}],
     ['none that the plan covers', { model: 'hourly' }, { plan: 'audit' as const }],
-  ])('that is %s is invalid_tier', (_why, request, account) => {
-    expect(faultOf(request, account)).toMatchObject({
-      code: 'invalid_tier',
-      param: 'tier',
-      status: 400,
-    });
-  });
+  ])(
+    'that is %s is invalid_tier',
+    { tags: ['operations.tier', 'codes.invalid_tier'] },
+    (_why, request, account) => {
+      expect(faultOf(request, account)).toMatchObject({
+        code: 'invalid_tier',
+        param: 'tier',
+        status: 400,
+      });
+    },
+  );
 
   it('is refused before an unhealthy region is', () => {
     expect(

@@ -4,11 +4,15 @@ import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 it.each([
   ['audit', 50, 200, 100_000, 20],
   ['audit_plus', 200, 800, 400_000, 100],
-] as const)('has the numbers of the specification: %s', (plan, rate, burst, day, streams) => {
-  expect(PLAN_LIMITS[plan]).toEqual({
-    requestsPerSecond: rate,
-    burst,
-    requestsPerDay: day,
-    concurrentStreams: streams,
-  });
-});
+] as const)(
+  'has the numbers of the specification: %s',
+  { tags: ['limits.audit-plus'] },
+  (plan, rate, burst, day, streams) => {
+    expect(PLAN_LIMITS[plan]).toEqual({
+      requestsPerSecond: rate,
+      burst,
+      requestsPerDay: day,
+      concurrentStreams: streams,
+    });
+  },
+);

@@ -24,14 +24,18 @@ function codeOf(act: () => unknown): string | null {
 }
 
 describe('the life of a key', () => {
-  it('revocation is reversible for 90 days to the millisecond, and purged from then on', () => {
-    const revoked = revoke<Key>(ACTIVE, 1_000);
-    const end = 1_000 + RESTORE_WINDOW_MS;
-    expect(restore(revoked, end - 1)).toEqual(ACTIVE);
-    expect(isPurgeable(revoked, end - 1)).toBe(false);
-    expect(codeOf(() => restore(revoked, end))).toBe('key_state_conflict');
-    expect(isPurgeable(revoked, end)).toBe(true);
-  });
+  it(
+    'revocation is reversible for 90 days to the millisecond, and purged from then on',
+    { tags: ['keys.ninety-days'] },
+    () => {
+      const revoked = revoke<Key>(ACTIVE, 1_000);
+      const end = 1_000 + RESTORE_WINDOW_MS;
+      expect(restore(revoked, end - 1)).toEqual(ACTIVE);
+      expect(isPurgeable(revoked, end - 1)).toBe(false);
+      expect(codeOf(() => restore(revoked, end))).toBe('key_state_conflict');
+      expect(isPurgeable(revoked, end)).toBe(true);
+    },
+  );
 
   it('expires by the clock, before any job has written it down', () => {
     const key: Key = { ...ACTIVE, expiresAt: 5_000 };
@@ -47,32 +51,36 @@ describe('the life of a key', () => {
     expect(codeOf(() => restore(revoked, 6_000))).toBe('key_state_conflict');
   });
 
-  it('takes only the arrows of the specification, whatever is tried in whatever order', () => {
-    const act = fc.record({
-      name: fc.constantFrom('revoke', 'restore', 'expire', 'wait'),
-      days: fc.nat(60),
-    });
-    const allowed = new Set(['active>revoked', 'active>expired', 'revoked>active']);
-    fc.assert(
-      fc.property(fc.option(fc.nat(200)), fc.array(act), (expiryDay, acts) => {
-        const day = 86_400_000;
-        let now = 0;
-        let key: Key = { ...ACTIVE, expiresAt: expiryDay === null ? null : expiryDay * day };
-        for (const { name, days } of acts) {
-          now += days * day;
-          const before = stateAt(key, now);
-          try {
-            if (name === 'revoke') key = revoke(key, now);
-            if (name === 'restore') key = restore(key, now);
-            if (name === 'expire') key = expire(key, now);
-          } catch (error) {
-            expect(error).toMatchObject({ code: 'key_state_conflict' });
+  it(
+    'takes only the arrows of the specification, whatever is tried in whatever order',
+    { tags: ['keys.no-other-arrows'] },
+    () => {
+      const act = fc.record({
+        name: fc.constantFrom('revoke', 'restore', 'expire', 'wait'),
+        days: fc.nat(60),
+      });
+      const allowed = new Set(['active>revoked', 'active>expired', 'revoked>active']);
+      fc.assert(
+        fc.property(fc.option(fc.nat(200)), fc.array(act), (expiryDay, acts) => {
+          const day = 86_400_000;
+          let now = 0;
+          let key: Key = { ...ACTIVE, expiresAt: expiryDay === null ? null : expiryDay * day };
+          for (const { name, days } of acts) {
+            now += days * day;
+            const before = stateAt(key, now);
+            try {
+              if (name === 'revoke') key = revoke(key, now);
+              if (name === 'restore') key = restore(key, now);
+              if (name === 'expire') key = expire(key, now);
+            } catch (error) {
+              expect(error).toMatchObject({ code: 'key_state_conflict' });
+            }
+            const after = stateAt(key, now);
+            if (before !== after) expect(allowed).toContain(`${before}>${after}`);
+            expect(key.revokedAt !== null).toBe(key.state === 'revoked');
           }
-          const after = stateAt(key, now);
-          if (before !== after) expect(allowed).toContain(`${before}>${after}`);
-          expect(key.revokedAt !== null).toBe(key.state === 'revoked');
-        }
-      }),
-    );
-  });
+        }),
+      );
+    },
+  );
 });

@@ -7,7 +7,7 @@ const burst = fc.integer({ min: 1, max: 1_000 });
 const gaps = fc.array(fc.integer({ min: 0, max: 200_000 }), { maxLength: 300 });
 
 describe('the per-second limit', () => {
-  it('admits exactly the burst at one moment', () => {
+  it('admits exactly the burst at one moment', { tags: ['limits.audit'] }, () => {
     fc.assert(
       fc.property(rate, burst, (perSecond, size) => {
         const interval = intervalUsOf(perSecond);
@@ -24,7 +24,7 @@ describe('the per-second limit', () => {
     );
   });
 
-  it('never admits more than burst plus rate times any window', () => {
+  it('never admits more than burst plus rate times any window', { tags: ['limits.audit'] }, () => {
     fc.assert(
       fc.property(rate, burst, gaps, (perSecond, size, between) => {
         const interval = intervalUsOf(perSecond);

@@ -106,7 +106,7 @@ describe('promptFits', () => {
     expect(counter.promptFits(prompt(['x'.repeat(12_801)]), { contextWindow: 100 })).toBe(false);
   });
 
-  it('decides at the very token', async () => {
+  it('decides at the very token', { tags: ['codes.prompt_too_long'] }, async () => {
     const tokens = o200k(book);
     expect(
       await counter.promptFits(prompt([book]), {
@@ -133,14 +133,18 @@ describe('promptFits', () => {
     expect(counter.promptFits(prompt([], { tokens: 101 }), { contextWindow: 100 })).toBe(false);
   });
 
-  it('never refuses what may fit when the family is unknown', () => {
-    expect(
-      counter.promptFits(prompt(['x'.repeat(12_800)]), {
-        contextWindow: 100,
-        tokenizer: 'spm-unknown',
-      }),
-    ).toBe(true);
-  });
+  it(
+    'never refuses what may fit when the family is unknown',
+    { tags: ['codes.prompt_too_long'] },
+    () => {
+      expect(
+        counter.promptFits(prompt(['x'.repeat(12_800)]), {
+          contextWindow: 100,
+          tokenizer: 'spm-unknown',
+        }),
+      ).toBe(true);
+    },
+  );
 
   it('never refuses a prompt whose tokens fit', async () => {
     const text = fc

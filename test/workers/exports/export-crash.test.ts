@@ -48,7 +48,7 @@ beforeAll(async () => {
 
 it(
   'a pack is whole or not there, and comes out the same, when its builder is killed at any step',
-  { timeout: 300_000 },
+  { tags: ['evidence.crash'], timeout: 300_000 },
   async () => {
     const range = { firstIndex: 0, lastIndex: size - 12, checkpointSize: size };
     const expected = await lab.pack(join(directory, 'expected.zip'), range);

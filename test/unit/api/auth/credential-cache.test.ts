@@ -111,21 +111,25 @@ describe('the credential cache', () => {
     expect(await cache.lookup(token)).toEqual(REVOKED);
   });
 
-  it('keeps cached keys working while the store is down, and says internal_error of others', async () => {
-    await cache.lookup(token);
-    source.down = true;
-    clock = 60_000;
-    expect(await cache.lookup(token)).toEqual(credential());
-    // Having failed a moment ago, it does not make the next request wait for another failure.
-    expect(cache.lookup(token)).toEqual(credential());
-    await expect(cache.lookup(generateKey(randomBytes))).rejects.toMatchObject({
-      code: 'internal_error',
-    });
-    source.down = false;
-    source.rows.set(hash, REVOKED);
-    clock = 61_000;
-    expect(await cache.lookup(token)).toEqual(REVOKED);
-  });
+  it(
+    'keeps cached keys working while the store is down, and says internal_error of others',
+    { tags: ['accounts.store-away'] },
+    async () => {
+      await cache.lookup(token);
+      source.down = true;
+      clock = 60_000;
+      expect(await cache.lookup(token)).toEqual(credential());
+      // Having failed a moment ago, it does not make the next request wait for another failure.
+      expect(cache.lookup(token)).toEqual(credential());
+      await expect(cache.lookup(generateKey(randomBytes))).rejects.toMatchObject({
+        code: 'internal_error',
+      });
+      source.down = false;
+      source.rows.set(hash, REVOKED);
+      clock = 61_000;
+      expect(await cache.lookup(token)).toEqual(REVOKED);
+    },
+  );
 
   it('does not serve in an outage what a notice has dropped', async () => {
     await cache.lookup(token);
@@ -168,7 +172,7 @@ describe('the credential cache', () => {
     expect(await cache.lookup(invented)).toEqual(credential());
   });
 
-  it('refuses a wrong checksum without asking', () => {
+  it('refuses a wrong checksum without asking', { tags: ['accounts.checksum'] }, () => {
     expect(cache.lookup(`${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`)).toBeNull();
     expect(cache.lookup('')).toBeNull();
     expect(source.asked).toEqual([]);

@@ -58,22 +58,26 @@ describe('failure case 30: a chunk', () => {
 });
 
 describe('failure case 7: silence', () => {
-  it('of 15 s commits the status and is filled with comments, until the end', () => {
-    const { socket, stream } = open();
-    vi.advanceTimersByTime(14_999);
-    expect(socket.head).toBeUndefined();
-    vi.advanceTimersByTime(1);
-    expect(socket.head?.[0]).toBe(200);
-    expect(socket.written).toEqual([': keepalive\n\n']);
-    vi.advanceTimersByTime(60_000);
-    expect(socket.written).toHaveLength(5);
-    stream.done('{"id":"x"}', '{"signed":true}');
-    expect(socket.written.at(-1)).toBe(
-      'data: {"id":"x","receipt":{"signed":true}}\n\ndata: [DONE]\n\n',
-    );
-    vi.advanceTimersByTime(60_000);
-    expect(socket.written).toHaveLength(6);
-  });
+  it(
+    'of 15 s commits the status and is filled with comments, until the end',
+    { tags: ['clients.silence'] },
+    () => {
+      const { socket, stream } = open();
+      vi.advanceTimersByTime(14_999);
+      expect(socket.head).toBeUndefined();
+      vi.advanceTimersByTime(1);
+      expect(socket.head?.[0]).toBe(200);
+      expect(socket.written).toEqual([': keepalive\n\n']);
+      vi.advanceTimersByTime(60_000);
+      expect(socket.written).toHaveLength(5);
+      stream.done('{"id":"x"}', '{"signed":true}');
+      expect(socket.written.at(-1)).toBe(
+        'data: {"id":"x","receipt":{"signed":true}}\n\ndata: [DONE]\n\n',
+      );
+      vi.advanceTimersByTime(60_000);
+      expect(socket.written).toHaveLength(6);
+    },
+  );
 
   it('is counted from the last frame', () => {
     const { socket, stream } = open();

@@ -89,7 +89,7 @@ describe('parseJsonBody', () => {
     expect(fault(text).message).toBe(`The body is not valid JSON: ${place}.`);
   });
 
-  it('never repeats the body in the message', () => {
+  it('never repeats the body in the message', { tags: ['errors.silent-on-content'] }, () => {
     expect(fault('{"messages":[{"content":"my secret prompt"}]').message).not.toContain('secret');
     expect(fault('my secret prompt').message).not.toContain('secret');
   });

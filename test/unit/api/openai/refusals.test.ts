@@ -35,7 +35,7 @@ describe('refusals', () => {
     }
   });
 
-  it('never quote what the client sent', () => {
+  it('never quote what the client sent', { tags: ['errors.silent-on-content'] }, () => {
     const secret = 'my secret prompt';
     const bodies = [
       chat({ temperature: secret }),

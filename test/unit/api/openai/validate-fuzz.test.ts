@@ -80,32 +80,40 @@ describe.each([
   ['validateCompletion', validateCompletion, CompletionBody],
   ['validateEmbedding', validateEmbedding, EmbeddingBody],
 ] as const)('%s', (_name, validate, schema) => {
-  it('answers any JSON value with the same value or with a validation_error', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
-        try {
-          expect(validate(body)).toBe(body);
-        } catch (error) {
-          if (!(error instanceof Fault)) throw error;
-          expect(error).toMatchObject({ type: 'validation_error', status: 400 });
-          const name = error.param?.split(/[.[]/, 1)[0] ?? '';
-          expect(error.code).toBe(`invalid_${name}`);
-          expect([...Object.keys(schema.properties), 'body']).toContain(name);
-        }
-      }),
-      { numRuns: 3000 },
-    );
-  });
+  it(
+    'answers any JSON value with the same value or with a validation_error',
+    { tags: ['requests.any-json'] },
+    () => {
+      fc.assert(
+        fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
+          try {
+            expect(validate(body)).toBe(body);
+          } catch (error) {
+            if (!(error instanceof Fault)) throw error;
+            expect(error).toMatchObject({ type: 'validation_error', status: 400 });
+            const name = error.param?.split(/[.[]/, 1)[0] ?? '';
+            expect(error.code).toBe(`invalid_${name}`);
+            expect([...Object.keys(schema.properties), 'body']).toContain(name);
+          }
+        }),
+        { numRuns: 3000 },
+      );
+    },
+  );
 
-  it('has a reason exactly when the compiled validator refuses', () => {
-    const compiled = Compile(schema);
-    fc.assert(
-      fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
-        expect(diagnose(schema as Schema, body) === null).toBe(compiled.Check(body));
-      }),
-      { numRuns: 3000 },
-    );
-  });
+  it(
+    'has a reason exactly when the compiled validator refuses',
+    { tags: ['requests.any-json'] },
+    () => {
+      const compiled = Compile(schema);
+      fc.assert(
+        fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
+          expect(diagnose(schema as Schema, body) === null).toBe(compiled.Check(body));
+        }),
+        { numRuns: 3000 },
+      );
+    },
+  );
 });
 
 describe('the request schemas', () => {
