@@ -8,13 +8,17 @@ export interface Encoding {
 }
 
 type EncodingModule = typeof import('gpt-tokenizer/encoding/o200k_base');
+type RanksModule = typeof import('gpt-tokenizer/bpeRanks/o200k_base');
 
-/** Harmony adds special tokens to the vocabulary of o200k_base. */
-const MODULES: Readonly<Record<string, string>> = {
-  o200k_base: 'gpt-tokenizer/encoding/o200k_base',
-  o200k_harmony: 'gpt-tokenizer/encoding/o200k_base',
-  cl100k_base: 'gpt-tokenizer/encoding/cl100k_base',
+/** Family → name of its vocabulary. Harmony adds special tokens to o200k_base. */
+const VOCABULARIES: Readonly<Record<string, string>> = {
+  o200k_base: 'o200k_base',
+  o200k_harmony: 'o200k_base',
+  cl100k_base: 'cl100k_base',
 };
+
+/** Special tokens have the ids after a vocabulary's texts: o200k_harmony has the most of them, 1,090. */
+const SPECIAL_IDS_MAX = 2_048;
 
 // A vocabulary takes 25 MB and 0.1 s, and most processes never need one: not an import, which would load it at the start.
 const require = createRequire(import.meta.url);
@@ -22,27 +26,54 @@ const loaded = new Map<string, Encoding>();
 
 /** True when the family's tokens are counted exactly. */
 export function isKnownFamily(family: string | undefined): family is string {
-  return family !== undefined && Object.hasOwn(MODULES, family);
+  return family !== undefined && Object.hasOwn(VOCABULARIES, family);
 }
 
 /** The encoding of a known family, loaded once per process. */
 export function loadEncoding(family: string): Encoding {
-  const name = MODULES[family]!;
+  const name = VOCABULARIES[family]!;
   let encoding = loaded.get(name);
   if (encoding === undefined) {
-    encoding = encodingFrom(require(name) as EncodingModule);
+    const module = require(`gpt-tokenizer/encoding/${name}`) as EncodingModule;
+    const ranks = require(`gpt-tokenizer/bpeRanks/${name}`) as RanksModule;
+    encoding = encodingFrom(module, ranks.default);
     loaded.set(name, encoding);
   }
   return encoding;
 }
 
-function encodingFrom(module: EncodingModule): Encoding {
+function encodingFrom(module: EncodingModule, ranks: RanksModule['default']): Encoding {
   // The library would keep the words it has merged: pieces of prompts, in memory for as long as the process lives.
   module.setMergeCacheSize(0);
   const options = { disallowedSpecial: new Set<string>() };
   return {
     count: (slice) => module.countTokens(slice, options),
-    // Ids beyond the vocabulary are a client's invention; the upstream will refuse them.
-    decode: (tokens) => module.decode(tokens.filter((token) => token < module.vocabularySize)),
+    decode: (tokens) => textOf(tokens, ranks),
   };
+}
+
+/**
+ * The text of token ids. Not by the library's `decode`: it throws for ids between the texts and the special tokens
+ * (100256 of cl100k_base), and its decoder is shared, so half a character that one request ends with would stand in
+ * front of the next request's text.
+ */
+function textOf(tokens: readonly number[], ranks: RanksModule['default']): string {
+  let text = '';
+  // Bytes of tokens that are parts of characters.
+  let bytes: number[] = [];
+  for (const token of tokens) {
+    const entry = ranks[token];
+    if (typeof entry === 'object') {
+      for (const byte of entry) bytes.push(byte);
+      continue;
+    }
+    if (bytes.length > 0) {
+      text += Buffer.from(bytes).toString('utf8');
+      bytes = [];
+    }
+    if (entry !== undefined) text += entry;
+    // A special token separates words. Ids beyond are a client's invention; the upstream will refuse them.
+    else if (token >= ranks.length && token < ranks.length + SPECIAL_IDS_MAX) text += ' ';
+  }
+  return bytes.length === 0 ? text : text + Buffer.from(bytes).toString('utf8');
 }

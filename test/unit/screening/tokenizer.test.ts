@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { countTokens as cl100k, encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
 import { SLICE_CHARS, slicesOf } from '#shared/screening/slices.ts';
@@ -194,6 +194,30 @@ describe('decoder', () => {
     const decode = counter.decoder('o200k_base');
     expect(decode?.([24912, 2375, 999_999_999])).toBe('hello world');
     expect(counter.decoder('spm-unknown')).toBeUndefined();
+  });
+
+  it('reads a special token, and an id between texts and special tokens, as a space', () => {
+    expect(counter.decoder('cl100k_base')?.([15339, 100_256, 1917])).toBe('hello  world');
+    expect(counter.decoder('cl100k_base')?.([15339, 100_257, 14957])).toBe('hello world');
+    expect(counter.decoder('o200k_harmony')?.([24912, 200_006, 24169])).toBe('hello world');
+  });
+
+  it('does not carry half a character over to the next text', () => {
+    const decode = counter.decoder('cl100k_base')!;
+    const [half, rest] = encodeCl100k('💥');
+    expect(decode([half!])).toBe('\ufffd');
+    expect(decode([15339])).toBe('hello');
+    expect(decode(encodeCl100k('a 💥 b'))).toBe('a 💥 b');
+    expect(decode([half!, rest!, 15339])).toBe('💥hello');
+  });
+
+  it('gives back any text that is well formed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
+        fc.pre(text.isWellFormed());
+        expect(counter.decoder('cl100k_base')?.(encodeCl100k(text, asText))).toBe(text);
+      }),
+    );
   });
 
   it('never throws for any ids', () => {
