@@ -6,8 +6,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SECRET_SETTINGS, SETTINGS } from '#shared/config/env.ts';
-import type { Setting } from '#shared/config/setting.ts';
+import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
 
 interface ImportRule {
@@ -17,8 +16,8 @@ interface ImportRule {
 
 /** Name of a table, as its marks say it → its text. */
 const TABLES: Readonly<Record<string, () => string>> = {
-  settings: () => settingsTable(Object.values(SETTINGS)),
-  secrets: () => settingsTable(Object.values(SECRET_SETTINGS)),
+  settings: () => settingsTable(Object.values(SETTINGS).filter(({ secret }) => !secret)),
+  secrets: () => settingsTable(Object.values(SETTINGS).filter(({ secret }) => secret)),
   jobs: jobsTable,
   imports: importsTable,
   metrics: metricsTable,

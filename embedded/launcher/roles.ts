@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { ROLES, type Role } from '#shared/config/env.ts';
+import { ROLES, type Role } from '#shared/config/settings.ts';
 import type { Output } from './output.ts';
 import { readProcfile } from './procfile.ts';
 import type { RoleCommand } from './role-process.ts';

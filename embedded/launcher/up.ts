@@ -1,4 +1,4 @@
-import { readEnvironment } from '#shared/config/env.ts';
+import { readEnvironment } from '#shared/config/config.ts';
 import { Launcher } from './launch.ts';
 import { terminalOutput } from './output.ts';
 import { welcome } from './welcome.ts';

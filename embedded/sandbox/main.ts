@@ -1,4 +1,4 @@
-import { readEnvironment } from '#shared/config/env.ts';
+import { readEnvironment } from '#shared/config/config.ts';
 import { runSandbox } from './run.ts';
 
 runSandbox(readEnvironment());

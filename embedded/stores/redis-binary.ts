@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { readEnvironment } from '#shared/config/env.ts';
+import { readEnvironment } from '#shared/config/config.ts';
 
 const NAMES = ['redis-server', 'valkey-server'];
 

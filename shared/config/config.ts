@@ -1,24 +1,32 @@
-import { type Environment, readEnvironment, SECRET_SETTINGS, SETTINGS } from './env.ts';
-import type { Setting } from './setting.ts';
-import { hideValues, maskSecret } from './secrets.ts';
+import { type Setting, SETTINGS } from './settings.ts';
 
-type Values<T extends Record<string, Setting<unknown>>> = {
-  readonly [K in keyof T]: T[K] extends Setting<infer V> ? V : never;
+/** The environment as a process gets it. An empty variable counts as one that is not set. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** This process's own environment. Nothing else in the repository reads `process.env`. */
+export function readEnvironment(): Environment {
+  return { ...process.env };
+}
+
+type Rows = typeof SETTINGS;
+/** The values of the settings that are secret, or of those that are not. */
+type Values<Secret extends boolean> = {
+  readonly [K in keyof Rows as Rows[K]['secret'] extends Secret ? K : never]: ReturnType<
+    Rows[K]['parse']
+  >;
 };
-
 type StoreUrls = 'databaseUrl' | 'redisUrl';
-type SecretValues = Values<typeof SECRET_SETTINGS>;
 
 /** What a command that can do without stores gets: the launcher, offline verification. */
-export interface ToolConfig extends Values<typeof SETTINGS> {
-  readonly secrets: SecretValues;
+export interface ToolConfig extends Values<false> {
+  readonly secrets: Values<true>;
   /** Credential that the catalogue names (`api_key_env`); undefined when it is not set. */
   readonly upstreamCredential: (name: string) => string | undefined;
 }
 
 /** What every process gets: both stores are known. */
 export interface Config extends ToolConfig {
-  readonly secrets: Omit<SecretValues, StoreUrls> & Readonly<Record<StoreUrls, string>>;
+  readonly secrets: Omit<Values<true>, StoreUrls> & Readonly<Record<StoreUrls, string>>;
 }
 
 /** Everything that is wrong with the environment, one line each, so that it is fixed in one go. */
@@ -38,7 +46,7 @@ export class ConfigError extends Error {
  */
 export function loadConfig(env: Environment = readEnvironment()): Config {
   const problems: string[] = [];
-  for (const { name } of [SECRET_SETTINGS.databaseUrl, SECRET_SETTINGS.redisUrl]) {
+  for (const { name } of [SETTINGS.databaseUrl, SETTINGS.redisUrl]) {
     if (textOf(env, name) === undefined) problems.push(`${name} is not set`);
   }
   return readConfig(env, problems) as Config;
@@ -50,46 +58,37 @@ export function loadToolConfig(env: Environment = readEnvironment()): ToolConfig
 }
 
 function readConfig(env: Environment, problems: string[]): ToolConfig {
-  const settings = readSettings(SETTINGS, env, problems);
-  const secrets = readSettings(SECRET_SETTINGS, env, problems);
-  if (problems.length === 0) problems.push(...contradictions(settings, secrets));
-  if (problems.length > 0) throw new ConfigError(problems);
-  const upstreamCredential = (name: string): string | undefined => textOf(env, name);
-  return Object.freeze({ ...settings, secrets: hideValues(secrets), upstreamCredential });
-}
-
-function readSettings<T extends Record<string, Setting<unknown>>>(
-  table: T,
-  env: Environment,
-  problems: string[],
-): Values<T> {
-  const values: Record<string, unknown> = {};
-  for (const [field, setting] of Object.entries(table)) {
+  const settings: Record<string, unknown> = {};
+  const secrets: Record<string, unknown> = {};
+  for (const [field, setting] of Object.entries(SETTINGS)) {
     const set = textOf(env, setting.name);
     const text = set ?? fallbackOf(env, setting);
     try {
+      const values = setting.secret ? secrets : settings;
       values[field] = text === undefined ? undefined : setting.parse(text);
     } catch (error) {
       // A default can only be wrong because the setting it is made from is: that one is reported.
       if (set !== undefined) problems.push(`${setting.name} ${reasonOf(error)}`);
     }
   }
-  return values as Values<T>;
+  const config = {
+    ...(settings as Values<false>),
+    secrets: hideValues(secrets as Values<true>),
+    upstreamCredential: (name: string) => textOf(env, name),
+  };
+  if (problems.length === 0) problems.push(...contradictions(config));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
 }
 
 /** Settings that are fine by themselves and wrong together. */
-function contradictions(
-  settings: Values<typeof SETTINGS>,
-  secrets: Values<typeof SECRET_SETTINGS>,
-): string[] {
+function contradictions({ port, metricsPort, exportStore, secrets }: ToolConfig): string[] {
   const problems: string[] = [];
-  if (settings.port !== 0 && settings.port === settings.metricsPort) {
-    problems.push('PORT and METRICS_PORT must differ');
-  }
+  if (port !== 0 && port === metricsPort) problems.push('PORT and METRICS_PORT must differ');
   if ((secrets.awsAccessKeyId === undefined) !== (secrets.awsSecretAccessKey === undefined)) {
     problems.push('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together');
   }
-  if (settings.exportStore.startsWith('s3://') && secrets.awsAccessKeyId === undefined) {
+  if (exportStore.startsWith('s3://') && secrets.awsAccessKeyId === undefined) {
     problems.push('EXPORT_STORE is an S3 bucket, so AWS_ACCESS_KEY_ID must be set');
   }
   return problems;
@@ -105,12 +104,8 @@ function fallbackOf(env: Environment, { fallback }: Setting<unknown>): string | 
 }
 
 function textOrFallback(env: Environment, name: string): string {
-  const setting = allSettings().find((row) => row.name === name);
+  const setting = Object.values(SETTINGS).find((row) => row.name === name);
   return textOf(env, name) ?? (setting === undefined ? '' : (fallbackOf(env, setting) ?? ''));
-}
-
-function allSettings(): Setting<unknown>[] {
-  return [...Object.values(SECRET_SETTINGS), ...Object.values(SETTINGS)];
 }
 
 /** One line of what `docket doctor` prints. */
@@ -127,7 +122,7 @@ export interface SettingReport {
 
 /** Every setting with its value and where it came from; never throws, so that a doctor can use it. */
 export function describeSettings(env: Environment = readEnvironment()): SettingReport[] {
-  return allSettings().map((setting) => {
+  return Object.values(SETTINGS).map((setting) => {
     const set = textOf(env, setting.name);
     const text = set ?? fallbackOf(env, setting);
     return {
@@ -152,4 +147,27 @@ function problemOf(setting: Setting<unknown>, text: string): string | null {
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : 'is not valid';
+}
+
+/**
+ * The same values as properties that neither serialising, inspecting nor spreading copies, so that a
+ * logger or an error report that gets hold of the object shows nothing of them.
+ */
+function hideValues<T extends object>(values: T): Readonly<T> {
+  const hidden = {} as T;
+  for (const name of Object.keys(values) as (keyof T)[]) {
+    Object.defineProperty(hidden, name, { value: values[name], enumerable: false });
+  }
+  return Object.freeze(hidden);
+}
+
+/** What is printed in place of a credential. */
+const MASK = '******';
+
+/** `text` fit for a screen: a URL without its password and query, anything else the mask alone. */
+function maskSecret(text: string): string {
+  if (!URL.canParse(text)) return MASK;
+  const { protocol, username, host, pathname } = new URL(text);
+  if (host === '') return MASK;
+  return `${protocol}//${username === '' ? '' : `${username}:${MASK}@`}${host}${pathname}`;
 }

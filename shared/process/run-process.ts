@@ -6,7 +6,7 @@ import { createLogger } from './logger.ts';
 import { type HealthServer, type ReadinessCheck, serveHealth } from './health-server.ts';
 import { createRegistry } from './registry.ts';
 import { type Config, ConfigError, loadConfig } from '#shared/config/config.ts';
-import type { Role } from '#shared/config/env.ts';
+import type { Role } from '#shared/config/settings.ts';
 
 /** What every process is given. */
 export interface ProcessContext {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Pool } from 'undici';
 import { beforeAll, expect, it } from 'vitest';
-import { readEnvironment } from '#shared/config/env.ts';
+import { readEnvironment } from '#shared/config/config.ts';
 import { ApiDescription } from '#test/support/api-description.ts';
 import { type Answer, ask } from '#test/support/envelope.ts';
 import { exchange } from '#test/support/raw-http.ts';

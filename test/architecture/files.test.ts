@@ -1,7 +1,7 @@
 import { constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROLES } from '#shared/config/env.ts';
+import { ROLES, SETTINGS } from '#shared/config/settings.ts';
 import { ROOT, type SourceFile, sourceFiles } from './source-files.ts';
 
 const files = sourceFiles();
@@ -41,7 +41,14 @@ describe('entry points', () => {
 describe('the environment', () => {
   it('is read in one file', () => {
     const readers = pathsWhere(production, ({ text }) => /\bprocess\.env\b/.test(text));
-    expect(readers.filter((path) => path !== 'shared/config/env.ts')).toEqual([]);
+    expect(readers.filter((path) => path !== 'shared/config/config.ts')).toEqual([]);
+  });
+
+  it('has no setting that nothing reads', () => {
+    const users = production.filter(({ path }) => !/^(shared\/config|dev)\//.test(path));
+    const isRead = (field: string): boolean =>
+      users.some(({ text }) => new RegExp(`\\b${field}\\b`).test(text));
+    expect(Object.keys(SETTINGS).filter((field) => !isRead(field))).toEqual([]);
   });
 });
 

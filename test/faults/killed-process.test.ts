@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Role } from '#shared/config/env.ts';
+import type { Role } from '#shared/config/settings.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { sendLoad } from '#test/support/load.ts';
 import { integrated } from '#test/support/receipts.ts';

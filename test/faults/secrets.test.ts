@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ROLES } from '#shared/config/env.ts';
+import { ROLES } from '#shared/config/settings.ts';
 import { readPack } from '#shared/screening/files/load.ts';
 import { chatBody, post } from '#test/support/calls.ts';
 import { connectTo } from '#test/support/lanes.ts';

@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Role } from '#shared/config/env.ts';
+import type { Role } from '#shared/config/settings.ts';
 import { digestOf, expectSigned, idOf, integrated, type Receipt } from '#test/support/receipts.ts';
 import { payloadsOf, post } from '#test/support/http.ts';
 import { runDocket } from '#test/support/docket-cli.ts';

@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { apt, canInstall } from '#embedded/stores/redis-binary.ts';
-import { readEnvironment } from '#shared/config/env.ts';
+import { readEnvironment } from '#shared/config/config.ts';
 
 /** Where a Chromium may be when it is not on the PATH. */
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { type Environment, readEnvironment, type Role } from '#shared/config/env.ts';
+import { type Environment, readEnvironment } from '#shared/config/config.ts';
+import type { Role } from '#shared/config/settings.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Starting takes under a second; a machine that runs much else at the same time needs longer. */

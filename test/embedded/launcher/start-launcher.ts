@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, vi } from 'vitest';
 import type { DevFile } from '#embedded/launcher/dev-file.ts';
-import { readEnvironment } from '#shared/config/env.ts';
+import { readEnvironment } from '#shared/config/config.ts';
 
 export interface StartedLauncher {
   pid: number;

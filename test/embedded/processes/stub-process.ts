@@ -1,5 +1,5 @@
 /** Stands in for a process of the Procfile: says it is ready, then ends as it is told to. */
-import { readEnvironment } from '#shared/config/env.ts';
+import { readEnvironment } from '#shared/config/config.ts';
 
 const env = readEnvironment();
 process.stdout.write('starting\n');

@@ -4,7 +4,7 @@ import { Backoff } from '#embedded/launcher/backoff.ts';
 import { Output } from '#embedded/launcher/output.ts';
 import { parseProcfile, readProcfile } from '#embedded/launcher/procfile.ts';
 import { welcome } from '#embedded/launcher/welcome.ts';
-import { ROLES } from '#shared/config/env.ts';
+import { ROLES } from '#shared/config/settings.ts';
 
 describe('the Procfile', () => {
   it('has a release and every role that the settings know', () => {

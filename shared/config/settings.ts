@@ -12,15 +12,22 @@ import {
   url,
   urls,
   witness,
+  type Parser,
 } from './parsers.ts';
-import { optional, secret, type Setting, setting } from './setting.ts';
 
-/** The environment as a process gets it. An empty variable counts as one that is not set. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+/** The text of a default: fixed, or made from another setting's text. */
+export type DefaultText = string | ((textOf: (name: string) => string) => string);
 
-/** This process's own environment. Nothing else in the repository reads `process.env`. */
-export function readEnvironment(): Environment {
-  return { ...process.env };
+export interface Setting<T, Secret extends boolean = boolean> {
+  /** The variable's name. */
+  readonly name: string;
+  readonly parse: Parser<T>;
+  /** Absent when the setting may stay unset, or must be set. */
+  readonly fallback?: DefaultText;
+  /** A credential: it is masked when settings are shown, and stands in `Config.secrets`. */
+  readonly secret: Secret;
+  /** One sentence for the operator. */
+  readonly description: string;
 }
 
 /** The processes of the Procfile, in the order in which they start. */
@@ -49,8 +56,8 @@ function allAddresses(): string {
 }
 
 /**
- * One row per setting; the key is the field of `Config`. Adding a row is all it takes: it is
- * parsed, refused, defaulted, frozen and shown by `docket doctor` like the others.
+ * One row per setting; the key is the field of `Config`, or of `Config.secrets`. Adding a row is all it takes: it is
+ * parsed, refused, defaulted, frozen, shown by `docket doctor` and listed in docs/operations.md like the others.
  */
 export const SETTINGS = {
   port: setting('PORT', integer(0, 65_535), '8080', 'Port of the API; 0 takes a free one.'),
@@ -237,15 +244,6 @@ export const SETTINGS = {
     '2000',
     'How long a judgement may take; every request waits for it.',
   ),
-  otlpEndpoint: optional(
-    'OTEL_EXPORTER_OTLP_ENDPOINT',
-    url('https', 'http'),
-    'Where traces are sent; off when unset.',
-  ),
-} as const satisfies Record<string, Setting<unknown>>;
-
-/** Settings that hold credentials; they live in `Config.secrets` and print as a mask. */
-export const SECRET_SETTINGS = {
   databaseUrl: secret('DATABASE_URL', url('postgres', 'postgresql'), 'PostgreSQL.'),
   redisUrl: secret(
     'REDIS_URL',
@@ -268,4 +266,32 @@ export const SECRET_SETTINGS = {
     plainText(256),
     'Credential of the S3 bucket.',
   ),
-} as const satisfies Record<string, Setting<string | undefined>>;
+} as const satisfies Record<string, Setting<unknown>>;
+
+/** A setting with a default. */
+function setting<T>(
+  name: string,
+  parse: Parser<T>,
+  fallback: DefaultText,
+  description: string,
+): Setting<T, false> {
+  return { name, parse, fallback, secret: false, description };
+}
+
+/** A setting that may stay unset. */
+function optional<T>(
+  name: string,
+  parse: Parser<T>,
+  description: string,
+): Setting<T | undefined, false> {
+  return { name, parse, secret: false, description };
+}
+
+/** A credential, which may stay unset. */
+function secret(
+  name: string,
+  parse: Parser<string>,
+  description: string,
+): Setting<string | undefined, true> {
+  return { name, parse, secret: true, description };
+}
