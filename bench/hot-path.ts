@@ -18,6 +18,7 @@ import { upstreamBody } from '#workers/inference/upstream-body.ts';
 const rounds = Number(process.argv[2] ?? 20_000);
 const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
   variable: (name) => (name === 'SANDBOX_URL' ? 'http://127.0.0.1:1/v1' : undefined),
+  timeoutMs: 120_000,
 });
 const index = indexCatalogue(catalogue);
 const screen = loadScreen();

@@ -1,13 +1,7 @@
-import { NATIVE_PROVIDERS } from '#shared/catalogue/http/native-providers.ts';
-import { referencesIn } from '#shared/methodology/known-references.ts';
-import {
-  DEFAULT_CATALOGUE,
-  loadCatalogue,
-  type LoadedCatalogue,
-} from '#shared/catalogue/files/load.ts';
+import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
+import type { LoadedCatalogue } from '#shared/catalogue/parse.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
-import { loadFactorSet } from '#shared/methodology/files/load.ts';
+import { catalogueSources } from '#shared/process/open-catalogue.ts';
 
 /** The launcher gives the shipped catalogue the sandbox's address; outside of it any address will do for a look. */
 const NO_SANDBOX = 'http://127.0.0.1:9/v1';
@@ -19,14 +13,11 @@ const NO_SANDBOX = 'http://127.0.0.1:9/v1';
 export function readCatalogue(file?: string): LoadedCatalogue & { file: string } {
   const config = loadToolConfig();
   const named = file ?? config.cataloguePath;
-  const newest = FROZEN_FACTOR_SETS.at(-1)!;
-  const variable = (name: string): string | undefined =>
-    config.upstreamCredential(name) ??
-    (named === undefined && name === 'SANDBOX_URL' ? NO_SANDBOX : undefined);
-  const known = {
-    ...referencesIn(loadFactorSet(newest.version)),
-    providers: new Set(Object.keys(NATIVE_PROVIDERS)),
-  };
-  const loaded = loadCatalogue(named ?? DEFAULT_CATALOGUE, { variable, known });
+  const loaded = loadCatalogue(named ?? DEFAULT_CATALOGUE, {
+    ...catalogueSources(config),
+    variable: (name) =>
+      config.upstreamCredential(name) ??
+      (named === undefined && name === 'SANDBOX_URL' ? NO_SANDBOX : undefined),
+  });
   return { ...loaded, file: named ?? 'default.yaml' };
 }

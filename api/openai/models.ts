@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import { PLANS, planCovers } from '#shared/kernel/plan.ts';
-import { isOpenTo } from '#shared/catalogue/resolve.ts';
-import type { RouteAccount } from '#shared/catalogue/resolve.ts';
+import { isOpenTo } from '#shared/catalogue/routing.ts';
+import type { RouteAccount } from '#shared/catalogue/routing.ts';
 import type { ModelRoutes } from '#shared/catalogue/route-index.ts';
 
 /** A model in OpenAI's shape, with what this service adds. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { notFound } from '#shared/kernel/errors.ts';
-import { modelsFor } from '#shared/catalogue/resolve.ts';
+import { modelsFor } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { type ConfidenceOf, modelObject } from '#api/openai/models.ts';
 

@@ -1,10 +1,12 @@
 import { userInfo } from 'node:os';
 import { Argument, type Command } from 'commander';
-import { createRegionStatusStore } from '#shared/catalogue/redis/region-status.ts';
+import {
+  createRegionStatusStore,
+  type RegionOverrides,
+} from '#shared/catalogue/redis/region-status.ts';
 import type { Region, RegionStatus } from '#shared/catalogue/catalogue.ts';
 import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { notFound } from '#shared/kernel/errors.ts';
-import type { RegionOverrides } from '#shared/catalogue/port-region-status.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
 import { actorFrom, asOperator } from '#cli/operator.ts';
 import { printJson, printTable, type Row } from '#cli/print.ts';

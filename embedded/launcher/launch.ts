@@ -5,6 +5,7 @@ import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
+import { catalogueSources } from '#shared/process/open-catalogue.ts';
 import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
 import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-owner.ts';
 import { type DevFile, ensureOperatorLogin, removeDevFile, writeDevFile } from './dev-file.ts';
@@ -75,8 +76,9 @@ export class Launcher {
     const sandboxUrl = `http://127.0.0.1:${sandboxPort}`;
     // What can be refused is refused before anything is started.
     const common = this.#environment(sandboxUrl, host, port);
-    const chatModel = checkCatalogue(common);
-    ensureSigningKeys(loadToolConfig(common).signingKeysDir);
+    const config = loadToolConfig(common);
+    const chatModel = checkCatalogue(config);
+    ensureSigningKeys(config.signingKeysDir);
 
     output.say('starting PostgreSQL, Redis and the sandbox upstream');
     const [stores] = await Promise.all([this.#startStores(), this.#startSandbox(sandboxPort)]);
@@ -226,10 +228,9 @@ export class Launcher {
 }
 
 /** A bad catalogue stops the start here, before nine processes complain. */
-function checkCatalogue(env: Environment): string | undefined {
-  const { catalogue } = loadCatalogue(env['CATALOGUE'] || DEFAULT_CATALOGUE, {
-    variable: (name) => env[name],
-  });
+function checkCatalogue(config: ToolConfig): string | undefined {
+  const file = config.cataloguePath ?? DEFAULT_CATALOGUE;
+  const { catalogue } = loadCatalogue(file, catalogueSources(config));
   return catalogue.models.find((model) => model.kinds.includes('chat'))?.id;
 }
 

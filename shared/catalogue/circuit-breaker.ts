@@ -57,3 +57,8 @@ export function afterFailure(breaker: Breaker, now: number): Breaker {
   const openMs = Math.min(breaker.openMs === 0 ? OPEN_MS : breaker.openMs * 2, OPEN_MS_MAX);
   return { state: 'open', failures, openUntil: now + openMs, openMs };
 }
+
+/** One endpoint may serve several regions, and be cut off from one of them only. Neither name holds a space. */
+export function circuitName(region: string, endpoint: string): string {
+  return `${region} ${endpoint}`;
+}

@@ -1,11 +1,15 @@
 import type { Logger } from 'pino';
-import { type CatalogueHolder, createCatalogueHolder } from '#shared/catalogue/files/holder.ts';
+import {
+  type CatalogueHolder,
+  createCatalogueHolder,
+  DEFAULT_CATALOGUE,
+} from '#shared/catalogue/files/load.ts';
 import { NATIVE_PROVIDERS } from '#shared/catalogue/http/native-providers.ts';
-import { referencesIn } from '#shared/methodology/known-references.ts';
-import { DEFAULT_CATALOGUE } from '#shared/catalogue/files/load.ts';
-import type { Config } from '#shared/config/config.ts';
-import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
+import type { CatalogueSources } from '#shared/catalogue/parse.ts';
+import type { ToolConfig } from '#shared/config/config.ts';
 import { loadFactorSet } from '#shared/methodology/files/load.ts';
+import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
+import { referencesIn } from '#shared/methodology/known-references.ts';
 
 export interface OpenCatalogue {
   current: CatalogueHolder['current'];
@@ -13,15 +17,22 @@ export interface OpenCatalogue {
   reload: () => void;
 }
 
-/** Loads the catalogue of this process, says what is odd about it, and reloads it on demand. */
-export function openCatalogue(config: Config, log: Logger): OpenCatalogue {
-  const holder = createCatalogueHolder(config.cataloguePath ?? DEFAULT_CATALOGUE, {
+/** What a catalogue file is read with: variables, settings, the newest factor set, the providers there are. */
+export function catalogueSources(config: ToolConfig): CatalogueSources {
+  return {
     variable: config.upstreamCredential,
+    timeoutMs: config.upstreamTimeoutMs,
     known: {
       ...referencesIn(loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version)),
       providers: new Set(Object.keys(NATIVE_PROVIDERS)),
     },
-  });
+  };
+}
+
+/** Loads the catalogue of this process, says what is odd about it, and reloads it on demand. */
+export function openCatalogue(config: ToolConfig, log: Logger): OpenCatalogue {
+  const file = config.cataloguePath ?? DEFAULT_CATALOGUE;
+  const holder = createCatalogueHolder(file, catalogueSources(config));
   for (const warning of holder.current().warnings)
     log.warn({ event: 'catalogue_warning', ...warning });
   return {

@@ -25,6 +25,7 @@ export const issuer = receiptIssuer(PUBLIC_URL);
 export const methodology = loadMethodologies().current;
 export const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
   variable: () => 'http://127.0.0.1:9/v1',
+  timeoutMs: 120_000,
 });
 
 /** The shipped catalogue, with a size for the model that has none. */

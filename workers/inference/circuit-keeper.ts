@@ -1,5 +1,5 @@
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
-import type { CircuitBoard } from '#shared/catalogue/port-circuits.ts';
+import type { CircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import type { Provider } from './providers/provider.ts';
 import type { Breakers } from './endpoints.ts';
 

@@ -5,12 +5,12 @@ import {
   afterSuccess,
   askBreaker,
   type Breaker,
+  circuitName,
   CLOSED,
   isDue,
 } from '#shared/catalogue/circuit-breaker.ts';
-import { circuitName } from '#shared/catalogue/region-state.ts';
 import type { UpstreamFailure } from './providers/upstream-error.ts';
-import type { CircuitReport } from '#shared/catalogue/port-circuits.ts';
+import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
 
 export interface Target {
   endpoint: Endpoint;

@@ -1,32 +1,14 @@
-import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import type { Catalogue, Endpoint, Model, Region } from '../catalogue.ts';
-import { crossCheck, findOddities } from '../cross-checks.ts';
-import type { KnownReferences, Report } from '../cross-checks.ts';
-import { shapeProblems } from '../file-shape.ts';
-import type { CatalogueFile, FileEndpoint, FileModel, FileRegion } from '../file-shape.ts';
-import { CatalogueError, pathText } from '../problem.ts';
-import type { CatalogueProblem } from '../problem.ts';
-import { readYaml } from '../yaml-document.ts';
-import type { YamlDocument } from '../yaml-document.ts';
+import type { Catalogue } from '../catalogue.ts';
+import { type CatalogueSources, type LoadedCatalogue, parseCatalogue } from '../parse.ts';
+import { CatalogueError, type CatalogueProblem } from '../problem.ts';
+import { indexCatalogue, type RoutingIndex } from '../route-index.ts';
 
 /** The catalogue that is used when none is named. */
 export const DEFAULT_CATALOGUE = new URL('../default.yaml', import.meta.url);
 
 /** Four thousand models with sixteen endpoints each fit; more is a mistake. */
 const FILE_BYTES_MAX = 8 * 1024 * 1024;
-
-export interface CatalogueSources {
-  /** The value of an environment variable: for `${NAME}`, and to warn of credentials that are not set. */
-  variable: (name: string) => string | undefined;
-  known?: KnownReferences;
-}
-
-export interface LoadedCatalogue {
-  catalogue: Catalogue;
-  /** What will work and is probably not meant. */
-  warnings: readonly CatalogueProblem[];
-}
 
 /**
  * Reads and checks a catalogue file.
@@ -49,104 +31,51 @@ export function loadCatalogue(file: string | URL, sources: CatalogueSources): Lo
   return parseCatalogue(bytes, name, sources);
 }
 
-/** The same for the bytes of a file. `name` stands before the line in problems. */
-export function parseCatalogue(
-  bytes: Uint8Array,
-  name: string,
+/** The catalogue in use and its index, always of the same file version. */
+interface CatalogueInUse {
+  readonly catalogue: Catalogue;
+  readonly index: RoutingIndex;
+  readonly warnings: readonly CatalogueProblem[];
+}
+
+type Reload =
+  | { outcome: 'replaced' | 'unchanged'; inUse: CatalogueInUse }
+  /** The file is bad; the catalogue in use stays. */
+  | { outcome: 'kept'; inUse: CatalogueInUse; error: CatalogueError };
+
+export interface CatalogueHolder {
+  /** The catalogue of this moment. Take it once per request, so that one request sees one catalogue. */
+  current(): CatalogueInUse;
+  /** Reads the file again. Never throws for a bad file: it keeps the old catalogue and says so. */
+  reload(): Reload;
+}
+
+/**
+ * Loads the catalogue, to be reloaded on SIGHUP.
+ * @throws CatalogueError when the first load fails: a process does not start on a bad catalogue.
+ */
+export function createCatalogueHolder(
+  file: string | URL,
   sources: CatalogueSources,
-): LoadedCatalogue {
-  const document = readYaml(decode(bytes, name), sources.variable);
-  if ('problems' in document) throw new CatalogueError(name, document.problems);
-  const problems = shapeProblems(document);
-  if (problems.length > 0) throw new CatalogueError(name, inOrder(problems));
-  const file = document.value as CatalogueFile;
-  crossCheck(file, sources.known ?? {}, reporter(document, problems));
-  if (problems.length > 0) throw new CatalogueError(name, inOrder(problems));
-  const warnings: CatalogueProblem[] = [];
-  findOddities(file, sources.variable, reporter(document, warnings));
-  const digest = createHash('sha256').update(bytes).digest('hex');
-  return { catalogue: toCatalogue(file, digest), warnings: inOrder(warnings) };
-}
-
-function decode(bytes: Uint8Array, name: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new CatalogueError(name, [{ line: 1, path: '', message: 'the file is not valid UTF-8' }]);
-  }
-}
-
-function reporter(document: YamlDocument, into: CatalogueProblem[]): Report {
-  return (path, message) =>
-    into.push({ line: document.lineOf(path), path: pathText(path), message });
-}
-
-function inOrder(problems: readonly CatalogueProblem[]): CatalogueProblem[] {
-  return problems.toSorted((a, b) => a.line - b.line);
-}
-
-function toCatalogue(file: CatalogueFile, digest: string): Catalogue {
-  return {
-    version: 1,
-    digest,
-    regions: file.regions.map(toRegion),
-    endpoints: file.endpoints.map(toEndpoint),
-    models: file.models.map(toModel),
+): CatalogueHolder {
+  const load = (): CatalogueInUse => {
+    const loaded = loadCatalogue(file, sources);
+    return { ...loaded, index: indexCatalogue(loaded.catalogue) };
   };
-}
-
-/** Values for what a file leaves out stand here and in the published schema. */
-function toRegion(region: FileRegion): Region {
+  let inUse = load();
   return {
-    name: region.code,
-    operator: { name: 'unknown' },
-    capacity: 2000,
-    status: 'normal',
-    ...region,
-  };
-}
-
-function toEndpoint({
-  base_url,
-  api_key_env,
-  timeout_ms,
-  energy,
-  ...rest
-}: FileEndpoint): Endpoint {
-  return {
-    ...rest,
-    baseUrl: base_url.replace(/\/+$/, ''),
-    timeoutMs: timeout_ms ?? 120_000,
-    ...(api_key_env === undefined ? {} : { apiKeyEnv: api_key_env }),
-    ...(energy === undefined ? {} : { energy: toEnergy(energy) }),
-  };
-}
-
-/** Header names are compared in lower case, as Node gives them. */
-function toEnergy({
-  header,
-  usage_field,
-}: NonNullable<FileEndpoint['energy']>): NonNullable<Endpoint['energy']> {
-  return {
-    ...(header === undefined ? {} : { header: header.toLowerCase() }),
-    ...(usage_field === undefined ? {} : { usageField: usage_field }),
-  };
-}
-
-function toModel({ context_window, max_n, owned_by, footprint, ...rest }: FileModel): Model {
-  const { active_b, total_b, ...size } = footprint;
-  const slash = rest.id.indexOf('/');
-  return {
-    modalities: ['text'],
-    created: 0,
-    ...rest,
-    contextWindow: context_window,
-    maxN: max_n ?? 1,
-    ownedBy: owned_by ?? (slash > 0 ? rest.id.slice(0, slash) : 'docket'),
-    footprint: {
-      ...size,
-      ...(active_b === undefined ? {} : { activeB: active_b }),
-      ...(total_b === undefined ? {} : { totalB: total_b }),
+    current: () => inUse,
+    reload() {
+      try {
+        const next = load();
+        // The digest is of the file alone; variables may have changed as well, so the new one is always taken.
+        const outcome = next.catalogue.digest === inUse.catalogue.digest ? 'unchanged' : 'replaced';
+        inUse = next;
+        return { outcome, inUse };
+      } catch (error) {
+        if (error instanceof CatalogueError) return { outcome: 'kept', inUse, error };
+        throw error;
+      }
     },
   };
 }

@@ -1,7 +1,6 @@
-import { circuitName } from '../region-state.ts';
-import type { CircuitBoard, CircuitWatch } from '../port-circuits.ts';
+import { circuitName } from '../circuit-breaker.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
-import { poll } from './poll.ts';
+import { poll, type Polled } from './poll.ts';
 
 /**
  * A sorted set: `<open|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
@@ -26,11 +25,22 @@ local time = redis.call('TIME')
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000))
 return redis.call('ZRANGE', KEYS[1], 0, -1)`;
 
-/** The board as one worker writes on it. `worker` must hold no space. */
-export function createCircuitBoard(client: RedisClient, worker: string): CircuitBoard {
+/** What one inference worker knows of one endpoint in one region. */
+export interface CircuitReport {
+  region: string;
+  endpoint: string;
+  /** False: a call went well lately, which stands against what others say. */
+  open: boolean;
+}
+
+export type CircuitBoard = ReturnType<typeof createCircuitBoard>;
+
+/** Where one inference worker tells all processes what it knows of endpoints. `worker` must hold no space. */
+export function createCircuitBoard(client: RedisClient, worker: string) {
   let said: readonly string[] = [];
   return {
-    async publish(reports) {
+    /** Replaces what this worker said before. It is forgotten soon unless it is said again. */
+    async publish(reports: readonly CircuitReport[]): Promise<void> {
       const now = reports.map(
         ({ open, region, endpoint }) =>
           `${open ? 'open' : 'closed'} ${circuitName(region, endpoint)} ${worker}`,
@@ -44,8 +54,11 @@ export function createCircuitBoard(client: RedisClient, worker: string): Circuit
   };
 }
 
-/** Reads the board once a second. `onError` hears of reads that fail. */
-export function watchCircuits(client: RedisClient, onError: (error: Error) => void): CircuitWatch {
+/** The `circuitName`s of the circuits that are open, read once a second. `onError` hears of reads that fail. */
+export function watchCircuits(
+  client: RedisClient,
+  onError: (error: Error) => void,
+): Polled<ReadonlySet<string>> {
   const read = async () => openIn((await client.eval(READ, 1, KEY)) as string[]);
   return poll<ReadonlySet<string>>(read, new Set(), onError);
 }

@@ -1,11 +1,6 @@
 import type { RegionStatus } from '../catalogue.ts';
-import type {
-  RegionOverrides,
-  RegionStatusStore,
-  RegionStatusWatch,
-} from '../port-region-status.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
-import { poll } from './poll.ts';
+import { poll, type Polled } from './poll.ts';
 
 /** A hash: region code → status. */
 const KEY = 'regions:status';
@@ -16,10 +11,15 @@ const STATUSES: readonly string[] = [
   'decommissioned',
 ] satisfies RegionStatus[];
 
-export function createRegionStatusStore(client: RedisClient): RegionStatusStore {
+/** What operators have set at run time, by region code. Regions that are not in it have the catalogue's status. */
+export type RegionOverrides = ReadonlyMap<string, RegionStatus>;
+
+/** Where operators' settings are kept for all processes. */
+export function createRegionStatusStore(client: RedisClient) {
   return {
     list: () => read(client),
-    async set(code, status) {
+    /** Holds until it is set again; a new catalogue does not change it. */
+    async set(code: string, status: RegionStatus): Promise<void> {
       await client.hset(KEY, code, status);
     },
   };
@@ -29,7 +29,7 @@ export function createRegionStatusStore(client: RedisClient): RegionStatusStore 
 export function watchRegionStatus(
   client: RedisClient,
   onError: (error: Error) => void,
-): RegionStatusWatch {
+): Polled<RegionOverrides> {
   return poll<RegionOverrides>(() => read(client), new Map(), onError);
 }
 

@@ -1,14 +1,13 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RedisServer } from '#embedded/stores/redis.ts';
 import { createCircuitBoard, watchCircuits } from '#shared/catalogue/redis/circuits.ts';
-import type { CircuitWatch } from '#shared/catalogue/port-circuits.ts';
 import type { Redis } from 'ioredis';
 import { connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 let server: RedisServer;
 let client: Redis;
-let watch: CircuitWatch;
+let watch: ReturnType<typeof watchCircuits>;
 
 beforeAll(async () => {
   server = await startTestRedis();

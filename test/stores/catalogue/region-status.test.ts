@@ -5,12 +5,11 @@ import {
   createRegionStatusStore,
   watchRegionStatus,
 } from '#shared/catalogue/redis/region-status.ts';
-import type { RegionStatusWatch } from '#shared/catalogue/port-region-status.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 let server: RedisServer;
 let client: RedisClient;
-let watch: RegionStatusWatch | undefined;
+let watch: ReturnType<typeof watchRegionStatus> | undefined;
 
 beforeAll(async () => {
   server = await startTestRedis();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
-import type { RegionState } from '#shared/catalogue/region-state.ts';
+import type { RegionState } from '#shared/catalogue/routing.ts';
 import { resolve } from './offer.ts';
 
 describe('any request', () => {

@@ -1,5 +1,4 @@
-import { parseCatalogue } from '#shared/catalogue/files/load.ts';
-import type { CatalogueSources } from '#shared/catalogue/files/load.ts';
+import { type CatalogueSources, parseCatalogue } from '#shared/catalogue/parse.ts';
 import { CatalogueError } from '#shared/catalogue/problem.ts';
 import { expect } from 'vitest';
 
@@ -30,6 +29,7 @@ const known = {
 };
 export const sources = (variables: Record<string, string> = {}): CatalogueSources => ({
   variable: (name) => variables[name],
+  timeoutMs: 90_000,
   known,
 });
 

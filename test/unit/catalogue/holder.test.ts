@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createCatalogueHolder } from '#shared/catalogue/files/holder.ts';
+import { createCatalogueHolder } from '#shared/catalogue/files/load.ts';
 import { CatalogueError } from '#shared/catalogue/problem.ts';
 
 const text = (capacity: number): string => `version: 1
@@ -10,7 +10,7 @@ regions: [{ code: eu, zone: FRA, capacity: ${capacity} }]
 endpoints: [{ name: e, adapter: openai-compatible, base_url: 'http://h/v1', regions: [eu] }]
 models: [{ id: m, kinds: [chat], context_window: 10, endpoints: [{ name: e, model: m }], footprint: {} }]
 `;
-const sources = { variable: () => undefined };
+const sources = { variable: () => undefined, timeoutMs: 1_000 };
 let directory: string;
 let file: string;
 

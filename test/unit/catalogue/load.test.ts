@@ -24,7 +24,7 @@ describe('a good catalogue', () => {
         {
           name: 'local',
           baseUrl: 'http://127.0.0.1:8000/v1',
-          timeoutMs: 120_000,
+          timeoutMs: 90_000,
           regions: ['eu-west', 'eu-north'],
         },
       ],
@@ -52,6 +52,7 @@ describe('a good catalogue', () => {
     ) as { models: { id: string }[] };
     const { catalogue, warnings } = loadCatalogue(DEFAULT_CATALOGUE, {
       variable: (name) => (name === 'SANDBOX_URL' ? 'http://127.0.0.1:9/v1' : undefined),
+      timeoutMs: 90_000,
       known: { models: new Set(factors.models.map((model) => model.id)) },
     });
     expect(warnings).toEqual([]);

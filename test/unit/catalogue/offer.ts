@@ -1,8 +1,8 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
-import type { RegionHealth, RegionState } from '#shared/catalogue/region-state.ts';
-import { resolveRoute } from '#shared/catalogue/resolve.ts';
-import type { RouteRequest } from '#shared/catalogue/resolve.ts';
+import type { RegionHealth, RegionState } from '#shared/catalogue/routing.ts';
+import { resolveRoute } from '#shared/catalogue/routing.ts';
+import type { RouteRequest } from '#shared/catalogue/routing.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
 

@@ -6,7 +6,10 @@ import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-inp
 import { record as sample } from '#test/unit/receipts/samples.ts';
 import { FACTOR_SET, METHODOLOGY } from './fixtures.ts';
 
-const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, { variable: () => 'http://127.0.0.1:9/v1' });
+const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
+  variable: () => 'http://127.0.0.1:9/v1',
+  timeoutMs: 120_000,
+});
 
 describe('what a methodology is asked about a request', () => {
   it('is its usage, with the model and the region as the catalogue has them', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
-import { modelsFor, resolveRoute } from '#shared/catalogue/resolve.ts';
+import { modelsFor, resolveRoute } from '#shared/catalogue/routing.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
 import { codes, faultOf, healthy, index, resolve, states } from './offer.ts';

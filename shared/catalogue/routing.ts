@@ -1,10 +1,18 @@
-import type { Model, ModelKind, Region } from './catalogue.ts';
-import { invalidParam } from '#shared/kernel/errors.ts';
-import { PLANS, planCovers } from '#shared/kernel/plan.ts';
-import type { Plan } from '#shared/kernel/plan.ts';
-import { noRegionFault, pinnedRegionFault, stateOf } from './region-state.ts';
-import type { RegionHealth } from './region-state.ts';
+import type { Model, ModelKind, Region, RegionStatus } from './catalogue.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { type Plan, PLANS, planCovers } from '#shared/kernel/plan.ts';
+import { circuitName } from './circuit-breaker.ts';
 import type { ModelRoutes, RegionRoute, RoutingIndex } from './route-index.ts';
+
+export type RegionState = RegionStatus | 'saturated';
+
+/** What is known of regions and endpoints at this moment. */
+export interface RegionHealth {
+  /** States set at run time (by an operator, or because a region is full). Others have the catalogue's status. */
+  states: ReadonlyMap<string, RegionState>;
+  /** `circuitName` of the endpoints whose circuit breaker is open in a region. */
+  openCircuits: ReadonlySet<string>;
+}
 
 /** What a request says about where it wants to go. Null and absent are the same. */
 export interface RouteRequest {
@@ -163,4 +171,40 @@ function healthyRegions(
   const healthy = open.filter((route) => stateOf(route, health) === 'normal');
   if (healthy.length === 0) throw noRegionFault(open.map((route) => stateOf(route, health)));
   return healthy;
+}
+
+/** A region whose every endpoint for the model is cut off is as good as degraded. */
+function stateOf(route: RegionRoute, health: RegionHealth): RegionState {
+  const state = health.states.get(route.region.code) ?? route.region.status;
+  if (state !== 'normal' || health.openCircuits.size === 0) return state;
+  const { code } = route.region;
+  const cutOff = route.endpoints.every(({ endpoint }) =>
+    health.openCircuits.has(circuitName(code, endpoint.name)),
+  );
+  return cutOff ? 'degraded' : 'normal';
+}
+
+/** A queue empties within about a second; a breaker tries again after some; what is gone does not come back today. */
+const RETRY_AFTER_MS = { saturated: 1_000, degraded: 10_000, decommissioned: 3_600_000 } as const;
+
+const WORDS = {
+  saturated: 'is at capacity',
+  degraded: 'is in incident mode',
+  decommissioned: 'is no longer offered',
+} as const;
+
+/** The 503 for a pinned region that cannot take the request. */
+function pinnedRegionFault(state: Exclude<RegionState, 'normal'>, code: string): Fault {
+  return new Fault(`region_${state}`, `The region ${code} ${WORDS[state]}.`, {
+    retryAfterMs: RETRY_AFTER_MS[state],
+  });
+}
+
+/** The 503 when default routing finds no healthy region: the state that promises most for a retry. */
+function noRegionFault(states: readonly RegionState[]): Fault {
+  const state =
+    (['saturated', 'degraded'] as const).find((one) => states.includes(one)) ?? 'decommissioned';
+  return new Fault(`region_${state}`, `Every region that offers this model ${WORDS[state]}.`, {
+    retryAfterMs: RETRY_AFTER_MS[state],
+  });
 }

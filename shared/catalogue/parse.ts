@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import type { Catalogue, Endpoint, Model, Region } from './catalogue.ts';
+import { crossCheck, findOddities, type KnownReferences, type Report } from './cross-checks.ts';
+import {
+  type CatalogueFile,
+  type FileEndpoint,
+  type FileModel,
+  type FileRegion,
+  shapeProblems,
+} from './file-shape.ts';
+import { CatalogueError, type CatalogueProblem, pathText } from './problem.ts';
+import { readYaml, type YamlDocument } from './yaml-document.ts';
+
+export interface CatalogueSources {
+  /** The value of an environment variable: for `${NAME}`, and to warn of credentials that are not set. */
+  variable: (name: string) => string | undefined;
+  /** Silence of an upstream that ends an attempt, for endpoints that name none (`UPSTREAM_TIMEOUT_MS`). */
+  timeoutMs: number;
+  known?: KnownReferences;
+}
+
+export interface LoadedCatalogue {
+  catalogue: Catalogue;
+  /** What will work and is probably not meant. */
+  warnings: readonly CatalogueProblem[];
+}
+
+/**
+ * Checks the bytes of a catalogue file and gives them their types. `name` stands before the line in problems.
+ * @throws CatalogueError with all problems and their lines; nothing is ever replaced by a default silently.
+ */
+export function parseCatalogue(
+  bytes: Uint8Array,
+  name: string,
+  sources: CatalogueSources,
+): LoadedCatalogue {
+  const document = readYaml(decode(bytes, name), sources.variable);
+  if ('problems' in document) throw new CatalogueError(name, document.problems);
+  const problems = shapeProblems(document);
+  if (problems.length > 0) throw new CatalogueError(name, inOrder(problems));
+  const file = document.value as CatalogueFile;
+  crossCheck(file, sources.known ?? {}, reporter(document, problems));
+  if (problems.length > 0) throw new CatalogueError(name, inOrder(problems));
+  const warnings: CatalogueProblem[] = [];
+  findOddities(file, sources.variable, reporter(document, warnings));
+  const digest = createHash('sha256').update(bytes).digest('hex');
+  return { catalogue: toCatalogue(file, digest, sources.timeoutMs), warnings: inOrder(warnings) };
+}
+
+function decode(bytes: Uint8Array, name: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new CatalogueError(name, [{ line: 1, path: '', message: 'the file is not valid UTF-8' }]);
+  }
+}
+
+function reporter(document: YamlDocument, into: CatalogueProblem[]): Report {
+  return (path, message) =>
+    into.push({ line: document.lineOf(path), path: pathText(path), message });
+}
+
+function inOrder(problems: readonly CatalogueProblem[]): CatalogueProblem[] {
+  return problems.toSorted((a, b) => a.line - b.line);
+}
+
+function toCatalogue(file: CatalogueFile, digest: string, timeoutMs: number): Catalogue {
+  return {
+    version: 1,
+    digest,
+    regions: file.regions.map(toRegion),
+    endpoints: file.endpoints.map((endpoint) => toEndpoint(endpoint, timeoutMs)),
+    models: file.models.map(toModel),
+  };
+}
+
+/** Values for what a file leaves out stand here and in the published schema. */
+function toRegion(region: FileRegion): Region {
+  return {
+    name: region.code,
+    operator: { name: 'unknown' },
+    capacity: 2000,
+    status: 'normal',
+    ...region,
+  };
+}
+
+function toEndpoint(
+  { base_url, api_key_env, timeout_ms, energy, ...rest }: FileEndpoint,
+  timeoutMs: number,
+): Endpoint {
+  return {
+    ...rest,
+    baseUrl: base_url.replace(/\/+$/, ''),
+    timeoutMs: timeout_ms ?? timeoutMs,
+    ...(api_key_env === undefined ? {} : { apiKeyEnv: api_key_env }),
+    ...(energy === undefined ? {} : { energy: toEnergy(energy) }),
+  };
+}
+
+/** Header names are compared in lower case, as Node gives them. */
+function toEnergy({
+  header,
+  usage_field,
+}: NonNullable<FileEndpoint['energy']>): NonNullable<Endpoint['energy']> {
+  return {
+    ...(header === undefined ? {} : { header: header.toLowerCase() }),
+    ...(usage_field === undefined ? {} : { usageField: usage_field }),
+  };
+}
+
+function toModel({ context_window, max_n, owned_by, footprint, ...rest }: FileModel): Model {
+  const { active_b, total_b, ...size } = footprint;
+  const slash = rest.id.indexOf('/');
+  return {
+    modalities: ['text'],
+    created: 0,
+    ...rest,
+    contextWindow: context_window,
+    maxN: max_n ?? 1,
+    ownedBy: owned_by ?? (slash > 0 ? rest.id.slice(0, slash) : 'docket'),
+    footprint: {
+      ...size,
+      ...(active_b === undefined ? {} : { activeB: active_b }),
+      ...(total_b === undefined ? {} : { totalB: total_b }),
+    },
+  };
+}
