@@ -16,7 +16,7 @@ import {
 } from './parsers.ts';
 
 /** The text of a default: fixed, or made from another setting's text. */
-export type DefaultText = string | ((textOf: (name: string) => string) => string);
+type DefaultText = string | ((textOf: (name: string) => string) => string);
 
 export interface Setting<T, Secret extends boolean = boolean> {
   /** The variable's name. */
