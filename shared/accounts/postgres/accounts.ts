@@ -1,3 +1,4 @@
+import type { Updateable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import type { Account } from '../account.ts';
 import {
@@ -25,6 +26,9 @@ import {
   listScreeningDue,
 } from './read.ts';
 import { decideReview, recordScreening } from './screening.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import type { Limits } from '#shared/kernel/plan.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import { queueAccountMail } from './mail-events.ts';
 import { appendAudit } from './audit-append.ts';
@@ -66,12 +70,8 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings): A
       ),
     setLimits: (id, limits, actor) =>
       hold(id, (held) => {
-        const set = limits === null ? NO_LIMITS : checkLimits(limits, held.account.plan);
-        return change(held, actor, {
-          set,
-          action: 'account.limits_set',
-          details: { ...set },
-        });
+        const set = limitColumns(limits === null ? null : checkLimits(limits, held.account.plan));
+        return change(held, actor, { set, action: 'account.limits_set', details: set });
       }),
     applicant: (id) => findApplicant(pool, id),
     screeningDue: (limit) => listScreeningDue(pool, limit),
@@ -81,12 +81,15 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings): A
   };
 }
 
-const NO_LIMITS = {
-  requestsPerSecond: null,
-  burst: null,
-  requestsPerDay: null,
-  concurrentStreams: null,
-};
+/** The four columns of negotiated limits, empty for the plan's own. */
+function limitColumns(limits: Limits | null) {
+  return {
+    requests_per_second: limits?.requestsPerSecond ?? null,
+    burst: limits?.burst ?? null,
+    requests_per_day: limits?.requestsPerDay ?? null,
+    concurrent_streams: limits?.concurrentStreams ?? null,
+  };
+}
 
 async function createAccount(
   client: PoolClient,
@@ -199,18 +202,10 @@ async function closeAccount(held: HeldAccount, actor: Actor, reason: string): Pr
 }
 
 interface Change {
-  set: Partial<Record<keyof typeof COLUMN_OF, string | number | null>>;
+  set: Updateable<Database['account']>;
   action: string;
   details: AuditDetails;
 }
-
-const COLUMN_OF = {
-  plan: 'plan',
-  requestsPerSecond: 'requests_per_second',
-  burst: 'burst',
-  requestsPerDay: 'requests_per_day',
-  concurrentStreams: 'concurrent_streams',
-} as const;
 
 /** Changes what an account may do, not where it stands. */
 async function change(held: HeldAccount, actor: Actor, what: Change): Promise<Account> {
@@ -221,17 +216,17 @@ async function change(held: HeldAccount, actor: Actor, what: Change): Promise<Ac
   if (actor.kind !== 'operator') {
     throw new Fault('invalid_actor', 'Plans and limits are set by operators.', { param: 'actor' });
   }
-  const fields = Object.keys(what.set) as (keyof typeof COLUMN_OF)[];
-  const assignments = fields.map((field, index) => `${COLUMN_OF[field]} = $${index + 2}`);
-  const { rows } = await client.query<AccountRow>(
-    `update account set ${assignments.join(', ')} where id = $1 returning ${ACCOUNT_COLUMNS}`,
-    [account.id, ...fields.map((field) => what.set[field])],
-  );
+  const row = await queriesOn(client)
+    .updateTable('account')
+    .set(what.set)
+    .where('id', '=', account.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
   await appendAudit(client, surroundings, {
     orgId: account.id,
     action: what.action,
     actor,
     details: what.details,
   });
-  return accountOf(rows[0]!);
+  return accountOf(row);
 }

@@ -55,7 +55,7 @@ export async function warnOfExpiry(
   const now = surroundings.now();
   const { rows } = await pool.query<
     Pick<DueKey, 'id' | 'org_id' | 'name' | 'head' | 'tail'> & {
-      expires_at: Date;
+      expires_at: Date | null;
       technical_email: string;
     }
   >(
@@ -68,7 +68,7 @@ export async function warnOfExpiry(
     [new Date(now), new Date(now + 14 * DAY_MS), new Date(now + DAY_MS), limit],
   );
   for (const row of rows) {
-    const expiresAt = row.expires_at.getTime();
+    const expiresAt = row.expires_at!.getTime();
     const days = WARNING_DAYS.find((count) => expiresAt <= now + count * DAY_MS);
     await queueExpiryWarning(pool, surroundings, {
       key: {
