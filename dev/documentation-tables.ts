@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
+import { readRules } from './conformance.ts';
 
 interface ImportRule {
   name: string;
@@ -19,12 +20,17 @@ const TABLES: Readonly<Record<string, () => string>> = {
   settings: () => settingsTable(Object.values(SETTINGS).filter(({ secret }) => !secret)),
   secrets: () => settingsTable(Object.values(SETTINGS).filter(({ secret }) => secret)),
   jobs: jobsTable,
+  survives: survivesTable,
   imports: importsTable,
   metrics: metricsTable,
 };
 
 /** The pages that hold such tables, relative to the repository. */
-export const PAGES_WITH_TABLES: readonly string[] = ['ARCHITECTURE.md', 'docs/operations.md'];
+export const PAGES_WITH_TABLES: readonly string[] = [
+  'ARCHITECTURE.md',
+  'docs/lanes.md',
+  'docs/operations.md',
+];
 
 /** A page with its tables written anew. Each stands between `<!-- table: name -->` and `<!-- end of table -->`. */
 export function withFreshTables(page: string): string {
@@ -79,12 +85,25 @@ function duration(ms: number): string {
   return `${ms / size} ${unit}`;
 }
 
+/** The rules about what survives what, each of which names an event and, after a colon, what holds then. */
+function survivesTable(): string {
+  const rules = readRules().filter(({ id }) => id.startsWith('survives.'));
+  return table(
+    ['what happens', 'what holds'],
+    rules.map(({ sentence }) => sentence.split(/: (.*)/).slice(0, 2)),
+  );
+}
+
+/** The rules of imports. Those of the subjects differ in their place in the order alone, which the page says above. */
 function importsTable(): string {
   const path = fileURLToPath(new URL('../.dependency-cruiser.cjs', import.meta.url));
   const { forbidden } = createRequire(import.meta.url)(path) as { forbidden: ImportRule[] };
+  const rules = Map.groupBy(forbidden, ({ name }) =>
+    name.replace(/^\w+(?=-imports-earlier-subjects$)/, '<subject>'),
+  );
   return table(
     ['rule', 'why'],
-    forbidden.map(({ name, comment }) => [`\`${name}\``, comment]),
+    [...rules].map(([name, [rule]]) => [`\`${name}\``, rule!.comment]),
   );
 }
 

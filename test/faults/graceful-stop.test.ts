@@ -33,49 +33,57 @@ describe.each(['inference', 'receipts', 'ledger'] as Role[])(
 );
 
 describe('SIGTERM to an api process', () => {
-  it('turns readiness off, takes no new connection, and lets open streams run to their end', async () => {
-    const system = await startSystem();
-    const [api] = system.processes('api');
-    const body = JSON.stringify({
-      model: 'llama-3.1-8b',
-      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
-      max_tokens: 60,
-      ignore_eos: true,
-      stream: true,
-      sandbox_fault: 'pace=30',
-    });
-    const stream = await post(system, '/chat/completions', body);
-    const stopped = api!.stop();
-    await until(async () => {
-      const ready = await fetch(`http://127.0.0.1:${api!.metricsPort}/readyz`).catch(() => null);
-      return ready !== null && ready.status === 503;
-    }, 'the process is not ready any more');
-    await until(
-      async () => (await fetch(`${system.baseUrl}/models`).catch(() => null)) === null,
-      'new connections are refused',
-    );
-    const text = await stream.text();
-    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-    expect(text).toContain('"proofValue"');
-    expect(await stopped).toBe(0);
-  });
+  it(
+    'turns readiness off, takes no new connection, and lets open streams run to their end',
+    { tags: ['survives.stop'] },
+    async () => {
+      const system = await startSystem();
+      const [api] = system.processes('api');
+      const body = JSON.stringify({
+        model: 'llama-3.1-8b',
+        messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+        max_tokens: 60,
+        ignore_eos: true,
+        stream: true,
+        sandbox_fault: 'pace=30',
+      });
+      const stream = await post(system, '/chat/completions', body);
+      const stopped = api!.stop();
+      await until(async () => {
+        const ready = await fetch(`http://127.0.0.1:${api!.metricsPort}/readyz`).catch(() => null);
+        return ready !== null && ready.status === 503;
+      }, 'the process is not ready any more');
+      await until(
+        async () => (await fetch(`${system.baseUrl}/models`).catch(() => null)) === null,
+        'new connections are refused',
+      );
+      const text = await stream.text();
+      expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+      expect(text).toContain('"proofValue"');
+      expect(await stopped).toBe(0);
+    },
+  );
 
-  it('ends a stream that is still open at the deadline with an error frame', async () => {
-    const system = await startSystem({ env: { SHUTDOWN_MS: '500' } });
-    const [api] = system.processes('api');
-    const body = JSON.stringify({
-      model: 'llama-3.1-8b',
-      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
-      max_tokens: 2_000,
-      ignore_eos: true,
-      stream: true,
-      sandbox_fault: 'pace=20',
-    });
-    const stream = await post(system, '/chat/completions', body);
-    const stopped = api!.stop();
-    const text = await stream.text();
-    expect(text).toMatch(/data: \{"error":\{"code":"dispatch_unavailable".*\}\}\n\n$/);
-    expect(text).not.toContain('[DONE]');
-    expect(await stopped).toBe(0);
-  });
+  it(
+    'ends a stream that is still open at the deadline with an error frame',
+    { tags: ['survives.stop'] },
+    async () => {
+      const system = await startSystem({ env: { SHUTDOWN_MS: '500' } });
+      const [api] = system.processes('api');
+      const body = JSON.stringify({
+        model: 'llama-3.1-8b',
+        messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+        max_tokens: 2_000,
+        ignore_eos: true,
+        stream: true,
+        sandbox_fault: 'pace=20',
+      });
+      const stream = await post(system, '/chat/completions', body);
+      const stopped = api!.stop();
+      const text = await stream.text();
+      expect(text).toMatch(/data: \{"error":\{"code":"dispatch_unavailable".*\}\}\n\n$/);
+      expect(text).not.toContain('[DONE]');
+      expect(await stopped).toBe(0);
+    },
+  );
 });

@@ -16,7 +16,15 @@ describe.each(['api', 'inference', 'receipts', 'ledger'] as Role[])(
   (role) => {
     it(
       'leaves every answered request with exactly one receipt and one ledger entry, and no gap',
-      { tags: ['codes.worker_lost'] },
+      {
+        tags: [
+          'codes.worker_lost',
+          'survives.api',
+          'survives.inference-worker',
+          'survives.receipts-worker',
+          'survives.ledger-worker',
+        ],
+      },
       async () => {
         const system = await startSystem({ replicas: { [role]: 2 } });
         const [victim] = system.processes(role);

@@ -53,7 +53,7 @@ async function expectRecovery(): Promise<void> {
 describe('Redis', () => {
   it(
     'that swallows every packet makes requests fail within a second, and nothing needs a restart',
-    { tags: ['errors.internal', 'codes.internal'] },
+    { tags: ['errors.internal', 'codes.internal', 'survives.redis'] },
     async () => {
       process.kill(system.redis.pid, 'SIGSTOP');
       try {
@@ -69,17 +69,21 @@ describe('Redis', () => {
     },
   );
 
-  it('that is stopped and started again under load loses no receipt that was answered', async () => {
-    const port = Number(new URL(system.redis.url).port);
-    const load = sendLoad(system, { requests: 200, concurrency: 8 });
-    await system.restartRedis(port);
-    const seen = await load;
-    await expectRecovery();
-    const { rows } = await system.database.pool.query<{ missing: string }>(
-      `SELECT count(*) AS missing FROM unnest($1::text[]) AS wanted (id)
+  it(
+    'that is stopped and started again under load loses no receipt that was answered',
+    { tags: ['survives.redis'] },
+    async () => {
+      const port = Number(new URL(system.redis.url).port);
+      const load = sendLoad(system, { requests: 200, concurrency: 8 });
+      await system.restartRedis(port);
+      const seen = await load;
+      await expectRecovery();
+      const { rows } = await system.database.pool.query<{ missing: string }>(
+        `SELECT count(*) AS missing FROM unnest($1::text[]) AS wanted (id)
        WHERE NOT EXISTS (SELECT FROM ledger_entry e WHERE e.entry_id = wanted.id)`,
-      [seen.filter(({ signed }) => signed).map(({ receiptId }) => receiptId)],
-    );
-    expect(Number(rows[0]!.missing)).toBe(0);
-  });
+        [seen.filter(({ signed }) => signed).map(({ receiptId }) => receiptId)],
+      );
+      expect(Number(rows[0]!.missing)).toBe(0);
+    },
+  );
 });

@@ -83,7 +83,7 @@ describe.each([false, true])('a hundred equal requests at once (stream: %s)', (s
 describe('an idempotent request', () => {
   it(
     'whose api process is killed is finished by the pipeline and kept for its retry',
-    { tags: ['idempotency.survives'] },
+    { tags: ['idempotency.survives', 'survives.api-idempotent'] },
     async () => {
       const doomed = await system.start('api');
       const baseUrl = `http://127.0.0.1:${doomed.port}/v1`;

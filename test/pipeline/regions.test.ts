@@ -58,7 +58,7 @@ describe('a pinned request', () => {
 
   it(
     'never leaves its region, under retry, failover or error',
-    { tags: ['operations.region'] },
+    { tags: ['operations.region', 'survives.region'] },
     async () => {
       let answered = 0;
       let called = 0;
@@ -105,7 +105,7 @@ describe('a region whose every endpoint fails', () => {
 
   it(
     'is degraded for pinned requests, left out by default routing, and heals by itself',
-    { tags: ['codes.region_degraded'] },
+    { tags: ['codes.region_degraded', 'survives.region'] },
     async () => {
       await healthy('west');
       await until(async () => {

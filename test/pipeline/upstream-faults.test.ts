@@ -110,11 +110,15 @@ describe('an upstream over TCP', () => {
     expect(energy).toBeLessThan(3);
   });
 
-  it('is asked again when it fails before its first byte, and every attempt is counted', async () => {
-    const response = await chat('status=503; fail-first=2; id=retry-me');
-    const { receipt } = (await response.json()) as { receipt: Receipt };
-    expect(receipt.credentialSubject.attempts).toBe(3);
-  });
+  it(
+    'is asked again when it fails before its first byte, and every attempt is counted',
+    { tags: ['survives.upstream-before'] },
+    async () => {
+      const response = await chat('status=503; fail-first=2; id=retry-me');
+      const { receipt } = (await response.json()) as { receipt: Receipt };
+      expect(receipt.credentialSubject.attempts).toBe(3);
+    },
+  );
 
   it('failure case 4: that puts an error into the first frame of a good answer is asked again', async () => {
     const payloads = await payloadsOf(
@@ -124,17 +128,21 @@ describe('an upstream over TCP', () => {
     expect(receipt.credentialSubject).toMatchObject({ attempts: 2, outcome: 'complete' });
   });
 
-  it('failure case 3: that dies in the middle leaves an error frame, no [DONE], and a truncated receipt', async () => {
-    for (const cut of ['reset', 'close', 'end']) {
-      const response = await chat(`cut=${cut}; cut-after=3`, { stream: true });
-      const payloads = await payloadsOf(response);
-      const last = JSON.parse(payloads.at(-1)!) as { error: { type: string; code: string } };
-      expect(last.error).toMatchObject({ type: 'inference_error', code: 'upstream_error' });
-      const id = response.headers.get('x-receipt-id')!;
-      await until(async () => (await outcomeOf(id)) !== null);
-      expect(await outcomeOf(id)).toBe('truncated');
-    }
-  });
+  it(
+    'failure case 3: that dies in the middle leaves an error frame, no [DONE], and a truncated receipt',
+    { tags: ['survives.upstream-within'] },
+    async () => {
+      for (const cut of ['reset', 'close', 'end']) {
+        const response = await chat(`cut=${cut}; cut-after=3`, { stream: true });
+        const payloads = await payloadsOf(response);
+        const last = JSON.parse(payloads.at(-1)!) as { error: { type: string; code: string } };
+        expect(last.error).toMatchObject({ type: 'inference_error', code: 'upstream_error' });
+        const id = response.headers.get('x-receipt-id')!;
+        await until(async () => (await outcomeOf(id)) !== null);
+        expect(await outcomeOf(id)).toBe('truncated');
+      }
+    },
+  );
 
   it(
     'that always fails gives 502 with an envelope and no receipt',
@@ -200,6 +208,7 @@ describe('failure cases 1 and 8: a client that leaves', () => {
 
   it.each([0, 1, 2, 3, 5, 8])(
     'after frame %i stops the upstream within a second, and the ledger gets a partial receipt',
+    { tags: ['survives.client'] },
     async (frames) => {
       const { id, ms } = await leave({ stream: true, sandbox_fault: 'pace=50' }, frames);
       expect(ms).toBeLessThan(1_000);

@@ -86,28 +86,32 @@ describe('a lane', () => {
     expect(seen).toEqual(['0', '1', '2', '3', '4']);
   });
 
-  it('gives a dead worker’s entries to a living one, with the number of the delivery', async () => {
-    await client.set(aliveKey('dead'), '1', 'PX', 60_000);
-    const first: LaneEntry[] = [];
-    const dying = consume('dead', 10, (entries) => first.push(...entries));
-    await dying.consumer.start();
-    await put('one');
-    await put('two');
-    await until(() => first.length === 2);
-    await dying.consumer.stop();
+  it(
+    'gives a dead worker’s entries to a living one, with the number of the delivery',
+    { tags: ['survives.inference-worker'] },
+    async () => {
+      await client.set(aliveKey('dead'), '1', 'PX', 60_000);
+      const first: LaneEntry[] = [];
+      const dying = consume('dead', 10, (entries) => first.push(...entries));
+      await dying.consumer.start();
+      await put('one');
+      await put('two');
+      await until(() => first.length === 2);
+      await dying.consumer.stop();
 
-    const second: LaneEntry[] = [];
-    const living = consume('living', 10, (entries) => second.push(...entries));
-    await living.consumer.start();
-    await client.del(aliveKey('dead'));
-    await until(() => second.length === 2);
-    expect(second.map(({ text, attempt }) => [text, attempt])).toEqual([
-      ['one', 2],
-      ['two', 2],
-    ]);
-    expect(first.every(({ attempt }) => attempt === 1)).toBe(true);
-    await until(async () => !(await names()).includes('dead'));
-  });
+      const second: LaneEntry[] = [];
+      const living = consume('living', 10, (entries) => second.push(...entries));
+      await living.consumer.start();
+      await client.del(aliveKey('dead'));
+      await until(() => second.length === 2);
+      expect(second.map(({ text, attempt }) => [text, attempt])).toEqual([
+        ['one', 2],
+        ['two', 2],
+      ]);
+      expect(first.every(({ attempt }) => attempt === 1)).toBe(true);
+      await until(async () => !(await names()).includes('dead'));
+    },
+  );
 
   it('gives a worker what the server counts as held by it and it has never seen', async () => {
     const seen: LaneEntry[] = [];
@@ -143,17 +147,21 @@ describe('a lane', () => {
     expect(stolen).toEqual([]);
   });
 
-  it('works again after the server has forgotten everything', async () => {
-    const seen: string[] = [];
-    const { consumer } = consume('w1', 10, (entries) =>
-      seen.push(...entries.map(({ text }) => text)),
-    );
-    await consumer.start();
-    await client.flushall();
-    await put('after');
-    await until(() => seen.length > 0);
-    expect(seen).toEqual(['after']);
-  });
+  it(
+    'works again after the server has forgotten everything',
+    { tags: ['survives.empty-redis'] },
+    async () => {
+      const seen: string[] = [];
+      const { consumer } = consume('w1', 10, (entries) =>
+        seen.push(...entries.map(({ text }) => text)),
+      );
+      await consumer.start();
+      await client.flushall();
+      await put('after');
+      await until(() => seen.length > 0);
+      expect(seen).toEqual(['after']);
+    },
+  );
 });
 
 async function names(): Promise<string[]> {
@@ -192,23 +200,27 @@ describe('an inbox', () => {
     expect(await client.xlen(inboxKey('p1'))).toBeLessThanOrEqual(2);
   });
 
-  it('survives a lost connection without losing or repeating a message', async () => {
-    const { inbox, messages } = received('p2');
-    const liveness = new Liveness(client, 'p2', () => '0-0');
-    await liveness.start();
-    open.push(() => liveness.stop());
-    inbox.start();
-    const outbox = new Outbox(client, fail);
-    for (let i = 0; i < 50; i += 1) {
-      outbox.send('p2', encodeMessage({ i }));
-      await outbox.flushed();
-      if (i % 10 === 5) await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    }
-    await until(() => messages.length >= 51);
-    expect(messages.slice(1).map(([head]) => (head as { i: number }).i)).toEqual(
-      Array.from({ length: 50 }, (_, i) => i),
-    );
-  });
+  it(
+    'survives a lost connection without losing or repeating a message',
+    { tags: ['survives.redis-connection'] },
+    async () => {
+      const { inbox, messages } = received('p2');
+      const liveness = new Liveness(client, 'p2', () => '0-0');
+      await liveness.start();
+      open.push(() => liveness.stop());
+      inbox.start();
+      const outbox = new Outbox(client, fail);
+      for (let i = 0; i < 50; i += 1) {
+        outbox.send('p2', encodeMessage({ i }));
+        await outbox.flushed();
+        if (i % 10 === 5) await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      }
+      await until(() => messages.length >= 51);
+      expect(messages.slice(1).map(([head]) => (head as { i: number }).i)).toEqual(
+        Array.from({ length: 50 }, (_, i) => i),
+      );
+    },
+  );
 
   it('of a process that is gone is not made again by a reply', async () => {
     const outbox = new Outbox(client, fail);
@@ -263,20 +275,24 @@ describe('an outbox', () => {
     expect(messages).toEqual(Array.from({ length: 10_000 }, (_, i) => encodeMessage({ i })));
   });
 
-  it('writes what it holds once Redis is back', async () => {
-    const other = await startTestRedis();
-    const patient = connectTo(other.url);
-    open.push(() => patient.disconnect());
-    await patient.ping();
-    const port = Number(new URL(other.url).port);
-    await other.stop();
-    const errors: unknown[] = [];
-    const outbox = new Outbox(patient, (error) => errors.push(error));
-    outbox.command(0, 'SET', 'kept', 'yes');
-    await startTestRedis({ port });
-    await outbox.flushed();
-    expect(await patient.get('kept')).toBe('yes');
-  });
+  it(
+    'writes what it holds once Redis is back',
+    { tags: ['survives.redis-connection'] },
+    async () => {
+      const other = await startTestRedis();
+      const patient = connectTo(other.url);
+      open.push(() => patient.disconnect());
+      await patient.ping();
+      const port = Number(new URL(other.url).port);
+      await other.stop();
+      const errors: unknown[] = [];
+      const outbox = new Outbox(patient, (error) => errors.push(error));
+      outbox.command(0, 'SET', 'kept', 'yes');
+      await startTestRedis({ port });
+      await outbox.flushed();
+      expect(await patient.get('kept')).toBe('yes');
+    },
+  );
 });
 
 describe('slots', () => {

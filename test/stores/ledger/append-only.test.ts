@@ -34,7 +34,7 @@ describe('what was written', () => {
 
   it.each(TABLES)(
     'in %s cannot be changed or removed, not even by the owner',
-    { tags: ['evidence.append-only'] },
+    { tags: ['evidence.append-only', 'survives.edits'] },
     async (table) => {
       const refused = { code: '42501' };
       await expect(

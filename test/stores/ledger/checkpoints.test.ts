@@ -115,49 +115,53 @@ describe('checkpoints', () => {
     expect(await publishCheckpoints(ledger, options)).toEqual({ signed: [], halted: [] });
   });
 
-  it('are refused by a database that was restored from an older backup, smaller or regrown', async () => {
-    const options = publisher();
-    await submitReceipts(receipts, makeReceipts(orgId, 10));
-    await integrateAll(ledger);
-    await publishCheckpoints(ledger, options);
-    const { rows: backup } = await database.pool.query(
-      'select * from ledger_head where org_id = $1',
-      [orgId],
-    );
-    await submitReceipts(receipts, makeReceipts(orgId, 10));
-    await integrateAll(ledger);
-    await publishCheckpoints(ledger, options);
-    const head = backup[0] as { size: string; root: Buffer; frontier: Buffer };
-    for (const table of [
-      'ledger_entry where index >= 10 and',
-      'ledger_checkpoint where size > 10 and',
-    ]) {
-      await tamper(database.pool, `delete from ${table} org_id = $1`, [orgId]);
-    }
-    await tamper(
-      database.pool,
-      `update ledger_head set size = $2, root = $3, frontier = $4, checkpoint_size = $2 where org_id = $1`,
-      [orgId, head.size, head.root, head.frontier],
-    );
-    await submitReceipts(receipts, makeReceipts(orgId, 5));
-    await integrateAll(ledger);
-    const smaller = await publishCheckpoints(ledger, options);
-    expect(smaller.halted[0]!.reason).toContain(
-      'what was published before has 20 entries, the log only 15',
-    );
-    await tamper(
-      database.pool,
-      'update ledger_head set halted_at = null, halt_reason = null where org_id = $1',
-      [orgId],
-    );
-    await submitReceipts(receipts, makeReceipts(orgId, 9));
-    await integrateAll(ledger);
-    const regrown = await publishCheckpoints(ledger, options);
-    expect(regrown.signed).toEqual([]);
-    expect(regrown.halted[0]!.reason).toContain(
-      'the root of what was published before (20 entries)',
-    );
-  });
+  it(
+    'are refused by a database that was restored from an older backup, smaller or regrown',
+    { tags: ['survives.restore'] },
+    async () => {
+      const options = publisher();
+      await submitReceipts(receipts, makeReceipts(orgId, 10));
+      await integrateAll(ledger);
+      await publishCheckpoints(ledger, options);
+      const { rows: backup } = await database.pool.query(
+        'select * from ledger_head where org_id = $1',
+        [orgId],
+      );
+      await submitReceipts(receipts, makeReceipts(orgId, 10));
+      await integrateAll(ledger);
+      await publishCheckpoints(ledger, options);
+      const head = backup[0] as { size: string; root: Buffer; frontier: Buffer };
+      for (const table of [
+        'ledger_entry where index >= 10 and',
+        'ledger_checkpoint where size > 10 and',
+      ]) {
+        await tamper(database.pool, `delete from ${table} org_id = $1`, [orgId]);
+      }
+      await tamper(
+        database.pool,
+        `update ledger_head set size = $2, root = $3, frontier = $4, checkpoint_size = $2 where org_id = $1`,
+        [orgId, head.size, head.root, head.frontier],
+      );
+      await submitReceipts(receipts, makeReceipts(orgId, 5));
+      await integrateAll(ledger);
+      const smaller = await publishCheckpoints(ledger, options);
+      expect(smaller.halted[0]!.reason).toContain(
+        'what was published before has 20 entries, the log only 15',
+      );
+      await tamper(
+        database.pool,
+        'update ledger_head set halted_at = null, halt_reason = null where org_id = $1',
+        [orgId],
+      );
+      await submitReceipts(receipts, makeReceipts(orgId, 9));
+      await integrateAll(ledger);
+      const regrown = await publishCheckpoints(ledger, options);
+      expect(regrown.signed).toEqual([]);
+      expect(regrown.halted[0]!.reason).toContain(
+        'the root of what was published before (20 entries)',
+      );
+    },
+  );
 
   it('are not signed while what was published cannot be asked', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 1));

@@ -88,7 +88,7 @@ describe('fsck', () => {
   });
 });
 
-describe('fsck names what a superuser has changed', () => {
+describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }, () => {
   const flip = (column: string, byte: number): string =>
     `${column} = set_byte(${column}, ${byte}, get_byte(${column}, ${byte}) # 1)`;
   const entryAt = (index: number): string =>

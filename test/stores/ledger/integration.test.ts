@@ -130,36 +130,40 @@ describe('integration', () => {
 });
 
 describe('poison', () => {
-  it('goes to quarantine with its reason, and the rest is integrated', async () => {
-    const good = makeReceipts(orgId, 5);
-    const altered = makeReceipt(orgId, { leafHash: leafOf(Buffer.from('something else')) });
-    const bodiless = makeReceipt(orgId);
-    const again = makeReceipt(orgId);
-    await submitReceipts(receipts, [again]);
-    await integrateAll(ledger);
-    await submitReceipts(receipts, [...good, altered, bodiless]);
-    await tamper(database.pool, 'delete from ledger_body where entry_id = $1', [bodiless.id]);
-    await tamper(
-      database.pool,
-      `insert into receipt_pending (entry_id, org_id, kind, leaf_hash) values ($1, $2, 'inference', $3)`,
-      [again.id, orgId, leafOf(again.body)],
-    );
-    const { quarantined, halted } = await integrateAll(ledger);
-    expect(new Map(quarantined.map((each) => [each.receiptId, each.reason]))).toEqual(
-      new Map([
-        [altered.id, 'body_altered'],
-        [bodiless.id, 'body_missing'],
-        [again.id, 'already_integrated'],
-      ]),
-    );
-    expect(halted).toEqual([]);
-    expect(await indexes(orgId)).toEqual(upTo(6));
-    const { rows } = await database.pool.query(
-      'select entry_id from ledger_quarantine where org_id = $1',
-      [orgId],
-    );
-    expect(rows).toHaveLength(3);
-  });
+  it(
+    'goes to quarantine with its reason, and the rest is integrated',
+    { tags: ['survives.quarantine'] },
+    async () => {
+      const good = makeReceipts(orgId, 5);
+      const altered = makeReceipt(orgId, { leafHash: leafOf(Buffer.from('something else')) });
+      const bodiless = makeReceipt(orgId);
+      const again = makeReceipt(orgId);
+      await submitReceipts(receipts, [again]);
+      await integrateAll(ledger);
+      await submitReceipts(receipts, [...good, altered, bodiless]);
+      await tamper(database.pool, 'delete from ledger_body where entry_id = $1', [bodiless.id]);
+      await tamper(
+        database.pool,
+        `insert into receipt_pending (entry_id, org_id, kind, leaf_hash) values ($1, $2, 'inference', $3)`,
+        [again.id, orgId, leafOf(again.body)],
+      );
+      const { quarantined, halted } = await integrateAll(ledger);
+      expect(new Map(quarantined.map((each) => [each.receiptId, each.reason]))).toEqual(
+        new Map([
+          [altered.id, 'body_altered'],
+          [bodiless.id, 'body_missing'],
+          [again.id, 'already_integrated'],
+        ]),
+      );
+      expect(halted).toEqual([]);
+      expect(await indexes(orgId)).toEqual(upTo(6));
+      const { rows } = await database.pool.query(
+        'select entry_id from ledger_quarantine where org_id = $1',
+        [orgId],
+      );
+      expect(rows).toHaveLength(3);
+    },
+  );
 
   it('that only the tables can see is found among the others', async () => {
     const batch = [...makeReceipts(orgId, 9), ...makeReceipts(`${orgId}b`, 9)];

@@ -60,7 +60,7 @@ function crash({ nth, moment, turn, keys = 0 }: Death): Promise<Ending> {
 
 it(
   'loses nothing, repeats nothing and leaves no gap when killed at any statement',
-  { tags: ['evidence.crash'], timeout: 240_000 },
+  { tags: ['evidence.crash', 'survives.ledger-worker'], timeout: 240_000 },
   async () => {
     const publisher = {
       signer,

@@ -113,7 +113,7 @@ describe('the credential cache', () => {
 
   it(
     'keeps cached keys working while the store is down, and says internal_error of others',
-    { tags: ['accounts.store-away'] },
+    { tags: ['accounts.store-away', 'survives.postgres'] },
     async () => {
       await cache.lookup(token);
       source.down = true;
