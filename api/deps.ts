@@ -2,7 +2,7 @@ import type { ListenOptions } from 'node:net';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
-import { OpenAiCompatibleModerator } from '#shared/screening/http/moderation.ts';
+import { Moderator } from '#shared/screening/http/moderation.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -139,11 +139,11 @@ function publicationOf(config: Config, events: ApiEvents) {
 }
 
 /** The second stage of screening, where one is configured. */
-function openModerator(config: Config): OpenAiCompatibleModerator | undefined {
+function openModerator(config: Config): Moderator | undefined {
   const { moderationUrl, moderationModel, moderationFailMode, moderationTimeoutMs } = config;
   if (moderationUrl === undefined) return undefined;
   const { moderationApiKey } = config.secrets;
-  return new OpenAiCompatibleModerator({
+  return new Moderator({
     baseUrl: moderationUrl,
     model: moderationModel,
     ...(moderationApiKey === undefined ? {} : { apiKey: moderationApiKey }),

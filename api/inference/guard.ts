@@ -2,11 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Model } from '#shared/catalogue/catalogue.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import { promptsOf } from '#shared/screening/prompt.ts';
+import { promptsOf, textsOf } from '#shared/screening/prompt.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
-import { textsOf } from '#shared/screening/texts.ts';
-import type { Moderator } from '#shared/screening/port-moderation.ts';
-import type { TokenCounter } from '#shared/screening/port-tokenizer.ts';
+import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
+import type { Moderator } from '#shared/screening/http/moderation.ts';
 
 export interface GuardDeps {
   screen: Screen;

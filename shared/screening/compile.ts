@@ -1,7 +1,7 @@
 import { alphabetOf, SPACE } from './alphabet.ts';
 import { buildAutomaton } from './automaton.ts';
 import type { Pack } from './pack.ts';
-import type { ReadingTables } from './reading.ts';
+import type { ReadingTables } from './reader.ts';
 import { buildSequences, type SequenceTables } from './sequences.ts';
 import { parseTerm, type Term } from './terms.ts';
 

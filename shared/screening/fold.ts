@@ -1,5 +1,3 @@
-import { LOOKALIKES } from './lookalikes.ts';
-
 /*
  * Folding works one code point at a time, so that a scan needs no normalised copy of the text. Decomposing (NFKD)
  * and dropping the marks gives the same letters whether the text came composed or not; what NFKC would unify
@@ -27,6 +25,51 @@ export const LEET_DIGITS: Readonly<Record<string, string>> = {
   '8': 'b',
   '9': 'g',
 };
+
+/**
+ * Letters of other alphabets that are drawn like Latin ones, and Latin letters that Unicode does not decompose.
+ * Upper and lower case are listed apart because they resemble different letters (Greek Ν is drawn N, ν is drawn v).
+ * Each row: what it stands for, then the characters that stand for it.
+ */
+const LOOKALIKE_ROWS: readonly (readonly [string, string])[] = [
+  ['a', 'АаΑαɑᴀ⍺ꓮᗅꭺ'],
+  ['b', 'ВвЬьΒβʙƄɓᏴꓐ♭'],
+  ['c', 'СсϹϲᴄⅽꓚƈ'],
+  ['d', 'ԁԀᴅđĐðÐꓓɗɖⅾ'],
+  ['e', 'ЕеΕεҽᴇəɛєЄꓰ℮€'],
+  ['f', 'ꜰƒϝꓝẝ'],
+  ['g', 'ɡɢԌԍցꓖɠ'],
+  ['h', 'НнҺһΗʜհꓧħĦɦ'],
+  ['i', 'ІіΙιıɪӀӏɩꓲʟꓡłŁǀɫⅼⅰ'],
+  ['j', 'ЈјϳᴊȷꓙʝɈɉ'],
+  ['k', 'КкΚκᴋꓗƙ'],
+  ['m', 'МмΜᴍꓟɱⅿ'],
+  ['n', 'ΝηɴПпոռꓠɲŋŊƞ'],
+  ['o', 'ОоΟοσᴏօꓳøØөѳⲟɵ'],
+  ['p', 'РрΡρᴘꓑþÞƥ'],
+  ['q', 'ԛԚզɋ'],
+  ['r', 'ʀгГɼꓣɽ'],
+  ['s', 'ЅѕƽꜱꓢʂՏ'],
+  ['t', 'ТтΤτᴛꓔŧŦƭ'],
+  ['u', 'υᴜսИиμꓴʋʉ'],
+  ['v', 'νѴѵᴠꓦⅴ'],
+  ['w', 'ԜԝωᴡѡꓪɯшШ'],
+  ['x', 'ХхΧχꓫⅹ'],
+  ['y', 'УуΥγʏүҮꓬƴ'],
+  ['z', 'ΖᴢꓜƶƵʐ'],
+  ['ae', 'æÆ'],
+  ['oe', 'œŒ'],
+  ['ss', 'ßẞ'],
+  ['!', '¡ǃ'],
+  ['|', '¦∣'],
+];
+
+/** Character → the Latin letters it stands for. Marks of money and the like are handled as leetspeak, not here. */
+const LOOKALIKES: ReadonlyMap<string, string> = new Map(
+  LOOKALIKE_ROWS.flatMap(([letters, characters]) =>
+    Array.from(characters, (c) => [c, letters] as const),
+  ),
+);
 
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{M}\p{Cf}]/u;
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;

@@ -1,20 +1,4 @@
-import { createHash } from 'node:crypto';
 import type { ScreenCode } from './pack.ts';
-import type { Verdict } from './screen.ts';
-
-/** What is kept of a blocked request: enough to answer an appeal, never its text. */
-export interface BlockRecord {
-  rule: string;
-  policyVersion: string;
-  /** base64url of SHA-256(salt bytes || raw request body), as `requestDigest` of a receipt. */
-  saltedDigest: string;
-}
-
-/** The record of one block. Whoever holds the salt and the body can prove that they belong to it; nobody else learns anything. */
-export function blockRecord(verdict: Verdict, salt: Uint8Array, rawBody: Uint8Array): BlockRecord {
-  const saltedDigest = createHash('sha256').update(salt).update(rawBody).digest('base64url');
-  return { rule: verdict.rule, policyVersion: verdict.policyVersion, saltedDigest };
-}
 
 const REASONS: Readonly<Record<ScreenCode, string>> = {
   dual_use_screen_block: 'This request was blocked by dual-use screening.',

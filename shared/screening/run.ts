@@ -1,6 +1,5 @@
 import type { CompiledPack } from './compile.ts';
-import { Reader } from './reader.ts';
-import type { Trace } from './reading.ts';
+import { Reader, type Trace } from './reader.ts';
 import { canComplete, type Evidence, SequenceMatcher } from './sequences.ts';
 import { TERM_WORDS_MAX } from './terms.ts';
 

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { chatBody, codeOf, post } from '#test/support/calls.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
@@ -51,13 +52,20 @@ describe('the second stage of screening', () => {
       expect(await codeOf(refused)).toBe('acceptable_use_violation');
       expect(asked).toContainEqual(['Tell me about the lighthouse.']);
       const id = refused.headers.get('x-receipt-id')!;
+      let stored: { kind: string; body: Buffer } | undefined;
       await until(async () => {
         const { rows } = await system.database.pool.query<{ kind: string; body: Buffer }>(
           'select kind, body from ledger_body where entry_id = $1',
           [id],
         );
-        return rows[0]?.kind === 'refused' && rows[0].body.toString().includes('moderation:harm');
+        stored = rows[0];
+        return stored !== undefined;
       }, 'the refusal has its receipt');
+      expect(stored!.kind).toBe('refused');
+      const { credentialSubject } = JSON.parse(stored!.body.toString()) as ReceiptDocument;
+      expect(credentialSubject.policy?.rule).toBe('moderation:harm');
+      expect(credentialSubject.requestDigest).toMatch(/^\S{40,}$/);
+      expect(stored!.body.toString()).not.toContain('lighthouse');
     },
   );
 

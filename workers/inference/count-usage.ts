@@ -2,7 +2,7 @@ import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { promptsOf } from '#shared/screening/prompt.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import type { TokenCounter } from '#shared/screening/port-tokenizer.ts';
+import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 
 /** Counts what an upstream did not: the prompt of a request, and the text it generated. */
 export function usageCounter(

@@ -4,9 +4,8 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import canonicalize from 'canonicalize';
 import { LineCounter, parseDocument } from 'yaml';
-import { failedExamples } from '../examples.ts';
 import { type Pack, PackError, validatePack } from '../pack.ts';
-import { compilePack, type Screen } from '../screen.ts';
+import { compilePack, failedExamples, type Screen } from '../screen.ts';
 
 /** The pack that is shipped. */
 export const DEFAULT_PACK_PATH = fileURLToPath(new URL('../policy/pack.yaml', import.meta.url));

@@ -1,8 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Prompt } from '../prompt.ts';
-import type { ContextWindow, TokenCounter } from '../port-tokenizer.ts';
-import { isKnownFamily, loadEncoding } from './encodings.ts';
-import type { Encoding } from './encodings.ts';
+import type { DecodeTokens, Prompt } from '../prompt.ts';
+import { type Encoding, isKnownFamily, loadEncoding } from './encodings.ts';
 import { slicesOf } from '../slices.ts';
 
 /** No token of the common families is longer (128 spaces in o200k_base and cl100k_base). */
@@ -22,27 +20,54 @@ const NEAREST_FAMILY = 'o200k_base';
 const TOKENS_PER_MESSAGE = 4;
 const TOKENS_BEFORE_ANSWER = 3;
 
-/** A counter over the public vocabularies of OpenAI. */
-export function createTokenCounter(): TokenCounter {
+/** The part of a catalogue model that says how much it reads, and in which tokens. */
+interface ContextWindow {
+  contextWindow: number;
+  /** `o200k_base`, `o200k_harmony`, `cl100k_base`; for other families counts are approximate. */
+  tokenizer?: string;
+}
+
+export type TokenCounter = ReturnType<typeof createTokenCounter>;
+
+/**
+ * Counts what models read and write, by the public vocabularies of OpenAI. They are loaded when first needed, or by
+ * `load`.
+ */
+export function createTokenCounter() {
   return {
-    load(family) {
+    /** Loads a family's vocabulary now (about 0.1 s), so that no request waits for it. Unknown families are passed over. */
+    load(family: string | undefined): void {
       if (isKnownFamily(family)) loadEncoding(family);
     },
     promptFits,
-    countTokens: (text, family) => countTexts([text], encodingFor(family)),
-    countPrompt(prompt, family) {
+    /**
+     * Tokens of a text, for usage that an upstream did not report. Beyond 262,144 characters the rest is estimated from
+     * them; for an unknown family it is what `o200k_base` would make of the text.
+     */
+    countTokens: (text: string, family: string | undefined): number =>
+      countTexts([text], encodingFor(family)),
+    /** Tokens of a prompt, with what a chat adds around its messages. */
+    countPrompt(prompt: Prompt, family: string | undefined): number {
       const around =
         prompt.messages === 0 ? 0 : prompt.messages * TOKENS_PER_MESSAGE + TOKENS_BEFORE_ANSWER;
       // A prompt of token ids alone needs no vocabulary.
       const inTexts = prompt.texts.length === 0 ? 0 : countTexts(prompt.texts, encodingFor(family));
       return inTexts + prompt.tokens + around;
     },
-    // Asked for with every request and used by few: the vocabulary is loaded by the first token array.
-    decoder: (family) =>
+    /**
+     * Turns token ids into text, for screening; undefined when the family is unknown. It is asked for with every
+     * request and used by few, so the vocabulary is loaded by the first token array.
+     */
+    decoder: (family: string | undefined): DecodeTokens | undefined =>
       isKnownFamily(family) ? (tokens) => loadEncoding(family).decode(tokens) : undefined,
   };
 }
 
+/**
+ * False only when the prompt cannot fit in the window; what may fit is left to the upstream, which knows its own chat
+ * template. Answers at once for prompts with no more UTF-8 bytes than the window has tokens, and lets other work have
+ * its turns while it counts a longer one.
+ */
 function promptFits(
   prompt: Prompt,
   { contextWindow, tokenizer }: ContextWindow,

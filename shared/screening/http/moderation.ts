@@ -7,7 +7,6 @@ import {
   CLOSED,
 } from '#shared/catalogue/circuit-breaker.ts';
 import type { Verdict } from '../screen.ts';
-import type { Moderation, Moderator } from '../port-moderation.ts';
 
 export interface ModerationOptions {
   /** Ends in the version prefix, as an OpenAI base URL does; `/moderations` is added. */
@@ -32,8 +31,19 @@ const ANSWER_BYTES_MAX = 4 * 1_048_576;
 const CONNECTIONS_MAX = 256;
 const CATEGORY = /^[a-z0-9][a-z0-9/_ -]{0,63}$/i;
 
-/** Asks any endpoint with OpenAI's moderation interface. Five failures in a row stop the asking for a while. */
-export class OpenAiCompatibleModerator implements Moderator {
+/**
+ * What the second stage of screening says. `skipped`: it could not be asked, and requests then pass (`open`);
+ * `unavailable`: it could not be asked, and they then do not (`closed`).
+ */
+export type Moderation =
+  | { outcome: 'passed' | 'skipped' | 'unavailable' }
+  | { outcome: 'flagged'; verdict: Verdict };
+
+/**
+ * The optional second stage of screening, for what the rules let through: asks any endpoint with OpenAI's moderation
+ * interface. Five failures in a row stop the asking for a while.
+ */
+export class Moderator {
   readonly #options: ModerationOptions;
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -51,6 +61,7 @@ export class OpenAiCompatibleModerator implements Moderator {
     this.#dispatcher = options.dispatcher ?? new Agent({ connections: CONNECTIONS_MAX });
   }
 
+  /** Judges the texts of one request together. Never throws; `signal` gives up early, which counts as not asked. */
   async judge(texts: readonly string[], signal?: AbortSignal): Promise<Moderation> {
     const input = texts.filter((text) => text.trim() !== '');
     if (input.length === 0) return { outcome: 'passed' };

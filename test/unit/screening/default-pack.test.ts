@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failedExamples } from '#shared/screening/examples.ts';
-import { compilePack } from '#shared/screening/screen.ts';
+import { compilePack, failedExamples } from '#shared/screening/screen.ts';
 import { readPack } from '#shared/screening/files/load.ts';
 import { BENIGN_TEXTS } from './benign-texts.ts';
 import { EVASIONS } from './evasions.ts';

@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MockAgent } from 'undici';
-import {
-  type ModerationOptions,
-  OpenAiCompatibleModerator,
-} from '#shared/screening/http/moderation.ts';
+import { type ModerationOptions, Moderator } from '#shared/screening/http/moderation.ts';
 
 const ORIGIN = 'http://moderation.test';
 let network: MockAgent;
@@ -20,8 +17,8 @@ afterEach(async () => {
   await network.close();
 });
 
-function moderator(options: Partial<ModerationOptions> = {}): OpenAiCompatibleModerator {
-  return new OpenAiCompatibleModerator({
+function moderator(options: Partial<ModerationOptions> = {}): Moderator {
+  return new Moderator({
     baseUrl: `${ORIGIN}/v1/`,
     model: 'mod-1',
     apiKey: 'secret',

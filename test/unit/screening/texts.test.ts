@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Route } from '#shared/kernel/inference.ts';
-import { textsOf } from '#shared/screening/texts.ts';
+import { textsOf } from '#shared/screening/prompt.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 
