@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { notFound } from '#shared/kernel/errors.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
-import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/port-anchor.ts';
+import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
 
 const Index = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Choice = Type.Object({

@@ -4,7 +4,8 @@ import { type Static, Type } from 'typebox';
 import { invalidParam, notFound } from '#shared/kernel/errors.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
-import { LEDGER_KINDS, type LedgerEntry, type LedgerReader } from '#shared/ledger/port-ledger.ts';
+import { LEDGER_KINDS, type LedgerEntry } from '#shared/ledger/entries.ts';
+import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { Listing } from './lists.ts';
 import { timeOf, TimeText } from './times.ts';
 

@@ -7,7 +7,7 @@ import { parseReceipt } from '#shared/receipts/parse.ts';
 import { digestInMultibase, requestedTier } from '#shared/receipts/reread.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
 import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
-import type { LedgerReader } from '#shared/ledger/port-ledger.ts';
+import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 
 const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
 

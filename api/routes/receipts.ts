@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Fault, notFound } from '#shared/kernel/errors.ts';
-import type { LedgerReader } from '#shared/ledger/port-ledger.ts';
+import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { Listing } from './lists.ts';
 import { timeOf, TimeText } from './times.ts';
 

@@ -1,7 +1,8 @@
 import { readCosignature, type Witness } from '#shared/ledger/cosignatures.ts';
-import { finding, type Finding } from '#shared/ledger/findings.ts';
+import { finding, type Finding } from './findings.ts';
 import { MalformedLedgerText, parseNote, parseSignature } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
 /** How it is checked what others said of the anchor log. */
@@ -35,20 +36,26 @@ export async function* examineAttestations(
   }
 }
 
-interface StoredAttestation {
-  size: string;
-  /** The authority or the witness. */
-  source: string;
-  time: Date;
-  /** The checkpoint; null when there is none, which is found elsewhere. */
-  note: string | null;
-}
+/** Both along their primary keys, each row with its checkpoint; a note that is null is found elsewhere. */
+const TIMESTAMPS = statement(
+  { size: 'int8', source: 'text', time: 'timestamptz', note: 'text?', response: 'bytea' },
+  `select a.size, a.authority as source, a.time, c.note, a.response
+   from anchor_timestamp a left join ledger_checkpoint c on c.org_id = '${ANCHOR_LOG}' and c.size = a.size
+   where (a.size, a.authority) > ($1, $2) order by a.size, a.authority limit ${PAGE}`,
+);
+const COSIGNATURES = statement(
+  { size: 'int8', source: 'text', time: 'timestamptz', note: 'text?', line: 'text' },
+  `select a.size, a.witness as source, a.time, c.note, a.line
+   from anchor_cosignature a left join ledger_checkpoint c on c.org_id = '${ANCHOR_LOG}' and c.size = a.size
+   where (a.size, a.witness) > ($1, $2) order by a.size, a.witness limit ${PAGE}`,
+);
+type StoredAttestation = Pick<Row<typeof TIMESTAMPS>, 'size' | 'source'>;
 
 async function* examineTimestamps(
   db: Queryable,
   { readTimestamp }: AttestationCheck,
 ): AsyncGenerator<Finding> {
-  for await (const rows of pagesOf<StoredAttestation & { response: Buffer }>(db, TIMESTAMPS)) {
+  for await (const rows of pagesOf((after) => queryRows(db, TIMESTAMPS, after))) {
     const problems = rows.map(async ({ note, time, response }) =>
       problemOf(note, async (text) => {
         const said = await readTimestamp(response, new TextEncoder().encode(text));
@@ -64,7 +71,7 @@ async function* examineCosignatures(
   { witnesses, verify }: AttestationCheck,
 ): AsyncGenerator<Finding> {
   const unknown = new Set<string>();
-  for await (const rows of pagesOf<StoredAttestation & { line: string }>(db, COSIGNATURES)) {
+  for await (const rows of pagesOf((after) => queryRows(db, COSIGNATURES, after))) {
     const problems = rows.map(({ source, note, time, line }) =>
       problemOf(note, async (text) => {
         const witness = witnesses.find(({ name }) => name === source);
@@ -119,21 +126,12 @@ function* findingsOf(
   }
 }
 
-/** Both along their primary keys, each row with its checkpoint. */
-const TIMESTAMPS = `select a.size, a.authority as source, a.time, a.response, c.note
-  from anchor_timestamp a left join ledger_checkpoint c on c.org_id = '${ANCHOR_LOG}' and c.size = a.size
-  where (a.size, a.authority) > ($1, $2) order by a.size, a.authority limit ${PAGE}`;
-const COSIGNATURES = `select a.size, a.witness as source, a.time, a.line, c.note
-  from anchor_cosignature a left join ledger_checkpoint c on c.org_id = '${ANCHOR_LOG}' and c.size = a.size
-  where (a.size, a.witness) > ($1, $2) order by a.size, a.witness limit ${PAGE}`;
-
-async function* pagesOf<Row extends StoredAttestation>(
-  db: Queryable,
-  statement: string,
-): AsyncGenerator<Row[]> {
-  let after: [string, string] = ['-1', ''];
+async function* pagesOf<R extends StoredAttestation>(
+  read: (after: readonly [size: string, source: string]) => Promise<R[]>,
+): AsyncGenerator<R[]> {
+  let after: readonly [string, string] = ['-1', ''];
   for (;;) {
-    const { rows } = await db.query<Row>(statement, after);
+    const rows = await read(after);
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) return;
@@ -141,11 +139,13 @@ async function* pagesOf<Row extends StoredAttestation>(
   }
 }
 
+const ANY = statement(
+  { any: 'bool' },
+  'select exists (select from anchor_timestamp) or exists (select from anchor_cosignature) as any',
+);
+
 async function* findUnchecked(db: Queryable): AsyncGenerator<Finding> {
-  const { rows } = await db.query<{ any: boolean }>(
-    'select exists (select from anchor_timestamp) or exists (select from anchor_cosignature) as any',
-  );
-  if (rows[0]?.any !== true) return;
+  if ((await queryRow(db, ANY))?.any !== true) return;
   const detail = 'Timestamps and cosignatures were not checked.';
   yield finding('signatures_unchecked', ANCHOR_LOG, 'attestations', detail);
 }

@@ -1,41 +1,44 @@
 import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
-import { finding, type Finding } from '#shared/ledger/findings.ts';
+import { finding, type Finding } from './findings.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
-import type { AnchoredSize } from '#shared/ledger/key-examination.ts';
+import type { AnchoredSize } from './key-examination.ts';
 import { MalformedLedgerText, parseNote } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { headsTreeOfTexts } from '#shared/ledger/postgres/anchor-heads.ts';
+import { headsTreeOfTexts } from '#shared/ledger/heads-tree.ts';
 
 /** Entries at a time; their texts are short. */
 const PAGE = 500;
 /** Of what lies outside the log so many are named one by one. */
 const NAMED_MAX = 100;
 
+const ANCHORED_SIZES = statement(
+  { index: 'int8', size: 'int8' },
+  'select index, size from anchor_head where org_id = $1 order by index',
+);
+
 /** From which entries of the anchor log on how much of a log is anchored. */
 export async function readAnchoredSizes(db: Queryable, orgId: string): Promise<AnchoredSize[]> {
-  const { rows } = await db.query<{ index: string; size: string }>(
-    'select index, size from anchor_head where org_id = $1 order by index',
-    [orgId],
-  );
+  const rows = await queryRows(db, ANCHORED_SIZES, [orgId]);
   return rows.map(({ index, size }) => ({ index: Number(index), size: Number(size) }));
 }
 
-interface EpochRow {
-  index: string;
-  kind: string;
-  body: Buffer | null;
-  secret: Buffer | null;
-}
+const EPOCHS = statement(
+  { index: 'int8', kind: 'text', body: 'bytea?', secret: 'bytea?' },
+  `select e.index, e.kind, a.body, p.secret from ledger_entry e
+   left join anchor_entry a on a.index = e.index left join anchor_epoch p on p.index = e.index
+   where e.org_id = '${ANCHOR_LOG}' and e.index >= $1 and e.index < $2 order by e.index`,
+);
 
-/** A checkpoint that a heads tree is said to hold. */
-interface HeadRow {
-  org_id: string;
-  index: string;
-  size: string;
-  slot: number | null;
-  note: string | null;
-}
+/** Checkpoints that heads trees are said to hold. */
+const HEADS = statement(
+  { org_id: 'text', index: 'int8', size: 'int8', slot: 'int4?', note: 'text?' },
+  `select a.org_id, a.index, a.size, s.slot, c.note from anchor_head a
+   left join anchor_slot s on s.org_id = a.org_id
+   left join ledger_checkpoint c on c.org_id = a.org_id and c.size = a.size
+   where a.index >= $1 and a.index < $2 order by a.index, a.org_id`,
+);
 
 /** What stands in the slots, epoch after epoch: what checkpoints sign, read once and not with every epoch. */
 type Slots = Map<string, { slot: number; text: string; size: number }>;
@@ -50,8 +53,8 @@ export async function* examineAnchor(db: Queryable, size: number): AsyncGenerato
   const slots: Slots = new Map();
   for (let from = 0; from < size; from += PAGE) {
     const to = Math.min(from + PAGE, size);
-    const heads = Map.groupBy(await readHeads(db, from, to), ({ index }) => index);
-    for (const row of await readEpochs(db, from, to)) {
+    const heads = Map.groupBy(await queryRows(db, HEADS, [from, to]), ({ index }) => index);
+    for (const row of await queryRows(db, EPOCHS, [from, to])) {
       yield* fill(slots, heads.get(row.index) ?? []);
       heads.delete(row.index);
       const problem = problemOf(row, slots);
@@ -62,7 +65,7 @@ export async function* examineAnchor(db: Queryable, size: number): AsyncGenerato
 }
 
 /** Puts the heads that are new in an epoch into their slots. */
-function* fill(slots: Slots, rows: readonly HeadRow[]): Generator<Finding> {
+function* fill(slots: Slots, rows: readonly Row<typeof HEADS>[]): Generator<Finding> {
   for (const { org_id: orgId, index, size, slot, note } of rows) {
     const subject = `head of ${orgId} at entry ${index}`;
     if (slot === null) yield wrong(subject, 'The organisation has no slot.');
@@ -86,7 +89,7 @@ function textOf(note: string): string | null {
   }
 }
 
-function problemOf({ kind, body, secret }: EpochRow, slots: Slots): string | null {
+function problemOf({ kind, body, secret }: Row<typeof EPOCHS>, slots: Slots): string | null {
   // A lost body is found where the log itself is examined.
   if (body === null) return null;
   try {
@@ -105,54 +108,48 @@ function problemOf({ kind, body, secret }: EpochRow, slots: Slots): string | nul
   }
 }
 
-async function readEpochs(db: Queryable, from: number, to: number): Promise<EpochRow[]> {
-  const { rows } = await db.query<EpochRow>(
-    `select e.index, e.kind, a.body, p.secret from ledger_entry e
-     left join anchor_entry a on a.index = e.index left join anchor_epoch p on p.index = e.index
-     where e.org_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
-    [ANCHOR_LOG, from, to],
-  );
-  return rows;
-}
-
-async function readHeads(db: Queryable, from: number, to: number): Promise<HeadRow[]> {
-  const { rows } = await db.query<HeadRow>(
-    `select a.org_id, a.index, a.size, s.slot, c.note from anchor_head a
-     left join anchor_slot s on s.org_id = a.org_id
-     left join ledger_checkpoint c on c.org_id = a.org_id and c.size = a.size
-     where a.index >= $1 and a.index < $2 order by a.index, a.org_id`,
-    [from, to],
-  );
-  return rows;
-}
+const entry = `ledger_entry e where e.org_id = '${ANCHOR_LOG}' and e.index`;
+const signed = `ledger_checkpoint c where c.org_id = '${ANCHOR_LOG}' and c.size`;
+const outsiders = (search: string) => statement({ index: 'int8' }, `${search} limit ${NAMED_MAX}`);
 
 /** What belongs to the anchor and no entry of the log is about it. Each statement sees one moment, so anchoring may go on. */
-async function* findOutsiders(db: Queryable): AsyncGenerator<Finding> {
-  const log = `ledger_entry e where e.org_id = '${ANCHOR_LOG}' and e.index`;
-  const signed = `ledger_checkpoint c where c.org_id = '${ANCHOR_LOG}' and c.size`;
-  const searches: [string, string][] = [
-    ['text', `select a.index from anchor_entry a where not exists (select from ${log} = a.index)`],
-    [
-      'heads tree',
-      `select p.index from anchor_epoch p where not exists (select from ${log} = p.index and e.kind = 'heads')`,
-    ],
-    [
-      'anchored head',
+const OUTSIDERS: readonly [string, ReturnType<typeof outsiders>][] = [
+  [
+    'text',
+    outsiders(
+      `select a.index from anchor_entry a where not exists (select from ${entry} = a.index)`,
+    ),
+  ],
+  [
+    'heads tree',
+    outsiders(
+      `select p.index from anchor_epoch p where not exists (select from ${entry} = p.index and e.kind = 'heads')`,
+    ),
+  ],
+  [
+    'anchored head',
+    outsiders(
       `select distinct a.index from anchor_head a
        where not exists (select from anchor_epoch p where p.index = a.index)`,
-    ],
-    [
-      'timestamp',
+    ),
+  ],
+  [
+    'timestamp',
+    outsiders(
       `select t.size as index from anchor_timestamp t where not exists (select from ${signed} = t.size)`,
-    ],
-    [
-      'cosignature',
+    ),
+  ],
+  [
+    'cosignature',
+    outsiders(
       `select s.size as index from anchor_cosignature s where not exists (select from ${signed} = s.size)`,
-    ],
-  ];
-  for (const [what, search] of searches) {
-    const { rows } = await db.query<{ index: string }>(`${search} limit ${NAMED_MAX}`);
-    for (const { index } of rows) {
+    ),
+  ],
+];
+
+async function* findOutsiders(db: Queryable): AsyncGenerator<Finding> {
+  for (const [what, search] of OUTSIDERS) {
+    for (const { index } of await queryRows(db, search)) {
       yield wrong(`${what} ${index}`, `The log has nothing that this ${what} belongs to.`);
     }
   }

@@ -1,19 +1,15 @@
 import type { Pool } from 'pg';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
-import {
-  LogExamination,
-  type StoredCheckpoint,
-  type StoredHead,
-} from '#shared/ledger/examination.ts';
-import { finding, type Finding } from '#shared/ledger/findings.ts';
+import { LogExamination, type StoredCheckpoint, type StoredHead } from './log-examination.ts';
+import { finding, type Finding } from './findings.ts';
 import { HASH_BYTES } from '#shared/ledger/hashing.ts';
-import { KeyExamination } from '#shared/ledger/key-examination.ts';
+import { KeyExamination } from './key-examination.ts';
 import type { SignatureCheck } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { TILE_WIDTH } from '#shared/ledger/tiles.ts';
 import { type AttestationCheck, examineAttestations } from './anchor-attestations.ts';
 import { examineAnchor, readAnchoredSizes } from './anchor.ts';
-import { KeyHistory } from '#shared/ledger/postgres/anchor-key-history.ts';
+import { KeyHistory } from './key-history.ts';
 import {
   findOutsiders,
   findWaiting,
@@ -24,7 +20,7 @@ import {
   readLevelZero,
   readLogs,
 } from './ledger-reads.ts';
-import { planByIndex } from '#shared/ledger/postgres/heads.ts';
+import { planByIndex } from '#shared/ledger/postgres/append.ts';
 
 export interface FsckOptions {
   /** One log; all when absent. */

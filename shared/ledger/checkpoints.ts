@@ -67,3 +67,37 @@ export function parseCheckpoint(source: string | Uint8Array): {
   const note = parseNote(source);
   return { note, checkpoint: parseCheckpointText(note.text) };
 }
+
+/** The key that signs tree heads. The name that goes with it is the log's origin. */
+export interface CheckpointSigner {
+  /** 32 bytes, Ed25519. */
+  readonly publicKey: Uint8Array;
+  /** Ed25519 over these bytes: 64 bytes. */
+  sign(bytes: Uint8Array): Uint8Array;
+}
+
+/** How far a log was published: size and root of a signed checkpoint. */
+export interface PublishedHead {
+  size: number;
+  root: Hash;
+}
+
+/**
+ * Remembers what was published outside the database, so that a database restored from an older
+ * backup cannot publish a smaller tree: nothing inside it can tell.
+ */
+export interface CheckpointMemory {
+  /** What is remembered of these logs; a log that was never published is missing. */
+  recall(orgIds: readonly string[]): Promise<Map<string, PublishedHead>>;
+  /** Called before a checkpoint can be seen by anyone. Never goes back to a smaller size. */
+  remember(heads: ReadonlyMap<string, PublishedHead>): Promise<void>;
+}
+
+/** A checkpoint of the anchor log, as the log itself signed it, which others are asked to attest. */
+export interface AttestableCheckpoint {
+  size: number;
+  /** The signed note. */
+  note: string;
+  /** What the note signs: what is timestamped and cosigned. */
+  text: string;
+}

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { HASH_BYTES, leafHash, nodeHash, type Hash } from './hashing.ts';
+import { parseNote } from './notes.ts';
 
 /**
  * The heads tree always has room for 2^20 organisations, however few there are: the length of a path
@@ -71,6 +72,27 @@ export class HeadsTree {
       this.#hash(height, (slot >> height) ^ 1),
     );
   }
+}
+
+/** The tree over these checkpoints, each a signed note in its slot. */
+export function headsTreeOf(
+  secret: Uint8Array,
+  heads: readonly { slot: number; note: string }[],
+): HeadsTree {
+  return headsTreeOfTexts(
+    secret,
+    heads.map(({ slot, note }) => ({ slot, text: parseNote(note).text })),
+  );
+}
+
+/** The same from what the checkpoints sign. */
+export function headsTreeOfTexts(
+  secret: Uint8Array,
+  heads: Iterable<{ slot: number; text: string }>,
+): HeadsTree {
+  const leaves = new Map<number, Hash>();
+  for (const { slot, text } of heads) leaves.set(slot, headLeaf(saltOf(secret, slot), text));
+  return new HeadsTree(secret, leaves);
 }
 
 const message = new Uint8Array(1 + SECRET_BYTES + 1 + 4);

@@ -9,7 +9,7 @@ import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { jwkThumbprint } from '#shared/receipts/signing/identifiers.ts';
 import { KEY_PURPOSES, type KeyPurpose, type KnownKey } from '#shared/ledger/key-events.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
-import type { CheckpointMemory, CheckpointSigner } from '#shared/ledger/port-ledger.ts';
+import type { CheckpointMemory, CheckpointSigner } from '#shared/ledger/checkpoints.ts';
 import { makeCheckpointMemory, makeCheckpointSigner } from './ledger.ts';
 
 /** The name of the anchor log in tests. */

@@ -5,13 +5,13 @@ import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { SignatureCheck } from '#shared/ledger/notes.ts';
-import type { Finding } from '#shared/ledger/findings.ts';
+import type { Finding } from '#cli/fsck/findings.ts';
 import type {
   CheckpointMemory,
   CheckpointSigner,
-  LedgerKind,
   PublishedHead,
-} from '#shared/ledger/port-ledger.ts';
+} from '#shared/ledger/checkpoints.ts';
+import type { LedgerKind } from '#shared/ledger/entries.ts';
 
 /** A receipt as the ledger sees it: an id, an organisation and some bytes. */
 export interface SubmittedReceipt {

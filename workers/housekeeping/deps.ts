@@ -3,7 +3,7 @@ import { createFileMailer } from './mail/files.ts';
 import { createSmtpMailer } from './mail/smtp.ts';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
-import { ensureLedgerPartitions } from '#shared/ledger/postgres/partitions.ts';
+import { ensureLedgerPartitions } from '#shared/ledger/postgres/upkeep.ts';
 import { createMailOutbox } from '#shared/accounts/postgres/mail-outbox.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';

@@ -1,8 +1,6 @@
-import type {
-  AttestationStore,
-  TimestampAuthority,
-  WitnessClient,
-} from '#shared/ledger/port-attestation.ts';
+import type { TimestampAuthority } from '#shared/ledger/http/timestamp-authority.ts';
+import type { WitnessClient } from '#shared/ledger/http/witness.ts';
+import type { AttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
 import type { LedgerEvents } from './events.ts';
 
 /** Everyone else who is asked to attest the anchor log. */

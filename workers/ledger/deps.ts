@@ -4,7 +4,7 @@ import { createTimestampAuthority } from '#shared/ledger/http/timestamp-authorit
 import { createWitness } from '#shared/ledger/http/witness.ts';
 import { extendAnchor } from '#shared/ledger/postgres/anchor-append.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
-import { readBacklog } from '#shared/ledger/postgres/backlog.ts';
+import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
@@ -20,7 +20,7 @@ import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
 import type { Config } from '#shared/config/config.ts';
 import { ANCHOR_LOG, logOrigins } from '#shared/ledger/origins.ts';
 import { didWeb } from '#shared/receipts/issuer.ts';
-import type { CheckpointMemory } from '#shared/ledger/port-ledger.ts';
+import type { CheckpointMemory } from '#shared/ledger/checkpoints.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { attest, type Attestors } from './attest.ts';
 import { ClaimWindow } from './claim-window.ts';

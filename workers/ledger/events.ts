@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
-import type { LedgerBacklog } from '#shared/ledger/postgres/backlog.ts';
+import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
 import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
 import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { LEDGER_KINDS } from '#shared/ledger/port-ledger.ts';
+import { LEDGER_KINDS } from '#shared/ledger/entries.ts';
 import { ModelObject } from '#api/openai/models.ts';
 import { listSchema } from '#api/routes/lists.ts';
 import { RECEIPT } from '../examples/receipts.ts';

@@ -1,15 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import type { TimestampAuthority } from '../port-attestation.ts';
 import { post, publicName } from './http.ts';
 import { encodeTimestampRequest, readTimestamp } from './timestamp-tokens.ts';
 
 const NONCE_BYTES = 16;
 
+export type TimestampAuthority = ReturnType<typeof createTimestampAuthority>;
+
 /** An RFC 3161 authority over HTTP (3.4). Every answer is checked before it counts. */
-export function createTimestampAuthority(url: string): TimestampAuthority {
+export function createTimestampAuthority(url: string) {
   return {
+    /** Its address, without credentials. */
     name: publicName(url),
-    async stamp(text) {
+    /**
+     * Has the authority sign a text. `time` in epoch milliseconds by its clock, `response` the DER of its TimeStampResp.
+     * @throws Error for people when it cannot be reached or its answer does not fit
+     */
+    async stamp(text: string): Promise<{ time: number; response: Uint8Array }> {
       const data = new TextEncoder().encode(text);
       const nonce = randomBytes(NONCE_BYTES);
       // The first bit of a positive integer is not set, and its first byte is not zero.

@@ -1,3 +1,4 @@
+import type { AttestableCheckpoint } from '../checkpoints.ts';
 import {
   type Cosignature,
   formatAddCheckpoint,
@@ -7,7 +8,6 @@ import {
   type Witness,
 } from '../cosignatures.ts';
 import type { Hash } from '../hashing.ts';
-import type { AttestableCheckpoint, WitnessClient } from '../port-attestation.ts';
 import { type Answer, post } from './http.ts';
 
 /** Checks an Ed25519 signature by a key of 32 bytes. */
@@ -18,18 +18,30 @@ export function witnessOf(setting: string): Witness {
   return parseWitnessKey(setting.trim().split(/\s+/)[0] ?? '');
 }
 
+export type WitnessClient = ReturnType<typeof createWitness>;
+
 /**
- * A witness as WITNESSES names it: `<verifier key> <submission prefix>`, the key being a C2SP vkey of
+ * A C2SP tlog-witness as WITNESSES names it: `<verifier key> <submission prefix>`, the key being a C2SP vkey of
  * type 0x04.
  * @throws MalformedLedgerText, TypeError for what is neither
  */
-export function createWitness(setting: string, verify: Verify): WitnessClient {
+export function createWitness(setting: string, verify: Verify) {
   const [, prefix = ''] = setting.trim().split(/\s+/);
   const witness = witnessOf(setting);
   const url = `${new URL(prefix).href.replace(/\/+$/, '')}/add-checkpoint`;
   return {
     name: witness.name,
-    async cosign(checkpoint, oldSize, prove) {
+    /**
+     * Asks for a cosignature.
+     * @param oldSize what the witness has seen, as far as is known
+     * @param prove the consistency proof from a size that it has seen
+     * @throws Error for people when it cannot be reached, refuses, or answers nonsense
+     */
+    async cosign(
+      checkpoint: AttestableCheckpoint,
+      oldSize: number,
+      prove: (oldSize: number) => Promise<readonly Hash[]>,
+    ): Promise<Cosignature> {
       const submit = async (size: number): Promise<Answer> => {
         const proof: readonly Hash[] = size === 0 ? [] : await prove(size);
         return post(url, 'text/plain', formatAddCheckpoint(size, proof, checkpoint.note));

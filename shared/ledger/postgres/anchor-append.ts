@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { type AnchorEntry, formatAnchorEntry, type HeadsEntry } from '../anchor-entries.ts';
 import { leafHash } from '../hashing.ts';
-import { SECRET_BYTES } from '../heads-tree.ts';
+import { HEADS_SLOTS, headsTreeOf, SECRET_BYTES } from '../heads-tree.ts';
 import {
   type DueKeyEvent,
   dueKeyEvents,
@@ -11,22 +11,10 @@ import {
   type PlacedKeyEvent,
 } from '../key-events.ts';
 import { ANCHOR_LOG } from '../origins.ts';
+import { execute, queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
-import {
-  assignSlots,
-  hasNewHeads,
-  headsTreeOf,
-  type NewestHead,
-  readNewestHeads,
-} from './anchor-heads.ts';
-import {
-  type CompromiseRequest,
-  isSettledBefore,
-  readCompromiseRequests,
-  readKeyEvents,
-} from './anchor-keys.ts';
-import { appendEntries } from './append.ts';
-import { haltLogs, type LockedHead, lockHeads, planByIndex } from './heads.ts';
+import { appendEntries, haltLogs, type LockedHead, lockHeads, planByIndex } from './append.ts';
+import { type CompromiseRequest, readCompromiseRequests, readKeyEvents } from './anchor-keys.ts';
 
 export interface AnchorOptions {
   /** Every signing key that there ever was, as the files say. */
@@ -102,18 +90,79 @@ async function findDue(db: Queryable, options: AnchorOptions): Promise<Due> {
   };
 }
 
+const CLOCK = statement(
+  { now: 'timestamptz', over: 'bool' },
+  `select now() as now, not exists (
+     select from (select at from anchor_epoch order by index desc limit 1) e
+     where e.at <= now() and e.at > now() - make_interval(secs => $1)) as over`,
+);
+
 /** The database's time, and whether the last epoch is long enough ago. One that lies ahead does not count: the clock was put back. */
 async function readClock(
   db: Queryable,
   epochMs: number,
 ): Promise<{ now: number; epochIsOver: boolean }> {
-  const { rows } = await db.query<{ now: Date; over: boolean }>(
-    `select now() as now, not exists (
-       select from (select at from anchor_epoch order by index desc limit 1) e
-       where e.at <= now() and e.at > now() - make_interval(secs => $1)) as over`,
-    [epochMs / 1_000],
-  );
-  return { now: rows[0]!.now.getTime(), epochIsOver: rows[0]!.over };
+  const row = (await queryRow(db, CLOCK, [epochMs / 1_000]))!;
+  return { now: row.now.getTime(), epochIsOver: row.over };
+}
+
+const SETTLED_BEFORE = statement(
+  { settled: 'bool' },
+  `select not exists (select from receipt_pending where submitted_at < $1)
+     and not exists (select from ledger_quarantine where submitted_at < $1)
+     and not exists (
+       select from ledger_head h join ledger_entry e on e.org_id = h.org_id and e.index = h.checkpoint_size
+       where h.size > h.checkpoint_size and e.integrated_at < $1) as settled`,
+);
+
+/**
+ * Whether everything that was issued before `cutoff` (epoch milliseconds) stands in a signed checkpoint.
+ * Then a key that had stopped signing by that time has nothing left that is on its way.
+ */
+async function isSettledBefore(db: Queryable, cutoff: number): Promise<boolean> {
+  return (await queryRow(db, SETTLED_BEFORE, [new Date(cutoff)]))!.settled;
+}
+
+const HAS_NEW_HEADS = statement(
+  { grown: 'bool' },
+  `select exists (
+     select from ledger_head h where h.org_id <> $1 and h.checkpoint_size > coalesce(
+       (select a.size from anchor_head a where a.org_id = h.org_id order by a.index desc limit 1), 0)) as grown`,
+);
+
+/** Whether a checkpoint is newer than what is anchored of its organisation. */
+async function hasNewHeads(db: Queryable): Promise<boolean> {
+  return (await queryRow(db, HAS_NEW_HEADS, [ANCHOR_LOG]))!.grown;
+}
+
+/** An organisation's newest checkpoint, and what the newest heads tree has of it. */
+interface NewestHead {
+  orgId: string;
+  slot: number | null;
+  size: number;
+  /** The signed note. */
+  note: string;
+  anchoredSize: number;
+}
+
+const NEWEST_HEADS = statement(
+  { org_id: 'text', slot: 'int4?', size: 'int8', note: 'text', anchored: 'int8?' },
+  `select h.org_id, s.slot, c.size, c.note, a.size as anchored
+   from ledger_head h
+   cross join lateral (
+     select c.size, c.note from ledger_checkpoint c where c.org_id = h.org_id order by c.size desc limit 1) c
+   left join anchor_slot s on s.org_id = h.org_id
+   left join lateral (
+     select a.size from anchor_head a where a.org_id = h.org_id order by a.index desc limit 1) a on true
+   where h.org_id <> $1 order by h.org_id`,
+);
+
+/** The newest checkpoint of every organisation that has one. */
+async function readNewestHeads(db: Queryable): Promise<NewestHead[]> {
+  const rows = await queryRows(db, NEWEST_HEADS, [ANCHOR_LOG]);
+  return rows.map(({ org_id: orgId, slot, size, note, anchored }) => {
+    return { orgId, slot, size: Number(size), note, anchoredSize: Number(anchored ?? 0) };
+  });
 }
 
 /** The entries of one writing, with the place of the first. */
@@ -122,6 +171,11 @@ interface Writing {
   at: string;
   entries: AnchorEntry[];
 }
+
+const SETTLE_COMPROMISES = statement(
+  {},
+  'delete from anchor_pending where id = any ($1::bigint[])',
+);
 
 async function write(
   client: PoolClient,
@@ -145,9 +199,7 @@ async function write(
   const index = organisations > 0 ? await addHeads(client, writing, due.heads, randomBytes) : null;
   for (const event of due.retired) add(writing, (place) => keyEventOf(event, writing.at, place));
   await store(client, head, writing);
-  await client.query('delete from anchor_pending where id = any ($1::bigint[])', [
-    due.requests.map(({ id }) => id),
-  ]);
+  await execute(client, SETTLE_COMPROMISES, [due.requests.map(({ id }) => id)]);
   return {
     heads: index === null ? null : { index, organisations },
     keyEvents: writing.entries.flatMap((event, i) =>
@@ -174,6 +226,16 @@ function keyEventOf(due: DueKeyEvent, at: string, index: number): KeyEvent {
   return { ...common, event: 'compromised', from: index };
 }
 
+const STORE_EPOCH = statement(
+  {},
+  'insert into anchor_epoch (index, secret, at) values ($1, $2, $3)',
+);
+
+const STORE_HEADS = statement(
+  {},
+  'insert into anchor_head (org_id, index, size) select o, $2, s from unnest($1::text[], $3::bigint[]) as t (o, s)',
+);
+
 async function addHeads(
   client: PoolClient,
   writing: Writing,
@@ -187,27 +249,61 @@ async function addHeads(
   const root = headsTreeOf(secret, heads).root;
   const entry: HeadsEntry = { type: 'heads', at: writing.at, root };
   const index = add(writing, () => entry);
-  await client.query('insert into anchor_epoch (index, secret, at) values ($1, $2, $3)', [
-    index,
-    secret,
-    writing.at,
-  ]);
+  await execute(client, STORE_EPOCH, [index, secret, writing.at]);
   const grown = newest.filter(({ size, anchoredSize }) => size > anchoredSize);
-  await client.query(
-    'insert into anchor_head (org_id, index, size) select o, $2, s from unnest($1::text[], $3::bigint[]) as t (o, s)',
-    [grown.map(({ orgId }) => orgId), index, grown.map(({ size }) => size)],
-  );
+  const orgIds = grown.map(({ orgId }) => orgId);
+  await execute(client, STORE_HEADS, [orgIds, index, grown.map(({ size }) => size)]);
   return index;
 }
+
+/** Beyond half of the slots, drawing a free one would take ever longer, and a tree of another height is needed. */
+const ORGANISATIONS_MAX = HEADS_SLOTS / 2;
+/** With at most half of the slots taken, a draw that fails this often in a row is no accident. */
+const DRAWS_MAX = 64;
+
+const ASSIGN_SLOTS = statement(
+  { org_id: 'text', slot: 'int4' },
+  `insert into anchor_slot (org_id, slot)
+   select * from unnest($1::text[], $2::int[]) where (select count(*) from anchor_slot) < $3
+   on conflict (slot) do nothing returning org_id, slot`,
+);
+
+/**
+ * Gives each of these organisations a slot of its own, drawn at random: its number tells nothing about
+ * how many there are or who came when. The caller holds the anchor log's head.
+ */
+async function assignSlots(
+  db: Queryable,
+  orgIds: readonly string[],
+  randomBytes: (size: number) => Uint8Array,
+): Promise<Map<string, number>> {
+  const assigned = new Map<string, number>();
+  let waiting = [...orgIds];
+  for (let draw = 0; waiting.length > 0; draw += 1) {
+    if (draw === DRAWS_MAX) throw new Error('no free slot in the heads tree was found');
+    const slots = waiting.map(() => drawSlot(randomBytes));
+    const rows = await queryRows(db, ASSIGN_SLOTS, [waiting, slots, ORGANISATIONS_MAX]);
+    for (const { org_id: orgId, slot } of rows) assigned.set(orgId, slot);
+    waiting = waiting.filter((orgId) => !assigned.has(orgId));
+  }
+  return assigned;
+}
+
+/** Uniform: the number of slots divides 2^32. */
+function drawSlot(randomBytes: (size: number) => Uint8Array): number {
+  return Buffer.from(randomBytes(4)).readUInt32BE() % HEADS_SLOTS;
+}
+
+const STORE_ENTRIES = statement(
+  {},
+  'insert into anchor_entry (index, leaf_hash, body) select * from unnest($1::bigint[], $2::bytea[], $3::bytea[])',
+);
 
 async function store(client: PoolClient, head: LockedHead, writing: Writing): Promise<void> {
   const texts = writing.entries.map((entry) => Buffer.from(formatAnchorEntry(entry)));
   const hashes = texts.map((text) => Buffer.from(leafHash(text)));
   const indexes = texts.map((_, i) => writing.first + i);
-  await client.query(
-    'insert into anchor_entry (index, leaf_hash, body) select * from unnest($1::bigint[], $2::bytea[], $3::bytea[])',
-    [indexes, hashes, texts],
-  );
+  await execute(client, STORE_ENTRIES, [indexes, hashes, texts]);
   const rows = writing.entries.map(({ type }, i) => ({
     entry_id: `${ANCHOR_LOG}_${indexes[i]}`,
     org_id: ANCHOR_LOG,

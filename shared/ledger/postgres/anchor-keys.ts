@@ -1,8 +1,10 @@
 import type { Pool } from 'pg';
 import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { invalidParam, notFound } from '#shared/kernel/errors.ts';
+import { execute, queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { parseAnchorEntry } from '../anchor-entries.ts';
 import {
+  KEY_PURPOSES,
   type KeyIntervals,
   keyIntervals,
   type KeyPurpose,
@@ -17,13 +19,15 @@ import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 /** A key has a handful of events in its life, and keys are rotated by hand. */
 const KEY_EVENTS_MAX = 10_000;
 
+const KEY_EVENTS = statement(
+  { index: 'int8', body: 'bytea' },
+  `select e.index, a.body from ledger_entry e join anchor_entry a on a.index = e.index
+   where e.org_id = $1 and e.kind = 'key' and e.index >= $3 order by e.index limit $2`,
+);
+
 /** Every key event of the anchor log, in its order; from an entry on when one is named. */
 export async function readKeyEvents(db: Queryable, from = 0): Promise<PlacedKeyEvent[]> {
-  const { rows } = await db.query<{ index: string; body: Buffer }>(
-    `select e.index, a.body from ledger_entry e join anchor_entry a on a.index = e.index
-     where e.org_id = $1 and e.kind = 'key' and e.index >= $3 order by e.index limit $2`,
-    [ANCHOR_LOG, KEY_EVENTS_MAX, from],
-  );
+  const rows = await queryRows(db, KEY_EVENTS, [ANCHOR_LOG, KEY_EVENTS_MAX, from]);
   // A history without its end would call keys good that are not.
   if (rows.length === KEY_EVENTS_MAX) throw new Error('more key events than anyone can have made');
   return rows.map(({ index, body }) => {
@@ -44,19 +48,17 @@ export interface CompromiseRequest {
   from: number | null;
 }
 
+const COMPROMISE_REQUESTS = statement(
+  { id: 'int8', key_id: 'text', purpose: KEY_PURPOSES, from_index: 'int8?' },
+  'select id, key_id, purpose, from_index from anchor_pending order by id limit $1',
+);
+
 /** Requests about keys that the log knows; others wait until it does. */
 export async function readCompromiseRequests(
   db: Queryable,
   intervals: KeyIntervals,
 ): Promise<CompromiseRequest[]> {
-  const { rows } = await db.query<{
-    id: string;
-    key_id: string;
-    purpose: KeyPurpose;
-    from_index: string | null;
-  }>('select id, key_id, purpose, from_index from anchor_pending order by id limit $1', [
-    KEY_EVENTS_MAX,
-  ]);
+  const rows = await queryRows(db, COMPROMISE_REQUESTS, [KEY_EVENTS_MAX]);
   return rows
     .map(({ id, key_id: key, purpose, from_index: from }) => {
       return { id, key, purpose, from: from === null ? null : Number(from) };
@@ -74,6 +76,11 @@ export interface Compromise {
   reason?: string;
 }
 
+const REQUEST_COMPROMISE = statement(
+  {},
+  'insert into anchor_pending (key_id, purpose, from_index) values ($1, $2, $3)',
+);
+
 /**
  * Reports that a key is in other hands. A ledger worker writes it into the anchor log within seconds:
  * what was anchored before `from` stays good, the rest is not. It can never be taken back.
@@ -90,10 +97,7 @@ export async function reportCompromise(
     throw invalidParam('from', 'The anchor log has no such index yet.');
   }
   await inTransaction(pool, async (client) => {
-    await client.query(
-      'insert into anchor_pending (key_id, purpose, from_index) values ($1, $2, $3)',
-      [key, interval.purpose, from ?? null],
-    );
+    await execute(client, REQUEST_COMPROMISE, [key, interval.purpose, from ?? null]);
     await appendAudit(client, surroundings, {
       orgId: SERVICE_CHAIN,
       action: 'signing_key.compromised',
@@ -105,38 +109,23 @@ export async function reportCompromise(
   });
 }
 
+const FIRST_EPOCH_SINCE = statement(
+  { index: 'int8' },
+  'select index from anchor_epoch where at >= $1 order by index limit 1',
+);
+
 /**
  * The place in the anchor log of a moment (epoch milliseconds): the first heads entry made at that time
  * or later, or the end of the log. What was anchored below it was anchored before.
  */
 export async function anchorIndexAt(pool: Pool, moment: number): Promise<number> {
-  const { rows } = await pool.query<{ index: string }>(
-    'select index from anchor_epoch where at >= $1 order by index limit 1',
-    [new Date(moment)],
-  );
-  return rows[0] === undefined ? anchorSize(pool) : Number(rows[0].index);
+  const row = await queryRow(pool, FIRST_EPOCH_SINCE, [new Date(moment)]);
+  return row === undefined ? anchorSize(pool) : Number(row.index);
 }
+
+const LOG_SIZE = statement({ size: 'int8' }, 'select size from ledger_head where org_id = $1');
 
 async function anchorSize(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ size: string }>(
-    'select size from ledger_head where org_id = $1',
-    [ANCHOR_LOG],
-  );
-  return Number(rows[0]?.size ?? 0);
-}
-
-/**
- * Whether everything that was issued before `cutoff` (epoch milliseconds) stands in a signed checkpoint.
- * Then a key that had stopped signing by that time has nothing left that is on its way.
- */
-export async function isSettledBefore(db: Queryable, cutoff: number): Promise<boolean> {
-  const { rows } = await db.query<{ settled: boolean }>(
-    `select not exists (select from receipt_pending where submitted_at < $1)
-       and not exists (select from ledger_quarantine where submitted_at < $1)
-       and not exists (
-         select from ledger_head h join ledger_entry e on e.org_id = h.org_id and e.index = h.checkpoint_size
-         where h.size > h.checkpoint_size and e.integrated_at < $1) as settled`,
-    [new Date(cutoff)],
-  );
-  return rows[0]!.settled;
+  const row = await queryRow(pool, LOG_SIZE, [ANCHOR_LOG]);
+  return Number(row?.size ?? 0);
 }

@@ -1,29 +1,56 @@
 import type { Pool } from 'pg';
+import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { formatAnchorEntry } from '../anchor-entries.ts';
 import { type AnchorProof, type AnchorTimestamp, checkAnchorProof } from '../anchor-proof.ts';
-import { type HeadsTree, saltOf } from '../heads-tree.ts';
+import { type HeadsTree, headsTreeOf, saltOf } from '../heads-tree.ts';
+import type { PlacedKeyEvent } from '../key-events.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import { formatProof } from '../proof-text.ts';
 import { inclusionRanges } from '../proofs.ts';
-import { rangeHash } from '../tiles.ts';
-import type { AnchorChoice, AnchorReader, ProvenKeyEvent } from '../port-anchor.ts';
-import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { headsTreeOf, readHeadsAt } from './anchor-heads.ts';
+import type { TileRequest } from '../tiles.ts';
 import { readKeyEvents } from './anchor-keys.ts';
-import { loadTiles } from './hashes.ts';
-import { readTile, wantedTiles } from './tiles.ts';
+import { readTile } from './published.ts';
+import { hashesOfRanges } from './tiles.ts';
+
+/** Which of an organisation's anchored checkpoints, and which checkpoint of the anchor log it leads to. */
+export interface AnchorChoice {
+  /** The newest anchored checkpoint with at most so many entries; the newest of all when absent. */
+  headSizeMax?: number;
+  /** Only what was anchored below this index of the anchor log: for keys that are good up to there. */
+  before?: number;
+  /** Lead to the anchor checkpoint of exactly this size, so that a proof can be made again as it was. */
+  anchorSize?: number;
+  /** Lead to the newest anchor checkpoint that has a timestamp or a cosignature. */
+  attested?: boolean;
+}
+
+/** A key event as it is handed out: with its exact text and the proof that the anchor log holds it. */
+export interface ProvenKeyEvent extends PlacedKeyEvent {
+  /** The exact text of the entry. */
+  entry: string;
+  /** C2SP tlog-proof; null while no checkpoint covers it. */
+  proof: string | null;
+}
 
 /** Everyone asks about the newest tree, and a tree never changes; one of a thousand organisations takes a megabyte. */
 const TREES_KEPT = 4;
 
-/** The anchor log in PostgreSQL, for any role that may select its tables. */
-export function createAnchorReader(pool: Pool): AnchorReader {
+export type AnchorReader = ReturnType<typeof createAnchorReader>;
+
+/** What is read of the anchor log, for any role that may select its tables. Apart from `proof`, it is for everyone. */
+export function createAnchorReader(pool: Pool) {
   const trees = keepingTrees(pool);
   return {
-    proof: (orgId, choice = {}) => proveHead(pool, trees, orgId, choice),
-    keyEvents: (choice = {}) => proveKeyEvents(pool, choice),
-    checkpoint: async () => (await chooseCheckpoint(pool, {}))?.note ?? null,
-    tile: (tile) => readTile(pool, ANCHOR_LOG, tile),
+    /** One organisation's own proof; null when nothing of it is anchored as chosen. */
+    proof: (orgId: string, choice: AnchorChoice = {}) => proveHead(pool, trees, orgId, choice),
+    /** Everything that happened to signing keys, in the order of the log; up to a checkpoint of this size, if it is named. */
+    keyEvents: (choice: Pick<AnchorChoice, 'anchorSize'> = {}) => proveKeyEvents(pool, choice),
+    /** The newest checkpoint, with what witnesses have said; null before the first. */
+    checkpoint: async (): Promise<string | null> =>
+      (await chooseCheckpoint(pool, {}))?.note ?? null,
+    /** Bytes of a tile or an entry bundle; null when the newest checkpoint does not cover it. */
+    tile: (tile: TileRequest): Promise<Uint8Array | null> => readTile(pool, ANCHOR_LOG, tile),
   };
 }
 
@@ -33,69 +60,65 @@ interface AnchorCheckpoint {
   note: string;
 }
 
+const CHOSEN_CHECKPOINT = statement(
+  { size: 'int8', note: 'text' },
+  `select c.size, c.note || coalesce((
+     select string_agg(s.line || e'\\n', '' order by s.witness) from anchor_cosignature s where s.size = c.size), '') as note
+   from ledger_checkpoint c
+   where c.org_id = $1 and ($2::bigint is null or c.size = $2)
+     and (not $3 or c.size = greatest(
+       (select max(t.size) from anchor_timestamp t), (select max(s.size) from anchor_cosignature s)))
+   order by c.size desc limit 1`,
+);
+
 async function chooseCheckpoint(
   db: Queryable,
   { anchorSize, attested }: Pick<AnchorChoice, 'anchorSize' | 'attested'>,
 ): Promise<AnchorCheckpoint | null> {
-  const { rows } = await db.query<{ size: string; note: string }>(
-    `select c.size, c.note || coalesce((
-       select string_agg(s.line || e'\\n', '' order by s.witness) from anchor_cosignature s where s.size = c.size), '') as note
-     from ledger_checkpoint c
-     where c.org_id = $1 and ($2::bigint is null or c.size = $2)
-       and (not $3 or c.size = greatest(
-         (select max(t.size) from anchor_timestamp t), (select max(s.size) from anchor_cosignature s)))
-     order by c.size desc limit 1`,
-    [ANCHOR_LOG, anchorSize ?? null, attested ?? false],
-  );
-  return rows[0] === undefined ? null : { size: Number(rows[0].size), note: rows[0].note };
+  const values = [ANCHOR_LOG, anchorSize ?? null, attested ?? false];
+  const row = await queryRow(db, CHOSEN_CHECKPOINT, values);
+  return row === undefined ? null : { size: Number(row.size), note: row.note };
 }
+
+const TIMESTAMPS = statement(
+  { authority: 'text', time: 'timestamptz', response: 'bytea' },
+  'select authority, time, response from anchor_timestamp where size = $1 order by authority',
+);
 
 async function readTimestamps(db: Queryable, size: number): Promise<AnchorTimestamp[]> {
-  const { rows } = await db.query<{ authority: string; time: Date; response: Buffer }>(
-    'select authority, time, response from anchor_timestamp where size = $1 order by authority',
-    [size],
-  );
-  return rows.map(({ authority, time, response }) => {
-    return { authority, time: time.toISOString(), response };
-  });
+  const rows = await queryRows(db, TIMESTAMPS, [size]);
+  return rows.map((row) => ({ ...row, time: row.time.toISOString() }));
 }
 
-/** A heads entry, and the checkpoint of one organisation that is in it. */
-interface AnchoredRow {
-  index: string;
-  secret: Buffer;
-  entry: string;
-  slot: number;
-  note: string;
-}
+/** The newest heads entry below an end whose tree has a checkpoint of this organisation that is not too large. */
+const CHOSEN_HEAD = statement(
+  { index: 'int8', secret: 'bytea', entry: 'text', slot: 'int4', note: 'text' },
+  `select p.index, p.secret, convert_from(b.body, 'UTF8') as entry, s.slot, c.note
+   from anchor_slot s
+   cross join lateral (
+     select a.index, a.size from anchor_head a
+     where a.org_id = s.org_id and a.index < $2 and ($3::bigint is null or a.size <= $3)
+     order by a.index desc limit 1) a
+   -- It stands in every tree up to the one with its successor.
+   cross join lateral (
+     select p.index, p.secret from anchor_epoch p
+     where p.index < least($2, coalesce(
+       (select n.index from anchor_head n where n.org_id = s.org_id and n.index > a.index order by n.index limit 1), $2))
+     order by p.index desc limit 1) p
+   join anchor_entry b on b.index = p.index
+   join ledger_checkpoint c on c.org_id = s.org_id and c.size = a.size
+   where s.org_id = $1`,
+);
 
-/** The newest heads entry below `end` whose tree has a checkpoint of this organisation that is not too large. */
-async function chooseHead(
-  db: Queryable,
-  orgId: string,
-  end: number,
-  sizeMax: number | undefined,
-): Promise<AnchoredRow | null> {
-  const { rows } = await db.query<AnchoredRow>(
-    `select p.index, p.secret, convert_from(b.body, 'UTF8') as entry, s.slot, c.note
-     from anchor_slot s
-     cross join lateral (
-       select a.index, a.size from anchor_head a
-       where a.org_id = s.org_id and a.index < $2 and ($3::bigint is null or a.size <= $3)
-       order by a.index desc limit 1) a
-     -- It stands in every tree up to the one with its successor.
-     cross join lateral (
-       select p.index, p.secret from anchor_epoch p
-       where p.index < least($2, coalesce(
-         (select n.index from anchor_head n where n.org_id = s.org_id and n.index > a.index order by n.index limit 1), $2))
-       order by p.index desc limit 1) p
-     join anchor_entry b on b.index = p.index
-     join ledger_checkpoint c on c.org_id = s.org_id and c.size = a.size
-     where s.org_id = $1`,
-    [orgId, end, sizeMax ?? null],
-  );
-  return rows[0] ?? null;
-}
+/** What the heads tree of an entry was made of. */
+const HEADS_AT = statement(
+  { slot: 'int4', note: 'text' },
+  `select s.slot, c.note from anchor_slot s
+   cross join lateral (
+     select a.size from anchor_head a where a.org_id = s.org_id and a.index <= $1
+     order by a.index desc limit 1) a
+   join ledger_checkpoint c on c.org_id = s.org_id and c.size = a.size`,
+);
 
 type Trees = (index: number, secret: Uint8Array) => Promise<HeadsTree>;
 
@@ -104,7 +127,7 @@ function keepingTrees(db: Queryable): Trees {
   return async (index, secret) => {
     const known = kept.get(index);
     if (known !== undefined) return known;
-    const tree = headsTreeOf(secret, await readHeadsAt(db, index));
+    const tree = headsTreeOf(secret, await queryRows(db, HEADS_AT, [index]));
     kept.set(index, tree);
     for (const oldest of kept.keys()) if (kept.size > TREES_KEPT) kept.delete(oldest);
     return tree;
@@ -120,8 +143,8 @@ async function proveHead(
   const checkpoint = await chooseCheckpoint(pool, choice);
   if (checkpoint === null) return null;
   const end = Math.min(checkpoint.size, choice.before ?? checkpoint.size);
-  const row = await chooseHead(pool, orgId, end, choice.headSizeMax);
-  if (row === null) return null;
+  const row = await queryRow(pool, CHOSEN_HEAD, [orgId, end, choice.headSizeMax ?? null]);
+  if (row === undefined) return null;
   const index = Number(row.index);
   const { slot, note, entry, secret } = row;
   const proof: AnchorProof = {
@@ -143,9 +166,7 @@ async function proveEntry(
   index: number,
   { size, note }: AnchorCheckpoint,
 ): Promise<string> {
-  const ranges = inclusionRanges(index, size);
-  const tiles = await loadTiles(db, wantedTiles(ANCHOR_LOG, ranges, size));
-  const hashes = ranges.map((range) => rangeHash(range, tiles(ANCHOR_LOG)));
+  const hashes = await hashesOfRanges(db, ANCHOR_LOG, size, inclusionRanges(index, size));
   return formatProof({ index, hashes, checkpoint: note });
 }
 

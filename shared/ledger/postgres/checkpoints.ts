@@ -1,14 +1,18 @@
 import type { Pool } from 'pg';
-import { formatCheckpoint } from '../checkpoints.ts';
+import { execute, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
+import {
+  type CheckpointMemory,
+  type CheckpointSigner,
+  formatCheckpoint,
+  type PublishedHead,
+} from '../checkpoints.ts';
 import { EMPTY_ROOT, sameHash, type Hash } from '../hashing.ts';
 import { formatNote, noteKeyHash } from '../notes.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import { partialTiles, rangeHash } from '../tiles.ts';
-import type { CheckpointMemory, CheckpointSigner, PublishedHead } from '../port-ledger.ts';
-import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { loadTiles, type LoadedTiles, type WantedTile } from './hashes.ts';
-import { haltLogs, planByIndex } from './heads.ts';
-import type { CheckpointRow, HeadRow } from './schema.ts';
+import { haltLogs, planByIndex } from './append.ts';
+import { type LoadedTiles, loadTiles, type WantedTile } from './tiles.ts';
 
 export interface PublisherOptions {
   signer: CheckpointSigner;
@@ -80,19 +84,20 @@ export async function publishCheckpoints(
 }
 
 /** The lock keeps the head still until its checkpoint is stored; a second signer then finds nothing due. */
+const LOCK_DUE_HEADS = statement(
+  { org_id: 'text', size: 'int8', root: 'bytea', checkpoint_size: 'int8' },
+  `select org_id, size, root, checkpoint_size from ledger_head
+   where size > checkpoint_size and halted_at is null and (org_id = $3) = $4
+     and (checkpoint_at is null or checkpoint_at <= now() - make_interval(secs => $2))
+   order by org_id limit $1 for update`,
+);
+
 async function lockDueHeads(
   client: Queryable,
   { limit, intervalMs, only }: PublisherOptions,
 ): Promise<DueHead[]> {
-  const { rows } = await client.query<
-    Pick<HeadRow, 'org_id' | 'size' | 'root' | 'checkpoint_size'>
-  >(
-    `select org_id, size, root, checkpoint_size from ledger_head
-     where size > checkpoint_size and halted_at is null and (org_id = $3) = $4
-       and (checkpoint_at is null or checkpoint_at <= now() - make_interval(secs => $2))
-     order by org_id limit $1 for update`,
-    [limit, intervalMs / 1_000, ANCHOR_LOG, only === ANCHOR_LOG],
-  );
+  const values = [limit, intervalMs / 1_000, ANCHOR_LOG, only === ANCHOR_LOG];
+  const rows = await queryRows(client, LOCK_DUE_HEADS, values);
   return rows.map((row) => ({
     orgId: row.org_id,
     size: Number(row.size),
@@ -101,16 +106,18 @@ async function lockDueHeads(
   }));
 }
 
+const LAST_CHECKPOINTS = statement(
+  { org_id: 'text', size: 'int8', root: 'bytea' },
+  `select c.org_id, c.size, c.root from unnest($1::text[]) as o (org_id)
+   cross join lateral (
+     select * from ledger_checkpoint c where c.org_id = o.org_id order by c.size desc limit 1) c`,
+);
+
 async function lastCheckpoints(
   client: Queryable,
   orgIds: readonly string[],
 ): Promise<Map<string, PublishedHead>> {
-  const { rows } = await client.query<Pick<CheckpointRow, 'org_id' | 'size' | 'root'>>(
-    `select c.org_id, c.size, c.root from unnest($1::text[]) as o (org_id)
-     cross join lateral (
-       select * from ledger_checkpoint c where c.org_id = o.org_id order by c.size desc limit 1) c`,
-    [orgIds],
-  );
+  const rows = await queryRows(client, LAST_CHECKPOINTS, [orgIds]);
   return new Map(rows.map((row) => [row.org_id, { size: Number(row.size), root: row.root }]));
 }
 
@@ -158,6 +165,18 @@ function storedRoot(size: number, orgId: string, tiles: LoadedTiles): Hash | nul
   }
 }
 
+const STORE_CHECKPOINTS = statement(
+  {},
+  `insert into ledger_checkpoint (org_id, size, root, note, signed_at)
+   select *, now() from unnest($1::text[], $2::bigint[], $3::bytea[], $4::text[])`,
+);
+
+const NOTE_CHECKPOINTS = statement(
+  {},
+  `update ledger_head h set checkpoint_size = n.size, checkpoint_at = now()
+   from unnest($1::text[], $2::bigint[]) as n (org_id, size) where h.org_id = n.org_id`,
+);
+
 /** Signs and stores. What will be visible is remembered outside first: a crash in between forgets nothing. */
 async function sign(
   client: Queryable,
@@ -168,22 +187,13 @@ async function sign(
   await options.memory.remember(
     new Map(heads.map(({ orgId, size, root }) => [orgId, { size, root }])),
   );
-  const notes = heads.map((head) => noteOf(head, options));
-  await client.query(
-    `insert into ledger_checkpoint (org_id, size, root, note, signed_at)
-     select *, now() from unnest($1::text[], $2::bigint[], $3::bytea[], $4::text[])`,
-    [
-      heads.map((head) => head.orgId),
-      heads.map((head) => head.size),
-      heads.map((head) => head.root),
-      notes,
-    ],
-  );
-  await client.query(
-    `update ledger_head h set checkpoint_size = n.size, checkpoint_at = now()
-     from unnest($1::text[], $2::bigint[]) as n (org_id, size) where h.org_id = n.org_id`,
-    [heads.map((head) => head.orgId), heads.map((head) => head.size)],
-  );
+  const [orgIds, sizes] = [heads.map(({ orgId }) => orgId), heads.map(({ size }) => size)];
+  const [roots, notes] = [
+    heads.map(({ root }) => root),
+    heads.map((head) => noteOf(head, options)),
+  ];
+  await execute(client, STORE_CHECKPOINTS, [orgIds, sizes, roots, notes]);
+  await execute(client, NOTE_CHECKPOINTS, [orgIds, sizes]);
 }
 
 function noteOf({ orgId, size, root }: DueHead, { signer, originOf }: PublisherOptions): string {

@@ -1,8 +1,24 @@
 import type { Pool, PoolClient } from 'pg';
+import {
+  execute,
+  queryRow,
+  queryRows,
+  type Row,
+  statement,
+} from '#shared/kernel/postgres/statement.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { appendEntries, type SoundRow } from './append.ts';
-import { haltLogs, lockHeads, planByIndex, type LockedHead } from './heads.ts';
-import type { QuarantineReason } from './schema.ts';
+import { LEDGER_KINDS } from '../entries.ts';
+import {
+  appendEntries,
+  haltLogs,
+  type LockedHead,
+  lockHeads,
+  planByIndex,
+  type SoundRow,
+} from './append.ts';
+
+/** Why a promise could not be kept. */
+type QuarantineReason = 'body_missing' | 'body_altered' | 'already_integrated' | 'refused';
 
 /** What one batch did. Quarantined receipts and halted logs need a person. */
 export interface IntegrationResult {
@@ -20,13 +36,6 @@ interface QuarantinedReceipt {
   orgId: string;
   reason: QuarantineReason;
   detail: string | null;
-}
-
-/** A promise, and what the database found under its id. */
-interface ClaimedRow extends SoundRow {
-  /** The body hashes to what was promised, twice over; null when there is no body. */
-  intact: boolean | null;
-  integrated_before: boolean;
 }
 
 /** What a batch has come to so far. */
@@ -51,7 +60,7 @@ export async function integrateBatch(
 ): Promise<IntegrationResult> {
   return inTransaction(pool, async (client) => {
     await planByIndex(client);
-    const claimed = await claim(client, limit, from);
+    const claimed = await queryRows(client, CLAIM, [limit, from]);
     const batch: Batch = {
       client,
       heads: new Map(),
@@ -75,22 +84,29 @@ export async function integrateBatch(
  * Takes the oldest promises that nobody else has taken. The bodies are hashed where they lie: reading
  * them over here would be most of the work. Logs that are halted keep their promises waiting.
  */
-async function claim(client: Queryable, limit: number, from: string): Promise<ClaimedRow[]> {
-  const { rows } = await client.query<ClaimedRow>(
-    `with claimed as materialized (
-       select p.entry_id, p.org_id, p.kind, p.supersedes, p.leaf_hash from receipt_pending p
-       where p.entry_id >= $2
-         and p.org_id <> all (array(select h.org_id from ledger_head h where h.halted_at is not null))
-       order by p.entry_id limit $1
-       for update skip locked)
-     select c.*, sha256('\\x00'::bytea || b.body) = c.leaf_hash and b.leaf_hash = c.leaf_hash as intact,
-       (select true from ledger_entry e where e.entry_id = c.entry_id limit 1) is true as integrated_before
-     from claimed c left join ledger_body b on b.entry_id = c.entry_id and b.org_id = c.org_id
-     order by c.entry_id`,
-    [limit, from],
-  );
-  return rows;
-}
+const CLAIM = statement(
+  {
+    entry_id: 'text',
+    org_id: 'text',
+    kind: LEDGER_KINDS,
+    supersedes: 'text?',
+    leaf_hash: 'bytea',
+    // The body hashes to what was promised, twice over; null when there is no body.
+    intact: 'bool?',
+    integrated_before: 'bool',
+  },
+  `with claimed as materialized (
+     select p.entry_id, p.org_id, p.kind, p.supersedes, p.leaf_hash from receipt_pending p
+     where p.entry_id >= $2
+       and p.org_id <> all (array(select h.org_id from ledger_head h where h.halted_at is not null))
+     order by p.entry_id limit $1
+     for update skip locked)
+   select c.*, sha256('\\x00'::bytea || b.body) = c.leaf_hash and b.leaf_hash = c.leaf_hash as intact,
+     (select true from ledger_entry e where e.entry_id = c.entry_id limit 1) is true as integrated_before
+   from claimed c left join ledger_body b on b.entry_id = c.entry_id and b.org_id = c.org_id
+   order by c.entry_id`,
+);
+type ClaimedRow = Row<typeof CLAIM>;
 
 async function integrate(batch: Batch, claimed: readonly ClaimedRow[]): Promise<void> {
   const sound: SoundRow[] = [];
@@ -191,22 +207,58 @@ function quarantinedOf(
   return { receiptId: row.entry_id, orgId: row.org_id, reason, detail };
 }
 
+const QUARANTINE = statement(
+  {},
+  `with moved as (delete from receipt_pending p where p.entry_id = any ($1) returning p.*)
+   insert into ledger_quarantine (entry_id, org_id, kind, supersedes, leaf_hash, submitted_at, reason, detail)
+   select m.entry_id, m.org_id, m.kind, m.supersedes, m.leaf_hash, m.submitted_at, q.reason, q.detail
+   from moved m join unnest($1::text[], $2::text[], $3::text[]) as q (entry_id, reason, detail) using (entry_id)
+   on conflict (entry_id) do nothing`,
+);
+
 /** Moves promises out of the way; what they promised stays with them. */
 async function quarantine(
   client: Queryable,
   receipts: readonly QuarantinedReceipt[],
 ): Promise<void> {
   if (receipts.length === 0) return;
-  await client.query(
-    `with moved as (delete from receipt_pending p where p.entry_id = any ($1) returning p.*)
-     insert into ledger_quarantine (entry_id, org_id, kind, supersedes, leaf_hash, submitted_at, reason, detail)
-     select m.entry_id, m.org_id, m.kind, m.supersedes, m.leaf_hash, m.submitted_at, q.reason, q.detail
-     from moved m join unnest($1::text[], $2::text[], $3::text[]) as q (entry_id, reason, detail) using (entry_id)
-     on conflict (entry_id) do nothing`,
-    [
-      receipts.map((each) => each.receiptId),
-      receipts.map((each) => each.reason),
-      receipts.map((each) => each.detail),
-    ],
-  );
+  await execute(client, QUARANTINE, [
+    receipts.map((each) => each.receiptId),
+    receipts.map((each) => each.reason),
+    receipts.map((each) => each.detail),
+  ]);
+}
+
+/** Beyond this the exact number of waiting receipts tells an operator nothing more. */
+const COUNT_MAX = 100_000;
+
+/** What waits to be integrated, and what waits for a person. */
+export interface LedgerBacklog {
+  /** At most 100,000 are counted. */
+  pending: number;
+  /** Age of the oldest promise in milliseconds, by the database's clock; 0 when there is none. */
+  oldestMs: number;
+  quarantined: number;
+  haltedLogs: number;
+}
+
+const BACKLOG = statement(
+  { pending: 'int8', oldest_ms: 'int8', quarantined: 'int8', halted: 'int8' },
+  `select
+     (select count(*) from (select from receipt_pending limit $1) p) as pending,
+     coalesce((select extract(epoch from clock_timestamp() - min(submitted_at)) * 1000 from
+       (select submitted_at from receipt_pending order by entry_id limit 1000) p), 0)::bigint as oldest_ms,
+     (select count(*) from ledger_quarantine) as quarantined,
+     (select count(*) from ledger_head where halted_at is not null) as halted`,
+);
+
+/** Where the ledger stands, for metrics and alarms. */
+export async function readBacklog(pool: Pool): Promise<LedgerBacklog> {
+  const row = (await queryRow(pool, BACKLOG, [COUNT_MAX]))!;
+  return {
+    pending: Number(row.pending),
+    oldestMs: Math.max(0, Number(row.oldest_ms)),
+    quarantined: Number(row.quarantined),
+    haltedLogs: Number(row.halted),
+  };
 }

@@ -1,97 +1,214 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
-import { rangeHash } from '../tiles.ts';
-import { consistencyRanges } from '../proofs.ts';
-import { invalidParam } from '#shared/kernel/errors.ts';
-import type { Page } from '#shared/kernel/page.ts';
-import type { LedgerEntry, LedgerPageRequest, LedgerReader } from '../port-ledger.ts';
-import { loadTiles } from './hashes.ts';
-import { proveInclusion } from './proofs.ts';
-import { listReceipts, readReceipt, readRevisions, readSuccessor } from './receipts.ts';
-import { latestCheckpoint, readTile, wantedTiles } from './tiles.ts';
-import type { EntryRow } from './schema.ts';
+import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
+import { type Page, type PageRequest, unknownCursor } from '#shared/kernel/page.ts';
+import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
+import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import type { LedgerEntry, LedgerKind } from '../entries.ts';
+import type { Hash } from '../hashing.ts';
+import type { TileRequest } from '../tiles.ts';
+import { latestCheckpoint, proveConsistency, proveInclusion, readTile } from './published.ts';
 
-type ListedRow = Omit<EntryRow, 'org_id'>;
+/** A page of entries; `after` is the receipt id of one. */
+export interface LedgerPageRequest extends PageRequest {
+  orgId: string;
+  /** Epoch milliseconds of integration, `from` included, `to` excluded. */
+  from?: number;
+  to?: number;
+  kind?: LedgerKind;
+}
 
-const COLUMNS = 'index, entry_id, kind, leaf_hash, supersedes, integrated_at';
+export interface ReceiptPageRequest extends PageRequest {
+  orgId: string;
+  model?: string;
+  region?: string;
+  /** A plan, or `degraded`. */
+  tier?: string;
+  /** Epoch milliseconds of the request (the time in its id), `from` included, `to` excluded. */
+  from?: number;
+  to?: number;
+}
 
-/** The ledger in PostgreSQL, for any role that may select its tables. */
-export function createLedgerReader(pool: Pool): LedgerReader {
+/** The exact bytes of a receipt under its id. */
+export interface StoredReceipt {
+  id: string;
+  body: Uint8Array;
+}
+
+export type LedgerReader = ReturnType<typeof createLedgerReader>;
+
+/**
+ * All that is read from the ledger, for any role that may select its tables. Every call names the organisation and sees
+ * nothing of others.
+ */
+export function createLedgerReader(pool: Pool) {
+  const db = queriesOn(pool);
   return {
-    entry: (orgId, receiptId) => readEntry(pool, orgId, receiptId),
-    listEntries: (request) => listEntries(pool, request),
-    checkpoint: async (orgId) => (await latestCheckpoint(pool, orgId))?.note ?? null,
-    tile: (orgId, tile) => readTile(pool, orgId, tile),
-    proof: (orgId, receiptId) => proveInclusion(pool, orgId, receiptId),
-    consistency: (orgId, oldSize, newSize) => proveConsistency(pool, orgId, oldSize, newSize),
-    receipt: (orgId, receiptId) => readReceipt(pool, orgId, receiptId),
-    listReceipts: (request) => listReceipts(pool, request),
-    revisions: (orgId, receiptId) => readRevisions(pool, orgId, receiptId),
-    successor: (orgId, receiptId) => readSuccessor(pool, orgId, receiptId),
+    /** Null when there is no such receipt here, or it is not integrated yet. */
+    entry: (orgId: string, receiptId: string) => readEntry(db, orgId, receiptId),
+    /** Throws `invalid_after` for a receipt that has no entry here. */
+    listEntries: (request: LedgerPageRequest) => listEntries(db, request),
+    /** The newest signed checkpoint; null before the first. */
+    checkpoint: async (orgId: string): Promise<string | null> =>
+      (await latestCheckpoint(pool, orgId))?.note ?? null,
+    /** Bytes of a tile or entry bundle; null when the newest checkpoint does not cover it, or retention dropped a body. */
+    tile: (orgId: string, tile: TileRequest): Promise<Uint8Array | null> =>
+      readTile(pool, orgId, tile),
+    /** C2SP tlog-proof with the newest checkpoint; null until one covers the receipt. */
+    proof: (orgId: string, receiptId: string): Promise<string | null> =>
+      proveInclusion(pool, orgId, receiptId),
+    /** Hashes that prove one published tree a prefix of another; null when the newest checkpoint is smaller. */
+    consistency: (orgId: string, oldSize: number, newSize: number): Promise<Hash[] | null> =>
+      proveConsistency(pool, orgId, oldSize, newSize),
+    /** Null when there is no such receipt here, or retention has dropped it. */
+    receipt: (orgId: string, receiptId: string) => readReceipt(db, orgId, receiptId),
+    /** Throws `invalid_after` for a receipt that is not here. */
+    listReceipts: (request: ReceiptPageRequest) => listReceipts(db, request),
+    /** Ids of the receipt's whole chain, oldest first, whichever member was asked for; empty when it is not here. */
+    revisions: (orgId: string, receiptId: string) => readRevisions(pool, orgId, receiptId),
+    /** The receipt that revises this one, or null. */
+    successor: (orgId: string, receiptId: string) => readSuccessor(db, orgId, receiptId),
   };
 }
 
+const selectEntries = (db: Queries, orgId: string) =>
+  db
+    .selectFrom('ledger_entry')
+    .select(['index', 'entry_id', 'kind', 'leaf_hash', 'supersedes', 'integrated_at'])
+    .where('org_id', '=', orgId);
+
+type EntryRow = Awaited<ReturnType<ReturnType<typeof selectEntries>['executeTakeFirstOrThrow']>>;
+
 async function readEntry(
-  pool: Pool,
+  db: Queries,
   orgId: string,
   receiptId: string,
 ): Promise<LedgerEntry | null> {
-  const { rows } = await pool.query<ListedRow>(
-    `select ${COLUMNS} from ledger_entry where entry_id = $2 and org_id = $1`,
-    [orgId, receiptId],
-  );
-  return rows[0] === undefined ? null : entryOf(rows[0]);
+  const row = await selectEntries(db, orgId).where('entry_id', '=', receiptId).executeTakeFirst();
+  return row === undefined ? null : entryOf(row);
 }
 
-async function listEntries(pool: Pool, request: LedgerPageRequest): Promise<Page<LedgerEntry>> {
-  const { orgId, limit, order } = request;
-  const descending = order === 'desc';
-  const cursor = await indexAfter(pool, request);
-  // Times become places in the log first: then every page is a walk along the primary key.
-  const { rows } = await pool.query<ListedRow>(
-    `select ${COLUMNS} from ledger_entry
-     where org_id = $1
-       and ($2::bigint is null or index ${descending ? '<' : '>'} $2)
-       and ($3::timestamptz is null or index >= (select ledger_index_at($1, $3)))
-       and ($4::timestamptz is null or index < (select ledger_index_at($1, $4)))
-       and ($5::text is null or kind = $5)
-     order by index ${descending ? 'desc' : 'asc'} limit $6`,
-    [orgId, cursor, dateOf(request.from), dateOf(request.to), request.kind ?? null, limit + 1],
-  );
-  return { items: rows.slice(0, limit).map(entryOf), hasMore: rows.length > limit };
+async function listEntries(db: Queries, request: LedgerPageRequest): Promise<Page<LedgerEntry>> {
+  const { orgId, after, from, to, kind } = request;
+  const found = after === undefined ? undefined : await readEntry(db, orgId, after);
+  if (found === null) throw unknownCursor('entry');
+  const entries = selectEntries(db, orgId)
+    .$if(from !== undefined, (query) => query.where('index', '>=', indexAt(orgId, from!)))
+    .$if(to !== undefined, (query) => query.where('index', '<', indexAt(orgId, to!)))
+    .$if(kind !== undefined, (query) => query.where('kind', '=', kind!));
+  const rows = await keyset(entries, 'index', { ...request, after: found?.index }).execute();
+  return pageOf(rows, request, entryOf);
 }
 
-async function indexAfter(pool: Pool, { orgId, after }: LedgerPageRequest): Promise<number | null> {
-  if (after === undefined) return null;
-  const entry = await readEntry(pool, orgId, after);
-  if (entry === null) throw invalidParam('after', 'There is no such entry to continue after.');
-  return entry.index;
+/** The place of a time in a log, looked up once: then every page is a walk along the primary key. */
+function indexAt(orgId: string, ms: number): RawBuilder<string> {
+  return sql<string>`(select ledger_index_at(${orgId}, ${new Date(ms)}))`;
 }
 
-/** Hashes that prove one published tree a prefix of another; null when the newest checkpoint is smaller. */
-export async function proveConsistency(
-  pool: Pool,
-  orgId: string,
-  oldSize: number,
-  newSize: number,
-): Promise<Uint8Array[] | null> {
-  const published = await latestCheckpoint(pool, orgId);
-  if (published === null || newSize > published.size || oldSize > newSize) return null;
-  const ranges = consistencyRanges(oldSize, newSize);
-  const tiles = await loadTiles(pool, wantedTiles(orgId, ranges, newSize));
-  return ranges.map((range) => rangeHash(range, tiles(orgId)));
-}
-
-function entryOf(row: ListedRow): LedgerEntry {
+function entryOf(row: EntryRow): LedgerEntry {
   return {
     index: Number(row.index),
     receiptId: row.entry_id,
-    kind: row.kind,
+    // Logs of organisations have no other kinds; those of the anchor log are not read here.
+    kind: row.kind as LedgerKind,
     leafHash: row.leaf_hash,
     integratedAt: row.integrated_at.getTime(),
     supersedes: row.supersedes,
   };
 }
 
-function dateOf(ms: number | undefined): Date | null {
-  return ms === undefined ? null : new Date(ms);
+async function readReceipt(
+  db: Queries,
+  orgId: string,
+  receiptId: string,
+): Promise<StoredReceipt | null> {
+  const receipt = await db
+    .selectFrom('ledger_body')
+    .select(['entry_id as id', 'body'])
+    .where('entry_id', '=', receiptId)
+    .where('org_id', '=', orgId)
+    .executeTakeFirst();
+  return receipt ?? null;
+}
+
+/** Filters are answered by the index alone; only the bodies of the page itself are read. */
+async function listReceipts(
+  db: Queries,
+  request: ReceiptPageRequest,
+): Promise<Page<StoredReceipt>> {
+  const { orgId, order, after, from, to, model, region, tier } = request;
+  if (after !== undefined && (await readReceipt(db, orgId, after)) === null) {
+    throw unknownCursor('receipt');
+  }
+  const matching = db
+    .selectFrom('ledger_body')
+    .select('entry_id')
+    .where('org_id', '=', orgId)
+    .$if(from !== undefined, (query) => query.where('entry_id', '>=', firstReceiptIdAt(from!)))
+    .$if(to !== undefined, (query) => query.where('entry_id', '<', firstReceiptIdAt(to!)))
+    .$if(model !== undefined, (query) => query.where('model', '=', model!))
+    .$if(region !== undefined, (query) => query.where('region', '=', region!))
+    .$if(tier !== undefined, (query) => query.where('tier', '=', tier!));
+  const rows = await db
+    .with(
+      (name) => name('page').materialized(),
+      () => keyset(matching, 'entry_id', request),
+    )
+    .selectFrom('page')
+    .innerJoinLateral(
+      (query) =>
+        query
+          .selectFrom('ledger_body')
+          .select('body')
+          .whereRef('ledger_body.entry_id', '=', 'page.entry_id')
+          .limit(1)
+          .as('found'),
+      (join) => join.onTrue(),
+    )
+    .select(['page.entry_id as id', 'found.body'])
+    .orderBy('page.entry_id', order)
+    .execute();
+  return pageOf(rows, request, (receipt) => receipt);
+}
+
+/** A chain longer than this is a fault: each recalculation corrects a failure or follows a new method. */
+const REVISIONS_MAX = 1_000;
+
+/** From the receipt back to the first of its chain, and from there to the last. */
+const CHAIN = statement(
+  { entry_id: 'text' },
+  `with recursive earlier as (
+     select $2::text collate "C" as id, 0 as depth
+     where exists (select from ledger_body where entry_id = $2 and org_id = $1)
+        or exists (select from ledger_entry where entry_id = $2 and org_id = $1)
+     union all
+     select r.original_id, e.depth + 1 from earlier e
+     join receipt_revision r on r.revision_id = e.id and r.org_id = $1 where e.depth < $3
+   ), later as (
+     (select e.id, 0 as depth from earlier e order by e.depth desc limit 1)
+     union all
+     select r.revision_id, l.depth + 1 from later l
+     join receipt_revision r on r.original_id = l.id and r.org_id = $1 where l.depth < $3
+   )
+   select id as entry_id from later order by depth`,
+);
+
+async function readRevisions(pool: Pool, orgId: string, receiptId: string): Promise<string[]> {
+  const rows = await queryRows(pool, CHAIN, [orgId, receiptId, REVISIONS_MAX]);
+  return rows.map((row) => row.entry_id);
+}
+
+async function readSuccessor(
+  db: Queries,
+  orgId: string,
+  receiptId: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('receipt_revision')
+    .select('revision_id')
+    .where('original_id', '=', receiptId)
+    .where('org_id', '=', orgId)
+    .executeTakeFirst();
+  return row?.revision_id ?? null;
 }

@@ -1,4 +1,4 @@
-import type { CheckpointMemory, PublishedHead } from '../port-ledger.ts';
+import type { CheckpointMemory, PublishedHead } from '../checkpoints.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 
 /** One hash for all logs, organisation → `size root`: a single key, so any node of a cluster can hold it. */

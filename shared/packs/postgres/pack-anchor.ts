@@ -3,13 +3,12 @@ import { checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { endOfKey, keyIntervals } from '#shared/ledger/key-events.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { consistencyRanges } from '#shared/ledger/proofs.ts';
-import { rangeHash } from '#shared/ledger/tiles.ts';
 import type { PackRange } from '../layout.ts';
-import type { AnchorChoice, AnchorReader } from '#shared/ledger/port-anchor.ts';
+import type { AnchorChoice, AnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import type { AnchoredHeadFile, PackAnchor } from '../port-exports.ts';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
-import { loadTiles } from '#shared/ledger/postgres/hashes.ts';
-import { latestCheckpoint, wantedTiles } from '#shared/ledger/postgres/tiles.ts';
+import { latestCheckpoint } from '#shared/ledger/postgres/published.ts';
+import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
 
 /**
  * What the anchor log says about an organisation's log up to a checkpoint, and about the keys: as of one checkpoint of
@@ -50,9 +49,9 @@ async function anchoredHead(
   const proof = await reader.proof(orgId, choice);
   if (proof === null) return null;
   const { size } = checkAnchorProof(proof).head;
-  const ranges = consistencyRanges(size, choice.headSizeMax);
-  const tiles = await loadTiles(pool, wantedTiles(orgId, ranges, choice.headSizeMax));
-  return { proof, consistency: ranges.map((each) => rangeHash(each, tiles(orgId))) };
+  const { headSizeMax } = choice;
+  const ranges = consistencyRanges(size, headSizeMax);
+  return { proof, consistency: await hashesOfRanges(pool, orgId, headSizeMax, ranges) };
 }
 
 /** An attested anchor checkpoint where one covers the range; the newest otherwise. */

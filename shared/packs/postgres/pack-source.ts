@@ -1,10 +1,9 @@
 import type { Pool } from 'pg';
-import { type Hash, HASH_BYTES } from '#shared/ledger/hashing.ts';
+import { HASH_BYTES } from '#shared/ledger/hashing.ts';
 import { consistencyRanges, inclusionRanges } from '#shared/ledger/proofs.ts';
-import { type LeafRange, perfectNodes, rangeHash } from '#shared/ledger/tiles.ts';
+import { perfectNodes } from '#shared/ledger/tiles.ts';
 import type { PackCheckpoint, PackEntry, PackSource } from '../port-exports.ts';
-import { loadTiles } from '#shared/ledger/postgres/hashes.ts';
-import { wantedTiles } from '#shared/ledger/postgres/tiles.ts';
+import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
 import { readPackAnchor } from './pack-anchor.ts';
 
 interface EntryRow {
@@ -39,15 +38,6 @@ const CHECKPOINT = 'select size, root, note, signed_at from ledger_checkpoint wh
 
 /** What packs are made of, from PostgreSQL: short statements along primary keys, no transaction. */
 export function createPackSource(pool: Pool): PackSource {
-  const hashesOf = async (
-    orgId: string,
-    size: number,
-    ranges: readonly LeafRange[],
-  ): Promise<Hash[]> => {
-    const tiles = await loadTiles(pool, wantedTiles(orgId, ranges, size));
-    const hash = remembering((range) => rangeHash(range, tiles(orgId)));
-    return ranges.map(hash);
-  };
   return {
     async checkpoint(orgId, size) {
       const { rows } = await pool.query<CheckpointRow>(`${CHECKPOINT} and size = $2`, [
@@ -92,28 +82,17 @@ export function createPackSource(pool: Pool): PackSource {
       const ranges = nodes.map(({ height, index }) => {
         return { start: index * 2 ** height, end: (index + 1) * 2 ** height };
       });
-      return hashesOf(orgId, size, ranges);
+      return hashesOfRanges(pool, orgId, size, ranges);
     },
     consistency: (orgId, oldSize, newSize) =>
-      hashesOf(orgId, newSize, consistencyRanges(oldSize, newSize)),
+      hashesOfRanges(pool, orgId, newSize, consistencyRanges(oldSize, newSize)),
     anchor: (orgId, range) => readPackAnchor(pool, orgId, range),
     async inclusion(orgId, indexes, size) {
       const paths = indexes.map((index) => inclusionRanges(index, size));
-      const hashes = await hashesOf(orgId, size, paths.flat());
+      const hashes = await hashesOfRanges(pool, orgId, size, paths.flat());
       let at = 0;
       return paths.map((path) => hashes.slice(at, (at += path.length)));
     },
-  };
-}
-
-/** Paths of neighbours share most of their hashes; each is computed once. */
-function remembering(compute: (range: LeafRange) => Hash): (range: LeafRange) => Hash {
-  const known = new Map<string, Hash>();
-  return (range) => {
-    const key = `${range.start} ${range.end}`;
-    const hash = known.get(key) ?? compute(range);
-    known.set(key, hash);
-    return hash;
   };
 }
 

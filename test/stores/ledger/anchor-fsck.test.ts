@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import type { KnownKey } from '#shared/ledger/key-events.ts';
-import type { Finding } from '#shared/ledger/findings.ts';
+import type { Finding } from '#cli/fsck/findings.ts';
 import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {

@@ -7,7 +7,7 @@ import { formatAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { judgeKey, keyIntervals, type KnownKey } from '#shared/ledger/key-events.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
-import type { ProvenKeyEvent } from '#shared/ledger/port-anchor.ts';
+import type { ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
 import { OPERATOR } from '#test/support/accounts.ts';
 import { createAnchorWriter, knownKey } from '#test/support/anchor.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';

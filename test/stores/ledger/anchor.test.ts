@@ -13,7 +13,7 @@ import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { HEADS_SLOTS } from '#shared/ledger/heads-tree.ts';
 import { MalformedLedgerText, signerOf } from '#shared/ledger/notes.ts';
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
-import type { AnchorChoice } from '#shared/ledger/port-anchor.ts';
+import type { AnchorChoice } from '#shared/ledger/postgres/anchor-reader.ts';
 import { ANCHOR_ORIGIN, createAnchorWriter, knownKeys } from '#test/support/anchor.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
 import {

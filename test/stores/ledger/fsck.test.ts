@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import type { SignatureCheck } from '#shared/ledger/notes.ts';
-import type { Finding } from '#shared/ledger/findings.ts';
+import type { Finding } from '#cli/fsck/findings.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
   checkSignaturesOf,

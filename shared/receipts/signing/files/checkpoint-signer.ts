@@ -1,6 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import type { KeyPurpose, KnownKey } from '#shared/ledger/key-events.ts';
-import type { CheckpointSigner } from '#shared/ledger/port-ledger.ts';
+import type { CheckpointSigner } from '#shared/ledger/checkpoints.ts';
 import { activeKey, type SigningKey } from './key-files.ts';
 import { keyId } from '../publication.ts';
 

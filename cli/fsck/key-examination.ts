@@ -1,7 +1,12 @@
-import { parseCheckpoint } from './checkpoints.ts';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { finding, type Finding } from './findings.ts';
-import { judgeKey, type KeyIntervals, type KeyPurpose, type KeyStanding } from './key-events.ts';
-import { MalformedLedgerText, noteKeyHash } from './notes.ts';
+import {
+  judgeKey,
+  type KeyIntervals,
+  type KeyPurpose,
+  type KeyStanding,
+} from '#shared/ledger/key-events.ts';
+import { MalformedLedgerText, noteKeyHash } from '#shared/ledger/notes.ts';
 
 /** From entry `index` of the anchor log on, the first `size` entries of a log are anchored. */
 export interface AnchoredSize {

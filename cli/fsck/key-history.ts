@@ -1,9 +1,10 @@
-import { finding, type Finding } from '../findings.ts';
-import { type KeyIntervals, keyIntervals, type PlacedKeyEvent } from '../key-events.ts';
-import { MalformedLedgerText } from '../notes.ts';
-import { ANCHOR_LOG } from '../origins.ts';
+import { finding, type Finding } from './findings.ts';
+import { type KeyIntervals, keyIntervals, type PlacedKeyEvent } from '#shared/ledger/key-events.ts';
+import { MalformedLedgerText } from '#shared/ledger/notes.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { queryRow, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { readKeyEvents } from './anchor-keys.ts';
+import { readKeyEvents } from '#shared/ledger/postgres/anchor-keys.ts';
 
 /**
  * What the anchor log says of keys. It is asked for with every log that is examined, and looks through each entry of the
@@ -36,10 +37,12 @@ export class KeyHistory {
 }
 
 /** Counted by the entries themselves: the head is under examination too. */
+const LAST_ENTRY = statement(
+  { index: 'int8' },
+  'select index from ledger_entry where org_id = $1 order by index desc limit 1',
+);
+
 async function entriesOf(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ index: string }>(
-    'select index from ledger_entry where org_id = $1 order by index desc limit 1',
-    [ANCHOR_LOG],
-  );
-  return rows[0] === undefined ? 0 : Number(rows[0].index) + 1;
+  const last = await queryRow(db, LAST_ENTRY, [ANCHOR_LOG]);
+  return last === undefined ? 0 : Number(last.index) + 1;
 }

@@ -1,10 +1,28 @@
-import { parseCheckpoint } from './checkpoints.ts';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { finding, type Finding } from './findings.ts';
-import { append, EMPTY_FRONTIER, encodeFrontier, frontierRoot, type Frontier } from './frontier.ts';
-import { HASH_BYTES, joinHashes, leafHash, sameHash, splitHashes, type Hash } from './hashing.ts';
-import { MalformedLedgerText, type SignatureCheck, type SignedNote, signerOf } from './notes.ts';
-import { ANCHOR_LOG } from './origins.ts';
-import { formatTilePath, TILE_WIDTH } from './tiles.ts';
+import {
+  append,
+  EMPTY_FRONTIER,
+  encodeFrontier,
+  frontierRoot,
+  type Frontier,
+} from '#shared/ledger/frontier.ts';
+import {
+  HASH_BYTES,
+  joinHashes,
+  leafHash,
+  sameHash,
+  splitHashes,
+  type Hash,
+} from '#shared/ledger/hashing.ts';
+import {
+  MalformedLedgerText,
+  type SignatureCheck,
+  type SignedNote,
+  signerOf,
+} from '#shared/ledger/notes.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import { formatTilePath, TILE_WIDTH } from '#shared/ledger/tiles.ts';
 
 /** Everything that is stored about one leaf. Up to four copies of its hash, which must agree. */
 export interface StoredLeaf {

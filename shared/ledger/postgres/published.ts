@@ -1,0 +1,134 @@
+import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
+import { type Hash, HASH_BYTES } from '../hashing.ts';
+import { ANCHOR_LOG } from '../origins.ts';
+import { formatProof } from '../proof-text.ts';
+import { consistencyRanges, inclusionRanges, verifyInclusion } from '../proofs.ts';
+import { type Tile, type TileRequest, tileWidth } from '../tiles.ts';
+import { hashesOfRanges, loadTiles } from './tiles.ts';
+
+/** A signed tree head as it was handed out. */
+export interface StoredCheckpoint {
+  size: number;
+  root: Uint8Array;
+  note: string;
+}
+
+const LATEST_CHECKPOINT = statement(
+  { size: 'int8', root: 'bytea', note: 'text' },
+  'select size, root, note from ledger_checkpoint where org_id = $1 order by size desc limit 1',
+);
+
+/** The newest checkpoint of a log; null before the first. */
+export async function latestCheckpoint(
+  db: Queryable,
+  orgId: string,
+): Promise<StoredCheckpoint | null> {
+  const row = await queryRow(db, LATEST_CHECKPOINT, [orgId]);
+  return row === undefined ? null : { ...row, size: Number(row.size) };
+}
+
+/** Bytes of a tile or entry bundle. Null for what no checkpoint covers yet: nobody could check it. */
+export async function readTile(
+  db: Queryable,
+  orgId: string,
+  wanted: TileRequest,
+): Promise<Uint8Array | null> {
+  const published = await latestCheckpoint(db, orgId);
+  const level = wanted.level === 'entries' ? 0 : wanted.level;
+  const width = tileWidth(level, wanted.index, published?.size ?? 0);
+  if (wanted.width > width) return null;
+  if (wanted.level === 'entries') return readBundle(db, orgId, wanted.index, wanted.width);
+  return readHashes(db, orgId, { level: wanted.level, index: wanted.index, width: wanted.width });
+}
+
+async function readHashes(db: Queryable, orgId: string, tile: Tile): Promise<Uint8Array> {
+  const tiles = await loadTiles(db, [{ ...tile, orgId }]);
+  const bytes = tiles(orgId)(tile.level, tile.index);
+  if (bytes.length !== tile.width * HASH_BYTES) {
+    throw new Error(
+      `tile ${tile.level}/${tile.index} of ${orgId} is damaged; run docket ledger fsck`,
+    );
+  }
+  return bytes;
+}
+
+/** Where the bytes of entry `e` are kept: in the anchor log, and in the logs of organisations. */
+export const BODY_SOURCES = {
+  anchor: 'select a.body, a.leaf_hash from anchor_entry a where a.index = e.index',
+  organisation:
+    'select b.body, b.leaf_hash from ledger_body b where b.entry_id = e.entry_id and b.org_id = e.org_id limit 1',
+} as const;
+
+export function bodySourceOf(orgId: string): keyof typeof BODY_SOURCES {
+  return orgId === ANCHOR_LOG ? 'anchor' : 'organisation';
+}
+
+const bundleFrom = (source: string) =>
+  statement(
+    { body: 'bytea?' },
+    `select b.body from ledger_entry e left join lateral (${source}) b on true
+     where e.org_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
+  );
+const BUNDLES = {
+  anchor: bundleFrom(BODY_SOURCES.anchor),
+  organisation: bundleFrom(BODY_SOURCES.organisation),
+};
+
+/** Entries, each after its length in 16 bits (C2SP tlog-tiles). Null when retention has dropped one of them. */
+async function readBundle(
+  db: Queryable,
+  orgId: string,
+  index: number,
+  width: number,
+): Promise<Uint8Array | null> {
+  const range = [orgId, index * 256, index * 256 + width];
+  const parts: Buffer[] = [];
+  for (const { body } of await queryRows(db, BUNDLES[bodySourceOf(orgId)], range)) {
+    if (body === null) return null;
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(body.length);
+    parts.push(length, body);
+  }
+  return parts.length === width * 2 ? Buffer.concat(parts) : null;
+}
+
+/** An entry with the newest checkpoint of its log. */
+const PROVABLE = statement(
+  { index: 'int8', leaf_hash: 'bytea', size: 'int8', root: 'bytea', note: 'text' },
+  `select e.index, e.leaf_hash, c.size, c.root, c.note
+   from ledger_entry e cross join lateral (
+     select c.size, c.root, c.note from ledger_checkpoint c
+     where c.org_id = e.org_id order by c.size desc limit 1) c
+   where e.entry_id = $2 and e.org_id = $1 and e.index < c.size`,
+);
+
+/** The proof that a receipt is in its organisation's log, as C2SP tlog-proof. Null until a checkpoint covers it. */
+export async function proveInclusion(
+  db: Queryable,
+  orgId: string,
+  receiptId: string,
+): Promise<string | null> {
+  const row = await queryRow(db, PROVABLE, [orgId, receiptId]);
+  if (row === undefined) return null;
+  const index = Number(row.index);
+  const size = Number(row.size);
+  const hashes = await hashesOfRanges(db, orgId, size, inclusionRanges(index, size));
+  // A proof that does not hold would say that we removed the receipt; it must never be handed out.
+  if (!verifyInclusion({ index, size, leaf: row.leaf_hash, proof: hashes, root: row.root })) {
+    throw new Error(`the log of ${orgId} is damaged at entry ${index}; run docket ledger fsck`);
+  }
+  return formatProof({ index, hashes, checkpoint: row.note });
+}
+
+/** Hashes that prove one published tree a prefix of another; null when the newest checkpoint is smaller. */
+export async function proveConsistency(
+  db: Queryable,
+  orgId: string,
+  oldSize: number,
+  newSize: number,
+): Promise<Hash[] | null> {
+  const published = await latestCheckpoint(db, orgId);
+  if (published === null || newSize > published.size || oldSize > newSize) return null;
+  return hashesOfRanges(db, orgId, newSize, consistencyRanges(oldSize, newSize));
+}
