@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
 import { readRules } from './conformance.ts';
+import { publishedFigures } from './published-figures.ts';
 
 interface ImportRule {
   name: string;
@@ -21,6 +22,17 @@ const TABLES: Readonly<Record<string, () => string>> = {
   secrets: () => settingsTable(Object.values(SETTINGS).filter(({ secret }) => secret)),
   jobs: jobsTable,
   survives: survivesTable,
+  published: () =>
+    table(
+      [
+        'published figure',
+        'its scope',
+        'published',
+        'docket-1, median (5-95 %)',
+        'what ours assumes',
+      ],
+      publishedFigures(),
+    ),
   imports: importsTable,
   metrics: metricsTable,
 };
@@ -29,6 +41,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
 export const PAGES_WITH_TABLES: readonly string[] = [
   'ARCHITECTURE.md',
   'docs/lanes.md',
+  'docs/methodology.md',
   'docs/operations.md',
 ];
 
