@@ -8,7 +8,7 @@ import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
-import { orderedJson } from '#shared/receipts/canonical.ts';
+import { orderedJson } from '#shared/kernel/canonical-json.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 50_000);

@@ -6,6 +6,7 @@ import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
+import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { ACTOR, planFrom, printAccount, run, type Common } from './account-output.ts';
 import { asOperator, screenerOf, type OperatorDeps } from './operator.ts';
 
@@ -153,7 +154,9 @@ async function sign(
   const digest = createHash('sha256');
   for await (const chunk of createReadStream(options.document)) digest.update(chunk as Buffer);
   const signedAt =
-    options.signedAt === undefined ? surroundings.now() : Date.parse(options.signedAt);
+    options.signedAt === undefined
+      ? surroundings.now()
+      : (parseTimeOrDay(options.signedAt) ?? Number.NaN);
   const { kind, signatory } = options;
   const contract = { kind, signatory, signedAt, documentSha256: digest.digest('hex') };
   return accounts.sign(id, contract, actor);

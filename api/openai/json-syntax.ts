@@ -1,8 +1,8 @@
-import { stringEnd } from '#shared/kernel/json-text.ts';
+import { skipSpace, stringEnd } from '#shared/kernel/json-text.ts';
 
 /**
  * Questions about a JSON text that the built-in parser does not answer: how deep it is (before it is parsed:
- * millions of nested brackets take seconds), whether a name repeats, and where exactly it is wrong.
+ * millions of nested brackets take seconds), and whether a name repeats.
  */
 
 const QUOTE = 0x22;
@@ -52,90 +52,4 @@ export function repeatedMember(text: string): number {
     at = end - 1;
   }
   return -1;
-}
-
-/** Where a text stops being JSON: the index of the offending character (the length, when it ends too early); -1 when it is JSON. */
-export function firstSyntaxError(text: string): number {
-  try {
-    const end = skipSpace(text, afterValue(text, skipSpace(text, 0)));
-    return end === text.length ? -1 : end;
-  } catch (error) {
-    if (error instanceof Misplaced) return error.at;
-    throw error;
-  }
-}
-
-/** Never leaves this file. */
-class Misplaced extends Error {
-  readonly at: number;
-  constructor(at: number) {
-    super('misplaced character');
-    this.at = at;
-  }
-}
-
-/** Recursive: the caller has bounded the depth with `scanStructure`. */
-function afterValue(text: string, at: number): number {
-  const first = text.charAt(at);
-  if (first === '"') return afterString(text, at);
-  if (first === '[') return afterList(text, at, ']', afterValue);
-  if (first === '{') return afterList(text, at, '}', afterMember);
-  return afterScalar(text, at);
-}
-
-function afterList(
-  text: string,
-  open: number,
-  close: ']' | '}',
-  afterOne: (text: string, at: number) => number,
-): number {
-  let at = skipSpace(text, open + 1);
-  if (text.charAt(at) === close) return at + 1;
-  for (;;) {
-    at = skipSpace(text, afterOne(text, at));
-    if (text.charAt(at) === close) return at + 1;
-    if (text.charAt(at) !== ',') throw new Misplaced(at);
-    at = skipSpace(text, at + 1);
-  }
-}
-
-function afterMember(text: string, at: number): number {
-  if (text.charAt(at) !== '"') throw new Misplaced(at);
-  const colon = skipSpace(text, afterString(text, at));
-  if (text.charAt(colon) !== ':') throw new Misplaced(colon);
-  return afterValue(text, skipSpace(text, colon + 1));
-}
-
-const SCALAR = /(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)/y;
-
-function afterScalar(text: string, at: number): number {
-  SCALAR.lastIndex = at;
-  if (!SCALAR.test(text)) throw new Misplaced(at);
-  return SCALAR.lastIndex;
-}
-
-const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
-
-function afterString(text: string, quote: number): number {
-  let at = quote + 1;
-  while (at < text.length) {
-    const character = text.charAt(at);
-    if (character === '"') return at + 1;
-    if (character < ' ') throw new Misplaced(at);
-    if (character === '\\') {
-      ESCAPE.lastIndex = at;
-      if (!ESCAPE.test(text)) throw new Misplaced(at);
-      at = ESCAPE.lastIndex;
-    } else at += 1;
-  }
-  throw new Misplaced(at);
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  for (;;) {
-    const code = text.charCodeAt(at);
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at;
-    at += 1;
-  }
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Fault } from '#shared/kernel/errors.ts';
-import { firstSyntaxError, repeatedMember, scanStructure } from './json-syntax.ts';
+import { firstSyntaxError } from '#shared/kernel/json-reader.ts';
+import { repeatedMember, scanStructure } from './json-syntax.ts';
 
 /**
  * Deeper than any tool schema in practice, shallow enough that recursive readers of the value

@@ -1,3 +1,4 @@
+import { parseTime } from '#shared/kernel/time.ts';
 import { Type, type Static } from 'typebox';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
@@ -84,12 +85,10 @@ export function requested(
   };
 }
 
-/** RFC 3339 only: what else `Date.parse` takes depends on the machine. */
 function parseExpiry(text: string | null): number | null {
   if (text === null) return null;
-  const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i;
-  const time = rfc3339.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) {
+  const time = parseTime(text);
+  if (time === undefined) {
     throw new Fault('invalid_expiry', 'The expiry must be a time as in RFC 3339.', {
       param: 'expires_at',
     });

@@ -1,10 +1,11 @@
+import { digestIn } from '#shared/kernel/multihash.ts';
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { Fault, notFound } from '#shared/kernel/errors.ts';
 import type { ChainMember, RecordedFacts } from '#shared/lineage/facts.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
-import { digestInMultibase, requestedTier } from '#shared/receipts/reread.ts';
+import { requestedTier } from '#shared/receipts/reread.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
 import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
@@ -65,7 +66,7 @@ async function recordedFacts(
       ...(entry === null ? {} : { leafIndex: entry.index, kind: entry.kind }),
     });
     const before = receipt && parseReceipt(receipt.body).document.wasRevisionOf;
-    revised = before ? digestInMultibase(before.digest) : '';
+    revised = before ? digestIn(before.digest) : '';
   }
   const entry = await ledger.entry(orgId, id);
   if (entry === null) return { chain };

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import { toExactDecimalString } from '#shared/methodology/decimal.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import { USAGE_GROUPS, type UsageFigures, type UsageReader } from '#shared/receipts/port-usage.ts';
 import { timeOf, TimeText } from './times.ts';
 

@@ -1,3 +1,4 @@
+import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
@@ -143,8 +144,10 @@ function requestOf(options: CreateOptions): ExportRequest {
 }
 
 function timeOf(name: string, text: string): number {
-  const time = Date.parse(text);
-  if (Number.isNaN(time)) throw invalidParam(name, `--${name} must be a time as in ISO 8601.`);
+  const time = parseTimeOrDay(text);
+  if (time === undefined) {
+    throw invalidParam(name, `--${name} must be a date, or a time as in RFC 3339.`);
+  }
   return time;
 }
 

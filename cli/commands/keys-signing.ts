@@ -1,3 +1,4 @@
+import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { userInfo } from 'node:os';
 import { Argument, type Command } from 'commander';
 import { anchorIndexAt, reportCompromise } from '#shared/ledger/postgres/anchor-keys.ts';
@@ -74,8 +75,10 @@ async function compromised(key: string, options: CompromiseOptions): Promise<voi
   if (index !== undefined && since !== undefined) {
     throw new Error('Name --index or --since, not both.');
   }
-  const moment = since === undefined ? undefined : Date.parse(since);
-  if (Number.isNaN(moment)) throw new Error('--since must be a time as in RFC 3339.');
+  const moment = since === undefined ? undefined : parseTimeOrDay(since);
+  if (since !== undefined && moment === undefined) {
+    throw new Error('--since must be a date, or a time as in RFC 3339.');
+  }
   const actor = actorOf(options);
   const from = await asOperator(async ({ pool, surroundings }) => {
     const first = moment === undefined ? index : await anchorIndexAt(pool, moment);

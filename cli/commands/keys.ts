@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Fault, notFound } from '#shared/kernel/errors.ts';
+import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { describeKey, displayText, type KeyDescription } from '#shared/keys/describe.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
@@ -159,7 +160,10 @@ function requestFrom(options: GrantOptions): Partial<KeyRequest> {
   if (options.scopes !== undefined) {
     request.scopes = options.scopes.split(',').map((scope) => scope.trim());
   }
-  if (options.expires !== undefined) request.expiresAt = Date.parse(options.expires);
+  if (options.expires !== undefined) {
+    // What is no time is refused with the rest of the request.
+    request.expiresAt = parseTimeOrDay(options.expires) ?? Number.NaN;
+  }
   if (options.rps !== undefined) {
     const requestsPerSecond = Number(options.rps);
     request.limit = { requestsPerSecond, burst: Number(options.burst ?? options.rps) };

@@ -1,3 +1,4 @@
+import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
@@ -107,8 +108,8 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
 }
 
 function timeOf(text: string): number {
-  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time) || time < 0)
+  const time = parseTimeOrDay(text);
+  if (time === undefined || time < 0)
     throw new Error('--since must be a date, or a time as in RFC 3339.');
   return time;
 }

@@ -9,7 +9,7 @@ import { leafHash } from '#shared/ledger/hashing.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
-import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { printFields, printJson, type Row } from '#cli/print.ts';
 import { verifyPackFile } from '#cli/verify/pack-command.ts';
@@ -61,7 +61,7 @@ function judge(
     const trust = findTrust(file, trustFile, () => parseReceipt(receipt).document.issuer);
     return { verdict: verifyReceipt(receipt, trust.keys, Date.now()), trust };
   } catch (error) {
-    if (!(error instanceof ReceiptRefusal)) throw error;
+    if (!(error instanceof MalformedData)) throw error;
     const verdict = { good: false, code: error.code, message: error.message };
     return { verdict, trust: { keys: new Map(), source: 'nothing: it did not come to that' } };
   }
@@ -181,7 +181,7 @@ function utf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new ReceiptRefusal('not_utf8', '', 'is not UTF-8');
+    throw new MalformedData('not_utf8', '', 'is not UTF-8');
   }
 }
 

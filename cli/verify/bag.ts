@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
 import { signedData, type TrustedKeys } from '#shared/receipts/verify.ts';
 import { parseSeal, SEAL_BYTES_MAX, type SignedSeal } from '#shared/packs/descriptor.ts';
@@ -85,7 +85,7 @@ function compareNames(
 /** The seal names the bag's own files by digest, the manifest among them, and so everything. */
 function checkSealedFiles(pack: PackFile, { credentialSubject }: SignedSeal): void {
   for (const { name, digest } of credentialSubject.file) {
-    if (digest !== multihash(pack.read(name))) {
+    if (digest !== multihashOfContent(pack.read(name))) {
       throw new PackProblem('checksum_mismatch', name, 'A file is not what the seal says.');
     }
   }
@@ -127,10 +127,4 @@ export function checkSeal(seal: SignedSeal, keys: TrustedKeys): void {
   }
   if (key.revoked) fail('key_revoked', 'The key that sealed the pack was revoked.');
   if (!key.mayAssert) fail('key_not_authorised', 'The key that sealed the pack may not do so.');
-}
-
-/** SHA-256 as the seal and receipts write it. */
-export function multihash(bytes: Uint8Array): string {
-  const digest = hash('sha256', bytes, 'buffer');
-  return `u${Buffer.concat([Buffer.of(0x12, 0x20), digest]).toString('base64url')}`;
 }

@@ -1,10 +1,11 @@
+import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { basename } from 'node:path';
 import { hash } from 'node:crypto';
 import { knownPackContextDigest } from '#shared/packs/pack-context.ts';
 import { CONTEXTS, METHODOLOGIES, methodologyPath } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
-import { type Bag, multihash } from './bag.ts';
+import type { Bag } from './bag.ts';
 import type { Citation } from './shard-judge.ts';
 
 const VC_CONTEXT_FILE = 'credentials-v2.jsonld';
@@ -44,7 +45,7 @@ export class CitedDocuments {
     const cited = new Set(this.#checked);
     for (const path of this.#bag.manifest.keys()) {
       if (!path.startsWith(`${METHODOLOGIES}/`)) continue;
-      const digest = multihash(this.#bag.read(path));
+      const digest = multihashOfContent(this.#bag.read(path));
       if (![...cited].some((key) => key.endsWith(` ${digest}`))) {
         throw new PackProblem('extra_file', path, 'No receipt cites this methodology.');
       }
@@ -67,7 +68,7 @@ export class CitedDocuments {
     if (!this.#bag.manifest.has(path)) {
       throw new PackProblem('context_mismatch', id, 'A cited context is not in the pack.');
     }
-    if (this.#sealed.get(id) !== multihash(this.#bag.read(path))) {
+    if (this.#sealed.get(id) !== multihashOfContent(this.#bag.read(path))) {
       throw new PackProblem('context_mismatch', id, 'A cited context is not what the seal says.');
     }
   }
@@ -75,7 +76,11 @@ export class CitedDocuments {
   #checkMethodology({ id, name, version, digest }: Citation): void {
     const path = methodologyPath(name, version);
     const present = this.#bag.manifest.has(path);
-    if (!present || multihash(this.#bag.read(path)) !== digest || this.#sealed.get(id) !== digest) {
+    if (
+      !present ||
+      multihashOfContent(this.#bag.read(path)) !== digest ||
+      this.#sealed.get(id) !== digest
+    ) {
       throw new PackProblem(
         'methodology_mismatch',
         path,

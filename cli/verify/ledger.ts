@@ -1,3 +1,4 @@
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { append, type Frontier, frontierRoot } from '#shared/ledger/frontier.ts';
 import { type Hash, HASH_BYTES, sameHash, splitHashes } from '#shared/ledger/hashing.ts';
@@ -43,7 +44,7 @@ export class LedgerWalk {
     this.#keys = keys;
     const { checkpoint, range } = bag.seal.credentialSubject;
     this.#checkpoint = this.#read(bag.read(CHECKPOINT), CHECKPOINT);
-    const root = multihashOfHash(this.#checkpoint.root);
+    const root = multihashOf(Buffer.from(this.#checkpoint.root).toString('base64url'));
     if (this.#checkpoint.size !== checkpoint.size || root !== checkpoint.root) {
       throw new PackProblem(
         'seal_contradiction',
@@ -208,10 +209,6 @@ function hashIn(text: string, place: string): Hash {
   const hash = decodeBase64(text);
   if (hash?.length === HASH_BYTES) return hash;
   throw new PackProblem('malformed_line', place, 'It is not the base64 of 32 bytes.');
-}
-
-function multihashOfHash(hash: Hash): string {
-  return `u${Buffer.concat([Buffer.of(0x12, 0x20), hash]).toString('base64url')}`;
 }
 
 function bitsOf(size: number): number {

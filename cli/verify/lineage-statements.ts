@@ -1,7 +1,6 @@
-import { canonicalJson, digestOf, type Json } from '#shared/methodology/canonical-json.ts';
-import { digestMultibase } from '#shared/receipts/digest.ts';
+import { multihashOf, multihashOfContent } from '#shared/kernel/multihash.ts';
+import { canonicalJson, digestOf, type Json } from '#shared/kernel/canonical-json.ts';
 import type { MeasurementDocument, ReceiptDocument } from '#shared/receipts/document.ts';
-import { multihash } from './bag.ts';
 
 /** JSON from anyone: a member that is not there is undefined, as is one of what has no members. */
 type Loose = Json | undefined;
@@ -27,7 +26,7 @@ export function readStatements(
   const lineage = parse(text);
   const context = member(lineage, '@context');
   if (typeof context !== 'string' || !LINEAGE_CONTEXT.test(context)) return null;
-  const about = { id: receipt.document.id, digest: multihash(receipt.bytes) };
+  const about = { id: receipt.document.id, digest: multihashOfContent(receipt.bytes) };
   const measured = member(lineage, 'measurement');
   const contradiction =
     unlike(member(lineage, 'about'), about, 'about') ??
@@ -60,7 +59,7 @@ function againstInput(
   { name, digest, record: carried }: MeasurementDocument['used'][number],
 ): string | undefined {
   const record = member(node, 'record');
-  const hashed = record === undefined ? '' : digestMultibase(digestOf(record), 'record');
+  const hashed = record === undefined ? '' : multihashOf(digestOf(record), 'record');
   if (hashed !== digest) return `measurement.used.${name}`;
   return unlike(node, { name, digest, carried: carried !== undefined }, `measurement.used.${name}`);
 }

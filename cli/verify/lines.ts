@@ -1,6 +1,6 @@
 import { PackProblem } from '#shared/packs/problem.ts';
-import { parseStrictJson } from '#shared/receipts/strict-json.ts';
-import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { parseStrictJson } from '#shared/kernel/json-reader.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 const NEWLINE = 0x0a;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -34,7 +34,7 @@ export function* objectsOf(
     try {
       value = parseStrictJson(textOf(line, path));
     } catch (error) {
-      if (!(error instanceof ReceiptRefusal)) throw error;
+      if (!(error instanceof MalformedData)) throw error;
     }
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new PackProblem('malformed_line', path, 'A line is not a JSON object.');

@@ -1,3 +1,4 @@
+import { digestBytesIn } from '#shared/kernel/multihash.ts';
 import { hash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
@@ -188,7 +189,7 @@ class ShardJudge {
       revises:
         revised === undefined
           ? null
-          : { leafIndex: revised.leafIndex, digest: multihashBytes(revised.digest) },
+          : { leafIndex: revised.leafIndex, digest: digestBytesIn(revised.digest) },
       counted,
     });
   }
@@ -261,8 +262,4 @@ const KEY_CODES = ['unknown_key', 'key_revoked', 'key_not_authorised'] as const;
 function refused(index: number, { code, message }: ReceiptVerdict): PackProblem {
   const own = KEY_CODES.find((known) => known === code) ?? 'receipt_invalid';
   return new PackProblem(own, `entry ${index}`, own === code ? message : `${message} (${code})`);
-}
-
-function multihashBytes(multibase: string): Uint8Array {
-  return Buffer.from(multibase.slice(1), 'base64url').subarray(2);
 }

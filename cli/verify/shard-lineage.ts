@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { lineageContextOf } from '#shared/lineage/build.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import { LineageContradiction } from '#shared/lineage/facts.ts';
-import { MalformedData } from '#shared/methodology/shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { loadMethodologies, type Methodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage, type PackedReceipt } from '#shared/lineage/pack-lineage.ts';
 import { readStatements } from './lineage-statements.ts';

@@ -158,7 +158,8 @@ function isSpace(code: number): boolean {
   return code === SPACE || code === LINE_FEED || code === CARRIAGE_RETURN || code === TAB;
 }
 
-function skipSpace(text: string, from: number): number {
+/** The index of the first character from `from` on that is no white space. */
+export function skipSpace(text: string, from: number): number {
   let at = from;
   while (isSpace(text.charCodeAt(at))) at += 1;
   return at;

@@ -1,4 +1,4 @@
-import { canonicalJson } from '#shared/methodology/canonical-json.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { HEADS_SLOTS } from './heads-tree.ts';
 import { HASH_BYTES, type Hash } from './hashing.ts';
 import { type KeyEvent, parseKeyEvent } from './key-events.ts';

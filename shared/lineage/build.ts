@@ -1,9 +1,9 @@
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { hash } from 'node:crypto';
-import type { JsonObject } from '#shared/methodology/canonical-json.ts';
-import { digestMultibase } from '#shared/receipts/digest.ts';
+import type { JsonObject } from '#shared/kernel/canonical-json.ts';
 import type { MeasurementDocument, ReceiptDocument } from '#shared/receipts/document.ts';
 import { idInAddress } from '#shared/receipts/reread.ts';
-import { timeText } from '#shared/receipts/time.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import { checkFacts } from './check.ts';
 import { lineageContextName } from './context.ts';
 import { derivationNodes, type DerivationNodes } from './derivation-nodes.ts';
@@ -39,7 +39,7 @@ export function buildLineage(facts: LineageFacts): LineageDocument {
     about: {
       id: document.id,
       type: ['Entity', ...document.type.filter((type) => type !== 'VerifiableCredential')],
-      digest: digestMultibase(hash('sha256', bytes, 'base64url'), 'about.digest'),
+      digest: multihashOf(hash('sha256', bytes, 'base64url'), 'about.digest'),
       issuer: document.issuer,
       tier: document.tier,
       generatedAt: document.validFrom,
@@ -105,7 +105,7 @@ function revisionNodes({ document, chain }: LineageFacts): readonly RevisionNode
     id: root + receiptId,
     type: ['Entity'],
     ...(kind === undefined ? {} : { kind }),
-    digest: digestMultibase(digest, `revisions.${receiptId}`),
+    digest: multihashOf(digest, `revisions.${receiptId}`),
     ...(leafIndex === undefined ? {} : { leafIndex }),
     ...(i === 0 ? {} : { wasRevisionOf: root + chain[i - 1]!.receiptId }),
   }));
@@ -117,7 +117,7 @@ function ledgerNode({ log, leafIndex, leafHash, integratedAt }: LedgerPosition):
     type: 'LedgerPosition',
     log,
     leafIndex,
-    leafHash: digestMultibase(digest, 'ledger.leafHash'),
+    leafHash: multihashOf(digest, 'ledger.leafHash'),
     ...(integratedAt === undefined
       ? {}
       : { generatedAt: timeText(integratedAt, 'ledger.integratedAt') }),

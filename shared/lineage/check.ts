@@ -1,9 +1,10 @@
+import { digestIn } from '#shared/kernel/multihash.ts';
 import { hash } from 'node:crypto';
 import { leafHash, sameHash } from '#shared/ledger/hashing.ts';
-import { digestOf } from '#shared/methodology/canonical-json.ts';
+import { digestOf } from '#shared/kernel/canonical-json.ts';
 import type { Derivation } from '#shared/methodology/derivation.ts';
 import { statedForm } from '#shared/methodology/recompute.ts';
-import { digestInMultibase, idInAddress, statedMeasurement } from '#shared/receipts/reread.ts';
+import { idInAddress, statedMeasurement } from '#shared/receipts/reread.ts';
 import { LineageContradiction, type LineageFacts } from './facts.ts';
 
 /**
@@ -59,7 +60,7 @@ function checkChain({ bytes, document, chain }: LineageFacts): void {
   agree((revised === undefined) === (before === undefined), 'wasRevisionOf');
   if (revised === undefined || before === undefined) return;
   agree(idInAddress(revised.id) === before.receiptId, 'wasRevisionOf.id');
-  agree(digestInMultibase(revised.digest) === before.digest, 'wasRevisionOf.digest');
+  agree(digestIn(revised.digest) === before.digest, 'wasRevisionOf.digest');
   agree(revised.leafIndex === before.leafIndex, 'wasRevisionOf.leafIndex');
 }
 

@@ -1,7 +1,7 @@
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import type { Derivation, RecordView, Step, Warning } from '#shared/methodology/derivation.ts';
-import { toExactDecimalString } from '#shared/methodology/decimal.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { Source } from '#shared/methodology/factor-set.ts';
-import { digestMultibase } from '#shared/receipts/digest.ts';
 import { INPUT_TYPES } from '#shared/receipts/document.ts';
 import type {
   BoundNode,
@@ -74,7 +74,7 @@ function inputNode(view: RecordView, id: string, links: Links, sources: Bibliogr
     id,
     type: ['Entity', INPUT_TYPES[view.kind]],
     name: view.id,
-    digest: digestMultibase(view.digest, `used.${view.id}`),
+    digest: multihashOf(view.digest, `used.${view.id}`),
     record: view.record,
     carried: view.carried,
     figures: view.values.map(({ symbol, name, value, unit, year, sources: cited }) => ({

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#shared/methodology/canonical-json.ts';
+import type { JsonObject } from '#shared/kernel/canonical-json.ts';
 
 /** Links, classes and texts of a lineage document; all terms are in its context. Optional parts are absent, never null. */
 export interface LineageDocument {

@@ -1,9 +1,9 @@
 import { buildLineage } from './build.ts';
 import type { RecordedFacts } from './facts.ts';
-import { canonicalJson, type JsonObject } from '#shared/methodology/canonical-json.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import type { Derivation } from '#shared/methodology/derivation.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
-import { MalformedData } from '#shared/methodology/shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import type { MeasurementDocument } from '#shared/receipts/document.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedInputs } from '#shared/receipts/reread.ts';
@@ -31,7 +31,7 @@ export function lineageOf(
     document,
     ...(measurement === undefined ? {} : { derivation: derive(methodologies, measurement) }),
   });
-  return canonicalJson(lineage as unknown as JsonObject);
+  return canonicalJson(lineage);
 }
 
 function derive(
@@ -41,7 +41,11 @@ function derive(
   const { name, version } = measurement.hadPlan;
   const methodology = methodologies.methodology(name, version);
   if (methodology === undefined) {
-    throw new MalformedData('hadPlan', `names ${name} ${version}, which was never released`);
+    throw new MalformedData(
+      'wrong_value',
+      'hadPlan',
+      `names ${name} ${version}, which was never released`,
+    );
   }
   return methodology.explain(rebuildInput(statedInputs(measurement)));
 }

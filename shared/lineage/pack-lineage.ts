@@ -1,8 +1,9 @@
+import { digestIn } from '#shared/kernel/multihash.ts';
 import { hash } from 'node:crypto';
 import { leafHash } from '#shared/ledger/hashing.ts';
 import type { ChainMember, RecordedFacts } from './facts.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import { digestInMultibase, idInAddress } from '#shared/receipts/reread.ts';
+import { idInAddress } from '#shared/receipts/reread.ts';
 import { lineageOf } from './of-receipt.ts';
 import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
 
@@ -37,7 +38,7 @@ function factsInPack({ bytes, document, log, index }: PackedReceipt): RecordedFa
       : [
           {
             receiptId: idInAddress(revised.id),
-            digest: digestInMultibase(revised.digest),
+            digest: digestIn(revised.digest),
             leafIndex: revised.leafIndex,
           },
         ];

@@ -5,7 +5,7 @@ import {
   MethodologyFailure,
 } from './measurement.ts';
 import { power, powerOfTwoFrom } from './arithmetic.ts';
-import { toExactDecimalString } from './decimal.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { Recorder } from './derivation.ts';
 import { type Bounds, boundsOf, type EnergyBasis, type SetUncertainty } from './docket-1-bounds.ts';
 import {

@@ -1,5 +1,5 @@
 import type { DataQuality, MeasurementInput, Quantity } from './measurement.ts';
-import type { JsonObject } from './canonical-json.ts';
+import type { JsonObject } from '#shared/kernel/canonical-json.ts';
 import type { Bound } from './docket-1-bounds.ts';
 import type { Source } from './factor-set.ts';
 import { type Formula, symbolsOf } from './formula.ts';

@@ -1,6 +1,6 @@
 import { exp, ln } from './arithmetic.ts';
 import type { FactorSet } from './factor-set.ts';
-import { MalformedData } from './shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** One cause of uncertainty: the truth lies within value / factor and value * factor in nine cases of ten. */
 export interface UncertaintyFactor {
@@ -64,7 +64,8 @@ export type SetUncertainty = Readonly<Record<(typeof FROM_SET)[number], Uncertai
 export function uncertaintyOf(set: FactorSet): SetUncertainty {
   const found = FROM_SET.map((id) => {
     const record = set.uncertainty.find((entry) => entry.id === id);
-    if (record === undefined) throw new MalformedData('uncertainty', `has no record ${id}`);
+    if (record === undefined)
+      throw new MalformedData('missing_field', 'uncertainty', `has no record ${id}`);
     return [id, record] as const;
   });
   return Object.fromEntries(found) as SetUncertainty;

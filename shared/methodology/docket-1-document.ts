@@ -1,4 +1,4 @@
-import { digestOf, type JsonObject } from './canonical-json.ts';
+import { digestOf, type JsonObject } from '#shared/kernel/canonical-json.ts';
 import { type MethodologyDocument, methodologyDocumentOf } from './document.ts';
 import { DOCKET_UNCERTAINTY } from './docket-1-bounds.ts';
 import {

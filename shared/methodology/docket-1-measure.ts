@@ -2,18 +2,16 @@ import {
   type Measurement,
   MethodologyFailure,
   type Quantity,
+  QUANTITY_MAX,
+  QUANTITY_MIN,
   type QuantityName,
 } from './measurement.ts';
-import { toSignificant } from './decimal.ts';
+import { toSignificant } from '#shared/kernel/decimal.ts';
 import type { Deployment } from './deployment.ts';
 import type { Recorder } from './derivation.ts';
 import type { Bounds } from './docket-1-bounds.ts';
 import { DOCKET_CONSTANTS as C, DOCKET_FORMULAS as F } from './docket-1-formulas.ts';
 import { type RequestFigures, usageInput } from './request-figures.ts';
-
-/** Outside these no figure of one request can be; a number there is a mistake that a receipt cannot write down. */
-const RESULT_MIN = 1e-30;
-const RESULT_MAX = 1e30;
 
 /** The arithmetic of one request. With a recorder it takes notes, and computes nothing differently. */
 export function measure(
@@ -184,7 +182,7 @@ function quantity(
   lower: number,
   upper: number,
 ): Quantity {
-  if (!(lower === 0 || lower >= RESULT_MIN) || !(upper <= RESULT_MAX)) {
+  if (!(lower === 0 || lower >= QUANTITY_MIN) || !(upper <= QUANTITY_MAX)) {
     throw new MethodologyFailure(
       'computation',
       'result_out_of_range',

@@ -9,7 +9,7 @@ import { FactorIndex } from './factor-index.ts';
 import type { FactorSet } from './factor-set.ts';
 import type { EstimateInput, Methodology } from './methodology.ts';
 import { readRequest } from './request-figures.ts';
-import { MalformedData } from './shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** A catalogue has far fewer pairs of model and site; a stream of made-up ones must not fill the memory. */
 const DEPLOYMENTS_MAX = 4_096;
@@ -22,7 +22,8 @@ const DEPLOYMENTS_MAX = 4_096;
 export function createMethodology(factorSet: FactorSet): Methodology {
   const index = new FactorIndex(factorSet);
   const hardware = index.hardware(HARDWARE_ID);
-  if (hardware === undefined) throw new MalformedData('hardware', `has no record ${HARDWARE_ID}`);
+  if (hardware === undefined)
+    throw new MalformedData('missing_field', 'hardware', `has no record ${HARDWARE_ID}`);
   const factors: Factors = { index, hardware, uncertainty: uncertaintyOf(factorSet) };
   const { id, version, digest } = docket1Document(factorSet);
   const methodology = { id, version, digest };

@@ -1,4 +1,4 @@
-import { canonicalJson, digestOfText, type JsonObject } from './canonical-json.ts';
+import { canonicalJson, digestOfText, type JsonObject } from '#shared/kernel/canonical-json.ts';
 import type { Constant, Formula } from './formula.ts';
 import type { Source } from './factor-set.ts';
 
@@ -46,7 +46,7 @@ export function methodologyDocumentOf(content: MethodologyContent): MethodologyD
     ...rest,
     ...further,
   };
-  const text = canonicalJson(json as unknown as JsonObject);
+  const text = canonicalJson(json);
   return {
     id: content.id,
     version: content.version,

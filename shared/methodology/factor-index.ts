@@ -1,5 +1,5 @@
-import type { JsonObject } from './canonical-json.ts';
-import { digestOf } from './canonical-json.ts';
+import type { JsonObject } from '#shared/kernel/canonical-json.ts';
+import { digestOf } from '#shared/kernel/canonical-json.ts';
 import type {
   FactorSet,
   GridRecord,

@@ -1,3 +1,4 @@
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import {
   ends,
   type FactorSet,
@@ -9,7 +10,6 @@ import {
   asObject,
   integer,
   list,
-  MalformedData,
   number,
   oneOf,
   pattern,
@@ -44,7 +44,7 @@ function rangeOf(limit: { from?: number; above?: number; to: number }): Shape {
   return (value, path) => {
     both(value, path);
     const { min, max } = value as { min: number; max: number };
-    if (min > max) throw new MalformedData(`${path}.max`, 'is below min');
+    if (min > max) throw new MalformedData('wrong_value', `${path}.max`, 'is below min');
   };
 }
 
@@ -92,7 +92,11 @@ const kv: Shape = (value, path) => {
   oneOf(['grouped', 'latent'])(layout, `${path}.layout`);
   (layout === 'latent' ? kvLatent : kvGrouped)(value, path);
   if ((value as KvLayout).bytes_per_token !== kvBytes(value as KvLayout)) {
-    throw new MalformedData(`${path}.bytes_per_token`, 'does not follow from the layout');
+    throw new MalformedData(
+      'wrong_value',
+      `${path}.bytes_per_token`,
+      'does not follow from the layout',
+    );
   }
 };
 
@@ -123,10 +127,14 @@ const model: Shape = (value, path) => {
   const active = ends(fields.active_b);
   const total = ends(fields.total_b);
   if (active.min > total.min || active.max > total.max) {
-    throw new MalformedData(`${path}.active_b`, 'is above total_b');
+    throw new MalformedData('wrong_value', `${path}.active_b`, 'is above total_b');
   }
   if (fields.architecture === 'dense' && (active.min !== total.min || active.max !== total.max)) {
-    throw new MalformedData(`${path}.active_b`, 'of a dense model must equal total_b');
+    throw new MalformedData(
+      'wrong_value',
+      `${path}.active_b`,
+      'of a dense model must equal total_b',
+    );
   }
 };
 
@@ -147,13 +155,13 @@ const modelClass: Shape = (value, path) => {
   modelClassFields(value, path);
   const fields = value as FactorSet['model_classes'][number];
   if (fields.active_b > fields.total_b) {
-    throw new MalformedData(`${path}.active_b`, 'is above total_b');
+    throw new MalformedData('wrong_value', `${path}.active_b`, 'is above total_b');
   }
   if (
     fields.total_b <= fields.total_b_above ||
     fields.total_b > (fields.total_b_up_to ?? SIZE_B_MAX)
   ) {
-    throw new MalformedData(`${path}.total_b`, 'lies outside its own class');
+    throw new MalformedData('wrong_value', `${path}.total_b`, 'lies outside its own class');
   }
 };
 

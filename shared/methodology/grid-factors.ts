@@ -1,5 +1,5 @@
 import { MethodologyFailure } from './measurement.ts';
-import { toExactDecimalString } from './decimal.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { FactorIndex } from './factor-index.ts';
 import type { InputList } from './input-list.ts';
 import type { EstimateInput, GridSignal } from './methodology.ts';

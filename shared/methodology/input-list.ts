@@ -1,5 +1,5 @@
 import type { CarriedRecord, MeasurementInput } from './measurement.ts';
-import { digestOf } from './canonical-json.ts';
+import { digestOf } from '#shared/kernel/canonical-json.ts';
 import type { Recorder, RecordValue, Warning } from './derivation.ts';
 import type { FactorIndex, InputRecord } from './factor-index.ts';
 import { json } from './factor-index.ts';

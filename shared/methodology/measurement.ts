@@ -1,6 +1,10 @@
 /** What a methodology returns: the numbers on a receipt, with what they were made from. */
 export type QuantityName = 'energy' | 'gwp' | 'water' | 'adpe' | 'adpf';
 
+/** Outside these no figure of one request can be, in any unit used here; a number there is a mistake. Zero is a figure. */
+export const QUANTITY_MIN = 1e-30;
+export const QUANTITY_MAX = 1e30;
+
 export interface Quantity {
   name: QuantityName;
   /** energy kWh · gwp kgCO2e · water L · adpe kgSbe · adpf MJ. */

@@ -1,6 +1,6 @@
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import { type CarriedRecord, type DataQuality, MethodologyFailure } from './measurement.ts';
-import { toExactDecimalString } from './decimal.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { Recorder } from './derivation.ts';
 import { DOCKET_UNCERTAINTY, type UncertaintyFactor } from './docket-1-bounds.ts';
 import { DOCKET_FORMULAS } from './docket-1-formulas.ts';

@@ -1,6 +1,6 @@
 import type { FactorSet } from './factor-set.ts';
 import { FACTOR_SET_SHAPE } from './factor-set-shape.ts';
-import { MalformedData } from './shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /**
  * Checks a factor set read from a file: every field, bound and cross-reference.
@@ -60,7 +60,8 @@ function refuseDuplicates(table: string, rows: readonly (readonly string[])[]): 
   rows.forEach((row, index) => {
     for (const name of row) {
       const folded = name.toLowerCase();
-      if (seen.has(folded)) throw new MalformedData(`${table}[${index}]`, `repeats ${name}`);
+      if (seen.has(folded))
+        throw new MalformedData('contradiction', `${table}[${index}]`, `repeats ${name}`);
       seen.add(folded);
     }
   });
@@ -85,6 +86,10 @@ function refuseDangling(set: FactorSet, known: ReadonlySet<string>, key: string)
 function refuseUnknown(entries: readonly string[], known: ReadonlySet<string>, path: string): void {
   entries.forEach((entry, index) => {
     if (!known.has(entry))
-      throw new MalformedData(`${path}[${index}]`, `names ${entry}, which is not listed`);
+      throw new MalformedData(
+        'contradiction',
+        `${path}[${index}]`,
+        `names ${entry}, which is not listed`,
+      );
   });
 }

@@ -1,10 +1,10 @@
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import type { Route, Usage } from '#shared/kernel/inference.ts';
 import type { CarriedRecord, MeasurementInput } from './measurement.ts';
-import { parseDecimal } from './decimal.ts';
+import { parseDecimal } from '#shared/kernel/decimal.ts';
 import type { Precision } from './factor-set.ts';
 import type { EstimateInput, GridSignal, Site } from './methodology.ts';
-import { MalformedData } from './shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /**
  * What an estimate was made from, read back from the inputs of its measurement: records that are not in the
@@ -18,7 +18,7 @@ export function rebuildInput(inputs: readonly MeasurementInput[]): EstimateInput
   const latencyS = decimal(usage, 'latency_s');
   const measuredJoules = decimal(usage, 'measured_joules');
   const zone = inputs.find(({ kind, record }) => kind === 'grid' && record === undefined);
-  if (zone === undefined) throw new MalformedData('inputs', 'name no grid zone');
+  if (zone === undefined) throw new MalformedData('missing_field', 'inputs', 'name no grid zone');
   const gridSignal = signalOf(inputs);
   return {
     usage: {
@@ -45,7 +45,7 @@ interface Carried {
 
 function modelOf(inputs: readonly MeasurementInput[]): EstimateInput['model'] {
   const model = inputs.find(({ kind }) => kind === 'model');
-  if (model === undefined) throw new MalformedData('inputs', 'name no model');
+  if (model === undefined) throw new MalformedData('missing_field', 'inputs', 'name no model');
   const replica = carried(inputs, 'hardware', ({ id }) => id === 'replica');
   const stated = (basis: string): boolean => replica.record[basis] === 'catalogue';
   const batch = stated('batch_basis') ? decimal(replica, 'batch') : undefined;
@@ -75,7 +75,7 @@ function siteOf(inputs: readonly MeasurementInput[]): Site {
   const declared = sites.find(({ record }) => record !== undefined);
   const [known] = sites.filter(({ record }) => record === undefined);
   if (declared?.record === undefined) {
-    if (known === undefined) throw new MalformedData('inputs', 'name no site');
+    if (known === undefined) throw new MalformedData('missing_field', 'inputs', 'name no site');
     return { operator: known.id };
   }
   const site = { record: declared.record, path: `inputs.${declared.id}` };
@@ -109,6 +109,7 @@ function carried(
   const input = inputs.find((candidate) => candidate.kind === kind && which(candidate));
   if (input?.record === undefined) {
     throw new MalformedData(
+      'missing_field',
       'inputs',
       `carry no record of the ${kind === 'usage' ? kind : 'replica'}`,
     );
@@ -118,14 +119,15 @@ function carried(
 
 function text({ record, path }: Carried, field: string): string {
   const value = record[field];
-  if (typeof value !== 'string') throw new MalformedData(`${path}.${field}`, 'must be a text');
+  if (typeof value !== 'string')
+    throw new MalformedData('wrong_value', `${path}.${field}`, 'must be a text');
   return value;
 }
 
 function whole({ record, path }: Carried, field: string): number {
   const value = record[field];
   if (!Number.isSafeInteger(value)) {
-    throw new MalformedData(`${path}.${field}`, 'must be a whole number');
+    throw new MalformedData('wrong_value', `${path}.${field}`, 'must be a whole number');
   }
   return value as number;
 }
@@ -134,11 +136,13 @@ function decimal({ record, path }: Carried, field: string): number | undefined {
   const value = record[field];
   if (value === undefined) return undefined;
   const parsed = typeof value === 'string' ? parseDecimal(value) : undefined;
-  if (parsed === undefined) throw new MalformedData(`${path}.${field}`, 'must be a decimal');
+  if (parsed === undefined)
+    throw new MalformedData('wrong_value', `${path}.${field}`, 'must be a decimal');
   return parsed;
 }
 
 function needed(value: number | undefined, { path }: Carried, field: string): number {
-  if (value === undefined) throw new MalformedData(`${path}.${field}`, 'is missing');
+  if (value === undefined)
+    throw new MalformedData('missing_field', `${path}.${field}`, 'is missing');
   return value;
 }

@@ -1,5 +1,5 @@
 import type { Measurement, MeasurementInput } from './measurement.ts';
-import { toDecimalString } from './decimal.ts';
+import { toDecimalString } from '#shared/kernel/decimal.ts';
 import type { EstimateInput, Methodology } from './methodology.ts';
 
 /** A measurement as a receipt states it: digests in base64url, quantities as decimal strings. */

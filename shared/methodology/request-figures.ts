@@ -1,7 +1,7 @@
 import type { Route, Usage } from '#shared/kernel/inference.ts';
 import { type CarriedRecord, type MeasurementInput, MethodologyFailure } from './measurement.ts';
-import { digestOfText } from './canonical-json.ts';
-import { toExactDecimalString } from './decimal.ts';
+import { digestOfText } from '#shared/kernel/canonical-json.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { Recorder } from './derivation.ts';
 import type { EstimateInput } from './methodology.ts';
 

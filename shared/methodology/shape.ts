@@ -1,12 +1,4 @@
-/** Data from a file is not what it should be. `path` names the field: `models[3].active_b.min`. */
-export class MalformedData extends Error {
-  readonly path: string;
-  constructor(path: string, problem: string) {
-    super(`${path === '' ? 'the document' : path} ${problem}`);
-    this.name = 'MalformedData';
-    this.path = path;
-  }
-}
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** Throws MalformedData when the value at `path` does not have the shape. */
 export type Shape = (value: unknown, path: string) => void;
@@ -18,10 +10,14 @@ const ITEMS_MAX = 10_000;
 
 export const text: Shape = (value, path) => {
   if (typeof value !== 'string' || value.trim() === '') {
-    throw new MalformedData(path, 'must be a text that is not empty');
+    throw new MalformedData('wrong_value', path, 'must be a text that is not empty');
   }
   if (value.length > TEXT_LENGTH_MAX || !value.isWellFormed()) {
-    throw new MalformedData(path, `must be well-formed and at most ${TEXT_LENGTH_MAX} characters`);
+    throw new MalformedData(
+      'wrong_value',
+      path,
+      `must be well-formed and at most ${TEXT_LENGTH_MAX} characters`,
+    );
   }
 };
 
@@ -29,7 +25,7 @@ export const text: Shape = (value, path) => {
 export function pattern(form: RegExp, meaning: string): Shape {
   return (value, path) => {
     if (typeof value !== 'string' || !form.test(value)) {
-      throw new MalformedData(path, `must be ${meaning}`);
+      throw new MalformedData('wrong_value', path, `must be ${meaning}`);
     }
   };
 }
@@ -39,10 +35,10 @@ export function number(limit: { from?: number; above?: number; to?: number }): S
   const { from = -Infinity, above = -Infinity, to = Infinity } = limit;
   return (value, path) => {
     if (typeof value !== 'number' || !Number.isFinite(value)) {
-      throw new MalformedData(path, 'must be a finite number');
+      throw new MalformedData('wrong_value', path, 'must be a finite number');
     }
     if (value < from || value <= above || value > to) {
-      throw new MalformedData(path, `is out of bounds: ${value}`);
+      throw new MalformedData('wrong_value', path, `is out of bounds: ${value}`);
     }
   };
 }
@@ -51,7 +47,7 @@ export function number(limit: { from?: number; above?: number; to?: number }): S
 export function integer(from: number, to: number): Shape {
   return (value, path) => {
     if (!Number.isSafeInteger(value) || (value as number) < from || (value as number) > to) {
-      throw new MalformedData(path, `must be a whole number from ${from} to ${to}`);
+      throw new MalformedData('wrong_value', path, `must be a whole number from ${from} to ${to}`);
     }
   };
 }
@@ -59,7 +55,7 @@ export function integer(from: number, to: number): Shape {
 export function oneOf(choices: readonly string[]): Shape {
   return (value, path) => {
     if (typeof value !== 'string' || !choices.includes(value)) {
-      throw new MalformedData(path, `must be one of ${choices.join(', ')}`);
+      throw new MalformedData('wrong_value', path, `must be one of ${choices.join(', ')}`);
     }
   };
 }
@@ -73,11 +69,12 @@ export function record(
     const fields = asObject(value, path);
     for (const key of Object.keys(fields)) {
       if (!Object.hasOwn(required, key) && !Object.hasOwn(optional, key)) {
-        throw new MalformedData(join(path, key), 'is not a known field');
+        throw new MalformedData('unknown_field', join(path, key), 'is not a known field');
       }
     }
     for (const [key, shape] of Object.entries(required)) {
-      if (!Object.hasOwn(fields, key)) throw new MalformedData(join(path, key), 'is missing');
+      if (!Object.hasOwn(fields, key))
+        throw new MalformedData('missing_field', join(path, key), 'is missing');
       shape(fields[key], join(path, key));
     }
     for (const [key, shape] of Object.entries(optional)) {
@@ -88,9 +85,9 @@ export function record(
 
 export function list(item: Shape, countMin: number): Shape {
   return (value, path) => {
-    if (!Array.isArray(value)) throw new MalformedData(path, 'must be a list');
+    if (!Array.isArray(value)) throw new MalformedData('wrong_value', path, 'must be a list');
     if (value.length < countMin || value.length > ITEMS_MAX) {
-      throw new MalformedData(path, `must have ${countMin} to ${ITEMS_MAX} items`);
+      throw new MalformedData('wrong_value', path, `must have ${countMin} to ${ITEMS_MAX} items`);
     }
     value.forEach((entry, index) => item(entry, `${path}[${index}]`));
   };
@@ -99,7 +96,7 @@ export function list(item: Shape, countMin: number): Shape {
 /** A plain object. */
 export function asObject(value: unknown, path: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new MalformedData(path, 'must be an object');
+    throw new MalformedData('wrong_value', path, 'must be an object');
   }
   return value as Record<string, unknown>;
 }

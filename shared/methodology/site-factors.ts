@@ -1,5 +1,5 @@
 import { MethodologyFailure } from './measurement.ts';
-import { toExactDecimalString } from './decimal.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import type { Recorder } from './derivation.ts';
 import { DOCKET_FORMULAS } from './docket-1-formulas.ts';
 import type { FactorIndex } from './factor-index.ts';

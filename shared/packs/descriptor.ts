@@ -1,7 +1,7 @@
-import { digestMultibase } from '#shared/receipts/digest.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import type { ProofDocument } from '#shared/receipts/document.ts';
 import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
-import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import {
   type Check,
   dateTime,
@@ -15,7 +15,7 @@ import {
   text,
   wholeNumber,
 } from '#shared/receipts/shape.ts';
-import { parseStrictJson } from '#shared/receipts/strict-json.ts';
+import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { QUANTITY_UNITS } from '#shared/receipts/document.ts';
 import { knownPackContextDigest, type PackIssuer } from './pack-context.ts';
 import {
@@ -101,12 +101,12 @@ export function sealDocument(facts: SealFacts): SealDocument {
     credentialSubject: {
       checkpoint: {
         log: facts.log,
-        root: digestMultibase(facts.root, 'checkpoint.root'),
+        root: multihashOf(facts.root, 'checkpoint.root'),
         size: range.checkpointSize,
         type: 'Checkpoint',
       },
       file: [...facts.files].map(([file, digest]) => ({
-        digest: digestMultibase(digest, 'file.digest'),
+        digest: multihashOf(digest, 'file.digest'),
         name: file,
         type: 'PackFile',
       })),
@@ -128,7 +128,7 @@ export function sealDocument(facts: SealFacts): SealDocument {
     id: `${issuer.packs}${name}#seal`,
     issuer: issuer.did,
     relatedResource: [...facts.resources].map(([id, digest]) => ({
-      digestMultibase: digestMultibase(digest, 'relatedResource'),
+      digestMultibase: multihashOf(digest, 'relatedResource'),
       id,
     })),
     type: SEAL_TYPE,
@@ -192,7 +192,7 @@ const CONTEXT_LIST: Check = (value, path) => {
   list(iri, 2, 2)(value, path);
   const [first, second] = value as string[];
   if (first === VC_CONTEXT_URL && knownPackContextDigest(second!) !== undefined) return;
-  throw new ReceiptRefusal('wrong_value', path, 'are not the contexts of a seal');
+  throw new MalformedData('wrong_value', path, 'are not the contexts of a seal');
 };
 
 const SEAL = fields({
@@ -226,7 +226,7 @@ export function parseSeal(source: string, place: string): SignedSeal {
     agree(seal, place);
     return seal;
   } catch (error) {
-    if (!(error instanceof ReceiptRefusal)) throw error;
+    if (!(error instanceof MalformedData)) throw error;
     throw new PackProblem('malformed_seal', place, `The seal cannot be read: ${error.message}.`);
   }
 }

@@ -1,3 +1,4 @@
+import { timeText } from '#shared/kernel/time.ts';
 import { packName, type PackRange } from './layout.ts';
 
 export const EXPORT_STATUSES = ['queued', 'running', 'ready', 'failed', 'expired'] as const;
@@ -62,8 +63,4 @@ export function describeExport(record: ExportRecord): ExportDescription {
     finished_at: record.finishedAt === null ? null : timeText(record.finishedAt),
     expires_at: record.expiresAt === null ? null : timeText(record.expiresAt),
   };
-}
-
-function timeText(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,6 +1,6 @@
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import { QUANTITY_UNITS, type ReceiptDocument } from '#shared/receipts/document.ts';
-import { type DecimalParts, DecimalSum } from './decimal-sum.ts';
+import { type DecimalParts, DecimalSum } from '#shared/kernel/decimal.ts';
 
 /** In the order of a receipt. */
 export const QUANTITIES = [

@@ -1,8 +1,9 @@
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
-import { toExactDecimalString } from '#shared/methodology/decimal.ts';
-import { digestMultibase, saltMultibase } from './digest.ts';
+import { toExactDecimalString } from '#shared/kernel/decimal.ts';
+import { saltMultibase } from './digest.ts';
 import {
   type Degradation,
   type InferenceDocument,
@@ -12,8 +13,8 @@ import {
 import { explain } from './explanation.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { measurementDocument } from './measurement-document.ts';
-import { ReceiptRefusal } from './refusal.ts';
-import { timeText } from './time.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { timeText } from '#shared/kernel/time.ts';
 
 /** The exact receipt that a new one revises. */
 export interface Revision {
@@ -46,12 +47,12 @@ export interface ReceiptInput {
 /**
  * The unsigned receipt of one request: `JSON.stringify` of it is its canonical form (RFC 8785), so fields are
  * written in that order everywhere below.
- * @throws ReceiptRefusal when the record cannot stand on a receipt (a bug upstream of here; never the caller's input).
+ * @throws MalformedData when the record cannot stand on a receipt (a bug upstream of here; never the caller's input).
  */
 export function buildReceipt(input: ReceiptInput): ReceiptDocument {
   const { issuer, record, estimate, revision } = input;
   if ((estimate === undefined) !== (record.outcome === 'refused')) {
-    throw new ReceiptRefusal(
+    throw new MalformedData(
       'contradiction',
       'outcome',
       'an estimate goes with every request that was not refused',
@@ -83,7 +84,7 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
   document.validFrom = timeText(input.signedAt, 'validFrom');
   if (revision !== undefined) {
     document.wasRevisionOf = {
-      digest: digestMultibase(revision.digest, 'wasRevisionOf.digest'),
+      digest: multihashOf(revision.digest, 'wasRevisionOf.digest'),
       id: issuer.receipts + revision.receiptId,
       leafIndex: count(revision.leafIndex, 'wasRevisionOf.leafIndex'),
     };
@@ -158,14 +159,14 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   if (!refused) subject.outputTokens = count(usage.outputTokens, 'outputTokens');
   if (refused) {
     if (policy === undefined) {
-      throw new ReceiptRefusal('missing_field', 'policy', 'a refused request names its policy');
+      throw new MalformedData('missing_field', 'policy', 'a refused request names its policy');
     }
     subject.policy = { rule: policy.rule, version: policy.version };
   }
   subject.region = record.region;
-  subject.requestDigest = digestMultibase(record.requestDigest, 'requestDigest');
+  subject.requestDigest = multihashOf(record.requestDigest, 'requestDigest');
   if (record.responseDigest !== undefined) {
-    subject.responseDigest = digestMultibase(record.responseDigest, 'responseDigest');
+    subject.responseDigest = multihashOf(record.responseDigest, 'responseDigest');
   }
   subject.route = record.route;
   subject.salt = saltMultibase(record.salt, 'salt');
@@ -209,5 +210,5 @@ function ulidOf(id: string): string {
 
 function count(value: number, path: string): number {
   if (Number.isSafeInteger(value) && value >= 0) return value === 0 ? 0 : value;
-  throw new ReceiptRefusal('not_an_integer', path, 'must be a whole number, at least 0');
+  throw new MalformedData('not_an_integer', path, 'must be a whole number, at least 0');
 }

@@ -1,30 +1,13 @@
 import { createHash } from 'node:crypto';
-import { ReceiptRefusal } from './refusal.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
-/**
- * Digests of a receipt are multihashes in multibase, as Verifiable Credentials 2.0 writes `digestMultibase`: `u`
- * (base64url without padding), then 0x12 (SHA-256), 0x20 (32 bytes) and the digest. All of them start with `uEi`.
- */
-const MULTIHASH_SHA256 = Uint8Array.of(0x12, 0x20);
-const DIGEST_BYTES = 32;
 /** 16 bytes in base64url: the last of 22 characters carries two bits. */
 const SALT = /^[A-Za-z0-9_-]{21}[AQgw]$/;
 
-const multihash = Buffer.alloc(MULTIHASH_SHA256.length + DIGEST_BYTES);
-multihash.set(MULTIHASH_SHA256);
-
-/** Multihash of a base64url SHA-256, as records carry it. @throws ReceiptRefusal when it is not 32 bytes. */
-export function digestMultibase(base64url: string, path: string): string {
-  if (base64url.length !== 43 || multihash.write(base64url, 2, 'base64url') !== DIGEST_BYTES) {
-    throw new ReceiptRefusal('wrong_value', path, 'a digest must be base64url of 32 bytes');
-  }
-  return `u${multihash.toString('base64url')}`;
-}
-
-/** The salt of a receipt as it stands in the document. @throws ReceiptRefusal when it is not 16 bytes. */
+/** The salt of a receipt as it stands in the document. @throws MalformedData when it is not 16 bytes. */
 export function saltMultibase(base64url: string, path: string): string {
   if (!SALT.test(base64url)) {
-    throw new ReceiptRefusal('wrong_value', path, 'a salt must be base64url of 16 bytes');
+    throw new MalformedData('wrong_value', path, 'a salt must be base64url of 16 bytes');
   }
   return `u${base64url}`;
 }

@@ -1,6 +1,12 @@
-import type { Measurement, MeasurementInput, Quantity } from '#shared/methodology/measurement.ts';
-import { decimalText } from './decimal.ts';
-import { digestMultibase } from './digest.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
+import {
+  type Measurement,
+  type MeasurementInput,
+  type Quantity,
+  QUANTITY_MAX,
+  QUANTITY_MIN,
+} from '#shared/methodology/measurement.ts';
+import { toDecimalString } from '#shared/kernel/decimal.ts';
 import {
   INPUT_TYPES,
   type InputDocument,
@@ -9,7 +15,7 @@ import {
   QUANTITY_UNITS,
 } from './document.ts';
 import type { ReceiptIssuer } from './issuer.ts';
-import { ReceiptRefusal } from './refusal.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { SOFTWARE } from './software.ts';
 
 /** Factor records, models and methodologies recur on every receipt; a few hundred digests serve all of them. */
@@ -44,10 +50,10 @@ function quantityDocument(quantity: Quantity): QuantityDocument {
   const { name, unit, lower, value, upper } = quantity;
   const path = `measurement.result.${name}`;
   if (QUANTITY_UNITS[name] !== unit) {
-    throw new ReceiptRefusal('wrong_value', path, `is stated in ${QUANTITY_UNITS[name]}`);
+    throw new MalformedData('wrong_value', path, `is stated in ${QUANTITY_UNITS[name]}`);
   }
   if (!(lower <= value && value <= upper)) {
-    throw new ReceiptRefusal('contradiction', path, 'the value must lie between its bounds');
+    throw new MalformedData('contradiction', path, 'the value must lie between its bounds');
   }
   return {
     lower: decimalText(lower, path),
@@ -59,9 +65,17 @@ function quantityDocument(quantity: Quantity): QuantityDocument {
   };
 }
 
+/** Any of the fifteen figures, which no methodology gives outside its bounds. */
+function decimalText(value: number, path: string): string {
+  if (value !== 0 && !(value >= QUANTITY_MIN && value <= QUANTITY_MAX)) {
+    throw new MalformedData('wrong_value', path, 'must be 0, or lie between 1e-30 and 1e30');
+  }
+  return toDecimalString(value);
+}
+
 function inputDocument(input: MeasurementInput): InputDocument {
   // What was used of a request is its own; only records of the factor set and the catalogue recur.
-  const toMultibase = input.kind === 'usage' ? digestMultibase : recurringDigest;
+  const toMultibase = input.kind === 'usage' ? multihashOf : recurringDigest;
   const digest = toMultibase(input.digest, 'measurement.used.digest');
   const { id: name, kind, record } = input;
   const type = INPUT_TYPES[kind];
@@ -71,7 +85,7 @@ function inputDocument(input: MeasurementInput): InputDocument {
 function recurringDigest(digest: string, path: string): string {
   const known = remembered.get(digest);
   if (known !== undefined) return known;
-  const text = digestMultibase(digest, path);
+  const text = multihashOf(digest, path);
   if (remembered.size >= REMEMBERED_MAX) remembered.clear();
   remembered.set(digest, text);
   return text;

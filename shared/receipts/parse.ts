@@ -1,14 +1,14 @@
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { hash } from 'node:crypto';
-import { sortedJson } from './canonical.ts';
-import { digestMultibase } from './digest.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import {
   INPUT_TYPES,
   QUANTITY_UNITS,
   RECEIPT_BYTES_MAX,
   type ReceiptDocument,
 } from './document.ts';
-import { ReceiptRefusal } from './refusal.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import {
   type Check,
   carriedRecord,
@@ -24,7 +24,7 @@ import {
   text,
   wholeNumber,
 } from './shape.ts';
-import { parseStrictJson } from './strict-json.ts';
+import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 
 /** Room for white space: a receipt that was printed for people still reads. */
 const INPUT_MAX = 4 * RECEIPT_BYTES_MAX;
@@ -40,7 +40,7 @@ export interface ParsedReceipt {
 /**
  * Reads an untrusted receipt, signed or not. White space and the order of fields do not matter (the signature is over
  * the canonical form); every field must be known and of its form.
- * @throws ReceiptRefusal
+ * @throws MalformedData
  */
 export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
   if (source.length > INPUT_MAX) throw tooLarge();
@@ -48,7 +48,7 @@ export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
   RECEIPT(value, '');
   const document = value as unknown as ReceiptDocument;
   agree(document);
-  const canonical = sortedJson(document);
+  const canonical = canonicalJson(document);
   if (Buffer.byteLength(canonical) > RECEIPT_BYTES_MAX) throw tooLarge();
   return { document, canonical };
 }
@@ -213,7 +213,7 @@ function agree(document: ReceiptDocument): void {
   }
   for (const { digest, name, record } of measurement?.used ?? []) {
     if (record === undefined) continue;
-    const actual = digestMultibase(hash('sha256', sortedJson(record), 'base64url'), name);
+    const actual = multihashOf(hash('sha256', canonicalJson(record), 'base64url'), name);
     same(true, actual === digest, `measurement.used.${name}`, 'carries the record of its digest');
   }
 }
@@ -227,17 +227,17 @@ const USAGE_FIELDS = [
 ] as const;
 
 function same(expected: boolean, actual: boolean, path: string, rule: string): void {
-  if (expected !== actual) throw new ReceiptRefusal('contradiction', path, rule);
+  if (expected !== actual) throw new MalformedData('contradiction', path, rule);
 }
 
 function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new ReceiptRefusal('not_utf8', '', 'is not UTF-8');
+    throw new MalformedData('not_utf8', '', 'is not UTF-8');
   }
 }
 
-function tooLarge(): ReceiptRefusal {
-  return new ReceiptRefusal('too_large', '', `is larger than ${RECEIPT_BYTES_MAX} bytes`);
+function tooLarge(): MalformedData {
+  return new MalformedData('too_large', '', `is larger than ${RECEIPT_BYTES_MAX} bytes`);
 }

@@ -15,7 +15,7 @@ export interface ReceiptSigner {
   /**
    * Signs what `buildReceipt` made. Its fields must stand in canonical order, as they do there.
    * @returns the canonical JSON (RFC 8785), proof included: the one form that is stored, sent, logged and packed
-   * @throws ReceiptRefusal `lone_surrogate`, `too_large`
+   * @throws MalformedData `lone_surrogate`, `too_large`
    */
   sign(document: ReceiptDocument): string;
 }
@@ -26,7 +26,7 @@ export interface CredentialSigner {
   /**
    * Puts the fields in order first.
    * @returns the canonical JSON, proof included
-   * @throws ReceiptRefusal `lone_surrogate`
+   * @throws MalformedData `lone_surrogate`
    */
   signCredential(document: UnsignedCredential): string;
 }

@@ -1,13 +1,11 @@
+import { digestIn } from '#shared/kernel/multihash.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { MeasurementInput } from '#shared/methodology/measurement.ts';
-import { parseDecimal } from '#shared/methodology/decimal.ts';
+import { parseDecimal } from '#shared/kernel/decimal.ts';
 import type { StatedMeasurement } from '#shared/methodology/recompute.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 import { INPUT_TYPES, type MeasurementDocument, type ReceiptDocument } from './document.ts';
-import { ReceiptRefusal } from './refusal.ts';
-
-/** The two bytes of the multihash, SHA-256 and its length, before the digest. */
-const MULTIHASH_PREFIX_BYTES = 2;
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 const KINDS = new Map<string, MeasurementInput['kind']>(
   (Object.keys(INPUT_TYPES) as MeasurementInput['kind'][]).map((kind) => [INPUT_TYPES[kind], kind]),
@@ -20,7 +18,7 @@ export function statedMeasurement(document: MeasurementDocument): StatedMeasurem
     methodology: {
       id: hadPlan.name,
       version: hadPlan.version,
-      digest: digestInMultibase(hadPlan.digest),
+      digest: digestIn(hadPlan.digest),
     },
     inputs: statedInputs(document),
     results: result.map(({ quantityKind: name, unit, value, lower, upper }) => ({
@@ -39,16 +37,9 @@ export function statedInputs({ used }: MeasurementDocument): readonly Measuremen
   return used.map(({ digest, name, type, record }) => ({
     kind: KINDS.get(type)!,
     id: name,
-    digest: digestInMultibase(digest),
+    digest: digestIn(digest),
     ...(record === undefined ? {} : { record }),
   }));
-}
-
-/** Base64url of the digest inside a multibase multihash (`uEi…`), which the receipt's parser has checked. */
-export function digestInMultibase(multibase: string): string {
-  return Buffer.from(multibase.slice(1), 'base64url')
-    .subarray(MULTIHASH_PREFIX_BYTES)
-    .toString('base64url');
 }
 
 /** The last segment of an address of ours: `rcpt_…`, `req_…`, `org_…`. */
@@ -66,7 +57,7 @@ export function requestedTier({ tier, degradation }: ReceiptDocument): Plan {
 /**
  * What happened to the request, read back from a parsed receipt of it: all that another receipt of the same request
  * is made of. The key is on no receipt, so the caller brings it.
- * @throws ReceiptRefusal `missing_field` for a receipt that was late or refused: neither is recalculated.
+ * @throws MalformedData `missing_field` for a receipt that was late or refused: neither is recalculated.
  */
 export function recordOnReceipt(document: ReceiptDocument, keyId: string): InferenceRecord {
   const subject = document.credentialSubject;
@@ -94,8 +85,8 @@ export function recordOnReceipt(document: ReceiptDocument, keyId: string): Infer
     },
     attempts: attempts ?? missingText('attempts'),
     salt: (salt ?? missingText('salt')).slice(1),
-    requestDigest: digestInMultibase(requestDigest ?? missingText('requestDigest')),
-    ...(responseDigest === undefined ? {} : { responseDigest: digestInMultibase(responseDigest) }),
+    requestDigest: digestIn(requestDigest ?? missingText('requestDigest')),
+    ...(responseDigest === undefined ? {} : { responseDigest: digestIn(responseDigest) }),
     outcome,
   };
 }
@@ -104,6 +95,6 @@ function missingText(field: string): never {
   throw missing(`credentialSubject.${field}`);
 }
 
-function missing(path: string): ReceiptRefusal {
-  return new ReceiptRefusal('missing_field', path, 'is needed to issue another receipt');
+function missing(path: string): MalformedData {
+  return new MalformedData('missing_field', path, 'is needed to issue another receipt');
 }

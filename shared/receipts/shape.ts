@@ -1,7 +1,7 @@
-import { ReceiptRefusal } from './refusal.ts';
-import type { StrictValue } from './strict-json.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import type { StrictValue } from '#shared/kernel/json-reader.ts';
 
-/** Passes, or throws a ReceiptRefusal that names the place. */
+/** Passes, or throws a MalformedData that names the place. */
 export type Check = (value: StrictValue, path: string) => void;
 
 /** Names and addresses; the longest real one is a context's URL of about 150 characters. */
@@ -99,13 +99,13 @@ export function fields(
     if (typeof value !== 'object' || Array.isArray(value)) throw wrong(path, 'must be an object');
     for (const key of Object.keys(required)) {
       if (!Object.hasOwn(value, key)) {
-        throw new ReceiptRefusal('missing_field', at(path, key), 'is missing');
+        throw new MalformedData('missing_field', at(path, key), 'is missing');
       }
     }
     for (const [key, member] of Object.entries(value)) {
       const check = known.get(key);
       if (check === undefined) {
-        throw new ReceiptRefusal('unknown_field', at(path, key), 'is not a field of a receipt');
+        throw new MalformedData('unknown_field', at(path, key), 'is not a field of a receipt');
       }
       check(member, at(path, key));
     }
@@ -116,6 +116,6 @@ function at(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-function wrong(path: string, message: string): ReceiptRefusal {
-  return new ReceiptRefusal('wrong_value', path, message);
+function wrong(path: string, message: string): MalformedData {
+  return new MalformedData('wrong_value', path, message);
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
-import { sortedJson } from './canonical.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from './context.ts';
 import type { ProofDocument, ReceiptDocument } from './document.ts';
 import { parseReceipt } from './parse.ts';
-import { ReceiptRefusal, type RefusalCode } from './refusal.ts';
+import { MalformedData, type MalformedCode } from '#shared/kernel/malformed-data.ts';
 
 /** Clocks of issuer and verifier may differ by this much before a time counts as lying in the future. */
 const CLOCK_SKEW_MS = 5 * 60_000;
@@ -15,7 +15,7 @@ const SIGNATURE_BYTES = 64;
 
 type VerdictCode =
   | 'good'
-  | RefusalCode
+  | MalformedCode
   | 'unknown_context'
   | 'context_mismatch'
   | 'not_signed'
@@ -85,7 +85,7 @@ export function verifyReceipt(
     checkTimes(document, proof, now);
     return { good: true, code: 'good', message: 'The receipt is what its issuer signed.', ...seen };
   } catch (error) {
-    if (error instanceof Unverified || error instanceof ReceiptRefusal) {
+    if (error instanceof Unverified || error instanceof MalformedData) {
       return { good: false, code: error.code, message: error.message, ...seen };
     }
     throw error;
@@ -202,7 +202,7 @@ export function signedData(
 }
 
 function sha256(value: object): Uint8Array {
-  return hash('sha256', sortedJson(value), 'buffer');
+  return hash('sha256', canonicalJson(value), 'buffer');
 }
 
 function checkTimes(document: ReceiptDocument, proof: ProofDocument, now: number): void {

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { authenticate } from '#api/plugins/authenticate.ts';
 import { replyWithError } from '#api/plugins/reply-with-error.ts';
 import { methodologyRoutes } from '#api/routes/methodologies.ts';
-import { digestOfText } from '#shared/methodology/canonical-json.ts';
+import { digestOfText } from '#shared/kernel/canonical-json.ts';
 import { FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 

@@ -1,7 +1,7 @@
 /** Where the numbers of a pack come from: what the documents say, which there are, and which there must be. */
 import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
-import { canonicalJson } from '#shared/methodology/canonical-json.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { lineagePath } from '#shared/packs/layout.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';

@@ -1,3 +1,4 @@
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { CONTEXTS, methodologyPath } from '#shared/packs/layout.ts';
 import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
@@ -33,7 +34,7 @@ export class Citations {
     const files = new Map<string, PackFile>();
     for (const { name, version, digest } of this.#plans.values()) {
       const document = this.#documents.methodology(name, version);
-      if (document === undefined || multibase(document.digest) !== digest) {
+      if (document === undefined || multihashOf(document.digest) !== digest) {
         const what = `A receipt cites ${name} ${version} with a digest that was never published.`;
         throw new PackFailure('methodology_unknown', what);
       }
@@ -67,9 +68,4 @@ export function contextFiles(documents: PackDocuments): PackFile[] {
 
 function contextFile(url: string): string {
   return url === VC_CONTEXT_URL ? 'credentials-v2.jsonld' : url.slice(url.lastIndexOf('/') + 1);
-}
-
-/** base64url SHA-256 as a multihash in multibase. */
-function multibase(digest: string): string {
-  return `u${Buffer.concat([Buffer.of(0x12, 0x20), Buffer.from(digest, 'base64url')]).toString('base64url')}`;
 }

@@ -1,7 +1,7 @@
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import { lineageContextOf } from '#shared/lineage/build.ts';
 import { LineageContradiction } from '#shared/lineage/facts.ts';
-import { MalformedData } from '#shared/methodology/shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { lineagePath } from '#shared/packs/layout.ts';
 import { LineageCoverage } from '#shared/packs/lineage-coverage.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';

@@ -1,3 +1,4 @@
+import { digestBytesIn } from '#shared/kernel/multihash.ts';
 import { append, type Frontier, frontierRoot } from '#shared/ledger/frontier.ts';
 import { type Hash, sameHash } from '#shared/ledger/hashing.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
@@ -49,7 +50,7 @@ function take(progress: PackInProgress, shard: ShardBuffer, entry: PackEntry): T
     revises:
       revised === undefined
         ? null
-        : { leafIndex: revised.leafIndex, digest: digestBytes(revised.digest) },
+        : { leafIndex: revised.leafIndex, digest: digestBytesIn(revised.digest) },
   });
   if (counts) progress.totals.add(countedReceipt(document));
   if (supersededBy !== null) {
@@ -63,11 +64,6 @@ interface Taken {
   leafHash: Hash;
   /** The document of a derivation that no entry before had. */
   lineage: PackFile | undefined;
-}
-
-/** The 32 bytes of a multihash in multibase. */
-function digestBytes(multibase: string): Uint8Array {
-  return Buffer.from(multibase.slice(1), 'base64url').subarray(2);
 }
 
 /** The receipts of the range. Rebuilds the root as an auditor will: a pack that does not verify is never handed out. */

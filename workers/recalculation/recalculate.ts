@@ -5,7 +5,7 @@ import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-inp
 import type { EstimateInput, Methodology } from '#shared/methodology/methodology.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
-import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { recordOnReceipt } from '#shared/receipts/reread.ts';
 import type { RevisableReceipt, RevisionStore } from '#shared/receipts/port-recalculation.ts';
 import { UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
@@ -98,7 +98,7 @@ function reasonOf({ degradation }: ReceiptDocument): string {
 /** What is the receipt's or the methodology's own fault. A store that cannot be reached is none: it ends the job. */
 function failureOf(error: unknown): Pick<MethodologyFailure, 'stage' | 'code'> {
   if (error instanceof MethodologyFailure) return error;
-  if (error instanceof ReceiptRefusal) return { stage: 'input', code: 'receipt_unusable' };
+  if (error instanceof MalformedData) return { stage: 'input', code: 'receipt_unusable' };
   if (error instanceof UnstorableReceipt) return { stage: 'computation', code: 'unstorable' };
   throw error;
 }

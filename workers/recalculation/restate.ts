@@ -1,10 +1,10 @@
+import { digestIn } from '#shared/kernel/multihash.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
-import { MalformedData } from '#shared/methodology/shape.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
-import { ReceiptRefusal } from '#shared/receipts/refusal.ts';
-import { digestInMultibase, recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
 import type {
   RestatedPage,
   RestatementStore,
@@ -74,7 +74,7 @@ function restated(deps: RestateDeps, original: RevisableReceipt): RevisionRow | 
   const { measurement: stated } = document;
   if (stated === undefined) return null;
   const { methodology } = deps;
-  if (digestInMultibase(stated.hadPlan.digest) === methodology.digest) return null;
+  if (digestIn(stated.hadPlan.digest) === methodology.digest) return null;
   const input = rebuildInput(statedInputs(stated));
   const { name, version } = stated.hadPlan;
   return revise(deps, {
@@ -89,9 +89,5 @@ function restated(deps: RestateDeps, original: RevisableReceipt): RevisionRow | 
 }
 
 function isItsOwnFault(error: unknown): boolean {
-  return (
-    error instanceof MethodologyFailure ||
-    error instanceof MalformedData ||
-    error instanceof ReceiptRefusal
-  );
+  return error instanceof MethodologyFailure || error instanceof MalformedData;
 }

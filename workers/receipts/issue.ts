@@ -29,7 +29,7 @@ export interface Issued {
 
 /**
  * Estimates, builds and signs one receipt. A methodology that fails degrades the receipt; it never loses it.
- * @throws ReceiptRefusal when the record itself cannot stand on a receipt
+ * @throws MalformedData when the record itself cannot stand on a receipt
  */
 export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const region = deps.catalogue().regions.find(({ code }) => code === record.region);

@@ -1,4 +1,4 @@
-import { digestMultibase } from '#shared/receipts/digest.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import type { WireFault, ReceiptEntry } from '#shared/lanes/messages.ts';
 import { shardOfLane } from '#shared/lanes/keys.ts';
 import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
@@ -153,7 +153,7 @@ export class ReceiptsWorker {
   async #settle({ handed, issued }: Pending): Promise<void> {
     if (isRefused(handed, issued)) return this.#free(handed);
     // When two deliveries answered, the receipt is of one of the answers, and only that one may be replayed with it.
-    const digest = digestMultibase(handed.record.responseDigest ?? '', 'responseDigest');
+    const digest = multihashOf(handed.record.responseDigest ?? '', 'responseDigest');
     if (!issued.row.text.includes(digest)) return;
     const name = nameOf(handed);
     const kept = await this.#deps.placeAnswer(name, handed.storedBytes ?? 0);

@@ -4,7 +4,7 @@ import { docket1Document } from '../docket-1-document.ts';
 import { ecologitsDocument } from '../ecologits-document.ts';
 import type { FactorSet } from '../factor-set.ts';
 import type { Methodology } from '../methodology.ts';
-import { MalformedData } from '../shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { FROZEN_METHODOLOGIES, type FrozenMethodology } from '../frozen.ts';
 import { loadFactorSet } from './load.ts';
 
@@ -46,7 +46,7 @@ export function loadMethodologies(): Methodologies {
   );
   const current = computing.at(-1);
   if (current === undefined)
-    throw new MalformedData('', `${DEFAULT_METHODOLOGY} was never released`);
+    throw new MalformedData('wrong_value', '', `${DEFAULT_METHODOLOGY} was never released`);
   return {
     current,
     listMethodologies: () =>
@@ -64,6 +64,7 @@ function released(frozen: FrozenMethodology, set: FactorSet): MethodologyDocumen
   const { id, version, digest } = document;
   if (id !== frozen.id || version !== frozen.version || digest !== frozen.digest) {
     throw new MalformedData(
+      'wrong_value',
       '',
       `methodology ${frozen.id} ${frozen.version} is not what was released: ${digest}`,
     );

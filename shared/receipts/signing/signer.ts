@@ -1,8 +1,8 @@
 import { createPrivateKey, hash, type KeyObject, sign as signEd25519 } from 'node:crypto';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
-import { orderedJson, sortedJson } from '../canonical.ts';
+import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { RECEIPT_BYTES_MAX } from '../document.ts';
-import { ReceiptRefusal } from '../refusal.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import type { CredentialSigner, ReceiptSigner, UnsignedCredential } from '../port-signer.ts';
 import { jwkThumbprint, rawPublicKey } from './identifiers.ts';
 
@@ -25,12 +25,12 @@ export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialS
       if (document.proof !== undefined) throw new Error('The receipt is signed already.');
       const signed = secure(document, orderedJson(document), proofs);
       if (Buffer.byteLength(signed) > RECEIPT_BYTES_MAX) {
-        throw new ReceiptRefusal('too_large', '', `is larger than ${RECEIPT_BYTES_MAX} bytes`);
+        throw new MalformedData('too_large', '', `is larger than ${RECEIPT_BYTES_MAX} bytes`);
       }
       return signed;
     },
     signCredential(document) {
-      const text = sortedJson(document);
+      const text = canonicalJson(document);
       return secure(JSON.parse(text) as Ordered, text, proofs);
     },
   };

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import canonicalize from 'canonicalize';
 import { LineCounter, parseDocument } from 'yaml';
+import { digestOf } from '#shared/kernel/canonical-json.ts';
 import { type Pack, PackError, validatePack } from '../pack.ts';
 import { compilePack, failedExamples, type Screen } from '../screen.ts';
 
@@ -31,7 +30,7 @@ export function readPack(path: string = DEFAULT_PACK_PATH): Pack {
     rules.push(...part.rules);
   }
   const whole = { ...main, groups: Object.fromEntries(groups), rules };
-  const digest = createHash('sha256').update(canonicalize(whole)!).digest('base64url');
+  const digest = digestOf(whole);
   return validatePack(whole, digest);
 }
 

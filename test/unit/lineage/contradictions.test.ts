@@ -1,12 +1,12 @@
+import { digestIn } from '#shared/kernel/multihash.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StepNode } from '#shared/lineage/document.ts';
 import { LineageContradiction, type RecordedFacts } from '#shared/lineage/facts.ts';
-import { digestOf } from '#shared/methodology/canonical-json.ts';
+import { digestOf } from '#shared/kernel/canonical-json.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import { digestInMultibase } from '#shared/receipts/reread.ts';
 import { lineageOf } from '#shared/lineage/of-receipt.ts';
 import { request, requests } from '#test/unit/methodology/fixtures.ts';
 import { evaluate } from '#test/unit/methodology/formula-evaluator.ts';
@@ -37,12 +37,12 @@ describe('nothing in a lineage contradicts what the receipt signs', () => {
           const receipt = JSON.parse(Buffer.from(bytes).toString()) as ReceiptDocument;
           const document = lineage(bytes);
           const { measurement } = document;
-          expect(digestInMultibase(document.about.digest)).toBe(sha256(bytes));
+          expect(digestIn(document.about.digest)).toBe(sha256(bytes));
           expect(measurement!.used.map(({ digest, name }) => [digest, name])).toEqual(
             receipt.measurement!.used.map(({ digest, name }) => [digest, name]),
           );
           for (const { digest, record: content } of measurement!.used) {
-            expect(digestOf(content)).toBe(digestInMultibase(digest));
+            expect(digestOf(content)).toBe(digestIn(digest));
           }
           const { constants: _, ...plan } = measurement!.hadPlan;
           expect(plan).toEqual(receipt.measurement!.hadPlan);

@@ -1,7 +1,7 @@
 import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
 import { contextByUrl } from '#shared/packs/files/contexts.ts';
-import type { JsonObject } from '#shared/methodology/canonical-json.ts';
+import type { JsonObject } from '#shared/kernel/canonical-json.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { lineageOf } from '#shared/lineage/of-receipt.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';

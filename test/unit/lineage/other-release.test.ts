@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { judgeLineage } from '#cli/verify/shard-lineage.ts';
-import { canonicalJson } from '#shared/methodology/canonical-json.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { issued, methodologies } from './samples.ts';

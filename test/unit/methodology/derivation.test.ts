@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '#shared/methodology/canonical-json.ts';
-import { toSignificant } from '#shared/methodology/decimal.ts';
+import { digestOf } from '#shared/kernel/canonical-json.ts';
+import { toSignificant } from '#shared/kernel/decimal.ts';
 import { DOCKET_FORMULAS } from '#shared/methodology/docket-1-formulas.ts';
 import { symbolsOf } from '#shared/methodology/formula.ts';
 import { METHODOLOGY, request, requests, withFootprint, withTokens } from './fixtures.ts';

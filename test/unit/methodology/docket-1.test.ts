@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
-import { toDecimalString } from '#shared/methodology/decimal.ts';
+import { toDecimalString } from '#shared/kernel/decimal.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import type { Precision } from '#shared/methodology/factor-set.ts';
 import {

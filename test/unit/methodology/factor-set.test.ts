@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { ends, type ModelClassRecord } from '#shared/methodology/factor-set.ts';
 import { createMethodology } from '#shared/methodology/docket-1.ts';
 import { parseFactorSet } from '#shared/methodology/parse-factor-set.ts';
-import { MalformedData } from '#shared/methodology/shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { loadFactorSet, readFactorSet } from '#shared/methodology/files/load.ts';
 import { FACTOR_SET } from './fixtures.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '#shared/methodology/canonical-json.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { recompute, statedForm } from '#shared/methodology/recompute.ts';
-import { MalformedData } from '#shared/methodology/shape.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type MeasurementInput, MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { METHODOLOGY, request, requests } from './fixtures.ts';
 

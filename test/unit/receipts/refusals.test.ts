@@ -34,6 +34,9 @@ describe('what cannot stand on a receipt is refused where it is built', () => {
     ['a salt of another length', { ...full, record: { ...record, salt: 'AAAA' } }, 'wrong_value'],
     ['an infinite footprint', withEnergy({ upper: Infinity }), 'wrong_value'],
     ['a negative footprint', withEnergy({ lower: -1 }), 'wrong_value'],
+    ['a footprint smaller than any', withEnergy({ lower: 1e-31 }), 'wrong_value'],
+    ['the smallest number there is', withEnergy({ lower: Number.MIN_VALUE }), 'wrong_value'],
+    ['a footprint larger than any', withEnergy({ upper: 1e31 }), 'wrong_value'],
     ['a footprint that is no number', withEnergy({ value: Number.NaN }), 'contradiction'],
     ['a value outside its bounds', withEnergy({ value: 1 }), 'contradiction'],
     ['an energy in litres', withEnergy({ unit: 'L' }), 'wrong_value'],
@@ -50,7 +53,7 @@ describe('what cannot stand on a receipt is refused where it is built', () => {
     ],
   ])('%s', (_, input, code) => {
     expect(() => buildReceipt(input as typeof full)).toThrow(
-      expect.objectContaining({ name: 'ReceiptRefusal', code }),
+      expect.objectContaining({ name: 'MalformedData', code }),
     );
   });
 });

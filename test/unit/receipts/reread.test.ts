@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { buildReceipt } from '#shared/receipts/build.ts';
-import { orderedJson } from '#shared/receipts/canonical.ts';
+import { orderedJson } from '#shared/kernel/canonical-json.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
 import { SOFTWARE } from '#shared/receipts/software.ts';

@@ -11,7 +11,7 @@ import type {
   MeasurementInput,
   Quantity,
 } from '#shared/methodology/measurement.ts';
-import { digestOf as digestOfRecord } from '#shared/methodology/canonical-json.ts';
+import { digestOf as digestOfRecord } from '#shared/kernel/canonical-json.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import type { ReceiptInput, Revision } from '#shared/receipts/build.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';

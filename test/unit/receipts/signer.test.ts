@@ -2,9 +2,7 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
-import { toDecimalString } from '#shared/methodology/decimal.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
-import { decimalText } from '#shared/receipts/decimal.ts';
 import { signedData } from '#shared/receipts/verify.ts';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
 import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
@@ -80,36 +78,5 @@ describe('what is kept between signatures never leaks from one into another', ()
   it('a signed receipt is not signed again', () => {
     const document = JSON.parse(signer.sign(buildReceipt(INPUTS['full']!)));
     expect(() => signer.sign(document)).toThrow(/signed already/);
-  });
-});
-
-describe('decimals', () => {
-  it('are spelt as the methodology spells them', () => {
-    const magnitude = fc.oneof(
-      fc.double({ min: 1e-29, max: 1e29, noNaN: true }),
-      fc.integer({ min: -29, max: 29 }).map((exponent) => Number(`1e${exponent}`)),
-      fc.nat(),
-      fc.constant(0),
-    );
-    fc.assert(
-      fc.property(magnitude, (value) => {
-        expect(decimalText(value, '')).toBe(toDecimalString(value));
-      }),
-    );
-  });
-
-  it('read back as the number to 12 digits', () => {
-    fc.assert(
-      fc.property(fc.double({ min: 1e-29, max: 1e29, noNaN: true }), (value) => {
-        expect(decimalText(value, '')).toMatch(/^(0|[1-9]\d*)(\.\d*[1-9])?$/);
-        expect(Number(decimalText(value, ''))).toBe(Number(value.toPrecision(12)));
-      }),
-    );
-  });
-
-  it.each([1e-31, 1e31, Number.MIN_VALUE, -1])('%d is no footprint of a request', (value) => {
-    expect(() => decimalText(value, 'x')).toThrow(
-      expect.objectContaining({ code: 'wrong_value', path: 'x' }),
-    );
   });
 });

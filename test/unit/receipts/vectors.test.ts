@@ -9,7 +9,7 @@ import {
   rawPublicKey,
 } from '#shared/receipts/signing/identifiers.ts';
 import { decodeBase58, encodeBase58 } from '#shared/kernel/base58.ts';
-import { sortedJson } from '#shared/receipts/canonical.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { signedData } from '#shared/receipts/verify.ts';
 
 const read = (name: string): string =>
@@ -22,13 +22,13 @@ const signed = JSON.parse(read('signedJCS.json')) as {
 describe('the published vectors of eddsa-jcs-2022', () => {
   it('canonical document and its hash', () => {
     const { proof: _, ...document } = signed;
-    const canonical = sortedJson(document);
+    const canonical = canonicalJson(document);
     expect(canonical).toBe(read('canonDocJCS.txt'));
     expect(hash('sha256', canonical)).toBe(read('docHashJCS.txt'));
   });
 
   it('canonical proof configuration and its hash', () => {
-    const canonical = sortedJson(JSON.parse(read('proofConfigJCS.json')) as object);
+    const canonical = canonicalJson(JSON.parse(read('proofConfigJCS.json')) as object);
     expect(canonical).toBe(read('proofCanonJCS.txt'));
     expect(hash('sha256', canonical)).toBe(read('proofHashJCS.txt'));
   });

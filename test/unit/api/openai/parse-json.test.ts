@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { firstSyntaxError } from '#api/openai/json-syntax.ts';
+import { firstSyntaxError } from '#shared/kernel/json-reader.ts';
 import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 

@@ -1,0 +1,51 @@
+import { MalformedData } from './malformed-data.ts';
+
+/** 9999-12-31T23:59:59.999Z: later years have five digits, which `xsd:dateTime` writers and readers disagree on. */
+const TIME_MAX = 253_402_300_799_999;
+
+let cachedSecond = -1;
+let cachedText = '';
+
+/**
+ * Epoch milliseconds as `2026-11-20T09:38:04.123Z`, always 24 characters. The second's text is remembered: the
+ * times of receipts cluster, and formatting one costs more than all else in building a document.
+ * @param path the field that will hold it, for the error
+ * @throws MalformedData `wrong_value`
+ */
+export function timeText(ms: number, path = ''): string {
+  if (!Number.isSafeInteger(ms) || ms < 0 || ms > TIME_MAX) {
+    throw new MalformedData('wrong_value', path, 'a time must be whole milliseconds since 1970');
+  }
+  const second = Math.floor(ms / 1_000);
+  if (second !== cachedSecond) {
+    cachedText = new Date(second * 1_000).toISOString().slice(0, 20);
+    cachedSecond = second;
+  }
+  const rest = ms - second * 1_000;
+  return `${cachedText}${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}Z`;
+}
+
+const RFC3339 =
+  /^\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+/**
+ * Epoch milliseconds of a time as in RFC 3339, or undefined for anything else: what `Date.parse` takes beside it
+ * depends on the machine.
+ */
+export function parseTime(text: string): number | undefined {
+  const upper = text.toUpperCase();
+  return RFC3339.test(upper) && isOfCalendar(upper.slice(0, 10)) ? Date.parse(upper) : undefined;
+}
+
+/** The same, or a day alone, which is its midnight in UTC. */
+export function parseTimeOrDay(text: string): number | undefined {
+  if (!DAY.test(text)) return parseTime(text);
+  return isOfCalendar(text) ? Date.parse(text) : undefined;
+}
+
+/** `Date` reads 31 February as 3 March; writing it again shows that. */
+function isOfCalendar(day: string): boolean {
+  const time = new Date(day);
+  return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day);
+}
