@@ -1,4 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
+import { Value } from 'typebox/value';
 
 /** How one kind of job is run. */
 export interface JobRow {
@@ -166,6 +167,22 @@ export const JOBS = {
 
 export type JobName = keyof typeof JOBS;
 export type JobPayload<N extends JobName> = Static<(typeof JOBS)[N]['payload']>;
+
+/**
+ * Reads what a queue hands out: the payload of a job of this kind, or null when it is none. The release before this one
+ * wrote `organisationId` where it is `orgId` now.
+ */
+export function readPayload<N extends JobName>(name: N, data: unknown): JobPayload<N> | null {
+  const payload = withOrgId(data);
+  return Value.Check(JOBS[name].payload, payload) ? (payload as JobPayload<N>) : null;
+}
+
+function withOrgId(data: unknown): unknown {
+  if (typeof data !== 'object' || data === null) return data;
+  if ('orgId' in data || !('organisationId' in data)) return data;
+  const { organisationId: orgId, ...rest } = data;
+  return { ...rest, orgId };
+}
 
 /** The names of those that run by the clock. */
 export type ScheduledJobName = {

@@ -1,8 +1,7 @@
 import { UnrecoverableError, Worker, type Job } from 'bullmq';
-import { Value } from 'typebox/value';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { JOB_PREFIX } from './job-queues.ts';
-import { JOBS, type JobName, type JobPayload, type JobRow } from '../table.ts';
+import { JOBS, type JobName, type JobPayload, readPayload } from '../table.ts';
 
 /**
  * Does the work of one job. It may run twice on the same job, at the same time even: the guard is in
@@ -42,7 +41,7 @@ const READ_WAIT_S = 2;
 /** Runs the jobs of one kind by their row of the table. */
 export function runJobs<N extends JobName>(options: JobRunnerOptions<N>): RunningJobs {
   const { name, observer } = options;
-  const row: JobRow = JOBS[name];
+  const row = JOBS[name];
   const stopping = new AbortController();
   const worker = new Worker(name, (job) => runOne(job, options, stopping.signal), {
     connection: options.connection,
@@ -70,15 +69,12 @@ async function runOne<N extends JobName>(
   { name, handler }: JobRunnerOptions<N>,
   stopping: AbortSignal,
 ): Promise<void> {
-  const row: JobRow = JOBS[name];
-  const payload: unknown = job.data;
-  // Written by another version of us, or by somebody else: trying again changes nothing.
-  if (!Value.Check(row.payload, payload)) {
-    throw new UnrecoverableError(`the payload is not one of ${name}`);
-  }
-  const late = AbortSignal.timeout(row.timeoutMs);
+  const payload = readPayload(name, job.data);
+  // Written by an older or newer release, or by somebody else: trying again changes nothing.
+  if (payload === null) throw new UnrecoverableError(`the payload is not one of ${name}`);
+  const late = AbortSignal.timeout(JOBS[name].timeoutMs);
   const signal = AbortSignal.any([stopping, late]);
-  await Promise.race([handler(payload as JobPayload<N>, signal), rejectOn(late)]);
+  await Promise.race([handler(payload, signal), rejectOn(late)]);
 }
 
 /**
