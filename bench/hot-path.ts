@@ -12,7 +12,7 @@ import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { decodeMessage, encodeMessage } from '#shared/lanes/wire-format.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
-import { upstreamBody } from '#workers/inference/upstream-body.ts';
+import { upstreamBody } from '#workers/inference/bodies.ts';
 
 /** What each step of a request costs by itself, in microseconds, for a prompt of 1 KB: npm run bench hot-path [rounds] */
 const rounds = Number(process.argv[2] ?? 20_000);

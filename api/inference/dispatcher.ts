@@ -9,7 +9,7 @@ import { InFlight } from '#shared/lanes/in-flight.ts';
 import type { LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { StoredAnswer } from '#shared/lanes/stored-answer.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
-import type { StoredAnswers } from '#shared/lanes/port-stored-answers.ts';
+import type { StoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { Exchange, type ExchangeSink } from './exchange.ts';
 
 /** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */

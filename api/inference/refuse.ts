@@ -1,9 +1,9 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { refusalMessage } from '#shared/screening/refusal.ts';
 import type { Verdict } from '#shared/screening/screen.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
+import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { Prepared } from './prepare.ts';
 
 export interface RefuseDeps {
@@ -24,24 +24,13 @@ export async function refuse(
   verdict: Verdict,
 ): Promise<Fault> {
   const { entry } = prepared;
-  const record: InferenceRecord = {
-    requestId: entry.id,
-    orgId: entry.orgId,
-    keyId: entry.keyId,
-    route: entry.route,
-    model: entry.model,
-    region: entry.region,
-    tier: entry.tier,
-    startedAt: entry.startedAt,
+  const handed = receiptEntryOf(entry, 1, {
+    outcome: 'refused',
     endedAt: deps.now(),
     usage: { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, source: 'counted' },
-    attempts: 0,
-    salt: entry.salt,
-    requestDigest: entry.requestDigest,
-    outcome: 'refused',
+    calls: 0,
     policy: { version: verdict.policyVersion, rule: verdict.rule },
-  };
-  const handed: ReceiptEntry = { record, inbox: entry.inbox, attempt: 1, receipt: 'best_effort' };
+  });
   await deps.hand(entry.shard, handed).catch(deps.onError);
   const message = refusalMessage({
     code: verdict.code,

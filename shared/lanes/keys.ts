@@ -1,4 +1,4 @@
-import type { StoredAnswerName } from './port-stored-answers.ts';
+import type { StoredAnswerName } from './stored-answer.ts';
 
 /**
  * Names of everything the lanes keep in Redis. Keys that one script touches together carry the
@@ -47,8 +47,8 @@ export const waitersKey = (claimKey: string): string => `${claimKey}:waiters`;
  * The stored answer of an idempotent request, apart for each delivery: a worker that was taken for dead and answers
  * after all must not write over the answer whose receipt was issued.
  */
-export const answerKey = ({ claim, requestId, attempt }: StoredAnswerName): string =>
-  `${claim}:answer:${requestId}:${attempt}`;
+export const answerKey = ({ claim, requestId, delivery }: StoredAnswerName): string =>
+  `${claim}:answer:${requestId}:${delivery}`;
 
 /** A request body too large to travel in its lane entry. */
 export const bodyKey = (shard: number, requestId: string): string =>
@@ -62,8 +62,8 @@ export const begunKey = (shard: number, requestId: string): string =>
 export const inboxKey = (processId: string): string => `inbox:${processId}`;
 
 /** An answer too large to travel in its inbox message. */
-export const claimedReplyKey = (requestId: string, attempt: number): string =>
-  `reply:${requestId}:${attempt}`;
+export const claimedReplyKey = (requestId: string, delivery: number): string =>
+  `reply:${requestId}:${delivery}`;
 
 /** Present while a process lives; refreshed every second. */
 export const aliveKey = (processId: string): string => `alive:${processId}`;

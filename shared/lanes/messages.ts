@@ -1,3 +1,9 @@
+/**
+ * What travels on lanes and into inboxes. The number of a delivery is called `attempt` here, in the keys of Redis and in
+ * the table of stored answers, and a record counts its calls to upstreams as `attempts`, as receipts do: processes of two
+ * releases read each other's messages, so these names stay.
+ */
+
 import type { ErrorCode } from '#shared/kernel/errors.ts';
 import type { InferenceRecord, Route } from '#shared/kernel/inference.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
@@ -32,10 +38,11 @@ export interface InferenceEntry {
   traceparent?: string;
 }
 
-/** Head of an entry on the receipts lane: what happened, and whom to tell. */
+/** An entry on the receipts lane, which has no payload: what happened, and whom to tell. */
 export interface ReceiptEntry {
   record: InferenceRecord;
   inbox: string;
+  /** Number of the delivery that ended the request, from 1. */
   attempt: number;
   receipt: 'best_effort' | 'required';
   claim?: string;
@@ -46,9 +53,9 @@ export interface ReceiptEntry {
 interface ReplyHead {
   /** The request's id. */
   id: string;
-  /** Which delivery of the entry speaks; the api drops chunks of an attempt it has abandoned. */
+  /** Number of the delivery that speaks, from 1; the api drops what comes of one that it has abandoned. */
   attempt: number;
-  /** Rises by one with each message of an attempt, so that a repeated flush is recognised. */
+  /** Rises by one with each message of a delivery, so that a repeated flush is recognised. */
   seq: number;
 }
 
@@ -89,8 +96,18 @@ export interface WireFault {
   retryAfterMs?: number;
 }
 
-/** What an api process tells an inference worker. */
+/** What an api process tells an inference worker: nobody waits for this request any more. */
 export interface Cancellation {
   kind: 'cancel';
   id: string;
+}
+
+/** What a process writes into its own inbox, so that the inbox exists before others write to it. */
+export interface Greeting {
+  kind: 'hello';
+}
+
+/** Head of a stored answer. The payload is the frames of a stream; `last` the text that carries the receipt. */
+export interface StoredAnswerHead {
+  last: string;
 }

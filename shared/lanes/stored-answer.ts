@@ -1,6 +1,14 @@
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
+import type { StoredAnswerHead } from './messages.ts';
 import { decodeMessage, encodeMessage } from './wire-format.ts';
+
+/** Which answer: the claim it was given for, the request that ran, and the number of the delivery that answered. */
+export interface StoredAnswerName {
+  claim: string;
+  requestId: string;
+  delivery: number;
+}
 
 /** What a replay needs: for a stream its framed chunks and the payload that carries the receipt; else the answer as `last`. */
 export interface StoredAnswer {
@@ -27,6 +35,6 @@ export async function packAnswer({ frames, last }: StoredAnswer): Promise<Buffer
 /** Reads what `packAnswer` made. */
 export async function unpackAnswer(packed: Buffer): Promise<StoredAnswer> {
   const text = (await decompress(packed, { maxOutputLength: UNPACKED_BYTES_MAX })).toString();
-  const { head, payload } = decodeMessage<{ last: string }>(text);
+  const { head, payload } = decodeMessage<StoredAnswerHead>(text);
   return { frames: payload, last: head.last };
 }

@@ -1,7 +1,9 @@
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import type { Cancellation, Reply } from '#shared/lanes/messages.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
+import { type Claims, createClaims } from '#shared/lanes/redis/claims.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
-import { LaneConsumer, type LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import { type Delivery, LaneConsumer } from '#shared/lanes/redis/lane-consumer.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
@@ -15,16 +17,17 @@ export interface Consumption<Message> {
   /** One slot holds a whole batch, not one entry. */
   batched?: boolean;
   /** The handler releases one slot per entry when it is done with it. */
-  onEntries: (entries: LaneEntry[]) => void;
+  onDeliveries: (deliveries: Delivery[]) => void;
   /** What others write to this process. */
   onMessage: (message: Message) => void;
 }
 
 /** Everything a worker holds of Redis: connections, outbox, inbox, sign of life, and its hold on the lanes. */
-export class LaneConnections<Message = object> {
+export class LaneConnections<Message extends Reply | Cancellation = never> {
   readonly client: RedisClient;
-  readonly scripts: LaneScripts;
+  readonly #scripts: LaneScripts;
   readonly outbox: Outbox;
+  readonly claims: Claims;
   readonly slots: Slots;
   readonly #context: ProcessContext;
   readonly #onError: (error: unknown) => void;
@@ -39,14 +42,16 @@ export class LaneConnections<Message = object> {
     this.#onError = onError;
     this.client = this.#connect('patient');
     this.#writer = this.#connect('patient');
-    this.scripts = defineLaneScripts(this.client);
+    this.#scripts = defineLaneScripts(this.client);
     this.outbox = new Outbox(this.#writer, onError);
+    this.claims = createClaims(this.#scripts, this.outbox);
     this.slots = new Slots(slotCount);
   }
 
   /** Says what is to be done with entries and messages; nothing is read before `start`. */
-  consume({ lanes, batchMax, batched, onEntries, onMessage }: Consumption<Message>): void {
-    const { client, scripts, slots } = this;
+  consume({ lanes, batchMax, batched, onDeliveries, onMessage }: Consumption<Message>): void {
+    const { client, slots } = this;
+    const scripts = this.#scripts;
     const { processId } = this.#context;
     const onError = this.#onError;
     this.#inbox = new Inbox<Message>(this.#connect('blocking'), processId, onMessage, onError);
@@ -54,7 +59,15 @@ export class LaneConnections<Message = object> {
     const batching = batched === true ? { batchMax, batched } : { batchMax };
     this.#consumers = lanes.map((lane) => {
       const own = { lane, consumer: processId, blocking: this.#connect('blocking') };
-      return new LaneConsumer({ ...own, ...batching, slots, client, scripts, onEntries, onError });
+      return new LaneConsumer({
+        ...own,
+        ...batching,
+        slots,
+        client,
+        scripts,
+        onDeliveries,
+        onError,
+      });
     });
   }
 

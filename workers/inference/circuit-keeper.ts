@@ -1,7 +1,7 @@
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { CircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import type { Provider } from './providers/provider.ts';
-import type { Breakers } from './endpoints.ts';
+import type { Breakers } from './breakers.ts';
 
 /** What is published is believed for four seconds, so this leaves room for two that are lost. */
 const PERIOD_MS = 1_000;

@@ -4,15 +4,14 @@ import { OpenAiCompatibleProvider } from './providers/openai-compatible/provider
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
-import { freeClaim } from '#shared/lanes/redis/claims.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import type { Cancellation } from '#shared/lanes/messages.ts';
 import type { Provider } from './providers/provider.ts';
 import { LaneConnections } from '#shared/process/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { CircuitKeeper } from './circuit-keeper.ts';
-import { usageCounter } from './count-usage.ts';
-import { Breakers } from './endpoints.ts';
+import { usageCounter } from './usage.ts';
+import { Breakers } from './breakers.ts';
 import { inferenceEvents } from './events.ts';
 import { InferenceWorker } from './worker.ts';
 
@@ -21,12 +20,12 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   const { config, log, registry, processId } = context;
   const events = inferenceEvents(log, registry);
   const catalogue = openCatalogue(config, log);
-  const lanes = new LaneConnections<Cancellation | { kind: 'hello' }>(
+  const lanes = new LaneConnections<Cancellation>(
     context,
     config.inferenceConcurrency,
     events.storeFailed,
   );
-  const { client, scripts, outbox, slots } = lanes;
+  const { client, outbox, claims, slots } = lanes;
   const providers: Record<Endpoint['adapter'], Provider> = {
     'openai-compatible': new OpenAiCompatibleProvider(config.upstreamCredential),
     'ai-sdk': new AiSdkProvider(config.upstreamCredential),
@@ -47,13 +46,13 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   const worker = new InferenceWorker(
     {
       outbox,
+      claims,
       client,
       events,
       breakers,
       catalogue: () => catalogue.current().catalogue,
       providerOf,
       countUsage: usageCounter(createTokenCounter(), () => catalogue.current().catalogue),
-      freeClaim: (name) => freeClaim(scripts, name),
       now: Date.now,
     },
     slots,
@@ -61,8 +60,8 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   lanes.consume({
     lanes: lanesOf(config, catalogue.current().catalogue.regions),
     batchMax: config.inferenceConcurrency,
-    onEntries: (entries) => worker.take(entries),
-    onMessage: (message) => (message.kind === 'cancel' ? worker.cancel(message) : undefined),
+    onDeliveries: (deliveries) => worker.take(deliveries),
+    onMessage: (message) => worker.cancel(message),
   });
   return {
     readiness: { redis: () => client.ping() },

@@ -1,38 +1,32 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
-import type { UpstreamFailure } from './providers/upstream-error.ts';
-import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import type { UpstreamFailure } from './providers/upstream-failure.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
-import type { Target } from './endpoints.ts';
+import type { Target } from './upstream-retries.ts';
 
-/** What happens in this role, each as one function that writes the log line and the metric together. */
-export interface InferenceEvents {
-  runFinished: (record: InferenceRecord) => void;
-  runFailed: (entry: InferenceEntry, fault: WireFault) => void;
-  runCrashed: (entry: InferenceEntry, error: unknown) => void;
-  upstreamFailed: (entry: InferenceEntry, target: Target, failure: UpstreamFailure) => void;
-  entryUnreadable: (lane: LaneEntry, error: unknown) => void;
-  breakerChanged: (endpoint: string, region: string, open: boolean) => void;
-  storeFailed: (error: unknown) => void;
-}
+export type InferenceEvents = ReturnType<typeof inferenceEvents>;
 
-/** Prompts and answers never appear here, nor does an upstream's error text: it may quote the prompt. */
-export function inferenceEvents(log: Logger, registry: Registry): InferenceEvents {
+/**
+ * What happens in this role, each as one function that writes the log line and the metric together. Prompts and answers
+ * never appear here, nor does an upstream's error text: it may quote the prompt.
+ */
+export function inferenceEvents(log: Logger, registry: Registry) {
   const metrics = inferenceMetrics(registry);
   return {
-    runFinished(record) {
+    runFinished: (record: InferenceRecord): void => {
       metrics.runs.inc({ route: record.route, region: record.region, outcome: record.outcome });
       metrics.duration.observe(
         { route: record.route },
         (record.endedAt - record.startedAt) / 1_000,
       );
       if (log.isLevelEnabled('debug')) {
-        const { requestId, model, region, outcome, usage, attempts } = record;
-        log.debug({ event: 'run_finished', requestId, model, region, outcome, usage, attempts });
+        const { requestId, model, region, outcome, usage, attempts: calls } = record;
+        log.debug({ event: 'run_finished', requestId, model, region, outcome, usage, calls });
       }
     },
-    runFailed(entry, { code }) {
+    runFailed: (entry: InferenceEntry, { code }: WireFault): void => {
       metrics.runs.inc({ route: entry.route, region: entry.region, outcome: 'failed' });
       log.warn({
         event: 'run_failed',
@@ -42,11 +36,15 @@ export function inferenceEvents(log: Logger, registry: Registry): InferenceEvent
         code,
       });
     },
-    runCrashed(entry, error) {
+    runCrashed: (entry: InferenceEntry, error: unknown): void => {
       metrics.crashes.inc();
       log.error({ event: 'run_crashed', requestId: entry.id, err: error });
     },
-    upstreamFailed(entry, { endpoint }, failure) {
+    upstreamFailed: (
+      entry: InferenceEntry,
+      { endpoint }: Target,
+      failure: UpstreamFailure,
+    ): void => {
       metrics.upstreamFailures.inc({ endpoint: endpoint.name, kind: failure.kind });
       const { kind, status } = failure;
       log.warn({
@@ -57,15 +55,15 @@ export function inferenceEvents(log: Logger, registry: Registry): InferenceEvent
         status,
       });
     },
-    entryUnreadable(lane, error) {
+    entryUnreadable: ({ lane, entryId }: Delivery, error: unknown): void => {
       metrics.crashes.inc();
-      log.error({ event: 'entry_unreadable', lane: lane.lane, entry: lane.id, err: error });
+      log.error({ event: 'entry_unreadable', lane, entry: entryId, err: error });
     },
-    breakerChanged(endpoint, region, open) {
+    breakerChanged: (endpoint: string, region: string, open: boolean): void => {
       metrics.breakers.set({ endpoint, region }, open ? 1 : 0);
       log.warn({ event: open ? 'breaker_opened' : 'breaker_closed', endpoint, region });
     },
-    storeFailed(error) {
+    storeFailed: (error: unknown): void => {
       metrics.storeErrors.inc();
       log.warn({
         event: 'redis_error',

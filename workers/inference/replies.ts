@@ -1,10 +1,8 @@
-import { begunKey } from '#shared/lanes/keys.ts';
+import { begunKey, claimedReplyKey } from '#shared/lanes/keys.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
-import type { Outbox } from '#shared/lanes/redis/outbox.ts';
-import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
-import { claimedReplyKey } from '#shared/lanes/keys.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import type { Outbox } from '#shared/lanes/redis/outbox.ts';
 
 /** A begun stream is remembered for as long as its entry can possibly be redelivered. */
 const BEGUN_S = 3_600;
@@ -13,50 +11,67 @@ const PROGRESS_MS = 1_000;
 /** A large answer waits this long for its api process to fetch it. */
 const CLAIMED_REPLY_S = 120;
 
-/** Sends one attempt's replies to the api process that holds the connection. */
+export interface RepliesDeps {
+  outbox: Pick<Outbox, 'send' | 'command'>;
+  client: Pick<RedisClient, 'set'>;
+}
+
+/** What one delivery of an entry tells the api process that holds the connection. */
 export class Replies {
+  readonly #deps: RepliesDeps;
   readonly #entry: InferenceEntry;
-  readonly #attempt: number;
-  readonly #outbox: Outbox;
+  readonly #delivery: number;
   #seq = 0;
-  #progressAt = 0;
+  #notedAt = 0;
 
-  constructor(entry: InferenceEntry, attempt: number, outbox: Outbox) {
+  constructor(deps: RepliesDeps, entry: InferenceEntry, delivery: number) {
+    this.#deps = deps;
     this.#entry = entry;
-    this.#attempt = attempt;
-    this.#outbox = outbox;
+    this.#delivery = delivery;
   }
 
-  /** Stream frames. `tokens` is a count of pieces so far, kept in case this process dies. */
-  frames(text: string, pieces: number, now: number): void {
-    if (now - this.#progressAt >= PROGRESS_MS) {
-      this.#progressAt = now;
-      const { shard, id } = this.#entry;
-      this.#outbox.command(shard, 'SET', begunKey(shard, id), pieces, 'EX', BEGUN_S);
+  /**
+   * Frames of a stream. `relayed`, the number of payloads so far, is noted with the first of them and once a second from
+   * then on: should this process die, a stream of which anything was noted is not run again.
+   */
+  frames(text: string, relayed: number, now: number): void {
+    const { id, inbox, shard } = this.#entry;
+    if (now - this.#notedAt >= PROGRESS_MS) {
+      this.#notedAt = now;
+      this.#deps.outbox.command(shard, 'SET', begunKey(shard, id), relayed, 'EX', BEGUN_S);
     }
-    this.#send('frames', text);
+    const reply = { id, attempt: this.#delivery, seq: this.#next(), kind: 'frames' } as const;
+    this.#deps.outbox.send(inbox, reply, text);
   }
 
-  /** The payload that will carry the receipt. */
+  /** The payload of a stream that will carry the receipt. */
   last(payload: string): void {
-    this.#send('last', payload);
+    const { id, inbox } = this.#entry;
+    const reply = { id, attempt: this.#delivery, seq: this.#next(), kind: 'last' } as const;
+    this.#deps.outbox.send(inbox, reply, payload);
   }
 
-  /** A whole answer; a large one is left under its own key first. */
-  async answer(text: string, client: RedisClient): Promise<void> {
-    if (text.length <= INLINE_BYTES_MAX) return this.#send('answer', text);
-    const ref = claimedReplyKey(this.#entry.id, this.#attempt);
-    await client.set(ref, text, 'EX', CLAIMED_REPLY_S);
-    this.#send('answer', '', { ref });
+  /** A whole answer; a large one is left under a key of its own first. */
+  async answer(text: string): Promise<void> {
+    const { id, inbox } = this.#entry;
+    const attempt = this.#delivery;
+    if (text.length <= INLINE_BYTES_MAX) {
+      this.#deps.outbox.send(inbox, { id, attempt, seq: this.#next(), kind: 'answer' }, text);
+      return;
+    }
+    const ref = claimedReplyKey(id, attempt);
+    await this.#deps.client.set(ref, text, 'EX', CLAIMED_REPLY_S);
+    this.#deps.outbox.send(inbox, { id, attempt, seq: this.#next(), kind: 'answer', ref });
   }
 
   error(error: WireFault): void {
-    this.#send('error', '', { error });
+    const { id, inbox } = this.#entry;
+    const attempt = this.#delivery;
+    this.#deps.outbox.send(inbox, { id, attempt, seq: this.#next(), kind: 'error', error });
   }
 
-  #send(kind: string, payload: string, rest: object = {}): void {
+  #next(): number {
     this.#seq += 1;
-    const head = { id: this.#entry.id, attempt: this.#attempt, seq: this.#seq, kind, ...rest };
-    this.#outbox.send(this.#entry.inbox, encodeMessage(head, payload));
+    return this.#seq;
   }
 }

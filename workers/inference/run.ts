@@ -1,44 +1,61 @@
-import { AbortError } from 'p-retry';
+import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
-import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
-import type { UpstreamFailure } from './providers/upstream-error.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
-import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
-import type { UpstreamCall, UpstreamRequest } from './providers/provider.ts';
-import { callForAnswer, callForStream, UpstreamError, type WholeAnswer } from './attempt.ts';
-import { callUpstream, type CallPlan } from './call-upstream.ts';
-import { withEncodingAsked } from './embedding-answer.ts';
-import { type Target, targetsOf } from './endpoints.ts';
-import { faultOf } from './faults.ts';
-import { Replies } from './replies.ts';
+import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
+import { upstreamBody, withEncodingAsked } from './bodies.ts';
+import type { Breakers } from './breakers.ts';
+import type { InferenceEvents } from './events.ts';
+import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
+import { faultOf, type UpstreamFailure } from './providers/upstream-failure.ts';
+import type { Settlement, Spent } from './settlement.ts';
 import { frameOf, StreamRelay } from './stream-relay.ts';
-import { Settlement } from './settlement.ts';
-import { upstreamBody } from './upstream-body.ts';
+import { callForAnswer, callForStream, UpstreamError, type WholeAnswer } from './upstream-call.ts';
+import { callUntilAnswered, type CallPlan, type Target, targetsOf } from './upstream-retries.ts';
 import { readUsage, textOfChoice } from './usage.ts';
-import type { RunDeps } from './run-deps.ts';
 
-/** One delivery of one request, from the lane to its outcome. */
+/** What a run needs of its process. */
+export interface RunDeps {
+  breakers: Breakers;
+  events: Pick<InferenceEvents, 'runCrashed' | 'upstreamFailed'>;
+  /** The catalogue as it is now. */
+  catalogue: () => Catalogue;
+  providerOf: (endpoint: Endpoint) => Provider;
+  /** Counts tokens of a request's prompt and of the text it generated, where the upstream did not. */
+  countUsage: (entry: InferenceEntry, body: string, generated: string) => Usage;
+  /** Epoch milliseconds. */
+  now: () => number;
+}
+
+const CUT_OFF: UpstreamFailure = { kind: 'connection', detail: 'the stream ended without [DONE]' };
+
+/** Runs one request against its upstreams, from its body to its outcome. */
 export class Run {
   readonly #deps: RunDeps;
   readonly #entry: InferenceEntry;
   readonly #body: string;
-  readonly #replies: Replies;
   readonly #settlement: Settlement;
   readonly #digest: SaltedDigest;
   #call: UpstreamCall | undefined;
-  /** Calls made to upstreams. A worker that died with this entry is taken to have made one. */
   #calls: number;
   #cancelled = false;
+  /** The frames sent so far, where they will be kept; null once they are too large for that. */
+  #frames: string | null = '';
 
-  constructor(deps: RunDeps, lane: LaneEntry, entry: InferenceEntry, body: string) {
+  /** `calls`: what earlier deliveries of the entry may have called, of which nothing is known. */
+  constructor(
+    deps: RunDeps,
+    settlement: Settlement,
+    entry: InferenceEntry,
+    body: string,
+    calls: number,
+  ) {
     this.#deps = deps;
+    this.#settlement = settlement;
     this.#entry = entry;
     this.#body = body;
-    this.#replies = new Replies(entry, lane.attempt, deps.outbox);
-    this.#settlement = new Settlement(deps, lane, entry);
+    this.#calls = calls;
     this.#digest = startSaltedDigest(entry.salt);
-    this.#calls = lane.attempt - 1;
   }
 
   /** The client has gone: stops the upstream. What was generated until now is still receipted. */
@@ -47,7 +64,7 @@ export class Run {
     this.#call?.abort();
   }
 
-  /** Runs to its outcome. Never rejects: every end is either a receipt or an error reply. */
+  /** Runs to its outcome, which is a receipt or an error reply. Rejects only when that cannot be written. */
   async execute(): Promise<void> {
     try {
       await (this.#entry.stream ? this.#stream() : this.#whole());
@@ -57,123 +74,91 @@ export class Run {
   }
 
   async #whole(): Promise<void> {
-    const { value, target } = await callUpstream(this.#plan(), (next) => {
-      return callForAnswer(this.#deps.providerOf(next.endpoint), this.#request(next));
-    });
+    const { value: answer, target } = await callUntilAnswered(this.#plan(), (next) =>
+      callForAnswer(this.#deps.providerOf(next.endpoint), this.#request(next)),
+    );
     const text =
       this.#entry.route === 'embeddings'
-        ? withEncodingAsked(value.text, value.parsed, this.#body)
-        : value.text;
+        ? withEncodingAsked(answer.text, answer.parsed, this.#body)
+        : answer.text;
     this.#digest.update(text);
-    const packed = await this.#settlement.pack({ frames: '', last: text });
-    await this.#replies.answer(text, this.#deps.client);
-    await this.#settlement.complete({
-      usage: this.#usageOf(value, target),
-      calls: this.#calls,
-      responseDigest: this.#digest.end(),
-      upstreamModel: target.model,
-      packed,
-    });
+    await this.#settlement.answered(text, this.#spent(this.#usageOf(answer, target), target));
   }
 
   async #stream(): Promise<void> {
-    const ended = Promise.withResolvers<UpstreamFailure | null>();
-    let stored: string | null = '';
     const relay = new StreamRelay({
       includeUsage: this.#entry.includeUsage,
       object: this.#entry.route === 'completions' ? 'text_completion' : 'chat.completion.chunk',
-      send: (payload) => {
-        const frame = frameOf(payload);
-        this.#digest.update(payload);
-        this.#replies.frames(frame, relay.sent, this.#deps.now());
-        if (this.#entry.claim !== undefined && stored !== null) {
-          stored = stored.length + frame.length > STORED_CHARS_MAX ? null : stored + frame;
-        }
-      },
+      send: (payload) => this.#send(payload, relay.sent),
     });
-    const { target } = await callUpstream(this.#plan(), (next) => {
+    const { value: stream, target } = await callUntilAnswered(this.#plan(), (next) => {
       relay.readFrom(next.endpoint);
-      return callForStream(this.#deps.providerOf(next.endpoint), this.#request(next), {
-        payload: (text, chunk) => relay.accept(text, chunk),
-        end: (clean, joules) => {
-          relay.measured(joules);
-          ended.resolve(clean || relay.isFinished ? null : CUT_OFF);
-        },
-        failure: (failure) => ended.resolve(failure),
-      });
+      const provider = this.#deps.providerOf(next.endpoint);
+      return callForStream(provider, this.#request(next), (text, chunk) =>
+        relay.accept(text, chunk),
+      );
     });
-    const failure = await ended.promise;
-    if (failure === null) await this.#finishStream(relay, target, () => stored);
-    else await this.#breakStream(relay, target, failure);
+    const end = await stream.ended;
+    if (end.failure !== null) return this.#breakStream(relay, target, end.failure);
+    relay.measured(end.joules);
+    // Some servers close the connection instead of saying [DONE]; the answer is whole if every choice has finished.
+    if (!end.clean && !relay.isFinished) return this.#breakStream(relay, target, CUT_OFF);
+    await this.#finishStream(relay, target);
   }
 
-  async #finishStream(
-    relay: StreamRelay,
-    target: Target,
-    framesSoFar: () => string | null,
-  ): Promise<void> {
-    const usage = relay.usage ?? this.#count(relay.text);
+  /** Passes one payload of a stream on to the client. */
+  #send(payload: string, sent: number): void {
+    const frame = frameOf(payload);
+    this.#digest.update(payload);
+    this.#settlement.replies.frames(frame, sent, this.#deps.now());
+    if (this.#entry.claim === undefined || this.#frames === null) return;
+    const length = this.#frames.length + frame.length;
+    this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
+  }
+
+  async #finishStream(relay: StreamRelay, target: Target): Promise<void> {
+    const usage = this.#usageOfStream(relay);
     const last = relay.finish(usage);
     this.#digest.update(last);
-    const frames = framesSoFar();
-    const packed = await this.#settlement.pack(frames === null ? null : { frames, last });
-    this.#replies.last(last);
-    await this.#settlement.complete({
-      usage,
-      calls: this.#calls,
-      responseDigest: this.#digest.end(),
-      upstreamModel: target.model,
-      packed,
-    });
+    await this.#settlement.streamed(this.#frames, last, this.#spent(usage, target));
   }
 
-  /** The stream had begun, so it cannot be repeated: an error frame, and a receipt for what was generated. */
+  /** The client has part of the answer, so the call cannot be repeated. */
   async #breakStream(relay: StreamRelay, target: Target, failure: UpstreamFailure): Promise<void> {
-    const gone = failure.kind === 'aborted';
-    if (!gone) {
-      relay.release();
-      this.#replies.error(faultOf(failure));
-    }
-    await this.#settlement.incomplete(gone ? 'partial' : 'truncated', {
-      usage: relay.usage ?? this.#count(relay.text),
-      calls: this.#calls,
-      responseDigest: this.#digest.end(),
-      upstreamModel: target.model,
-    });
+    const isGone = failure.kind === 'aborted';
+    if (!isGone) relay.release();
+    const spent = this.#spent(this.#usageOfStream(relay), target);
+    if (isGone) await this.#settlement.left(spent);
+    else await this.#settlement.broke(faultOf(failure), spent);
   }
 
-  async #fail(thrown: unknown): Promise<void> {
-    const error = thrown instanceof AbortError ? thrown.originalError : thrown;
-    const failure =
-      error instanceof UpstreamError
-        ? error.failure
-        : { kind: 'unavailable' as const, detail: String(error) };
-    if (!(error instanceof UpstreamError)) this.#deps.events.runCrashed(this.#entry, error);
+  async #fail(error: unknown): Promise<void> {
+    const isExpected = error instanceof UpstreamError;
+    if (!isExpected) this.#deps.events.runCrashed(this.#entry, error);
+    const failure: UpstreamFailure = isExpected
+      ? error.failure
+      : { kind: 'unavailable', detail: String(error) };
+    // The client left while an upstream was computing: that has used energy.
     if (failure.kind === 'aborted' && this.#calls > 0) {
-      await this.#settlement.incomplete('partial', {
-        usage: this.#count(''),
-        calls: this.#calls,
-        responseDigest: this.#digest.end(),
-      });
-      return;
-    }
-    await this.#settlement.failed(faultOf(failure), this.#replies);
+      await this.#settlement.left(this.#spent(this.#count('')));
+    } else await this.#settlement.failed(faultOf(failure));
   }
 
   #plan(): CallPlan {
-    const { deps, entry } = { deps: this.#deps, entry: this.#entry };
+    const { events, catalogue, breakers, now } = this.#deps;
+    const entry = this.#entry;
     return {
-      targets: targetsOf(deps.catalogue(), entry.model, entry.region),
+      targets: targetsOf(catalogue(), entry.model, entry.region),
       region: entry.region,
-      breakers: deps.breakers,
+      breakers,
       deadlineAt: entry.deadlineAt,
       isCancelled: () => this.#cancelled,
-      now: deps.now,
+      now,
       onCall: (call) => {
         this.#calls += 1;
         this.#call = call;
       },
-      onFailure: (target, failure) => deps.events.upstreamFailed(entry, target, failure),
+      onFailure: (target, failure) => events.upstreamFailed(entry, target, failure),
     };
   }
 
@@ -191,6 +176,13 @@ export class Run {
     return request;
   }
 
+  /** What the request has used. Ends the digest of what was sent. */
+  #spent(usage: Usage, target?: Target): Spent {
+    const spent: Spent = { usage, calls: this.#calls, responseDigest: this.#digest.end() };
+    if (target !== undefined) spent.upstreamModel = target.model;
+    return spent;
+  }
+
   #usageOf({ parsed, joules }: WholeAnswer, { endpoint }: Target): Usage {
     const read = readUsage(parsed['usage'], endpoint.energy);
     const choices = Array.isArray(parsed['choices']) ? parsed['choices'] : [];
@@ -198,9 +190,11 @@ export class Run {
     return joules === undefined ? usage : { ...usage, measuredJoules: joules };
   }
 
+  #usageOfStream(relay: StreamRelay): Usage {
+    return relay.usage ?? this.#count(relay.text);
+  }
+
   #count(generated: string): Usage {
     return this.#deps.countUsage(this.#entry, this.#body, generated);
   }
 }
-
-const CUT_OFF: UpstreamFailure = { kind: 'connection', detail: 'the stream ended without [DONE]' };

@@ -1,132 +1,125 @@
-import type { InferenceRecord, Outcome, Usage } from '#shared/kernel/inference.ts';
-import { STORED_S } from '#shared/lanes/redis/claims.ts';
 import { answerKey, begunKey, receiptsLane } from '#shared/lanes/keys.ts';
-import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
-import type { InferenceEntry, ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
+import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
+import { type Claims, STORED_S } from '#shared/lanes/redis/claims.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import type { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { packAnswer, type StoredAnswer } from '#shared/lanes/stored-answer.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
-import type { Replies } from './replies.ts';
-import type { RunDeps } from './run-deps.ts';
+import type { InferenceEvents } from './events.ts';
+import { Replies, type RepliesDeps } from './replies.ts';
 
 const TOO_LARGE: WireFault = {
   code: 'upstream_error',
   message: 'The answer to the first request with this key is too large to be kept.',
 };
+const BROKE_OFF: WireFault = {
+  code: 'upstream_error',
+  message: 'The first request with this key broke off.',
+};
 
-export interface Spent {
-  usage: Usage;
-  /** Calls made to upstreams, failed ones included. */
-  calls: number;
-  /** Absent when the bytes that were sent are not known any more. */
-  responseDigest?: string;
-  /** The upstream's name for the model. */
-  upstreamModel?: string;
+export interface SettlementDeps extends RepliesDeps {
+  outbox: Pick<Outbox, 'send' | 'command' | 'done' | 'flushed'>;
+  claims: Pick<Claims, 'free'>;
+  events: Pick<InferenceEvents, 'runFinished' | 'runFailed'>;
+  /** Epoch milliseconds. */
+  now: () => number;
 }
 
+/** What a request has used until its end, and what its client was sent. */
+export type Spent = Pick<Ending, 'usage' | 'calls' | 'responseDigest' | 'upstreamModel'>;
+
 /**
- * Ends one delivery: hands what happened to the receipts lane and takes the entry off its own, in one transaction.
- * A crash before it means that the entry is delivered again; a crash after it means that the receipt is on its way.
+ * Ends one delivery: sends the last reply, hands what happened to the receipts lane and takes the entry off its own, in
+ * one transaction. A crash before it means that the entry is delivered again; a crash after it, that the receipt is on
+ * its way.
  */
 export class Settlement {
-  readonly #deps: RunDeps;
-  readonly #lane: LaneEntry;
+  readonly replies: Replies;
+  readonly #deps: SettlementDeps;
+  readonly #delivery: Delivery;
   readonly #entry: InferenceEntry;
 
-  constructor(deps: RunDeps, lane: LaneEntry, entry: InferenceEntry) {
+  constructor(deps: SettlementDeps, delivery: Delivery, entry: InferenceEntry) {
+    this.replies = new Replies(deps, entry, delivery.number);
     this.#deps = deps;
-    this.#lane = lane;
+    this.#delivery = delivery;
     this.#entry = entry;
   }
 
-  /**
-   * Makes an answer ready to be kept for replays; to be called before its last reply is queued, so that reply, keeping
-   * and hand-over go out together. Undefined when the request is not idempotent, or the answer is too large (null).
-   */
-  async pack(stored: StoredAnswer | null): Promise<Buffer | undefined> {
-    return this.#entry.claim === undefined || stored === null ? undefined : packAnswer(stored);
+  /** A whole answer: the client gets it, and it is kept where the request is idempotent. */
+  async answered(text: string, spent: Spent): Promise<void> {
+    const packed = await this.#pack({ frames: '', last: text });
+    await this.replies.answer(text);
+    await this.#complete(packed, spent);
   }
 
-  /** A whole answer: it gets its receipt, and is kept when the request is idempotent. */
-  async complete(done: Spent & { packed: Buffer | undefined }): Promise<void> {
-    const { packed } = done;
-    const { claim, shard, id: requestId } = this.#entry;
-    if (packed === undefined) await this.#freeClaim(TOO_LARGE);
-    else if (claim !== undefined) {
-      const key = answerKey({ claim, requestId, attempt: this.#lane.attempt });
-      this.#deps.outbox.command(shard, 'SET', key, packed, 'EX', STORED_S);
-      // However long the receipt takes, nobody may run the request again meanwhile.
-      this.#deps.outbox.command(shard, 'EXPIRE', claim, STORED_S);
-    }
-    await this.#handOver('complete', done, packed?.length);
+  /** A stream that came to its end. `frames` is what was sent before `last`; null when that is too large to be kept. */
+  async streamed(frames: string | null, last: string, spent: Spent): Promise<void> {
+    const packed = frames === null ? undefined : await this.#pack({ frames, last });
+    this.replies.last(last);
+    await this.#complete(packed, spent);
   }
 
-  /** An answer that broke off. It is receipted, not kept: a retry with the same key runs again. */
-  async incomplete(outcome: Extract<Outcome, 'partial' | 'truncated'>, done: Spent): Promise<void> {
-    await this.#freeClaim({
-      code: 'upstream_error',
-      message: 'The first request with this key broke off.',
-    });
-    await this.#handOver(outcome, done);
+  /** A stream that broke off: the client gets an error frame, and a receipt for what was sent until then. */
+  async broke(fault: WireFault, spent: Spent): Promise<void> {
+    this.replies.error(fault);
+    await this.#incomplete('truncated', spent);
+  }
+
+  /** The client has left: nobody is told, and what was used until then gets its receipt. */
+  async left(spent: Spent): Promise<void> {
+    await this.#incomplete('partial', spent);
   }
 
   /** No answer at all: an error reply, no receipt, and the idempotency key may be used again. */
-  async failed(fault: WireFault, replies: Replies): Promise<void> {
-    replies.error(fault);
+  async failed(fault: WireFault): Promise<void> {
+    this.replies.error(fault);
     await this.#freeClaim(fault);
     this.#leaveLane();
     this.#deps.events.runFailed(this.#entry, fault);
     await this.#deps.outbox.flushed();
   }
 
-  async #handOver(outcome: Outcome, done: Spent, storedBytes?: number): Promise<void> {
-    const entry = this.#entry;
-    const handed: ReceiptEntry = {
-      record: this.#recordOf(outcome, done),
-      inbox: entry.inbox,
-      attempt: this.#lane.attempt,
-      receipt: entry.receipt,
-    };
-    if (entry.claim !== undefined && storedBytes !== undefined) {
-      handed.claim = entry.claim;
+  /**
+   * Makes an answer ready to be kept, which takes a while: before the last reply is queued, so that reply, stored answer
+   * and hand-over are written together.
+   */
+  async #pack(stored: StoredAnswer): Promise<Buffer | undefined> {
+    return this.#entry.claim === undefined ? undefined : packAnswer(stored);
+  }
+
+  async #complete(packed: Buffer | undefined, spent: Spent): Promise<void> {
+    const { claim, shard, id: requestId } = this.#entry;
+    if (packed === undefined) await this.#freeClaim(TOO_LARGE);
+    else if (claim !== undefined) {
+      const key = answerKey({ claim, requestId, delivery: this.#delivery.number });
+      this.#deps.outbox.command(shard, 'SET', key, packed, 'EX', STORED_S);
+      // However long the receipt takes, the request must not be run again meanwhile.
+      this.#deps.outbox.command(shard, 'EXPIRE', claim, STORED_S);
+    }
+    await this.#handOver('complete', spent, packed?.length);
+  }
+
+  /** What broke off is receipted, not kept: a retry with the same key runs again. */
+  async #incomplete(outcome: 'partial' | 'truncated', spent: Spent): Promise<void> {
+    await this.#freeClaim(BROKE_OFF);
+    await this.#handOver(outcome, spent);
+  }
+
+  async #handOver(outcome: Ending['outcome'], spent: Spent, storedBytes?: number): Promise<void> {
+    const { claim, shard } = this.#entry;
+    const ending: Ending = { ...spent, outcome, endedAt: this.#deps.now() };
+    const handed = receiptEntryOf(this.#entry, this.#delivery.number, ending);
+    if (claim !== undefined && storedBytes !== undefined) {
+      handed.claim = claim;
       handed.storedBytes = storedBytes;
     }
-    this.#deps.outbox.command(
-      entry.shard,
-      'XADD',
-      receiptsLane(entry.shard),
-      '*',
-      'e',
-      encodeMessage(handed),
-    );
+    const lane = receiptsLane(shard);
+    this.#deps.outbox.command(shard, 'XADD', lane, '*', 'e', encodeMessage(handed));
     this.#leaveLane();
     this.#deps.events.runFinished(handed.record);
     await this.#deps.outbox.flushed();
-  }
-
-  #recordOf(
-    outcome: Outcome,
-    { usage, calls, responseDigest, upstreamModel }: Spent,
-  ): InferenceRecord {
-    const entry = this.#entry;
-    const record: InferenceRecord = {
-      requestId: entry.id,
-      orgId: entry.orgId,
-      keyId: entry.keyId,
-      route: entry.route,
-      model: entry.model,
-      region: entry.region,
-      tier: entry.tier,
-      startedAt: entry.startedAt,
-      endedAt: this.#deps.now(),
-      usage,
-      attempts: calls,
-      salt: entry.salt,
-      requestDigest: entry.requestDigest,
-      outcome,
-    };
-    if (responseDigest !== undefined) record.responseDigest = responseDigest;
-    if (upstreamModel !== undefined) record.upstreamModel = upstreamModel;
-    return record;
   }
 
   #leaveLane(): void {
@@ -134,17 +127,13 @@ export class Settlement {
     const { outbox } = this.#deps;
     if (stream) outbox.command(shard, 'DEL', begunKey(shard, id));
     if (bodyRef !== undefined) outbox.command(shard, 'DEL', bodyRef);
-    outbox.done(shard, this.#lane.lane, this.#lane.id);
+    outbox.done(this.#delivery);
   }
 
-  /** Frees the idempotency key and tells everyone who waited for this request. */
+  /** The idempotency key may be used again; the requests that wait for this one fail with the same fault. */
   async #freeClaim(fault: WireFault): Promise<void> {
-    const { claim, id } = this.#entry;
+    const { claim, id: requestId } = this.#entry;
     if (claim === undefined) return;
-    const name = { claim, requestId: id, attempt: this.#lane.attempt };
-    for (const { inbox, requestId } of await this.#deps.freeClaim(name)) {
-      const head = { id: requestId, attempt: 1, seq: 1, kind: 'error', error: fault };
-      this.#deps.outbox.send(inbox, encodeMessage(head));
-    }
+    await this.#deps.claims.free({ claim, requestId, delivery: this.#delivery.number }, fault);
   }
 }

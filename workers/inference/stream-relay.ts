@@ -1,9 +1,7 @@
 import type { Usage } from '#shared/kernel/inference.ts';
 import { dropMembers } from '#shared/kernel/json-text.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
-import { isObject, readUsage, textOfChoice } from './usage.ts';
-
-type JsonObject = Record<string, unknown>;
+import { isObject, type JsonObject, readUsage, textOfChoice } from './usage.ts';
 
 export interface StreamRelayOptions {
   includeUsage: boolean;

@@ -1,7 +1,10 @@
-import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
+import { promptsOf } from '#shared/screening/prompt.ts';
 
-type JsonObject = Record<string, unknown>;
+export type JsonObject = Record<string, unknown>;
 
 /** No request uses more tokens than this; a larger figure is a fault of the upstream. */
 const TOKENS_MAX = 1_000_000_000;
@@ -62,4 +65,21 @@ function textOfCall(call: unknown): string {
   if (!isObject(called)) return '';
   const name = typeof called['name'] === 'string' ? called['name'] : '';
   return name + (typeof called['arguments'] === 'string' ? called['arguments'] : '');
+}
+
+/** Counts what an upstream did not: the prompt of a request with this body, and the text that was generated. */
+export function usageCounter(
+  tokens: TokenCounter,
+  catalogue: () => Catalogue,
+): (entry: InferenceEntry, body: string, generated: string) => Usage {
+  return (entry, body, generated) => {
+    const family = catalogue().models.find(({ id }) => id === entry.model)?.tokenizer;
+    const prompts = promptsOf(entry.route, JSON.parse(body) as JsonObject);
+    return {
+      inputTokens: prompts.reduce((sum, prompt) => sum + tokens.countPrompt(prompt, family), 0),
+      cachedInputTokens: 0,
+      outputTokens: generated === '' ? 0 : tokens.countTokens(generated, family),
+      source: 'counted',
+    };
+  };
 }

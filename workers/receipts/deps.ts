@@ -3,7 +3,6 @@ import { PostgresReceiptStore } from '#shared/receipts/postgres/receipt-store.ts
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
-import { freeClaim, settleClaim } from '#shared/lanes/redis/claims.ts';
 import { receiptsLane } from '#shared/lanes/keys.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
@@ -37,11 +36,12 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
     onError: (error) => events.commitFailed(0, error),
   });
   const lanes = new LaneConnections(context, BATCHES, events.storeFailed);
-  const { client, scripts, outbox, slots } = lanes;
+  const { client, outbox, claims, slots } = lanes;
   const worker = new ReceiptsWorker(
     {
       issuer,
       outbox,
+      claims,
       events,
       signer,
       estimate: methodology.estimate,
@@ -53,8 +53,6 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
         now: Date.now,
         onError: events.storeFailed,
       }),
-      settleClaim: (...claim) => settleClaim(scripts, ...claim),
-      freeClaim: (name) => freeClaim(scripts, name),
       now: Date.now,
     },
     slots,
@@ -63,8 +61,8 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
     lanes: Array.from({ length: config.shards }, (_, shard) => receiptsLane(shard)),
     batchMax: config.receiptsBatchMax,
     batched: true,
-    onEntries: (entries) => worker.take(entries),
-    // Nobody writes to a receipts worker; its inbox only goes with being alive.
+    onDeliveries: (deliveries) => worker.take(deliveries),
+    // No process writes to a receipts worker; it has an inbox because every living process has one.
     onMessage: () => {},
   });
   return {

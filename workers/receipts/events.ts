@@ -1,21 +1,12 @@
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Issued } from './issue.ts';
 
-/** What happens in this role, each as one function that writes the log line and the metric together. */
-export interface ReceiptsEvents {
-  receiptIssued: (issued: Issued) => void;
-  batchCommitted: (size: number, ms: number) => void;
-  commitFailed: (size: number, error: unknown) => void;
-  /** No receipt can be made or stored of this entry; it was set aside. */
-  receiptImpossible: (lane: LaneEntry, requestId: string | null, error: unknown) => void;
-  storeFailed: (error: unknown) => void;
-  /** Changed signing keys cannot be read; the key known before goes on signing. */
-  signingKeysUnreadable: (error: unknown) => void;
-}
+export type ReceiptsEvents = ReturnType<typeof receiptsEvents>;
 
-export function receiptsEvents(log: Logger, registry: Registry): ReceiptsEvents {
+/** What happens in this role, each as one function that writes the log line and the metric together. */
+export function receiptsEvents(log: Logger, registry: Registry) {
   const registers = [registry];
   const issuedTotal = new Counter({
     name: 'docket_receipts_issued_total',
@@ -47,34 +38,40 @@ export function receiptsEvents(log: Logger, registry: Registry): ReceiptsEvents 
     registers,
   });
   return {
-    receiptIssued({ row, degradation }) {
+    receiptIssued: ({ row, degradation }: Issued): void => {
       issuedTotal.inc({ kind: row.kind });
       if (degradation === undefined) return;
       const { receiptId, model } = row;
       log.warn({ event: 'receipt_degraded', receiptId, model, ...degradation });
     },
-    batchCommitted(size, ms) {
+    batchCommitted: (size: number, ms: number): void => {
       batches.observe(ms / 1_000);
       sizes.observe(size);
     },
-    commitFailed(size, error) {
+    commitFailed: (size: number, error: unknown): void => {
       failures.inc({ what: 'commit' });
       log.warn({ event: 'commit_failed', size, err: error });
     },
-    receiptImpossible(lane, requestId, error) {
+    /** No receipt can be made or stored of this entry; it was set aside. */
+    receiptImpossible: (
+      { lane, entryId }: Delivery,
+      requestId: string | null,
+      error: unknown,
+    ): void => {
       failures.inc({ what: 'impossible' });
       log.error({
         event: 'receipt_impossible',
-        lane: lane.lane,
-        entry: lane.id,
+        lane,
+        entry: entryId,
         requestId,
         err: error,
       });
     },
-    signingKeysUnreadable(error) {
+    /** Changed signing keys cannot be read; the key known before goes on signing. */
+    signingKeysUnreadable: (error: unknown): void => {
       log.error({ event: 'signing_keys_unreadable', err: error });
     },
-    storeFailed(error) {
+    storeFailed: (error: unknown): void => {
       stores.inc();
       log.warn({
         event: 'redis_error',

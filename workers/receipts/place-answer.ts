@@ -1,8 +1,8 @@
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { STORED_S } from '#shared/lanes/redis/claims.ts';
 import { answerKey } from '#shared/lanes/keys.ts';
-import { PACKED_IN_REDIS_MAX } from '#shared/lanes/stored-answer.ts';
-import type { StoredAnswerName, StoredAnswers } from '#shared/lanes/port-stored-answers.ts';
+import { PACKED_IN_REDIS_MAX, type StoredAnswerName } from '#shared/lanes/stored-answer.ts';
+import type { StoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 
 export interface AnswerPlacerOptions {
   client: RedisClient;

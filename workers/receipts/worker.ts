@@ -1,38 +1,34 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import type { WireFault, ReceiptEntry } from '#shared/lanes/messages.ts';
-import { shardOfLane } from '#shared/lanes/keys.ts';
-import type { LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
-import type { Waiter } from '#shared/lanes/redis/claims.ts';
+import type { ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { Claims } from '#shared/lanes/redis/claims.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Outbox } from '#shared/lanes/redis/outbox.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
-import { decodeMessage, encodeMessage } from '#shared/lanes/wire-format.ts';
+import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
+import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
 import { type ReceiptStore, UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
-import type { StoredAnswerName } from '#shared/lanes/port-stored-answers.ts';
 import type { ReceiptsEvents } from './events.ts';
 import { type IssueDeps, type Issued, issueReceipt } from './issue.ts';
 
 export interface ReceiptsDeps extends IssueDeps {
   store: ReceiptStore;
-  outbox: Outbox;
-  events: ReceiptsEvents;
+  outbox: Pick<Outbox, 'send' | 'command' | 'done' | 'flushed'>;
+  claims: Claims;
+  events: Omit<ReceiptsEvents, 'signingKeysUnreadable'>;
   /** Moves an answer that is too large for Redis to where it stays; says where the answer is. */
   placeAnswer: (name: StoredAnswerName, bytes: number) => Promise<'redis' | 'postgres'>;
-  settleClaim: (
-    name: StoredAnswerName,
-    receipt: string,
-    kept: 'redis' | 'postgres',
-  ) => Promise<Waiter[]>;
-  freeClaim: (name: StoredAnswerName) => Promise<Waiter[]>;
 }
 
 interface Pending {
-  lane: LaneEntry;
+  delivery: Delivery;
   handed: ReceiptEntry;
   issued: Issued;
 }
 
 /** PostgreSQL away: the lane keeps what is owed, and the batch in hand is tried again at this pace. */
 const COMMIT_RETRY_MS = 250;
+/** Entries that no receipt can be made of, kept for a person to look at: more would say nothing new. */
+const SET_ASIDE_MAX = 10_000;
 
 const FAILED: WireFault = {
   code: 'receipt_generation_failed',
@@ -55,8 +51,8 @@ export class ReceiptsWorker {
   }
 
   /** Takes a batch off the lane. Its slot is free again once everybody has been told. */
-  take(entries: LaneEntry[]): void {
-    void this.#take(entries).finally(() => this.#slots.release());
+  take(deliveries: Delivery[]): void {
+    void this.#take(deliveries).finally(() => this.#slots.release());
   }
 
   /** Gives up waiting for PostgreSQL: what is in hand stays on the lane for the next worker. */
@@ -64,29 +60,31 @@ export class ReceiptsWorker {
     this.#stopping = true;
   }
 
-  async #take(entries: LaneEntry[]): Promise<void> {
+  async #take(deliveries: Delivery[]): Promise<void> {
     const batch: Pending[] = [];
-    for (const lane of entries) {
-      const pending = this.#issue(lane);
+    for (const delivery of deliveries) {
+      const pending = this.#issue(delivery);
       if (pending !== null) batch.push(pending);
     }
     if (batch.length > 0 && (await this.#commit(batch))) await this.#tell(batch);
   }
 
-  #issue(lane: LaneEntry): Pending | null {
+  /** Signs one receipt; null when none can be made of the entry, which is then off the lane. */
+  #issue(delivery: Delivery): Pending | null {
+    let handed: ReceiptEntry;
     try {
-      const { head: handed } = decodeMessage<ReceiptEntry>(lane.text);
-      try {
-        const issued = issueReceipt(this.#deps, handed.record);
-        return { lane, handed, issued };
-      } catch (error) {
-        this.#giveUp(lane, handed, error);
-      }
+      handed = decodeReceiptEntry(delivery.text);
     } catch (error) {
-      this.#deps.events.receiptImpossible(lane, null, error);
-      this.#setAside(lane);
+      this.#deps.events.receiptImpossible(delivery, null, error);
+      this.#setAside(delivery);
+      return null;
     }
-    return null;
+    try {
+      return { delivery, handed, issued: issueReceipt(this.#deps, handed.record) };
+    } catch (error) {
+      this.#giveUp(delivery, handed, error);
+      return null;
+    }
   }
 
   /** Commits the batch, for as long as it takes. Returns false when this process stops first. */
@@ -113,13 +111,14 @@ export class ReceiptsWorker {
         await this.#commitOnce([pending]);
       } catch (error) {
         if (!(error instanceof UnstorableReceipt)) return false;
-        this.#giveUp(pending.lane, pending.handed, error);
+        this.#giveUp(pending.delivery, pending.handed, error);
         batch.splice(batch.indexOf(pending), 1);
       }
     }
     return true;
   }
 
+  /** Commits in one statement. A receipt that is there already takes the place of the one that was signed now. */
   async #commitOnce(batch: Pending[]): Promise<void> {
     const { store } = this.#deps;
     const rows = batch.map(({ issued }) => issued.row);
@@ -136,78 +135,56 @@ export class ReceiptsWorker {
   async #tell(batch: Pending[]): Promise<void> {
     const settling: Promise<void>[] = [];
     for (const pending of batch) {
-      if (pending.handed.claim === undefined) this.#release(pending);
-      else settling.push(this.#settle(pending).then(() => this.#release(pending)));
+      const { claim } = pending.handed;
+      if (claim === undefined) this.#release(pending);
+      else settling.push(this.#settle(pending, claim).then(() => this.#release(pending)));
     }
     await Promise.all(settling);
     await this.#deps.outbox.flushed();
   }
 
-  #release({ lane, handed, issued }: Pending): void {
-    if (isRefused(handed, issued)) this.#reply(handed, 'receipt_failed', '', { error: FAILED });
-    else this.#reply(handed, 'receipt', issued.row.text);
-    this.#deps.outbox.done(shardOfLane(lane.lane), lane.lane, lane.id);
-    this.#deps.events.receiptIssued(issued);
-  }
-
-  async #settle({ handed, issued }: Pending): Promise<void> {
-    if (isRefused(handed, issued)) return this.#free(handed);
+  async #settle({ handed, issued }: Pending, claim: string): Promise<void> {
+    const { claims, placeAnswer } = this.#deps;
+    const name = nameOf(handed, claim);
+    if (isRefused(handed, issued)) return claims.free(name, FAILED);
     // When two deliveries answered, the receipt is of one of the answers, and only that one may be replayed with it.
     const digest = multihashOf(handed.record.responseDigest ?? '', 'responseDigest');
     if (!issued.row.text.includes(digest)) return;
-    const name = nameOf(handed);
-    const kept = await this.#deps.placeAnswer(name, handed.storedBytes ?? 0);
-    for (const { inbox, requestId } of await this.#deps.settleClaim(name, issued.row.text, kept)) {
-      this.#deps.outbox.send(inbox, encodeMessage({ id: requestId, kind: 'settled' }));
-    }
+    const kept = await placeAnswer(name, handed.storedBytes ?? 0);
+    await claims.settle(name, issued.row.text, kept);
   }
 
-  /** The request failed for its caller, so the key may be used again; those who wait for it fail like it. */
-  async #free(handed: ReceiptEntry): Promise<void> {
-    if (handed.claim === undefined) return;
-    for (const { inbox, requestId } of await this.#deps.freeClaim(nameOf(handed))) {
-      const head = { id: requestId, attempt: 1, seq: 1, kind: 'error', error: FAILED };
-      this.#deps.outbox.send(inbox, encodeMessage(head));
-    }
-  }
-
-  #reply(
-    { record, inbox, attempt }: ReceiptEntry,
-    kind: string,
-    payload: string,
-    rest: object = {},
-  ): void {
-    this.#deps.outbox.send(
-      inbox,
-      encodeMessage({ id: record.requestId, attempt, kind, ...rest }, payload),
-    );
+  #release({ delivery, handed, issued }: Pending): void {
+    const { outbox, events } = this.#deps;
+    const { inbox, attempt, record } = handed;
+    if (isRefused(handed, issued)) this.#replyFailed(handed);
+    else outbox.send(inbox, { id: record.requestId, attempt, kind: 'receipt' }, issued.row.text);
+    outbox.done(delivery);
+    events.receiptIssued(issued);
   }
 
   /** No receipt can be made or stored of this, now or later. */
-  #giveUp(lane: LaneEntry, handed: ReceiptEntry, error: unknown): void {
-    const { events } = this.#deps;
-    events.receiptImpossible(lane, handed.record.requestId, error);
-    this.#reply(handed, 'receipt_failed', '', { error: FAILED });
-    void this.#free(handed)
-      .catch(events.storeFailed)
-      .then(() => this.#setAside(lane));
+  #giveUp(delivery: Delivery, handed: ReceiptEntry, error: unknown): void {
+    const { events, claims } = this.#deps;
+    const { claim } = handed;
+    events.receiptImpossible(delivery, handed.record.requestId, error);
+    this.#replyFailed(handed);
+    const freed =
+      claim === undefined ? Promise.resolve() : claims.free(nameOf(handed, claim), FAILED);
+    void freed.catch(events.storeFailed).then(() => this.#setAside(delivery));
   }
 
   /** Keeps what cannot be made into a receipt where a person can look at it, off the lane. */
-  #setAside(lane: LaneEntry): void {
-    const shard = shardOfLane(lane.lane);
-    this.#deps.outbox.command(
-      shard,
-      'XADD',
-      `${lane.lane}:set-aside`,
-      'MAXLEN',
-      '~',
-      10_000,
-      '*',
-      'e',
-      lane.text,
-    );
-    this.#deps.outbox.done(shard, lane.lane, lane.id);
+  #setAside(delivery: Delivery): void {
+    const { shard, lane, text } = delivery;
+    const aside = `${lane}:set-aside`;
+    this.#deps.outbox.command(shard, 'XADD', aside, 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
+    this.#deps.outbox.done(delivery);
+  }
+
+  #replyFailed({ inbox, attempt, record }: ReceiptEntry): void {
+    const reply = { id: record.requestId, attempt, kind: 'receipt_failed', error: FAILED } as const;
+    this.#deps.outbox.send(inbox, reply);
   }
 }
 
@@ -216,6 +193,6 @@ function isRefused({ receipt }: ReceiptEntry, { degradation }: Issued): boolean 
   return receipt === 'required' && degradation !== undefined;
 }
 
-function nameOf({ claim, record, attempt }: ReceiptEntry): StoredAnswerName {
-  return { claim: claim!, requestId: record.requestId, attempt };
+function nameOf({ record, attempt }: ReceiptEntry, claim: string): StoredAnswerName {
+  return { claim, requestId: record.requestId, delivery: attempt };
 }

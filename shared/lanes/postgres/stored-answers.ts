@@ -1,33 +1,40 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
-import type { StoredAnswers } from '../port-stored-answers.ts';
+import type { StoredAnswerName } from '../stored-answer.ts';
 
-/** Large answers in PostgreSQL: written by `docket_receipts`, read by `docket_api`. */
-export function createStoredAnswers(pool: Pool): StoredAnswers {
+export type StoredAnswers = ReturnType<typeof createStoredAnswers>;
+
+/** Answers that are too large for Redis, in PostgreSQL: written by `docket_receipts`, read by `docket_api`. */
+export function createStoredAnswers(pool: Pool) {
   const db = queriesOn(pool);
   return {
-    // Safe to repeat: the delivery is in the key, and one delivery has one answer.
-    async keep({ claim, requestId, attempt }, packed, expiresAt) {
+    /** Keeps an answer until then (epoch ms). Safe to repeat: its delivery is in the key, and one has one answer. */
+    async keep(
+      { claim, requestId, delivery }: StoredAnswerName,
+      packed: Uint8Array,
+      expiresAt: number,
+    ): Promise<void> {
       await db
         .insertInto('stored_answer')
         .values({
           claim,
           request_id: requestId,
-          attempt,
+          attempt: delivery,
           packed: Buffer.from(packed),
           expires_at: new Date(expiresAt),
         })
         .onConflict((conflict) => conflict.doNothing())
         .execute();
     },
-    async read({ claim, requestId, attempt }) {
+    /** Null when it has expired or never was. */
+    async read({ claim, requestId, delivery }: StoredAnswerName): Promise<Buffer | null> {
       const found = await db
         .selectFrom('stored_answer')
         .select('packed')
         .where('claim', '=', claim)
         .where('request_id', '=', requestId)
-        .where('attempt', '=', attempt)
+        .where('attempt', '=', delivery)
         .where('expires_at', '>', now())
         .executeTakeFirst();
       return found?.packed ?? null;

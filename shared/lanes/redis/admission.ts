@@ -1,5 +1,4 @@
 import type { Limits } from '#shared/kernel/plan.ts';
-import { intervalUsOf } from '../rate-limit.ts';
 import {
   bodyKey,
   inferenceLane,
@@ -111,6 +110,11 @@ export class Admissions {
     )) as [string, number, number, number, number, string];
     return readVerdict(result);
   }
+}
+
+/** The interval of a rate, in whole microseconds; rounded up, so that the rate is never exceeded. */
+export function intervalUsOf(requestsPerSecond: number): number {
+  return Math.max(1, Math.ceil(1_000_000 / requestsPerSecond));
 }
 
 function readVerdict(result: [string, number, number, number, number, string]): Admission {

@@ -1,56 +1,49 @@
-import type { RedisClient } from './connect.ts';
-import type { StoredAnswerName, StoredAnswers } from '../port-stored-answers.ts';
+import type { StoredAnswers } from '../postgres/stored-answers.ts';
 import { answerKey, waitersKey } from '../keys.ts';
+import type { Reply, WireFault } from '../messages.ts';
+import { type StoredAnswer, type StoredAnswerName, unpackAnswer } from '../stored-answer.ts';
+import type { RedisClient } from './connect.ts';
+import type { Outbox } from './outbox.ts';
 import type { LaneScripts } from './scripts.ts';
-import { type StoredAnswer, unpackAnswer } from '../stored-answer.ts';
 
 /** Specification: identical requests within 24 hours get the stored answer. */
 export const STORED_S = 86_400;
 
-/** A request that waits for a running one with the same Idempotency-Key. */
-export interface Waiter {
-  inbox: string;
-  requestId: string;
-}
+export type Claims = ReturnType<typeof createClaims>;
 
-/** The answer is stored: replays get it from now on, with this receipt. Returns who waits. */
-export async function settleClaim(
-  scripts: LaneScripts,
-  name: StoredAnswerName,
-  receipt: string,
-  kept: 'redis' | 'postgres' = 'redis',
-): Promise<Waiter[]> {
-  return endClaim(scripts, name, 'done', receipt, kept);
-}
-
-/** The request failed: the key may be used again. Returns who waits. */
-export async function freeClaim(scripts: LaneScripts, name: StoredAnswerName): Promise<Waiter[]> {
-  return endClaim(scripts, name, 'freed', '', '');
-}
-
-async function endClaim(
-  scripts: LaneScripts,
-  name: StoredAnswerName,
-  how: 'done' | 'freed',
-  receipt: string,
-  kept: string,
-): Promise<Waiter[]> {
-  const { claim, requestId, attempt } = name;
-  const waiting = (await scripts.settleClaim(
-    claim,
-    waitersKey(claim),
-    answerKey(name),
-    requestId,
-    how,
-    receipt,
-    STORED_S,
-    attempt,
-    kept,
-  )) as string[];
-  return waiting.map((text) => {
-    const [inbox, id] = text.split(' ') as [string, string];
-    return { inbox, requestId: id };
-  });
+/** Ends idempotency claims, and tells the requests that wait for one how it ended. Both are safe to repeat. */
+export function createClaims(scripts: LaneScripts, outbox: Pick<Outbox, 'send'>) {
+  const end = async (
+    { claim, requestId, delivery }: StoredAnswerName,
+    how: { end: 'done' | 'freed'; receipt: string; kept: string },
+    replyTo: (id: string) => Reply,
+  ): Promise<void> => {
+    const waiting = (await scripts.settleClaim(
+      claim,
+      waitersKey(claim),
+      answerKey({ claim, requestId, delivery }),
+      requestId,
+      how.end,
+      how.receipt,
+      STORED_S,
+      delivery,
+      how.kept,
+    )) as string[];
+    for (const waiter of waiting) {
+      const [inbox, id] = waiter.split(' ') as [string, string];
+      outbox.send(inbox, replyTo(id));
+    }
+  };
+  return {
+    /** The answer is stored: identical requests get it from now on, with this receipt. */
+    settle: (name: StoredAnswerName, receipt: string, kept: 'redis' | 'postgres'): Promise<void> =>
+      end(name, { end: 'done', receipt, kept }, (id) => ({ id, kind: 'settled' })),
+    /** The request failed: its key may be used again, and those who wait for it fail as it did. */
+    free: (name: StoredAnswerName, error: WireFault): Promise<void> =>
+      end(name, { end: 'freed', receipt: '', kept: '' }, (id) => {
+        return { id, attempt: 1, seq: 1, kind: 'error', error };
+      }),
+  };
 }
 
 /** The stored answer and its receipt, or null when the claim has expired meanwhile. `large`: where large ones are. */
@@ -59,15 +52,15 @@ export async function readClaim(
   large: Pick<StoredAnswers, 'read'>,
   claim: string,
 ): Promise<{ answer: StoredAnswer; receipt: string } | null> {
-  const [requestId, attempt, receipt, kept] = await client.hmget(
+  const [requestId, delivery, receipt, kept] = await client.hmget(
     claim,
     'rid',
     'attempt',
     'receipt',
     'kept',
   );
-  if (!requestId || !attempt || !receipt) return null;
-  const name = { claim, requestId, attempt: Number(attempt) };
+  if (!requestId || !delivery || !receipt) return null;
+  const name = { claim, requestId, delivery: Number(delivery) };
   const packed =
     kept === 'postgres' ? await large.read(name) : await client.getBuffer(answerKey(name));
   return packed === null ? null : { answer: await unpackAnswer(packed), receipt };

@@ -1,5 +1,6 @@
 import { BLOCK_MS, type RedisClient } from './connect.ts';
 import { inboxKey } from '../keys.ts';
+import type { Cancellation, Greeting, Reply } from '../messages.ts';
 import { decodeMessage } from '../wire-format.ts';
 
 /** Entries taken at one read; each may hold many messages. */
@@ -10,9 +11,9 @@ type StreamReply = [key: string, entries: [id: string, fields: string[] | null][
 
 /**
  * Reads one process's inbox, from its beginning, in order. A lost connection loses nothing:
- * reading goes on after the last id that was seen.
+ * reading goes on after the last id that was seen. What is written to it follows from what its process is.
  */
-export class Inbox<Head> {
+export class Inbox<Head extends Reply | Cancellation> {
   readonly #client: RedisClient;
   readonly #key: string;
   readonly #onMessage: (head: Head, payload: string) => void;
@@ -76,8 +77,8 @@ export class Inbox<Head> {
       this.#lastId = id;
       for (let i = 1; i < (fields?.length ?? 0); i += 2) {
         try {
-          const { head, payload } = decodeMessage<Head>(fields![i]!);
-          this.#onMessage(head, payload);
+          const { head, payload } = decodeMessage<Head | Greeting>(fields![i]!);
+          if (head.kind !== 'hello') this.#onMessage(head, payload);
         } catch (error) {
           // One bad message must not stop the others.
           this.#onError(error);

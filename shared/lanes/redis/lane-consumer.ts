@@ -1,5 +1,5 @@
 import { BLOCK_MS, type RedisClient } from './connect.ts';
-import { aliveKey, CONSUMER_GROUP } from '../keys.ts';
+import { aliveKey, CONSUMER_GROUP, shardOfLane } from '../keys.ts';
 import type { LaneScripts } from './scripts.ts';
 import type { Slots } from '../slots.ts';
 
@@ -11,11 +11,13 @@ const REAP_MIN_IDLE_MS = 1_000;
 const OWN_MAX = 10_000;
 const PAUSE_AFTER_ERROR_MS = 100;
 
-export interface LaneEntry {
+/** An entry of a lane, as one worker was handed it. */
+export interface Delivery {
+  shard: number;
   lane: string;
-  id: string;
-  /** 1 for the first delivery; rises with each redelivery. */
-  attempt: number;
+  entryId: string;
+  /** 1 for the first delivery of the entry; rises with each redelivery. */
+  number: number;
   text: string;
 }
 
@@ -32,7 +34,7 @@ export interface LaneConsumerOptions {
   blocking: RedisClient;
   client: RedisClient;
   scripts: LaneScripts;
-  onEntries: (entries: LaneEntry[]) => void;
+  onDeliveries: (deliveries: Delivery[]) => void;
   onError: (error: unknown) => void;
 }
 
@@ -46,6 +48,7 @@ type PendingEntry = [id: string, consumer: string, idleMs: number, deliveries: n
  */
 export class LaneConsumer {
   readonly #options: LaneConsumerOptions;
+  readonly #shard: number;
   readonly #stop = Promise.withResolvers<void>();
   /** What this worker was given, until the server no longer counts it as held. */
   readonly #handed = new Set<string>();
@@ -56,6 +59,7 @@ export class LaneConsumer {
 
   constructor(options: LaneConsumerOptions) {
     this.#options = options;
+    this.#shard = shardOfLane(options.lane);
   }
 
   async start(): Promise<void> {
@@ -129,18 +133,19 @@ export class LaneConsumer {
     return Math.min(slots.free, batchMax);
   }
 
-  #hand(entries: [string, Fields][], attemptOf: (id: string) => number): void {
-    const { lane, slots, onEntries } = this.#options;
-    const batch: LaneEntry[] = [];
+  #hand(entries: [string, Fields][], numberOf: (id: string) => number): void {
+    const { lane, slots, onDeliveries } = this.#options;
+    const shard = this.#shard;
+    const batch: Delivery[] = [];
     for (const [id, fields] of entries) {
       // A claimed entry that was deleted meanwhile has no fields.
       if (fields === null) continue;
       this.#handed.add(id);
-      batch.push({ lane, id, attempt: attemptOf(id), text: fields[1] ?? '' });
+      batch.push({ shard, lane, entryId: id, number: numberOf(id), text: fields[1] ?? '' });
     }
     if (batch.length === 0) return;
     slots.take(this.#options.batched === true ? 1 : batch.length);
-    onEntries(batch);
+    onDeliveries(batch);
   }
 
   async #recover(error: unknown): Promise<void> {

@@ -53,8 +53,7 @@ export class Liveness {
       this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
     ]);
     if (existed === 1) return;
-    // A message of no request, for the inbox to be there.
-    await this.#client.xadd(inbox, '*', 'm', encodeMessage({ id: '', kind: 'hello' }));
+    await this.#client.xadd(inbox, '*', 'm', encodeMessage({ kind: 'hello' }));
     await this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS);
   }
 }

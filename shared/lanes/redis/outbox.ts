@@ -1,6 +1,9 @@
 import type { Cluster } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 import { CONSUMER_GROUP, inboxKey } from '../keys.ts';
+import type { Reply } from '../messages.ts';
+import { encodeMessage } from '../wire-format.ts';
+import type { Delivery } from './lane-consumer.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
 
 /** Unread messages an inbox may hold; a reader that is this far behind is not coming back in time. */
@@ -33,7 +36,7 @@ const emptyBatch = (): Batch => ({
  * many chunks, one XADD per inbox; many outcomes, one script (apply.lua: what MULTI does, at half the cost here). On a
  * single node replies, hand-over and acknowledgement are one transaction, so no crash can separate them. On a cluster
  * replies go first, then one transaction per shard; a crash between the two means a redelivery, which the reader
- * recognises by its attempt number.
+ * recognises by its number.
  */
 export class Outbox {
   readonly #client: RedisClient;
@@ -50,9 +53,10 @@ export class Outbox {
     this.#onError = onError;
   }
 
-  /** Queues a message (already encoded) for a process. */
-  send(processId: string, message: string): void {
+  /** Queues a reply for the api process that waits for it. */
+  send(processId: string, reply: Reply, payload: string = ''): void {
     const key = inboxKey(processId);
+    const message = encodeMessage(reply, payload);
     const queued = this.#batch.messages.get(key);
     if (queued === undefined) this.#batch.messages.set(key, [message]);
     else queued.push(message);
@@ -67,8 +71,8 @@ export class Outbox {
     this.#schedule();
   }
 
-  /** Queues the acknowledgement and removal of a lane entry. */
-  done(shard: number, lane: string, entryId: string): void {
+  /** Queues the acknowledgement and removal of the entry that was delivered. */
+  done({ shard, lane, entryId }: Pick<Delivery, 'shard' | 'lane' | 'entryId'>): void {
     const done = this.#batch.done.get(lane);
     if (done === undefined) this.#batch.done.set(lane, { shard, ids: [entryId] });
     else done.ids.push(entryId);

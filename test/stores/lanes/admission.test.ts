@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decideArrival, intervalUsOf, remainingOf } from '#shared/lanes/rate-limit.ts';
-import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
-import { settleClaim, freeClaim } from '#shared/lanes/redis/claims.ts';
+import { INLINE_BYTES_MAX, intervalUsOf } from '#shared/lanes/redis/admission.ts';
+import { createClaims } from '#shared/lanes/redis/claims.ts';
 import {
   bodyKey,
   idempotencyKey,
@@ -11,14 +10,16 @@ import {
   leasesKey,
   receiptsLane,
 } from '#shared/lanes/keys.ts';
-import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { Reply } from '#shared/lanes/messages.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
-import { decodeMessage } from '#shared/lanes/wire-format.ts';
+import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
 import { admissionRequest, admissionsOn, connectTo, GENEROUS } from '#test/support/lanes.ts';
+import { decideArrival, remainingOf } from '#test/support/rate-limit.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 const LANE = inferenceLane(0, 'eu-west');
 const DAY_US = 86_400_000_000;
+const FAULT = { code: 'upstream_error', message: 'It failed.' } as const;
 let client: Redis;
 let nowUs = 1_800_000_000_000_000;
 
@@ -46,7 +47,7 @@ describe('admission', () => {
     const admission = await admissions().admit(request);
     expect(admission).toMatchObject({ verdict: 'admitted' });
     const [[, [, text]]] = (await client.xrange(LANE, '-', '+')) as [[string, [string, string]]];
-    const { head, payload } = decodeMessage<InferenceEntry>(text);
+    const { head, payload } = decodeInferenceEntry(text);
     expect(head).toEqual(request.entry);
     expect(payload).toBe(request.body);
   });
@@ -56,14 +57,14 @@ describe('admission', () => {
     const request = admissionRequest({}, { body });
     await admissions().admit(request);
     const [[, [, text]]] = (await client.xrange(LANE, '-', '+')) as [[string, [string, string]]];
-    const { head, payload } = decodeMessage<InferenceEntry>(text);
+    const { head, payload } = decodeInferenceEntry(text);
     expect(payload).toBe('');
     expect(head.bodyRef).toBe(bodyKey(0, request.entry.id));
     expect(await client.get(head.bodyRef!)).toBe(body);
     expect(await client.ttl(head.bodyRef!)).toBeGreaterThan(0);
   });
 
-  it('agrees with the pure rate limit on any sequence of arrivals', async () => {
+  it('agrees with the rate limit as it is defined on any sequence of arrivals', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 2_000 }),
@@ -198,7 +199,13 @@ describe('admission', () => {
 
 describe('an idempotency claim', () => {
   const claim = idempotencyKey(0, 'org_a', 'digest');
-  const nameOf = (requestId: string) => ({ claim, requestId, attempt: 1 });
+  /** Claims, and what those who wait for one are told. */
+  const claimsOn = () => {
+    const told: [inbox: string, reply: Reply][] = [];
+    const outbox = { send: (inbox: string, reply: Reply) => void told.push([inbox, reply]) };
+    return { claims: createClaims(defineLaneScripts(client), outbox), told };
+  };
+  const nameOf = (requestId: string) => ({ claim, requestId, delivery: 1 });
   const send = (fingerprint = 'f', rest = {}) =>
     admissionRequest({ claim, ...rest }, { fingerprint });
 
@@ -222,15 +229,17 @@ describe('an idempotency claim', () => {
     'is replayed once settled, without daily budget, and tells everyone who waited',
     { tags: ['idempotency.free'] },
     async () => {
-      const scripts = defineLaneScripts(client);
+      const { claims, told } = claimsOn();
       const first = send();
       const { remainingToday } = await admissions().admit(first);
       const second = send();
       await admissions().admit(second);
-      const waiters = await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}');
-      expect(waiters).toEqual([{ inbox: 'api-test', requestId: second.entry.id }]);
+      const settled = ['api-test', { id: second.entry.id, kind: 'settled' }];
+      await claims.settle(nameOf(first.entry.id), '{"receipt":1}', 'redis');
+      expect(told).toEqual([settled]);
       // The worker that settled it may die before it tells them; the next one settles it again.
-      expect(await settleClaim(scripts, nameOf(first.entry.id), '{"receipt":1}')).toEqual(waiters);
+      await claims.settle(nameOf(first.entry.id), '{"receipt":1}', 'redis');
+      expect(told).toEqual([settled, settled]);
       const replay = await admissions().admit(send());
       expect(replay).toMatchObject({
         verdict: 'replay',
@@ -243,18 +252,24 @@ describe('an idempotency claim', () => {
   );
 
   it('is free again after a failure', async () => {
-    const scripts = defineLaneScripts(client);
+    const { claims, told } = claimsOn();
     const first = send();
+    const second = send();
     await admissions().admit(first);
-    await admissions().admit(send());
-    expect(await freeClaim(scripts, nameOf(first.entry.id))).toHaveLength(1);
+    await admissions().admit(second);
+    await claims.free(nameOf(first.entry.id), FAULT);
+    expect(told).toEqual([
+      ['api-test', { id: second.entry.id, attempt: 1, seq: 1, kind: 'error', error: FAULT }],
+    ]);
     expect((await admissions().admit(send('another body'))).verdict).toBe('admitted');
   });
 
   it('cannot be ended by a request that does not hold it', async () => {
-    const scripts = defineLaneScripts(client);
+    const { claims, told } = claimsOn();
     await admissions().admit(send());
-    expect(await freeClaim(scripts, nameOf('req_other'))).toEqual([]);
+    await admissions().admit(send());
+    await claims.free(nameOf('req_other'), FAULT);
+    expect(told).toEqual([]);
     expect((await admissions().admit(send())).verdict).toBe('wait');
   });
 

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Reply } from '#shared/lanes/messages.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { aliveKey, CONSUMER_GROUP, inboxKey, inferenceLane } from '#shared/lanes/keys.ts';
-import { LaneConsumer, type LaneEntry } from '#shared/lanes/redis/lane-consumer.ts';
+import { type Delivery, LaneConsumer } from '#shared/lanes/redis/lane-consumer.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
@@ -39,7 +40,7 @@ const fail = (error: unknown): void => {
 function consume(
   name: string,
   slots: number,
-  onEntries: (entries: LaneEntry[], slots: Slots) => void,
+  onDeliveries: (deliveries: Delivery[], slots: Slots) => void,
 ) {
   const held = new Slots(slots);
   const consumer = new LaneConsumer({
@@ -50,12 +51,15 @@ function consume(
     blocking: connectTo(server.url, 'blocking'),
     client,
     scripts,
-    onEntries: (entries) => onEntries(entries, held),
+    onDeliveries: (deliveries) => onDeliveries(deliveries, held),
     onError: () => {},
   });
   open.push(() => consumer.stop());
   return { consumer, slots: held };
 }
+
+/** A reply that tells itself from others. */
+const reply = (i: number): Reply => ({ id: String(i), kind: 'settled' });
 
 const put = (text: string) => client.xadd(LANE, '*', 'e', text);
 
@@ -91,7 +95,7 @@ describe('a lane', () => {
     { tags: ['survives.inference-worker'] },
     async () => {
       await client.set(aliveKey('dead'), '1', 'PX', 60_000);
-      const first: LaneEntry[] = [];
+      const first: Delivery[] = [];
       const dying = consume('dead', 10, (entries) => first.push(...entries));
       await dying.consumer.start();
       await put('one');
@@ -99,22 +103,22 @@ describe('a lane', () => {
       await until(() => first.length === 2);
       await dying.consumer.stop();
 
-      const second: LaneEntry[] = [];
+      const second: Delivery[] = [];
       const living = consume('living', 10, (entries) => second.push(...entries));
       await living.consumer.start();
       await client.del(aliveKey('dead'));
       await until(() => second.length === 2);
-      expect(second.map(({ text, attempt }) => [text, attempt])).toEqual([
+      expect(second.map(({ text, number }) => [text, number])).toEqual([
         ['one', 2],
         ['two', 2],
       ]);
-      expect(first.every(({ attempt }) => attempt === 1)).toBe(true);
+      expect(first.every(({ number }) => number === 1)).toBe(true);
       await until(async () => !(await names()).includes('dead'));
     },
   );
 
   it('gives a worker what the server counts as held by it and it has never seen', async () => {
-    const seen: LaneEntry[] = [];
+    const seen: Delivery[] = [];
     await client.xgroup('CREATE', LANE, CONSUMER_GROUP, '0', 'MKSTREAM');
     await put('lost');
     // As if the connection had broken under the reply.
@@ -122,7 +126,7 @@ describe('a lane', () => {
     const { consumer } = consume('a', 10, (entries) => seen.push(...entries));
     await consumer.start();
     await until(() => seen.length === 1);
-    expect(seen[0]).toMatchObject({ text: 'lost', attempt: 2 });
+    expect(seen[0]).toMatchObject({ text: 'lost', number: 2 });
     // In hand now: however long it takes, it does not come again.
     const idleMs = async (): Promise<number> =>
       (
@@ -138,7 +142,7 @@ describe('a lane', () => {
     await slow.consumer.start();
     await put('long');
     await until(async () => ((await client.xpending(LANE, CONSUMER_GROUP)) as [number])[0] === 1);
-    const stolen: LaneEntry[] = [];
+    const stolen: Delivery[] = [];
     const other = consume('other', 10, (entries) => stolen.push(...entries));
     await other.consumer.start();
     // Two rounds of the reaper are over when a later dead worker's consumer has been forgotten.
@@ -171,11 +175,11 @@ async function names(): Promise<string[]> {
 
 describe('an inbox', () => {
   const received = (id: string) => {
-    const messages: [object, string][] = [];
-    const inbox = new Inbox<object>(
+    const messages: [id: string, payload: string][] = [];
+    const inbox = new Inbox<Reply>(
       connectTo(server.url, 'blocking'),
       id,
-      (head, payload) => messages.push([head, payload]),
+      ({ id: request }, payload) => messages.push([request, payload]),
       () => {},
     );
     open.push(() => inbox.stop());
@@ -189,13 +193,11 @@ describe('an inbox', () => {
     open.push(() => liveness.stop());
     inbox.start();
     const outbox = new Outbox(client, fail);
-    for (let i = 0; i < 500; i += 1) outbox.send('p1', encodeMessage({ i }, `payload ${i}\nline`));
+    for (let i = 0; i < 500; i += 1) outbox.send('p1', reply(i), `payload ${i}\nline`);
     await outbox.flushed();
-    await until(() => messages.length === 501);
-    expect(messages.slice(1).map(([head]) => (head as { i: number }).i)).toEqual(
-      Array.from({ length: 500 }, (_, i) => i),
-    );
-    expect(messages[1]![1]).toBe('payload 0\nline');
+    await until(() => messages.length === 500);
+    expect(messages.map(([id]) => id)).toEqual(Array.from({ length: 500 }, (_, i) => String(i)));
+    expect(messages[0]![1]).toBe('payload 0\nline');
     // All of one turn travelled in one entry, behind the greeting.
     expect(await client.xlen(inboxKey('p1'))).toBeLessThanOrEqual(2);
   });
@@ -211,20 +213,18 @@ describe('an inbox', () => {
       inbox.start();
       const outbox = new Outbox(client, fail);
       for (let i = 0; i < 50; i += 1) {
-        outbox.send('p2', encodeMessage({ i }));
+        outbox.send('p2', reply(i));
         await outbox.flushed();
         if (i % 10 === 5) await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
       }
-      await until(() => messages.length >= 51);
-      expect(messages.slice(1).map(([head]) => (head as { i: number }).i)).toEqual(
-        Array.from({ length: 50 }, (_, i) => i),
-      );
+      await until(() => messages.length >= 50);
+      expect(messages.map(([id]) => id)).toEqual(Array.from({ length: 50 }, (_, i) => String(i)));
     },
   );
 
   it('of a process that is gone is not made again by a reply', async () => {
     const outbox = new Outbox(client, fail);
-    outbox.send('nobody', encodeMessage({}));
+    outbox.send('nobody', reply(0));
     await outbox.flushed();
     expect(await client.exists(inboxKey('nobody'))).toBe(0);
   });
@@ -242,9 +242,9 @@ describe('an outbox', () => {
       sources.add(source);
     });
     const outbox = new Outbox(client, fail);
-    outbox.send('p', encodeMessage({}));
+    outbox.send('p', reply(0));
     outbox.command(0, 'XADD', '{s0}:lane:receipts', '*', 'e', 'outcome');
-    outbox.done(0, LANE, '1-1');
+    outbox.done({ shard: 0, lane: LANE, entryId: '1-1' });
     await outbox.flushed();
     await until(() => commands.length === 4);
     expect(commands).toEqual(['xadd', 'xack', 'xdel', 'xadd']);
@@ -268,11 +268,11 @@ describe('an outbox', () => {
   it('writes more messages in one turn than one command can carry', async () => {
     await client.xadd(inboxKey('p'), '*', 'm', 'greeting');
     const outbox = new Outbox(client, fail);
-    for (let i = 0; i < 10_000; i += 1) outbox.send('p', encodeMessage({ i }));
+    for (let i = 0; i < 10_000; i += 1) outbox.send('p', reply(i));
     await outbox.flushed();
     const entries = await client.xrange(inboxKey('p'), '-', '+');
     const messages = entries.slice(1).flatMap(([, fields]) => fields.filter((_, i) => i % 2 === 1));
-    expect(messages).toEqual(Array.from({ length: 10_000 }, (_, i) => encodeMessage({ i })));
+    expect(messages).toEqual(Array.from({ length: 10_000 }, (_, i) => encodeMessage(reply(i))));
   });
 
   it(

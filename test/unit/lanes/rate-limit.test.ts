@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decideArrival, intervalUsOf, remainingOf } from '#shared/lanes/rate-limit.ts';
+import { intervalUsOf } from '#shared/lanes/redis/admission.ts';
+import { decideArrival, remainingOf } from '#test/support/rate-limit.ts';
 
 const rate = fc.integer({ min: 1, max: 1_000_000 });
 const burst = fc.integer({ min: 1, max: 1_000 });

@@ -1,6 +1,6 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import type { UpstreamFailure } from './upstream-error.ts';
+import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** One call to an upstream, in OpenAI's shape. */
 export interface UpstreamRequest {

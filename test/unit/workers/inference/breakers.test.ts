@@ -8,7 +8,7 @@ import {
   CLOSED,
   isDue,
 } from '#shared/catalogue/circuit-breaker.ts';
-import { Breakers } from '#workers/inference/endpoints.ts';
+import { Breakers } from '#workers/inference/breakers.ts';
 
 const DOWN = { kind: 'unavailable', detail: '' } as const;
 

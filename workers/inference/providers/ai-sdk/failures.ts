@@ -1,4 +1,4 @@
-import { kindOfStatus, type UpstreamFailure } from '../upstream-error.ts';
+import { kindOfStatus, type UpstreamFailure } from '../upstream-failure.ts';
 import { isObject, textOf } from './json.ts';
 import { Untranslatable } from './untranslatable.ts';
 

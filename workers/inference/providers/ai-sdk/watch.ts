@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from '../upstream-error.ts';
+import type { UpstreamFailure } from '../upstream-failure.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 
 /**

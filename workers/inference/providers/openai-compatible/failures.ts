@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { kindOfStatus, readErrorObject, type UpstreamFailure } from '../upstream-error.ts';
+import { kindOfStatus, readErrorObject, type UpstreamFailure } from '../upstream-failure.ts';
 
 /** An HTTP error answer as a failure. */
 export function failureOfStatus(

@@ -3,7 +3,7 @@ import { gzipSync, brotliCompressSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { UpstreamResponse } from '#workers/inference/providers/openai-compatible/response.ts';
-import type { UpstreamFailure } from '#workers/inference/providers/upstream-error.ts';
+import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import { until } from '#test/support/until.ts';
 
 const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;

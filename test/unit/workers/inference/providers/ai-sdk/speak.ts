@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { AiSdkProvider } from '#workers/inference/providers/ai-sdk/provider.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import type { UpstreamFailure } from '#workers/inference/providers/upstream-error.ts';
+import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import type { UpstreamCall } from '#workers/inference/providers/provider.ts';
 import { NativeUpstream } from '#test/support/native-upstream.ts';
 import { endpoint } from '#test/unit/catalogue/routed-catalogue.ts';

@@ -1,3 +1,6 @@
+import type { ErrorCode } from '#shared/kernel/errors.ts';
+import type { WireFault } from '#shared/lanes/messages.ts';
+
 /**
  * Why a call failed. `rejected` is the caller's fault (a 4xx about the request); the others are the upstream's.
  * `cut_off`: no call was made, because every circuit is open.
@@ -66,4 +69,47 @@ function statusIn(error: unknown): number | undefined {
   const { status, code } = error as Record<string, unknown>;
   const value = typeof status === 'number' ? status : Number(code);
   return Number.isInteger(value) && value >= 400 && value < 600 ? value : undefined;
+}
+
+/** Upstream codes for a prompt above the context window. */
+const TOO_LONG = new Set(['context_length_exceeded', 'prompt_too_long', 'string_above_max_length']);
+const PARAM = /^[a-z][a-z0-9_]*/;
+
+const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, [ErrorCode, string]> = {
+  rate_limited: [
+    'upstream_rate_limited',
+    'The upstream provider is limiting requests. Try again shortly.',
+  ],
+  unavailable: ['upstream_error', 'The upstream provider failed. Try again shortly.'],
+  misconfigured: [
+    'upstream_error',
+    'The upstream provider refused the gateway. Try again shortly.',
+  ],
+  timeout: ['upstream_timeout', 'The upstream provider did not answer in time.'],
+  connection: [
+    'upstream_error',
+    'The connection to the upstream provider failed. Try again shortly.',
+  ],
+  malformed: ['upstream_error', 'The upstream provider sent an answer that cannot be read.'],
+  cut_off: ['region_degraded', 'The region is in incident mode. Try again shortly.'],
+  aborted: ['upstream_error', 'The request was cancelled.'],
+};
+
+/** What the caller is told about an upstream's failure. A refused request keeps the upstream's reason; nothing else does. */
+export function faultOf(failure: UpstreamFailure): WireFault {
+  if (failure.kind === 'rejected') return rejection(failure);
+  const [code, message] = BY_KIND[failure.kind];
+  const fault: WireFault = { code, message };
+  if (failure.retryAfterMs !== undefined) fault.retryAfterMs = failure.retryAfterMs;
+  return fault;
+}
+
+function rejection(failure: UpstreamFailure): WireFault {
+  const message = failure.message ?? 'The upstream provider refused the request as malformed.';
+  if (failure.code !== undefined && TOO_LONG.has(failure.code)) {
+    return { code: 'prompt_too_long', message, param: failure.param ?? 'messages' };
+  }
+  const name = PARAM.exec(failure.param ?? '')?.[0];
+  if (name === undefined) return { code: 'invalid_request', message };
+  return { code: `invalid_${name}`, message, param: failure.param! };
 }

@@ -1,7 +1,6 @@
 /**
  * Generic cell rate algorithm with a burst: a bucket of `burst` requests that refills by one each `intervalUs`.
- * The whole state is one number, the theoretical arrival time. The admission script computes the same;
- * a property test holds the two together.
+ * The whole state is one number, the theoretical arrival time. What admission.lua is compared with.
  */
 export interface ArrivalDecision {
   allowed: boolean;
@@ -35,9 +34,4 @@ export function remainingOf(
     0,
     Math.floor((nowUs + burst * intervalUs - Math.max(tatUs, nowUs)) / intervalUs),
   );
-}
-
-/** The interval of a rate, in whole microseconds; rounded up, so that the rate is never exceeded. */
-export function intervalUsOf(requestsPerSecond: number): number {
-  return Math.max(1, Math.ceil(1_000_000 / requestsPerSecond));
 }

@@ -4,10 +4,8 @@ import type {
   UpstreamRequest,
   UpstreamSink,
 } from './providers/provider.ts';
-import { failureOfErrorObject, type UpstreamFailure } from './providers/upstream-error.ts';
-import { isObject } from './usage.ts';
-
-type JsonObject = Record<string, unknown>;
+import { failureOfErrorObject, type UpstreamFailure } from './providers/upstream-failure.ts';
+import { isObject, type JsonObject } from './usage.ts';
 
 /** A call failed before anything of its answer was used, so it may be made again. */
 export class UpstreamError extends Error {
@@ -25,21 +23,29 @@ export interface WholeAnswer {
   joules: number | undefined;
 }
 
-/** What a stream says after its first payload was good. */
-export interface StreamEvents {
-  payload(text: string, chunk: JsonObject): void;
-  end(clean: boolean, joules: number | undefined): void;
-  failure(failure: UpstreamFailure): void;
+/** A stream that has begun. */
+export interface OpenStream {
+  /** Resolves when nothing more will come of it, with the failure that broke it off, if any. Never rejects. */
+  ended: Promise<StreamEnd>;
 }
 
-export interface Attempt<T> {
+type StreamEnd =
+  | { failure: UpstreamFailure }
+  /** `clean` is false when the connection closed without `[DONE]`. `joules`: measured energy in a header. */
+  | { failure: null; clean: boolean; joules: number | undefined };
+
+/** A call that is under way. */
+export interface StartedCall<T> {
   /** Resolves with the whole answer, or once a stream has begun. Rejects with UpstreamError. */
   opened: Promise<T>;
   call: UpstreamCall;
 }
 
 /** One call for a whole answer. An answer that is no JSON object, or holds an error, is a failure. */
-export function callForAnswer(provider: Provider, request: UpstreamRequest): Attempt<WholeAnswer> {
+export function callForAnswer(
+  provider: Provider,
+  request: UpstreamRequest,
+): StartedCall<WholeAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<WholeAnswer>();
   const fail = (failure: UpstreamFailure): void => reject(new UpstreamError(failure));
   const sink: UpstreamSink = {
@@ -59,18 +65,19 @@ export function callForAnswer(provider: Provider, request: UpstreamRequest): Att
 }
 
 /**
- * One call for a stream. It counts as open with its first payload that is not an error: until then the client has seen
- * nothing and the call may be made again, so an error inside an HTTP 200 is caught here.
+ * One call for a stream, whose payloads go to `onPayload`. It counts as open with its first payload that is not an error:
+ * until then the client has seen nothing and the call may be made again, so an error inside an HTTP 200 is caught here.
  */
 export function callForStream(
   provider: Provider,
   request: UpstreamRequest,
-  events: StreamEvents,
-): Attempt<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  let open = false;
+  onPayload: (text: string, chunk: JsonObject) => void,
+): StartedCall<OpenStream> {
+  const { promise: opened, resolve: open, reject } = Promise.withResolvers<OpenStream>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<StreamEnd>();
+  let isOpen = false;
   const fail = (failure: UpstreamFailure): void => {
-    if (open) events.failure(failure);
+    if (isOpen) end({ failure });
     else reject(new UpstreamError(failure));
   };
   const sink: UpstreamSink = {
@@ -84,19 +91,19 @@ export function callForStream(
       if (chunk === undefined)
         return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
       if (isTruthy(chunk['error'])) return fail(failureOfErrorObject(chunk['error']));
-      if (!open) {
-        open = true;
-        resolve();
+      if (!isOpen) {
+        isOpen = true;
+        open({ ended });
       }
-      events.payload(text, chunk);
+      onPayload(text, chunk);
     },
     onEnd(clean, joules) {
-      if (open) events.end(clean, joules);
+      if (isOpen) end({ failure: null, clean, joules });
       else fail({ kind: 'malformed', detail: 'the stream ended before its first frame' });
     },
     onFailure: fail,
   };
-  return { opened: promise, call: provider.call(request, sink) };
+  return { opened, call: provider.call(request, sink) };
 }
 
 function parseObject(text: string): JsonObject | undefined {

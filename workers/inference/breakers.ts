@@ -1,4 +1,3 @@
-import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import {
   afterFailure,
   afterProbe,
@@ -9,25 +8,8 @@ import {
   CLOSED,
   isDue,
 } from '#shared/catalogue/circuit-breaker.ts';
-import type { UpstreamFailure } from './providers/upstream-error.ts';
+import type { UpstreamFailure } from './providers/upstream-failure.ts';
 import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
-
-export interface Target {
-  endpoint: Endpoint;
-  /** The upstream's name for the model. */
-  model: string;
-}
-
-/** The endpoints of one region that serve a model, in the catalogue's order of preference. */
-export function targetsOf(catalogue: Catalogue, modelId: string, region: string): Target[] {
-  const model = catalogue.models.find(({ id }) => id === modelId);
-  const targets: Target[] = [];
-  for (const { name, model: upstreamName } of model?.endpoints ?? []) {
-    const endpoint = catalogue.endpoints.find((candidate) => candidate.name === name);
-    if (endpoint?.regions.includes(region)) targets.push({ endpoint, model: upstreamName });
-  }
-  return targets;
-}
 
 /** A success that is older than this says nothing about now. */
 const LATELY_MS = 5_000;

@@ -1,8 +1,9 @@
 import pRetry, { AbortError } from 'p-retry';
-import type { UpstreamFailure } from './providers/upstream-error.ts';
+import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { Breakers } from './breakers.ts';
 import type { UpstreamCall } from './providers/provider.ts';
-import { type Attempt, UpstreamError } from './attempt.ts';
-import type { Breakers, Target } from './endpoints.ts';
+import type { UpstreamFailure } from './providers/upstream-failure.ts';
+import { type StartedCall, UpstreamError } from './upstream-call.ts';
 
 /** Calls for one request, over all endpoints: the first and three more. */
 const CALLS_MAX = 4;
@@ -11,6 +12,25 @@ const BACKOFF_MS_MAX = 1_000;
 /** An upstream may ask for a pause; a caller waits meanwhile, so a long one is not granted. */
 const RETRY_AFTER_MS_MAX = 2_000;
 
+/** Where a request may be sent. */
+export interface Target {
+  endpoint: Endpoint;
+  /** The upstream's name for the model. */
+  model: string;
+}
+
+/** The endpoints of one region that serve a model, in the catalogue's order of preference. */
+export function targetsOf(catalogue: Catalogue, modelId: string, region: string): Target[] {
+  const model = catalogue.models.find(({ id }) => id === modelId);
+  const targets: Target[] = [];
+  for (const { name, model: upstreamName } of model?.endpoints ?? []) {
+    const endpoint = catalogue.endpoints.find((candidate) => candidate.name === name);
+    if (endpoint?.regions.includes(region)) targets.push({ endpoint, model: upstreamName });
+  }
+  return targets;
+}
+
+/** What is called, and for how long. */
 export interface CallPlan {
   targets: readonly Target[];
   region: string;
@@ -33,21 +53,21 @@ const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' }
 /**
  * Calls the upstreams of a region until one answers: retries with backoff and jitter, the next endpoint after each
  * failure, never another region, nothing once the caller has gone or the deadline has passed.
- * Each target is tried in turn; a request that was itself refused is not tried again anywhere.
+ * A request that was itself refused is not tried again anywhere.
  * @throws UpstreamError the last failure; `cut_off` when no call could be made
  */
-export async function callUpstream<T>(
+export async function callUntilAnswered<T>(
   plan: CallPlan,
-  attempt: (target: Target) => Attempt<T>,
+  start: (target: Target) => StartedCall<T>,
 ): Promise<{ value: T; target: Target }> {
   let next = 0;
   let last: UpstreamFailure | undefined;
-  const once = async (): Promise<{ value: T; target: Target }> => {
+  const callNext = async (): Promise<{ value: T; target: Target }> => {
     if (plan.isCancelled()) throw new AbortError(new UpstreamError(GONE));
     const target = pick(plan, next);
     next += 1;
     if (target === undefined) throw new AbortError(new UpstreamError(last ?? NO_ENDPOINT));
-    const { opened, call } = attempt(target);
+    const { opened, call } = start(target);
     plan.onCall(call);
     try {
       const value = await opened;
@@ -58,7 +78,7 @@ export async function callUpstream<T>(
       throw judge(plan, target, error);
     }
   };
-  return pRetry(once, {
+  return pRetry(callNext, {
     retries: CALLS_MAX - 1,
     minTimeout: BACKOFF_MS,
     maxTimeout: BACKOFF_MS_MAX,
@@ -78,7 +98,7 @@ function pick(plan: CallPlan, start: number): Target | undefined {
   return undefined;
 }
 
-/** Books a failure, and wraps it when no further call can help. */
+/** Books a failure, and wraps it for the retrying to stop when no further call can help. */
 function judge(plan: CallPlan, target: Target, error: unknown): Error {
   if (!(error instanceof UpstreamError)) return new AbortError(error as Error);
   const { failure } = error;
@@ -92,7 +112,7 @@ function judge(plan: CallPlan, target: Target, error: unknown): Error {
 
 async function pauseAsAsked(error: Error, plan: CallPlan): Promise<void> {
   const asked = error instanceof UpstreamError ? (error.failure.retryAfterMs ?? 0) : 0;
-  // With another endpoint at hand nobody has to wait for this one.
+  // Where there is another endpoint, that one is called at once.
   if (asked === 0 || plan.targets.length > 1) return;
   await new Promise((resolve) => setTimeout(resolve, Math.min(asked, RETRY_AFTER_MS_MAX)));
 }

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { InferenceEntry, ReceiptEntry } from '#shared/lanes/messages.ts';
+import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
+import {
+  decodeInferenceEntry,
+  decodeMessage,
+  decodeReceiptEntry,
+  encodeMessage,
+} from '#shared/lanes/wire-format.ts';
+import { inferenceRecord } from '#test/support/issuing.ts';
+import { admissionRequest } from '#test/support/lanes.ts';
+
+const { entry } = admissionRequest({ receipt: 'required' });
+const handed: ReceiptEntry = {
+  record: inferenceRecord(),
+  inbox: 'api-test',
+  attempt: 1,
+  receipt: 'best_effort',
+};
+
+/** As the release before this one wrote it. */
+const formerly = ({ orgId, ...rest }: InferenceEntry | InferenceRecord) => ({
+  ...rest,
+  organisationId: orgId,
+});
+
+describe('a message', () => {
+  it('brings head and payload as they were, newlines in both included', () => {
+    const text = encodeMessage({ ...entry, model: 'two\nlines' }, '{\n"a": 1}\n\n');
+    expect(decodeMessage<InferenceEntry>(text)).toEqual({
+      head: { ...entry, model: 'two\nlines' },
+      payload: '{\n"a": 1}\n\n',
+    });
+  });
+
+  it('without a payload is its head alone', () => {
+    expect(encodeMessage({ kind: 'cancel', id: 'req_1' })).toBe('{"kind":"cancel","id":"req_1"}');
+    expect(decodeMessage('{"kind":"cancel","id":"req_1"}').payload).toBe('');
+  });
+});
+
+describe('a lane entry', () => {
+  it('is read as it was written', () => {
+    expect(decodeInferenceEntry(encodeMessage(entry, '{}'))).toEqual({
+      head: entry,
+      payload: '{}',
+    });
+    expect(decodeReceiptEntry(encodeMessage(handed))).toEqual(handed);
+  });
+
+  it('names the organisation also where the release before this one wrote it', () => {
+    const { head, payload } = decodeInferenceEntry(`${JSON.stringify(formerly(entry))}\n{}`);
+    expect([head.orgId, payload]).toEqual([entry.orgId, '{}']);
+    const record = formerly(handed.record);
+    const read = decodeReceiptEntry(JSON.stringify({ ...handed, record }));
+    expect(read.record.orgId).toBe(handed.record.orgId);
+  });
+
+  it('that is no JSON, or no object, throws', () => {
+    for (const text of ['', '{', 'null', 'x\n{}']) {
+      expect(() => decodeInferenceEntry(text)).toThrow();
+      expect(() => decodeReceiptEntry(text)).toThrow();
+    }
+    expect(() => decodeReceiptEntry('{}')).toThrow();
+  });
+});
+
+describe('what the receipts lane is told', () => {
+  const usage = {
+    inputTokens: 1,
+    cachedInputTokens: 0,
+    outputTokens: 2,
+    source: 'counted',
+  } as const;
+
+  it('is what the request asked for and what became of it', () => {
+    const told = receiptEntryOf(entry, 2, {
+      outcome: 'complete',
+      endedAt: entry.startedAt + 5,
+      usage,
+      calls: 3,
+      responseDigest: 'd',
+      upstreamModel: 'm@upstream',
+    });
+    expect(told).toEqual({
+      record: {
+        requestId: entry.id,
+        orgId: entry.orgId,
+        keyId: entry.keyId,
+        route: entry.route,
+        model: entry.model,
+        upstreamModel: 'm@upstream',
+        region: entry.region,
+        tier: entry.tier,
+        startedAt: entry.startedAt,
+        endedAt: entry.startedAt + 5,
+        usage,
+        attempts: 3,
+        salt: entry.salt,
+        requestDigest: entry.requestDigest,
+        responseDigest: 'd',
+        outcome: 'complete',
+      },
+      inbox: entry.inbox,
+      attempt: 2,
+      receipt: 'required',
+    });
+  });
+
+  it('leaves out what is not known', () => {
+    const { record } = receiptEntryOf(entry, 1, {
+      outcome: 'truncated',
+      endedAt: 1,
+      usage,
+      calls: 1,
+    });
+    expect(Object.keys(record)).not.toContain('responseDigest');
+    expect(Object.keys(record)).not.toContain('upstreamModel');
+    expect(Object.keys(record)).not.toContain('policy');
+  });
+});
