@@ -49,7 +49,7 @@ const get = (path: string, asking: string | null = null): Promise<LedgerAnswer> 
 const shown = ({ text }: LedgerAnswer): AnchoredHead => checkAnchorProof(parseAnchorProof(text));
 
 describe('before anything is anchored', () => {
-  it('404 for proofs, checkpoint and tiles; no key events', async () => {
+  it('before anything is anchored, proofs, checkpoint and tiles are 404, and there are no key events', async () => {
     expect((await get('/ledger/anchor', key)).json().error.code).toBe('anchor_proof_not_found');
     expect((await get('/anchor/checkpoint')).json().error.code).toBe('checkpoint_not_found');
     expect((await get('/anchor/tile/0/000.p/1')).json().error.code).toBe('tile_not_found');
@@ -62,7 +62,7 @@ describe('once it is', () => {
     for (const orgId of ['org_a', 'org_b', 'org_a']) await epoch(orgId);
   });
 
-  it('GET /ledger/anchor 200: leads from the caller’s own checkpoint to the anchor', async () => {
+  it('GET /ledger/anchor 200: a proof leads from the caller’s own checkpoint to the anchor', async () => {
     const answer = await get('/ledger/anchor', key);
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(shown(answer)).toMatchObject({
@@ -98,7 +98,7 @@ describe('once it is', () => {
     }
   });
 
-  it('GET /ledger/key-events 200: for everyone, each event with its text and proof', async () => {
+  it('GET /ledger/key-events 200: everyone gets each event with its text and proof', async () => {
     const answer = await get('/ledger/key-events');
     expect(answer.headers['access-control-allow-origin']).toBe('*');
     const { data } = answer.json();
@@ -115,7 +115,7 @@ describe('once it is', () => {
     }
   });
 
-  it('GET /anchor 200: is a C2SP log whose root anyone can rebuild from its entries', async () => {
+  it('GET /anchor 200: anyone can rebuild the root of the C2SP log from its entries', async () => {
     const note = await get('/anchor/checkpoint');
     expect(note.headers['content-type']).toBe('text/plain; charset=utf-8');
     const { checkpoint } = parseCheckpoint(note.text);

@@ -8,7 +8,7 @@ const database = await createTestDatabase();
 const { call, edge, organisation, registries } = await createAccountCalls(database);
 
 describe('GET /account', () => {
-  it('tells any key what its account may do', async () => {
+  it('GET /account tells any key what its account may do', async () => {
     const { key, id, keyId } = await organisation('audit', ['service:read']);
     const { body } = await call(key, 'GET', '/account');
     expect(body).toMatchObject({
@@ -38,7 +38,7 @@ describe('authentication', () => {
     ['another prefix', `Bearer sk-${'a'.repeat(39)}`],
     ['SQL', `Bearer ' or 1=1 --`],
     ['a very long token', `Bearer ${'a'.repeat(8_000)}`],
-  ])('401 for %s', async (_case, authorization) => {
+  ])('authentication is 401 for %s', async (_case, authorization) => {
     const reply = await edge.app.inject({
       url: '/v1/account',
       headers: authorization === undefined ? {} : { authorization },
@@ -47,7 +47,7 @@ describe('authentication', () => {
     expect(reply.headers['www-authenticate']).toBe('Bearer realm="docket"');
   });
 
-  it('takes the scheme in any case', { tags: ['accounts.bearer'] }, async () => {
+  it('the scheme Bearer is taken in any case', { tags: ['accounts.bearer'] }, async () => {
     const { key } = await organisation();
     const reply = await edge.app.inject({
       url: '/v1/account',
@@ -56,7 +56,7 @@ describe('authentication', () => {
     expect(reply.statusCode).toBe(200);
   });
 
-  it('notes the last use, in a batch', { tags: ['accounts.rotation'] }, async () => {
+  it('the last use of a key is noted, in a batch', { tags: ['accounts.rotation'] }, async () => {
     const { key, keyId, id } = await organisation();
     await call(key, 'GET', '/account');
     expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeNull();
@@ -64,7 +64,7 @@ describe('authentication', () => {
     expect((await registries.keys.get(id, keyId)).lastUsedAt).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  it('expires by the clock, before the job has run', async () => {
+  it('a key expires by the clock, before the job has run', async () => {
     const own = await createAccountEdge(database);
     const account = await activeAccount(registries);
     const { plaintext } = await registries.keys.issue(

@@ -46,7 +46,7 @@ describe('an address', () => {
     '//',
     '/v1/keys/a/b/c',
   ])(
-    'that leads nowhere is 404 with the envelope, key or no key: %s',
+    'an address that leads nowhere is 404 with the envelope, key or no key: %s',
     { tags: ['operations.version', 'errors.envelope'] },
     async (path) => {
       expectRefusal(await ask(system.root + path), 'route_not_found', { param: null });
@@ -59,7 +59,7 @@ describe('an address', () => {
     },
   );
 
-  it('that leads nowhere is a NotFoundError with a request id in the SDK', async () => {
+  it('an address that leads nowhere is a NotFoundError with a request id in the SDK', async () => {
     const openai = new OpenAI({ baseURL: `${system.root}/v2`, apiKey: system.key });
     const error: unknown = await openai.models.list().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(OpenAI.NotFoundError);
@@ -71,7 +71,7 @@ describe('an address', () => {
   });
 
   it.each(['/v1/%zz', '/v1/models/%', '/v1/receipts/%c3%28'])(
-    'that is no valid URL is 400 with the envelope: %s',
+    'an address that is no valid URL is 400 with the envelope: %s',
     async (path) => {
       expectRefusal(await ask(system.root + path, { headers: keyed() }), 'invalid_url');
     },
@@ -83,16 +83,16 @@ describe('an address', () => {
     '/audit-log?actor=a%00b',
     '/keys/%00',
     '/models/%00',
-  ])('with a NUL character is refused before a store sees it: %s', async (path) => {
+  ])('an address with a NUL character is refused before a store sees it: %s', async (path) => {
     expectRefusal(await ask(system.baseUrl + path, { headers: keyed() }), 'invalid_url');
   });
 
-  it('that is longer than any id is 404 with the envelope', async () => {
+  it('an address that is longer than any id is 404 with the envelope', async () => {
     const path = `/keys/${'k'.repeat(2_000)}`;
     expectRefusal(await ask(system.baseUrl + path, { headers: keyed() }), 'route_not_found');
   });
 
-  it('may end in a slash', async () => {
+  it('an address may end in a slash', async () => {
     expect((await ask(`${system.baseUrl}/models/`, { headers: keyed() })).status).toBe(200);
   });
 });
@@ -106,12 +106,16 @@ describe('a method that a route does not have', () => {
     ['PATCH', '/v1/receipts/rcpt_x', 'GET, HEAD'],
     ['PROPFIND', '/v1/completions', 'POST'],
     ['POST', '/v1/models/a/b', 'GET, HEAD'],
-  ])('is 405 with Allow: %s %s', { tags: ['codes.bodies'] }, async (method, path, allow) => {
-    const answer = await ask(system.root + path, { method });
-    expectRefusal(answer, 'method_not_allowed', { param: null, headers: { allow } });
-  });
+  ])(
+    'a method that a route does not have is 405 with Allow: %s %s',
+    { tags: ['codes.bodies'] },
+    async (method, path, allow) => {
+      const answer = await ask(system.root + path, { method });
+      expectRefusal(answer, 'method_not_allowed', { param: null, headers: { allow } });
+    },
+  );
 
-  it('is 405 whatever its body is', async () => {
+  it('a method that a route does not have is 405 with any body', async () => {
     for (const body of ['{', 'x'.repeat(BODY_BYTES_MAX + 1)]) {
       const answer = await ask(`${system.baseUrl}/chat/completions`, {
         method: 'PUT',
@@ -125,7 +129,7 @@ describe('a method that a route does not have', () => {
 
 describe('a body', () => {
   it.each(['{', '', '{"model":}', 'nonsense', '{"model":"a","model":"b"}', '[1,', '\u0000'])(
-    'that is not JSON is 400 invalid_json: %j',
+    'a body that is not JSON is 400 invalid_json: %j',
     { tags: ['codes.bodies'] },
     async (body) => {
       for (const path of INFERENCE)
@@ -134,7 +138,7 @@ describe('a body', () => {
     },
   );
 
-  it('that is not UTF-8, or nested deeper than 128 levels, is 400 invalid_json', async () => {
+  it('a body that is not UTF-8, or nested deeper than 128 levels, is 400 invalid_json', async () => {
     const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
     for (const path of [...INFERENCE, '/keys']) {
       expectRefusal(await post(path, Buffer.from('{"model":"\xff"}', 'latin1')), 'invalid_json');
@@ -143,14 +147,14 @@ describe('a body', () => {
   });
 
   it.each(['null', '1', '"x"', '[]', 'true'])(
-    'that is JSON but no object is 400: %s',
+    'a body that is JSON but no object is 400: %s',
     async (body) => {
       for (const path of INFERENCE) expectRefusal(await post(path, body), 'invalid_body');
     },
   );
 
   it(
-    'over the limit is 413, announced or not, on every route that takes one',
+    'a body over the limit is 413, announced or not, on every route that takes one',
     { tags: ['codes.bodies'] },
     async () => {
       const body = JSON.stringify({
@@ -177,20 +181,20 @@ describe('a body', () => {
     'application/jsonp',
     ';',
     'application/xml',
-  ])('of another media type is 415: %s', { tags: ['codes.bodies'] }, async (type) => {
+  ])('a body of another media type is 415: %s', { tags: ['codes.bodies'] }, async (type) => {
     for (const path of [...INFERENCE, '/keys']) {
       expectRefusal(await post(path, '{}', { 'content-type': type }), 'invalid_content_type');
     }
   });
 
-  it('is needed for inference: none at all is 415, as a body without a type is', async () => {
+  it('inference without a body is 415, as a body without a type is', async () => {
     for (const path of INFERENCE) {
       const nothing = { method: 'POST', headers: keyed() };
       expectRefusal(await ask(system.baseUrl + path, nothing), 'invalid_content_type');
     }
   });
 
-  it('may have parameters on its type, and a byte-order mark', async () => {
+  it('a body may have parameters on its type, and a byte-order mark', async () => {
     const body = `\uFEFF${JSON.stringify({ model: 'no-such-model', messages: [{ role: 'user', content: 'x' }] })}`;
     const answer = await post('/chat/completions', body, {
       'content-type': 'Application/JSON; charset=utf-8',
@@ -199,7 +203,7 @@ describe('a body', () => {
   });
 });
 
-describe('what never becomes a request', () => {
+describe('bytes that never become a request', () => {
   const one = async (...parts: (string | Buffer)[]): Promise<Answer> => {
     const answers = await exchange(port, parts);
     expect(answers).toHaveLength(1);
@@ -223,7 +227,7 @@ describe('what never becomes a request', () => {
     ],
     ['a length that is none', head('POST /v1/keys HTTP/1.1', 'Host: x', 'Content-Length: -5')],
   ])(
-    'is 400 with the envelope, and the connection is closed: %s',
+    'bytes that are no HTTP get 400 with the envelope, and the connection is closed: %s',
     { tags: ['errors.envelope'] },
     async (_what, bytes) => {
       const answer = await one(Buffer.from(bytes, 'latin1'));
@@ -231,20 +235,20 @@ describe('what never becomes a request', () => {
     },
   );
 
-  it('is 431 when the headers are too large', { tags: ['codes.before-a-request'] }, async () => {
+  it('headers that are too large get 431', { tags: ['codes.before-a-request'] }, async () => {
     const answer = await one(
       head('GET /v1/models HTTP/1.1', 'Host: x', `Cookie: ${'c'.repeat(20_000)}`),
     );
     expectRefusal(answer, 'headers_too_large');
   });
 
-  it('is 400 without a Host', async () => {
+  it('a request without a Host gets 400', async () => {
     expectRefusal(await one(head('GET /v1/models HTTP/1.1', 'Connection: close')), 'invalid_host', {
       param: 'Host',
     });
   });
 
-  it('is 400 when a chunk is malformed, and is never answered twice', async () => {
+  it('a malformed chunk gets 400, and is never answered twice', async () => {
     const request = head(
       'POST /v1/keys HTTP/1.1',
       'Host: x',
@@ -255,14 +259,14 @@ describe('what never becomes a request', () => {
     expectRefusal(await one(request, 'ZZ\r\n{}\r\n0\r\n\r\n'), 'invalid_request');
   });
 
-  it('never spoils the answer to the request before it', async () => {
+  it('a malformed request does not spoil the answer to the one before it', async () => {
     const good = head('GET /nope HTTP/1.1', 'Host: x');
     const [first, ...rest] = await exchange(port, [good, 'garbage\r\n\r\n']);
     expectRefusal(first!, 'route_not_found');
     for (const answer of rest) expectRefusal(answer, 'invalid_request');
   });
 
-  it('is 408 when its headers take too long', { tags: ['codes.before-a-request'] }, async () => {
+  it('headers that take too long get 408', { tags: ['codes.before-a-request'] }, async () => {
     const server = createServer({
       headersTimeout: 100,
       requestTimeout: 100,
@@ -279,7 +283,7 @@ describe('what never becomes a request', () => {
     expectRefusal(answers[0]!, 'request_timeout', { headers: { connection: 'close' } });
   });
 
-  it('may ask for what nobody knows: expectations and upgrades are ignored', async () => {
+  it('unknown expectations and upgrades are ignored', async () => {
     for (const line of ['Expect: miracles', 'Upgrade: h2c']) {
       const answer = await one(
         head('GET /nope HTTP/1.1', 'Host: x', line, 'Connection: close, upgrade'),

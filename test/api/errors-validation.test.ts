@@ -26,7 +26,7 @@ describe('every rule of a request', () => {
     ['/chat/completions', chat],
     ['/completions', completion],
   ] as const)(
-    'is kept on %s: 400 invalid_<param>, and param names it',
+    'every bad sampler of %s is 400 invalid_<param>, and param names it',
     {
       tags: [
         'requests.temperature',
@@ -105,7 +105,7 @@ describe('every rule of a request', () => {
     ['a tier that does not exist', { tier: 'gold' }, 'tier'],
     ['a receipt that is neither', { receipt: 'maybe' }, 'receipt'],
   ])(
-    'of a chat request is kept: %s',
+    'a chat request is refused for %s',
     {
       tags: [
         'requests.model',
@@ -131,7 +131,7 @@ describe('every rule of a request', () => {
     ['no dimension', { dimensions: 0 }, 'dimensions'],
     ['a user of another type', { user: 5 }, 'user'],
   ])(
-    'of an embeddings request is kept: %s',
+    'an embeddings request is refused for %s',
     { tags: ['requests.embeddings'] },
     async (_what, over, param) => {
       const answer = await post('/embeddings', embedding({ model: 'bge-m3', ...over }));
@@ -167,7 +167,7 @@ describe('every rule of a request', () => {
       'Idempotency-Key',
     ],
   ])(
-    'of the gateway’s own is kept: %s',
+    'a chat request is refused by the gateway’s own rules for %s',
     {
       tags: [
         'codes.invalid_region',
@@ -186,7 +186,7 @@ describe('every rule of a request', () => {
   );
 
   it(
-    'of a key is kept: unknown members are refused, nothing is dropped or guessed',
+    'a request about keys is refused for unknown members: nothing is dropped or guessed',
     { tags: ['codes.keys'] },
     async () => {
       const refused: [object, string, string][] = [

@@ -67,7 +67,7 @@ describe('every operation that needs a key', () => {
     ['a well-formed key that nobody has', () => bearer(unknown())],
     ['a key in the wrong header', () => ({ 'x-api-key': system.key })],
   ])(
-    'refuses %s as invalid_api_key',
+    'every operation refuses %s as invalid_api_key',
     { tags: ['codes.invalid_api_key', 'accounts.bearer'] },
     async (_what, headers) => {
       await expectOfAll(keyed(), headers(), 'invalid_api_key');
@@ -75,7 +75,7 @@ describe('every operation that needs a key', () => {
   );
 
   it(
-    'refuses a revoked key as revoked_api_key',
+    'every operation refuses a revoked key as revoked_api_key',
     { tags: ['codes.revoked_api_key', 'keys.revoked'] },
     async () => {
       const { keys } = createRegistries(system.database.pool);
@@ -86,7 +86,7 @@ describe('every operation that needs a key', () => {
   );
 
   it(
-    'refuses an expired key as expired_api_key',
+    'every operation refuses an expired key as expired_api_key',
     { tags: ['codes.expired_api_key', 'keys.expired'] },
     async () => {
       const clock = movableClock();
@@ -99,7 +99,7 @@ describe('every operation that needs a key', () => {
   );
 
   it(
-    'refuses a suspended customer as customer_suspended',
+    'every operation refuses a suspended customer as customer_suspended',
     { tags: ['codes.customer_suspended', 'accounts.suspended'] },
     async () => {
       const suspended = await newOrganisation(system);
@@ -111,7 +111,7 @@ describe('every operation that needs a key', () => {
   );
 
   it.each(SCOPES)(
-    'refuses a key with every scope but %s, where that is the one',
+    'an operation that needs %s refuses a key with every other scope',
     {
       tags: [
         'codes.insufficient_scope',
@@ -138,9 +138,9 @@ describe('every operation that needs a key', () => {
   );
 });
 
-describe('what belongs to another organisation', () => {
+describe('things of another organisation', () => {
   it(
-    'is not found, by the same words as what does not exist',
+    'things of another organisation are not found, in the same words as things that do not exist',
     { tags: ['accounts.other-organisations'] },
     async () => {
       const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });

@@ -19,7 +19,7 @@ import {
 
 describe('GET /exports/{id}/download', () => {
   it(
-    'gives the pack, named, with its digest, and it verifies',
+    'a download gives the pack, named, with its digest, and it verifies',
     { tags: ['operations.export'] },
     async () => {
       const id = await createReady();
@@ -51,7 +51,7 @@ describe('GET /exports/{id}/download', () => {
     },
   );
 
-  it('gives parts, which make the whole', async () => {
+  it('a download in parts gives the whole', async () => {
     const id = await createReady();
     const whole = (await ask('GET', `/exports/${id}/download`)).rawPayload;
     const part = async (range: string, headers: Record<string, string> = {}) =>
@@ -70,7 +70,7 @@ describe('GET /exports/{id}/download', () => {
   });
 
   it(
-    '416 beyond the end, the whole for several ranges or another file',
+    'a range is 416 beyond the end; several ranges, or another file, give the whole',
     { tags: ['codes.exports'] },
     async () => {
       const id = await createReady();
@@ -90,7 +90,7 @@ describe('GET /exports/{id}/download', () => {
     },
   );
 
-  it('tells a HEAD how large it is', async () => {
+  it('a HEAD tells how large the pack is', async () => {
     const id = await createReady();
     const answer = await ask('HEAD', `/exports/${id}/download`, {
       headers: { range: 'bytes=0-9' },
@@ -101,7 +101,7 @@ describe('GET /exports/{id}/download', () => {
   });
 
   it(
-    '409 before it is ready, 409 when it failed, 410 when it expired',
+    'a download is 409 before the pack is ready, 409 when it failed, 410 when it expired',
     { tags: ['codes.exports'] },
     async () => {
       const id = await create();
@@ -127,7 +127,7 @@ describe('GET /exports/{id}/download', () => {
 });
 
 describe('DELETE /exports/{id}', () => {
-  it('deletes a finished pack from the store', async () => {
+  it('DELETE removes a finished pack from the store', async () => {
     const id = await createReady();
     expect(await store.size(id)).toBeGreaterThan(0);
     expect((await ask('DELETE', `/exports/${id}`)).statusCode).toBe(204);
@@ -137,7 +137,7 @@ describe('DELETE /exports/{id}', () => {
     expect(await actionsOf(id)).toEqual(['export.requested', 'export.ready', 'export.deleted']);
   });
 
-  it('cancels one that waits: it is never built', async () => {
+  it('DELETE cancels an export that waits, and it is never built', async () => {
     const id = await create();
     expect((await ask('DELETE', `/exports/${id}`)).statusCode).toBe(204);
     await builder.run(id);
@@ -147,7 +147,7 @@ describe('DELETE /exports/{id}', () => {
 });
 
 describe('a repeated export', () => {
-  it('of the same range at the same checkpoint has the same bytes', async () => {
+  it('a repeated export of the same range at the same checkpoint has the same bytes', async () => {
     const body = { first_index: 3, last_index: 60, checkpoint_size: size };
     const one = await createReady(body);
     await lab.issue(10);

@@ -22,14 +22,14 @@ describe('every endpoint', () => {
     ['GET', '/exports/exp_x'],
     ['GET', '/exports/exp_x/download'],
     ['DELETE', '/exports/exp_x'],
-  ])('%s %s: 401 without a key, 403 without service:export', async (method, path) => {
+  ])('%s %s is 401 without a key, 403 without service:export', async (method, path) => {
     expect((await ask(method, path, { token: null })).statusCode).toBe(401);
     const reader = keyFor(ORG, ['service:read', 'service:lineage', 'admin:keys']);
     const answer = await ask(method, path, { token: reader });
     expect([answer.statusCode, codeOf(answer)]).toEqual([403, 'insufficient_scope']);
   });
 
-  it('knows nothing of the exports of others: 404', async () => {
+  it('exports of others are 404 at every endpoint', async () => {
     const id = await createReady();
     for (const [method, path] of [
       ['GET', `/exports/${id}`],
@@ -45,7 +45,7 @@ describe('every endpoint', () => {
 });
 
 describe('POST /exports', () => {
-  it('queues everything when no range is named, and hands it out', async () => {
+  it('an export without a range takes everything, and is handed to a worker', async () => {
     const answer = await ask('POST', '/exports', { body: { format: 'evidence-pack' } });
     expect(answer.statusCode).toBe(202);
     const created = answer.json<{ id: string }>();
@@ -73,20 +73,24 @@ describe('POST /exports', () => {
     await ask('DELETE', `/exports/${created.id}`);
   });
 
-  it('takes a range by time of integration', { tags: ['operations.export'] }, async () => {
-    const at = new Date(middle).toISOString();
-    for (const [body, first, last] of [
-      [{ to: at }, 0, 39],
-      [{ from: at }, 40, 74],
-      [{ from: '2020-01-01', to: '2100-01-01T00:00:00Z' }, 0, 74],
-    ] as const) {
-      const answer = await ask('POST', '/exports', { body });
-      expect(answer.json()).toMatchObject({ first_index: first, last_index: last });
-      await ask('DELETE', `/exports/${answer.json<{ id: string }>().id}`);
-    }
-  });
+  it(
+    'an export takes a range by time of integration',
+    { tags: ['operations.export'] },
+    async () => {
+      const at = new Date(middle).toISOString();
+      for (const [body, first, last] of [
+        [{ to: at }, 0, 39],
+        [{ from: at }, 40, 74],
+        [{ from: '2020-01-01', to: '2100-01-01T00:00:00Z' }, 0, 74],
+      ] as const) {
+        const answer = await ask('POST', '/exports', { body });
+        expect(answer.json()).toMatchObject({ first_index: first, last_index: last });
+        await ask('DELETE', `/exports/${answer.json<{ id: string }>().id}`);
+      }
+    },
+  );
 
-  it('takes an older checkpoint', async () => {
+  it('an export takes an older checkpoint', async () => {
     const answer = await ask('POST', '/exports', { body: { checkpoint_size: 40 } });
     expect(answer.json()).toMatchObject({ first_index: 0, last_index: 39, checkpoint_size: 40 });
     await ask('DELETE', `/exports/${answer.json<{ id: string }>().id}`);
@@ -106,17 +110,17 @@ describe('POST /exports', () => {
     [{ checkpoint_size: 74 }, 'invalid_checkpoint_size'],
     [{ format: 'csv' }, 'invalid_format'],
     [{ rang: 1 }, 'invalid_rang'],
-  ])('400 for %j', async (body, code) => {
+  ])('POST /exports is 400 for %j', async (body, code) => {
     const answer = await ask('POST', '/exports', { body });
     expect([answer.statusCode, codeOf(answer)]).toEqual([400, code]);
   });
 
-  it('400 for an organisation without receipts', async () => {
+  it('POST /exports is 400 for an organisation without receipts', async () => {
     const token = keyFor('org_01JD0A8N5K3M7Q2T9VXB4C6DEY');
     expect(codeOf(await ask('POST', '/exports', { token, body: {} }))).toBe('invalid_range');
   });
 
-  it('429 when too many are under way', { tags: ['codes.exports'] }, async () => {
+  it('POST /exports is 429 when too many are under way', { tags: ['codes.exports'] }, async () => {
     const token = keyFor(STRANGER);
     const all = await Promise.all(
       Array.from({ length: EXPORTS_UNDER_WAY_MAX + 3 }, () =>
@@ -130,7 +134,7 @@ describe('POST /exports', () => {
 });
 
 describe('GET /exports', () => {
-  it('pages by id, newest first, as the cursor pages of the SDK expect', async () => {
+  it('GET /exports pages by id, newest first, as the cursor pages of the SDK expect', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i += 1) ids.push(await create({ first_index: i }));
     const first = (await ask('GET', '/exports?limit=2')).json<{ data: { id: string }[] }>();

@@ -76,7 +76,7 @@ it(
   },
 );
 
-it('and the service is as well as before', async () => {
+it('the service is as well after all of this as before', async () => {
   for (const process of [
     ...system.processes('api'),
     ...system.processes('inference'),

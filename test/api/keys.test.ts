@@ -9,7 +9,7 @@ const { call, edge, organisation, registries } = await createAccountCalls(databa
 
 describe('POST /keys', () => {
   it(
-    '201: shows the key once, working at once, and never again',
+    'POST /keys 201: the key is shown once, works at once, and is never shown again',
     { tags: ['operations.keys', 'keys.shown-once', 'keys.active'] },
     async () => {
       const { key } = await organisation();
@@ -69,7 +69,7 @@ describe('POST /keys', () => {
   });
 
   it(
-    '400: a scope or expiry beyond the plan',
+    'POST /keys 400: a scope or expiry beyond the plan',
     { tags: ['codes.keys', 'scopes.plans'] },
     async () => {
       const account = await activeAccount(registries, 'audit_plus');
@@ -92,7 +92,7 @@ describe('POST /keys', () => {
     },
   );
 
-  it('401 and 403: who may not even ask', async () => {
+  it('POST /keys 401 without a key, 403 without admin:keys', async () => {
     expect(refusalOf(await call(null, 'POST', '/keys', { name: 'a' }))).toEqual([
       401,
       'invalid_api_key',
@@ -110,7 +110,7 @@ describe('POST /keys', () => {
 
 describe('the acts on a key', () => {
   it(
-    'rotate → revoke → restore, each answer and each entry of the audit log',
+    'rotate, revoke and restore a key: each answer, and each entry of the audit log',
     {
       tags: ['operations.keys', 'codes.keys', 'keys.revoked', 'keys.audited', 'accounts.rotation'],
     },
@@ -180,17 +180,21 @@ describe('the acts on a key', () => {
     },
   );
 
-  it('400: a key cannot revoke itself', { tags: ['scopes.no-escalation'] }, async () => {
-    const { key, keyId } = await organisation();
-    expect(refusalOf(await call(key, 'POST', `/keys/${keyId}/revoke`))).toEqual([
-      400,
-      'invalid_key',
-      'id',
-    ]);
-    expect((await call(key, 'GET', '/account')).status).toBe(200);
-  });
+  it(
+    'POST /keys/{id}/revoke 400: a key cannot revoke itself',
+    { tags: ['scopes.no-escalation'] },
+    async () => {
+      const { key, keyId } = await organisation();
+      expect(refusalOf(await call(key, 'POST', `/keys/${keyId}/revoke`))).toEqual([
+        400,
+        'invalid_key',
+        'id',
+      ]);
+      expect((await call(key, 'GET', '/account')).status).toBe(200);
+    },
+  );
 
-  it('404: a key of another organisation, and none, are the same', async () => {
+  it('a key of another organisation is 404, as one that does not exist', async () => {
     const { key } = await organisation();
     const theirs = await organisation();
     for (const id of [theirs.keyId, 'key_none', 'key%20none']) {
@@ -256,7 +260,7 @@ describe('lists', () => {
 });
 
 describe('text that no database can hold', () => {
-  it('neither breaks an act nor the chain that records it', async () => {
+  it('text that no database can hold breaks neither an act nor the chain that records it', async () => {
     const { key, id } = await organisation();
     const made = await call(key, 'POST', '/keys', { name: 'odd' });
     const reason = 'lone \ud800 surrogate and a nul \u0000';

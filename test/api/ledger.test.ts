@@ -66,13 +66,16 @@ describe('every path of the ledger', () => {
     '/ledger/consistency?from=1&to=2',
   ];
 
-  it.each(paths)('401 without a key, 403 without the scope: %s', async (path) => {
-    expect((await get(path, null)).status).toBe(401);
-    const other = edge.keyFor('org_a', ['inference:write', 'admin:keys']);
-    expect((await get(path, other)).json().error.code).toBe('insufficient_scope');
-  });
+  it.each(paths)(
+    'a path of the ledger is 401 without a key, 403 without the scope: %s',
+    async (path) => {
+      expect((await get(path, null)).status).toBe(401);
+      const other = edge.keyFor('org_a', ['inference:write', 'admin:keys']);
+      expect((await get(path, other)).json().error.code).toBe('insufficient_scope');
+    },
+  );
 
-  it.each(paths)('shows an organisation without a log nothing of others: %s', async (path) => {
+  it.each(paths)('an organisation without a log sees nothing of others: %s', async (path) => {
     const answer = await get(path, edge.keyFor('org_new'));
     if (path.endsWith('entries')) expect(answer.json().data).toEqual([]);
     else expect(answer.status).toBe(404);
@@ -81,7 +84,7 @@ describe('every path of the ledger', () => {
 
 describe('GET /ledger/entries', () => {
   it(
-    '200: lists newest first, with what the contract names',
+    'GET /ledger/entries 200: lists newest first, with the fields that are promised',
     { tags: ['operations.receipts'] },
     async () => {
       const answer = await get('/ledger/entries');
@@ -104,7 +107,7 @@ describe('GET /ledger/entries', () => {
   );
 
   it(
-    '200: pages lead through the whole log, in either order, once each',
+    'GET /ledger/entries 200: pages lead through the whole log, in either order, each entry once',
     { tags: ['operations.receipts'] },
     async () => {
       for (const order of ['asc', 'desc']) {
@@ -121,7 +124,7 @@ describe('GET /ledger/entries', () => {
     },
   );
 
-  it('200: filters by kind and by the time of integration', async () => {
+  it('GET /ledger/entries 200: filters by kind and by the time of integration', async () => {
     const degraded = await get('/ledger/entries?kind=degraded&order=asc');
     expect(indexes(degraded)).toEqual([7, 107, 207, 307, 407, 507]);
     const all = await get('/ledger/entries?limit=1');
@@ -139,19 +142,19 @@ describe('GET /ledger/entries', () => {
     ['from=yesterday', 'invalid_from'],
     ['to=2026-99-99', 'invalid_to'],
     ['after=rcpt_unknown', 'invalid_after'],
-  ])('400 for %s', async (query, code) => {
+  ])('GET /ledger/entries 400 for %s', async (query, code) => {
     const answer = await get(`/ledger/entries?${query}`);
     expect([answer.status, answer.json().error.code]).toEqual([400, code]);
   });
 
-  it('400 for a cursor of another organisation, as for one that never was', async () => {
+  it('GET /ledger/entries 400 for a cursor of another organisation, as for one that never was', async () => {
     const answer = await get(`/ledger/entries?after=${own[3]!.id}`, stranger);
     expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_after']);
   });
 });
 
 describe('GET /ledger/checkpoint', () => {
-  it('200: the newest signed note of the caller’s own log', async () => {
+  it('GET /ledger/checkpoint 200: the newest signed note of the caller’s own log', async () => {
     const answer = await get('/ledger/checkpoint');
     expect(answer.headers).toMatchObject({
       'content-type': 'text/plain; charset=utf-8',
@@ -166,7 +169,7 @@ describe('GET /ledger/checkpoint', () => {
 
 describe('GET /ledger/tile', () => {
   it.each(['0/000', '0/001', '0/002.p/3', '0/002.p/1', '0/000.p/255', '1/000.p/2'])(
-    '200: %s as C2SP tlog-tiles defines it',
+    'GET /ledger/tile 200: %s as C2SP tlog-tiles defines it',
     async (path) => {
       const answer = await get(`/ledger/tile/${path}`);
       expect(answer.headers['content-type']).toBe('application/octet-stream');
@@ -182,7 +185,7 @@ describe('GET /ledger/tile', () => {
   it.each([
     ['entries/000', 0, 256],
     ['entries/002.p/3', 512, 515],
-  ])('200: %s holds the receipts themselves', async (path, from, to) => {
+  ])('GET /ledger/tile 200: %s holds the receipts themselves', async (path, from, to) => {
     const answer = await get(`/ledger/tile/${path}`);
     const expected = own.slice(from, to).flatMap(({ body }) => {
       return [Buffer.from([body.length >> 8, body.length & 255]), body];
@@ -206,19 +209,22 @@ describe('GET /ledger/tile', () => {
     'tile/0/000',
     '',
     '..%2f0/000',
-  ])('404 for what the checkpoint does not cover or no tile is called: %s', async (path) => {
-    const answer = await get(`/ledger/tile/${path}`);
-    expect([answer.status, answer.json().error.code]).toEqual([404, 'tile_not_found']);
-  });
+  ])(
+    'GET /ledger/tile 404 for tiles beyond the checkpoint, and names that no tile has: %s',
+    async (path) => {
+      const answer = await get(`/ledger/tile/${path}`);
+      expect([answer.status, answer.json().error.code]).toEqual([404, 'tile_not_found']);
+    },
+  );
 
-  it('404 for a tile that only another organisation has', async () => {
+  it('GET /ledger/tile 404 for a tile that only another organisation has', async () => {
     expect((await get('/ledger/tile/0/000', stranger)).status).toBe(404);
     expect((await get('/ledger/tile/0/000.p/2', stranger)).status).toBe(200);
   });
 });
 
 describe('GET /ledger/consistency', () => {
-  it('200: proves an older checkpoint a prefix of the newest', async () => {
+  it('GET /ledger/consistency 200: proves an older checkpoint a prefix of the newest', async () => {
     const newest = parseCheckpoint((await get('/ledger/checkpoint')).text).checkpoint;
     const answer = await get(`/ledger/consistency?from=${older.size}&to=${newest.size}`);
     expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
@@ -236,7 +242,7 @@ describe('GET /ledger/consistency', () => {
     expect((await get(`/ledger/consistency?from=${SIZE}&to=${SIZE}`)).text).toBe('');
   });
 
-  it('404 for a size that was not published; 400 for sizes that make no sense', async () => {
+  it('GET /ledger/consistency 404 for a size that was not published, 400 for sizes that make no sense', async () => {
     const beyond = await get(`/ledger/consistency?from=1&to=${SIZE + 1}`);
     expect([beyond.status, beyond.json().error.code]).toEqual([404, 'consistency_proof_not_found']);
     for (const [query, code] of [

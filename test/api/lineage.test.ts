@@ -53,7 +53,7 @@ beforeAll(async () => {
 
 describe('GET /receipts/{id}/lineage', () => {
   it.each(['plus', 'enterprise'])(
-    '200 with linked data for the tier %s',
+    'GET /receipts/{id}/lineage 200: linked data for the tier %s',
     { tags: ['operations.lineage'] },
     async (tier) => {
       const answer = await get(ids[tier]!);
@@ -71,7 +71,7 @@ describe('GET /receipts/{id}/lineage', () => {
     },
   );
 
-  it('has the whole chain once the receipt was recalculated, from either end', async () => {
+  it('the lineage of a recalculated receipt has the whole chain, from either end', async () => {
     const before = (await get(ids['degraded']!)).json() as LineageDocument;
     expect(before.measurement).toBeUndefined();
     expect(before.degradation).toMatchObject({ code: 'model_size_unknown' });
@@ -92,7 +92,7 @@ describe('GET /receipts/{id}/lineage', () => {
     expect(revised!.measurement!.dataQuality).toBe('T3');
   });
 
-  it('has no place in the ledger before the receipt is integrated', async () => {
+  it('the lineage has no place in the ledger before the receipt is integrated', async () => {
     const receipts = database.poolAs('docket_receipts', 1);
     const [fresh] = await commitReceipts(receipts, signer, [inferenceRecord()]);
     const { status, text } = await get(fresh!);
@@ -102,13 +102,16 @@ describe('GET /receipts/{id}/lineage', () => {
     expect(JSON.parse((await get(fresh!)).text)).toHaveProperty('ledger');
   });
 
-  it.each(['audit', 'degradedAudit'])('404 for the tier audit: %s', async (which) => {
-    const answer = await get(ids[which]!);
-    expect(answer.status).toBe(404);
-    expect(answer.json().error).toMatchObject({ code: 'lineage_not_found', param: 'id' });
-  });
+  it.each(['audit', 'degradedAudit'])(
+    'GET /receipts/{id}/lineage 404 for the tier audit: %s',
+    async (which) => {
+      const answer = await get(ids[which]!);
+      expect(answer.status).toBe(404);
+      expect(answer.json().error).toMatchObject({ code: 'lineage_not_found', param: 'id' });
+    },
+  );
 
-  it('404 for a receipt of somebody else, and for none', async () => {
+  it('GET /receipts/{id}/lineage 404 for a receipt of another organisation, and for none', async () => {
     const stranger = edge.keyFor('org_b', SCOPE);
     for (const answer of [
       await get(ids['plus']!, stranger),
@@ -119,7 +122,7 @@ describe('GET /receipts/{id}/lineage', () => {
     }
   });
 
-  it('401 without a key, 403 without the scope', async () => {
+  it('GET /receipts/{id}/lineage 401 without a key, 403 without the scope', async () => {
     expect((await get(ids['plus']!, null)).status).toBe(401);
     const reader = edge.keyFor('org_a', ['service:read']);
     expect((await get(ids['plus']!, reader)).json().error.code).toBe('insufficient_scope');

@@ -19,7 +19,7 @@ await app.register(async (v1) => methodologyRoutes(v1, { methodologies }), { pre
 methodologyRoutes(app, { methodologies });
 
 describe.each(['', '/v1'])('methodologies at %j, without a key', (prefix) => {
-  it('are listed, with the digests that receipts cite', async () => {
+  it('methodologies are listed with the digests that receipts cite', async () => {
     const reply = await app.inject(`${prefix}/methodologies`);
     expect(reply.statusCode).toBe(200);
     expect(reply.headers['access-control-allow-origin']).toBe('*');
@@ -30,7 +30,7 @@ describe.each(['', '/v1'])('methodologies at %j, without a key', (prefix) => {
   });
 
   it.each(FROZEN_METHODOLOGIES)(
-    '$id $version is the exact bytes of its digest, for ever',
+    'the document of $id $version is the exact bytes of its digest, for ever',
     async (one) => {
       const url = `${prefix}/methodologies/${one.id}/${one.version}`;
       const reply = await app.inject(url);
@@ -51,7 +51,7 @@ describe.each(['', '/v1'])('methodologies at %j, without a key', (prefix) => {
   );
 
   it.each(['docket-1/9.9.9', 'nothing/1.0.0', '__proto__/constructor'])(
-    '404 for %s',
+    'GET /methodologies 404 for %s',
     async (path) => {
       const reply = await app.inject(`${prefix}/methodologies/${path}`);
       expect(reply.statusCode).toBe(404);

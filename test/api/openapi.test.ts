@@ -40,7 +40,7 @@ const requestsOf = ({ operation }: Listed): Example[] =>
   Object.values(operation.requestBody?.content['application/json']?.examples ?? {}) as Example[];
 
 describe('the description of the API', () => {
-  it('passes the linter', async () => {
+  it('the description of the API passes the linter', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] });
     const source = JSON.stringify(api.document);
     const problems = await lintFromString({ source, config, absoluteRef: 'openapi.json' });
@@ -49,7 +49,7 @@ describe('the description of the API', () => {
     ).toEqual([]);
   });
 
-  it('is the same at both addresses, for every origin, without a key', async () => {
+  it('the description is the same at both addresses, for every origin, without a key', async () => {
     const [root, v1] = await Promise.all(
       ['/openapi.json', '/v1/openapi.json'].map((path) => ask(system.root + path)),
     );
@@ -57,7 +57,7 @@ describe('the description of the API', () => {
     expect(root!.headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  it('has every scope and every code', { tags: ['errors.described'] }, () => {
+  it('the description has every scope and every code', { tags: ['errors.described'] }, () => {
     const demanded = api.operations.flatMap(({ operation }) =>
       operation.security.flatMap((one) => Object.values(one).flat()),
     );
@@ -66,7 +66,7 @@ describe('the description of the API', () => {
     expect(STABLE_CODES.filter((code) => !named.includes(code))).toEqual(OF_NO_OPERATION);
   });
 
-  it('has an example of every request and of every answer that is text', () => {
+  it('the description has an example of every request and of every answer that is text', () => {
     for (const { operation } of api.operations) {
       const { operationId, requestBody, responses } = operation;
       const contents = [
@@ -82,7 +82,7 @@ describe('the description of the API', () => {
     }
   });
 
-  it('shows a receipt that is real', () => {
+  it('the description shows a receipt that is real', () => {
     const url = new URL('../vectors/receipt/receipt.json', import.meta.url);
     expect(RECEIPT).toEqual(JSON.parse(readFileSync(url, 'utf8')));
     for (const { operation } of api.operations) {
@@ -96,7 +96,7 @@ describe('the description of the API', () => {
 });
 
 describe('what the description promises', () => {
-  it('holds for its own examples: each request is taken', async () => {
+  it('every example of a request is taken', async () => {
     for (const listed of [
       'createChatCompletion',
       'createCompletion',
@@ -111,7 +111,7 @@ describe('what the description promises', () => {
     }
   });
 
-  it('holds for every chunk of a stream', async () => {
+  it('every chunk of a stream is as described', async () => {
     for (const [id, body] of [
       [
         'createChatCompletion',
@@ -127,7 +127,7 @@ describe('what the description promises', () => {
   });
 
   it(
-    'holds for requests made from it',
+    'requests made from the description are answered as it says',
     { tags: ['errors.described'], timeout: 120_000 },
     async () => {
       const ids = await idsInUse();
@@ -151,7 +151,7 @@ describe('what the description promises', () => {
 });
 
 describe('the page at /docs', () => {
-  it('runs no script, loads nothing from elsewhere, and says so in its policy', async () => {
+  it('the page at /docs runs no script, loads nothing from elsewhere, and says so in its policy', async () => {
     const { headers, text } = await ask(`${system.root}/docs`);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(headers.get('content-security-policy')).toMatch(
@@ -164,7 +164,7 @@ describe('the page at /docs', () => {
     expect([status, css.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
   });
 
-  it('has every operation, and no link that leads nowhere', async () => {
+  it('the page at /docs has every operation, and no link that leads nowhere', async () => {
     const { text } = await ask(`${system.root}/docs`);
     const ids = [...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);

@@ -34,7 +34,7 @@ async function organisation() {
 
 describe('a change made through one process', () => {
   it(
-    'a revocation is known to the other within a second',
+    'a revocation through one process is known to the other within a second',
     { tags: ['survives.revocation'] },
     async () => {
       const { key, id } = await organisation();
@@ -55,7 +55,7 @@ describe('a change made through one process', () => {
   );
 
   it(
-    'suspension, reinstatement, plan and limits reach both',
+    'suspension, reinstatement, plan and limits reach both processes',
     { tags: ['accounts.suspended'] },
     async () => {
       const { key, id } = await organisation();
@@ -78,7 +78,7 @@ describe('a change made through one process', () => {
   );
 
   it(
-    'is known within five seconds to a process that hears nothing',
+    'a process that hears no notice knows of a revocation within five seconds',
     { tags: ['survives.revocation'] },
     async () => {
       const { key, keyId, id } = await organisation();
@@ -88,7 +88,7 @@ describe('a change made through one process', () => {
     },
   );
 
-  it('that a process missed while its channel was cut is known when the channel is back', async () => {
+  it('a process knows what it missed as soon as its channel is back', async () => {
     const { key, keyId, id } = await organisation();
     const back = [one.feedBack(), two.feedBack()];
     // The listeners are cut and the key revoked in one transaction: the notice finds nobody.

@@ -34,7 +34,7 @@ const flag = async (id: string, key: string | null = READ) => {
 
 describe('POST /receipts/{id}/recalculate', () => {
   it(
-    '202 flags a degraded receipt, and 409 while that is pending',
+    'POST /receipts/{id}/recalculate 202 for a degraded receipt, and 409 while that is pending',
     { tags: ['codes.receipts'] },
     async () => {
       const id = await issue({ model: UNSIZED });
@@ -49,14 +49,18 @@ describe('POST /receipts/{id}/recalculate', () => {
     },
   );
 
-  it('409 for a receipt that is not degraded', { tags: ['codes.receipts'] }, async () => {
-    expect(await flag(await issue())).toMatchObject({
-      status: 409,
-      body: { error: { code: 'not_degraded' } },
-    });
-  });
+  it(
+    'POST /receipts/{id}/recalculate 409 for a receipt that is not degraded',
+    { tags: ['codes.receipts'] },
+    async () => {
+      expect(await flag(await issue())).toMatchObject({
+        status: 409,
+        body: { error: { code: 'not_degraded' } },
+      });
+    },
+  );
 
-  it('404 for a receipt of somebody else, and for none', async () => {
+  it('POST /receipts/{id}/recalculate 404 for a receipt of another organisation, and for none', async () => {
     const foreign = await issue({ model: UNSIZED, orgId: 'org_b' });
     for (const id of [foreign, 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', 'x']) {
       expect(await flag(id)).toMatchObject({
@@ -66,7 +70,7 @@ describe('POST /receipts/{id}/recalculate', () => {
     }
   });
 
-  it('401 without a key, 403 without the scope', async () => {
+  it('POST /receipts/{id}/recalculate 401 without a key, 403 without the scope', async () => {
     const id = await issue({ model: UNSIZED });
     expect((await flag(id, null)).status).toBe(401);
     expect(await flag(id, edge.keyFor('org_a', ['inference:write']))).toMatchObject({

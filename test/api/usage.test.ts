@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 describe('GET /usage', () => {
-  it('200 with the last thirty days by day, unless told otherwise', async () => {
+  it('GET /usage 200: the last thirty days by day, unless told otherwise', async () => {
     const answer = await edge.get('/usage', key);
     expect(answer.status).toBe(200);
     const { data, total, ...rest } = answer.json();
@@ -62,19 +62,19 @@ describe('GET /usage', () => {
     ['model', ['llama-3.1-8b', UNSIZED]],
     ['region', ['eu-west']],
     ['key', ['key_a']],
-  ])('by %s', async (by, groups) => {
+  ])('GET /usage 200: groups by %s', async (by, groups) => {
     const { data } = (await edge.get(`/usage?group_by=${by}&to=2026-11-21`, key)).json();
     expect(data.map(({ group }: { group: string }) => group)).toEqual(groups);
   });
 
-  it('of a period, given as dates or as seconds', async () => {
+  it('GET /usage 200: a period is given as dates or as seconds', async () => {
     const total = async (query: string) => (await edge.get(`/usage?${query}`, key)).json().total;
     expect(await total('from=2026-10-01&to=2026-11-01')).toMatchObject({ requests: 1 });
     const [from, to] = [(NOW - 2) / 1_000, NOW / 1_000].map(Math.floor);
     expect(await total(`from=${from}&to=${to}`)).toMatchObject({ requests: 2 });
   });
 
-  it('is zero, and nobody else’s, for an organisation that has used nothing', async () => {
+  it('GET /usage 200: zero for an organisation that has used nothing, though others have', async () => {
     const { data, total } = (await edge.get('/usage', edge.keyFor('org_b'))).json();
     expect(data).toEqual([]);
     expect(total).toMatchObject({ requests: 0, covered: 0, energy_kwh: '0', adpe_kgsbe: '0' });
@@ -86,13 +86,13 @@ describe('GET /usage', () => {
     ['to=tomorrow', 'invalid_to'],
     ['from=1e9', 'invalid_from'],
     ['group_by=colour', 'invalid_group_by'],
-  ])('400 for %s', async (query, code) => {
+  ])('GET /usage 400 for %s', async (query, code) => {
     const answer = await edge.get(`/usage?${query}`, key);
     expect(answer.status).toBe(400);
     expect(answer.json().error).toMatchObject({ code, type: 'validation_error' });
   });
 
-  it('401 without a key, 403 without the scope', async () => {
+  it('GET /usage 401 without a key, 403 without the scope', async () => {
     expect((await edge.get('/usage', null)).status).toBe(401);
     const writer = edge.keyFor('org_a', ['inference:write']);
     expect((await edge.get('/usage', writer)).json().error.code).toBe('insufficient_scope');

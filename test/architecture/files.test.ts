@@ -12,26 +12,26 @@ function pathsWhere(among: readonly SourceFile[], test: (file: SourceFile) => bo
 }
 
 describe('every file', () => {
-  it('has a name that says what is in it', () => {
+  it('every file has a name that says what is in it', () => {
     const vague = /(^|\/)(utils?|helpers?|common|services?|misc|stuff)(\/|\.ts$)/;
     expect(pathsWhere(files, ({ path }) => vague.test(path))).toEqual([]);
   });
 
-  it('keeps its work done: no notes to self', () => {
+  it('no file holds a note to self', () => {
     const note = /\b(TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b/;
     expect(pathsWhere(files, ({ text }) => note.test(text))).toEqual([]);
   });
 });
 
 describe('entry points', () => {
-  it('are what the Procfile starts, one for each role', () => {
+  it('the Procfile starts one entry point for each role', () => {
     const procfile = readFileSync(join(ROOT, 'Procfile'), 'utf8').trim().split('\n');
     const started = procfile.map((line) => /^([a-z]+): node (\S+)$/.exec(line) ?? []);
     expect(new Set(started.map(([, name]) => name))).toEqual(new Set([...ROLES, 'release']));
     expect(started.filter(([, , file]) => !existsSync(join(ROOT, file ?? '-')))).toEqual([]);
   });
 
-  it('include a command line that npx can run', () => {
+  it('npx can run the command line', () => {
     const path = join(ROOT, 'cli/docket.ts');
     expect(readFileSync(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
     expect(statSync(path).mode & constants.S_IXUSR).not.toBe(0);
@@ -39,12 +39,12 @@ describe('entry points', () => {
 });
 
 describe('the environment', () => {
-  it('is read in one file', () => {
+  it('the environment is read in one file', () => {
     const readers = pathsWhere(production, ({ text }) => /\bprocess\.env\b/.test(text));
     expect(readers.filter((path) => path !== 'shared/config/config.ts')).toEqual([]);
   });
 
-  it('has no setting that nothing reads', () => {
+  it('every setting is read somewhere', () => {
     const users = production.filter(({ path }) => !/^(shared\/config|dev)\//.test(path));
     const isRead = (field: string): boolean =>
       users.some(({ text }) => new RegExp(`\\b${field}\\b`).test(text));
@@ -53,7 +53,7 @@ describe('the environment', () => {
 });
 
 describe('files directly in a subject', () => {
-  it('know neither clock nor chance nor the world', () => {
+  it('files directly in a subject read no clock, no randomness and nothing from outside', () => {
     const impure =
       /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.|\bprocess\.|\bfetch\(/;
     const outside = /^shared\/(config|process)\/|\/(postgres|redis|http|files|system)\//;
@@ -66,19 +66,19 @@ describe('files directly in a subject', () => {
 describe('tests', () => {
   const tests = files.filter(({ path }) => path.startsWith('test/'));
 
-  it('all run: none is focused, skipped or promised', () => {
+  it('no test is focused, skipped or left to do', () => {
     const parked = /\b(it|test|describe|suite)(\.\w+)*\.(only|skip|todo|skipIf|runIf|fails)\b/;
     expect(pathsWhere(tests, ({ text }) => parked.test(text))).toEqual([]);
   });
 
-  it('do not sleep', () => {
+  it('no test sleeps', () => {
     const sleeping = /await (delay|sleep)\(|setTimeout\(\s*(resolve|r|done)\b|timers\/promises/;
     // One file may: it looks again and again for what is awaited, and gives up at a bound.
     const others = tests.filter(({ path }) => path !== 'test/support/until.ts');
     expect(pathsWhere(others, ({ text }) => sleeping.test(text))).toEqual([]);
   });
 
-  it('are all where a project of the test runner finds them', () => {
+  it('every test file is where a project of the test runner finds it', () => {
     const found =
       /^test\/(unit|architecture|docs|stores|workers|api|cli|clients|embedded|pipeline|packs|faults|browser)\/.+\.test\.ts$/;
     const lost = (path: string): boolean => path.endsWith('.test.ts') && !found.test(path);

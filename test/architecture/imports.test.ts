@@ -9,7 +9,7 @@ const configuration = createRequire(import.meta.url)(
 ) as IConfiguration;
 
 describe('the import rules', () => {
-  it('each have a name and a reason', () => {
+  it('every import rule has a name and a reason', () => {
     for (const rule of configuration.forbidden ?? []) {
       expect(rule.name).toMatch(/^[a-z-]+$/);
       expect(rule.comment?.length).toBeGreaterThan(30);
@@ -17,7 +17,7 @@ describe('the import rules', () => {
     }
   });
 
-  it('hold in every folder', { timeout: 60_000 }, async () => {
+  it('the import rules hold in every folder', { timeout: 60_000 }, async () => {
     const { forbidden, options } = configuration;
     const folders = [
       'api',

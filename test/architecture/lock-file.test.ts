@@ -19,7 +19,7 @@ const { packages } = readJson('package-lock.json') as { packages: Record<string,
 const manifest = readJson('package.json') as Manifest;
 
 describe('the lock file', () => {
-  it('lists the binaries of every platform: npm ci refuses it otherwise, on all of them', () => {
+  it('the lock file lists the binaries of every platform, without which npm ci refuses it on all of them', () => {
     const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter(
         (name) =>
@@ -29,7 +29,7 @@ describe('the lock file', () => {
     expect(missing).toEqual([]);
   });
 
-  it('has no install script that nobody has decided about', () => {
+  it('every install script in the lock file is allowed or denied in package.json', () => {
     const undecided = Object.entries(packages)
       .filter(([, { hasInstallScript }]) => hasInstallScript === true)
       .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length))
@@ -39,7 +39,7 @@ describe('the lock file', () => {
 });
 
 describe('dependencies', () => {
-  it('are exact versions', () => {
+  it('every dependency has an exact version', () => {
     const all = { ...manifest.dependencies, ...manifest.devDependencies };
     const loose = Object.entries(all).filter(
       ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),

@@ -71,7 +71,7 @@ const weather = tool({
 
 describe('the AI SDK', () => {
   it(
-    'generates text; the receipt is in the provider’s metadata',
+    'generateText gives the text, and the receipt in the provider’s metadata',
     { tags: ['operations.client'] },
     async () => {
       const result = await generateText({
@@ -87,24 +87,28 @@ describe('the AI SDK', () => {
     },
   );
 
-  it('streams text; extra keys on chunks are kept', { tags: ['clients.extra-keys'] }, async () => {
-    const result = streamText({
-      model: model(),
-      prompt: 'Tell me about the lighthouse.',
-      maxOutputTokens: 8,
-      // A field of the sandbox: generate exactly that many.
-      providerOptions: { docket: { ignore_eos: true } },
-    });
-    let text = '';
-    for await (const delta of result.textStream) text += delta;
-    expect(text).toBe(await result.text);
-    expect(await result.finishReason).toBe('length');
-    expect(await result.usage).toMatchObject({ outputTokens: 8 });
-    await expectSigned(system, (await result.providerMetadata)!['docket']!['receipt']);
-  });
+  it(
+    'streamText gives the text, and keeps extra keys of chunks',
+    { tags: ['clients.extra-keys'] },
+    async () => {
+      const result = streamText({
+        model: model(),
+        prompt: 'Tell me about the lighthouse.',
+        maxOutputTokens: 8,
+        // A field of the sandbox: generate exactly that many.
+        providerOptions: { docket: { ignore_eos: true } },
+      });
+      let text = '';
+      for await (const delta of result.textStream) text += delta;
+      expect(text).toBe(await result.text);
+      expect(await result.finishReason).toBe('length');
+      expect(await result.usage).toMatchObject({ outputTokens: 8 });
+      await expectSigned(system, (await result.providerMetadata)!['docket']!['receipt']);
+    },
+  );
 
   it(
-    'calls tools, whole and streamed, and goes on with their results',
+    'generateText and streamText call tools and go on with their results',
     { tags: ['clients.sdk-features'] },
     async () => {
       const settings = {
@@ -122,7 +126,7 @@ describe('the AI SDK', () => {
     },
   );
 
-  it('reads structured output', { tags: ['clients.sdk-features'] }, async () => {
+  it('the AI SDK reads structured output', { tags: ['clients.sdk-features'] }, async () => {
     const { output } = await generateText({
       model: model(),
       prompt: 'Describe a lighthouse.',
@@ -141,7 +145,7 @@ describe('the AI SDK', () => {
     });
   });
 
-  it('embeds', { tags: ['clients.embeddings'] }, async () => {
+  it('embedMany gives embeddings of full length', { tags: ['clients.embeddings'] }, async () => {
     const { embeddings } = await embedMany({
       model: provider().embeddingModel('bge-m3'),
       values: ['harbour', 'garden'],
@@ -150,7 +154,7 @@ describe('the AI SDK', () => {
   });
 
   it(
-    'throws an APICallError with our message for what is permanent, and does not try again',
+    'a permanent error is an APICallError with our message, and is not tried again',
     { tags: ['clients.error-classes'] },
     async () => {
       const attempts: number[] = [];
@@ -171,7 +175,7 @@ describe('the AI SDK', () => {
   );
 
   it(
-    'tries again after a 429, as long as retry-after-ms says',
+    'the AI SDK tries again after a 429 when retry-after-ms has passed',
     { tags: ['clients.retries'] },
     async () => {
       const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
@@ -187,7 +191,7 @@ describe('the AI SDK', () => {
     },
   );
 
-  it('gives up on a provider that stays broken, with our last error', async () => {
+  it('an upstream that stays broken ends in an error that carries our last one', async () => {
     const error: unknown = await generateText({
       model: model(),
       prompt: 'x',
@@ -199,7 +203,7 @@ describe('the AI SDK', () => {
   });
 
   it(
-    'sees a stream that breaks as an error, never as an end',
+    'the AI SDK sees a broken stream as an error, never as an end',
     { tags: ['clients.broken-streams'] },
     async () => {
       const errors: unknown[] = [];
@@ -218,17 +222,21 @@ describe('the AI SDK', () => {
     },
   );
 
-  it('stops the upstream when it is aborted', { tags: ['clients.aborts'] }, async () => {
-    const abort = new AbortController();
-    const call = generateText({
-      model: model(),
-      prompt: 'x',
-      abortSignal: abort.signal,
-      providerOptions: faulty('id=ai-abort; stall=60000'),
-    }).catch((error: unknown) => error);
-    await until(async () => (await upstreamCalls(system, 'ai-abort')).length === 1);
-    abort.abort();
-    expect(await call).toMatchObject({ name: 'AbortError' });
-    await until(async () => (await upstreamCalls(system, 'ai-abort'))[0]?.state === 'aborted');
-  });
+  it(
+    'aborting a stream of the AI SDK stops the upstream',
+    { tags: ['clients.aborts'] },
+    async () => {
+      const abort = new AbortController();
+      const call = generateText({
+        model: model(),
+        prompt: 'x',
+        abortSignal: abort.signal,
+        providerOptions: faulty('id=ai-abort; stall=60000'),
+      }).catch((error: unknown) => error);
+      await until(async () => (await upstreamCalls(system, 'ai-abort')).length === 1);
+      abort.abort();
+      expect(await call).toMatchObject({ name: 'AbortError' });
+      await until(async () => (await upstreamCalls(system, 'ai-abort'))[0]?.state === 'aborted');
+    },
+  );
 });

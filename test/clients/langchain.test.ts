@@ -45,7 +45,7 @@ const WEATHER = {
 
 describe('LangChain', () => {
   it(
-    'invokes a chat model; the receipt is in the raw answer',
+    'invoke gives the answer, with the receipt in the raw one',
     { tags: ['operations.client'] },
     async () => {
       const message = await chat({ __includeRawResponse: true }).invoke(
@@ -59,7 +59,7 @@ describe('LangChain', () => {
   );
 
   it(
-    'streams; the receipt is on the last raw chunk',
+    'stream gives chunks, with the receipt on the last raw one',
     { tags: ['clients.extra-keys'] },
     async () => {
       const chunks: AIMessageChunk[] = [];
@@ -79,7 +79,7 @@ describe('LangChain', () => {
     },
   );
 
-  it('streams with usage, which it asks for by itself', async () => {
+  it('stream asks for usage by itself and gets it', async () => {
     let total: AIMessageChunk | undefined;
     for await (const chunk of await chat().stream('Tell me about the lighthouse.')) {
       total = total?.concat(chunk) ?? chunk;
@@ -87,7 +87,7 @@ describe('LangChain', () => {
     expect(total!.usage_metadata).toMatchObject({ output_tokens: 8 });
   });
 
-  it('binds tools', { tags: ['clients.sdk-features'] }, async () => {
+  it('LangChain calls the tools that are bound', { tags: ['clients.sdk-features'] }, async () => {
     const { tool_calls } = await chat({ maxTokens: 100 })
       .bindTools([WEATHER])
       .invoke('Please get_weather for Brest.');
@@ -98,7 +98,7 @@ describe('LangChain', () => {
     });
   });
 
-  it('reads structured output', { tags: ['clients.sdk-features'] }, async () => {
+  it('LangChain reads structured output', { tags: ['clients.sdk-features'] }, async () => {
     const lighthouse = await chat({ maxTokens: 200 })
       .withStructuredOutput(
         {
@@ -117,12 +117,12 @@ describe('LangChain', () => {
     });
   });
 
-  it('batches', async () => {
+  it('batch gives one answer for each prompt', async () => {
     const messages = await chat().batch(['One.', 'Two.', 'Three.']);
     expect(messages.map(({ text }) => text !== '')).toEqual([true, true, true]);
   });
 
-  it('embeds, in full length', { tags: ['clients.embeddings'] }, async () => {
+  it('LangChain gets embeddings of full length', { tags: ['clients.embeddings'] }, async () => {
     const embeddings = new OpenAIEmbeddings({
       model: 'bge-m3',
       apiKey: system.key,
@@ -132,19 +132,23 @@ describe('LangChain', () => {
     expect(vectors.map((vector) => vector.length)).toEqual([1024, 1024]);
   });
 
-  it('throws the SDK’s errors, with our code', { tags: ['clients.error-classes'] }, async () => {
-    await expect(chat({ temperature: 3 }).invoke('x')).rejects.toMatchObject({
-      status: 400,
-      code: 'invalid_temperature',
-      param: 'temperature',
-    });
-    await expect(chat({ apiKey: 'nonsense' }).invoke('x')).rejects.toMatchObject({
-      status: 401,
-      code: 'invalid_api_key',
-    });
-  });
+  it(
+    'LangChain throws the SDK’s errors, with our code',
+    { tags: ['clients.error-classes'] },
+    async () => {
+      await expect(chat({ temperature: 3 }).invoke('x')).rejects.toMatchObject({
+        status: 400,
+        code: 'invalid_temperature',
+        param: 'temperature',
+      });
+      await expect(chat({ apiKey: 'nonsense' }).invoke('x')).rejects.toMatchObject({
+        status: 401,
+        code: 'invalid_api_key',
+      });
+    },
+  );
 
-  it('tries again after a 429', { tags: ['clients.retries'] }, async () => {
+  it('LangChain tries again after a 429', { tags: ['clients.retries'] }, async () => {
     const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
     const limited = chat({ apiKey: await organisation.newKey(), maxRetries: 4 });
     const messages = await Promise.all([limited.invoke('One.'), limited.invoke('Two.')]);
@@ -152,7 +156,7 @@ describe('LangChain', () => {
   });
 
   it(
-    'sees a stream that breaks as an error, never as an end',
+    'LangChain sees a broken stream as an error, never as an end',
     { tags: ['clients.broken-streams'] },
     async () => {
       const read = async (): Promise<void> => {
@@ -163,7 +167,7 @@ describe('LangChain', () => {
     },
   );
 
-  it('stops the upstream when it is aborted', { tags: ['clients.aborts'] }, async () => {
+  it('aborting a call of LangChain stops the upstream', { tags: ['clients.aborts'] }, async () => {
     const abort = new AbortController();
     const call = chat(faulty('id=lc-abort; stall=60000'))
       .invoke('x', { signal: abort.signal })

@@ -41,7 +41,7 @@ const TOOL = {
 
 describe('chunks', () => {
   it.each(['eol=lf', 'eol=cr', 'eol=crlf', 'ping', 'multiline', 'drip=3'])(
-    'are read whole whatever the upstream’s framing: %s',
+    'every chunk is read however the upstream frames them: %s',
     { tags: ['clients.framing'] },
     async (sandbox_fault) => {
       const chunks = await chunksOf({ sandbox_fault, seed: 7 });
@@ -53,7 +53,7 @@ describe('chunks', () => {
   );
 
   it(
-    'of one answer share id and created, and their choices have index 0..n-1',
+    'chunks of one answer share id and created, and their choices have index 0..n-1',
     { tags: ['clients.chunks'] },
     async () => {
       const chunks = await chunksOf({ n: 3 });
@@ -65,7 +65,7 @@ describe('chunks', () => {
   );
 
   it(
-    'are never without choices unless usage was asked for: `chunk.choices[0].delta` is safe',
+    'no chunk is without choices unless usage was asked for, so that `chunk.choices[0].delta` is safe',
     { tags: ['clients.delta'] },
     async () => {
       for (const n of [1, 2]) {
@@ -77,7 +77,7 @@ describe('chunks', () => {
   );
 
   it(
-    'have usage null but for the last, whose choices are empty, when usage was asked for',
+    'when usage was asked for, the last chunk alone has it, and no choices',
     { tags: ['clients.delta'] },
     async () => {
       const chunks = await chunksOf({ stream_options: { include_usage: true } });
@@ -87,7 +87,7 @@ describe('chunks', () => {
   );
 
   it(
-    'keep the extra key: the receipt is on the one with the last finish_reason',
+    'the chunk with the last finish_reason carries the receipt as an extra key',
     { tags: ['clients.extra-keys'] },
     async () => {
       const chunks = await chunksOf({ n: 2 });
@@ -99,7 +99,7 @@ describe('chunks', () => {
   );
 
   it(
-    'of tool calls keep index and id stable, and their arguments satisfy the schema',
+    'chunks of a tool call keep its index and id, and the arguments satisfy the schema',
     { tags: ['clients.chunks'] },
     async () => {
       const chunks = await chunksOf({ tools: [TOOL], tool_choice: 'required', max_tokens: 200 });
@@ -112,7 +112,7 @@ describe('chunks', () => {
   );
 
   it(
-    'of legacy completions are text_completion objects',
+    'chunks of legacy completions are text_completion objects',
     { tags: ['clients.chunks'] },
     async () => {
       const stream = await openai.completions.create({
@@ -131,7 +131,7 @@ describe('chunks', () => {
 
 describe('a stream that breaks', () => {
   it.each(['cut=end; cut-after=2', 'cut=reset; cut-after=2', 'malformed-after=2', 'error-after=2'])(
-    'throws, because an error object was sent: %s',
+    'a stream that breaks throws the error object that was sent: %s',
     { tags: ['clients.broken-streams'] },
     async (sandbox_fault) => {
       const seen: Chunk[] = [];
@@ -149,7 +149,7 @@ describe('a stream that breaks', () => {
 
 describe('helpers of the SDK', () => {
   it(
-    'chat.completions.stream() assembles the completion, with its receipt',
+    'chat.completions.stream() assembles the completion with its receipt',
     { tags: ['clients.sdk-features'] },
     async () => {
       const { stream: _, ...rest } = params({ stream_options: { include_usage: true } });

@@ -69,7 +69,7 @@ describe('errors', () => {
     ['InternalServerError', 503, { region: 'ap-south' }],
     ['InternalServerError', 502, { sandbox_fault: 'status=503' }],
   ] as const)(
-    'have the class of their status, with message, type, param, code and request id: %s',
+    'an error has the class of its status, with message, type, param, code and request id: %s',
     { tags: ['clients.error-classes'] },
     async (name, status, rest) => {
       const error = await caught(
@@ -86,7 +86,7 @@ describe('errors', () => {
   );
 
   it(
-    'of the framework have the envelope too: no "404 status code (no body)"',
+    'errors of the framework have the envelope, so that no client prints "404 status code (no body)"',
     { tags: ['clients.no-empty-body'] },
     async () => {
       const error = await caught(watched().openai.get('/nowhere'));
@@ -98,7 +98,7 @@ describe('errors', () => {
 
 describe('retries', () => {
   it(
-    'none for a permanent condition: 400, 401, 403, 404, and a 503 that says so',
+    'a permanent condition is not tried again: 400, 401, 403, 404, and a 503 that says so',
     { tags: ['errors.auth', 'clients.retries'] },
     async () => {
       const { openai, attempts } = watched();
@@ -111,7 +111,7 @@ describe('retries', () => {
   );
 
   it(
-    'one after a 502, and then the answer',
+    'a 502 is tried again once, and then answered',
     { tags: ['errors.inference', 'clients.retries'] },
     async () => {
       // Four calls is what the gateway itself makes before it gives up.
@@ -124,7 +124,7 @@ describe('retries', () => {
   );
 
   it(
-    'wait for retry-after-ms after a 429, no longer and no shorter',
+    'a retry after a 429 waits for retry-after-ms, no longer and no shorter',
     { tags: ['codes.requests_per_second_exceeded', 'clients.retries'] },
     async () => {
       const organisation = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
@@ -140,7 +140,7 @@ describe('retries', () => {
   );
 
   it(
-    'none after the daily budget is used up, though its wait is longer than the SDK believes',
+    'a used-up daily budget is not tried again, though the SDK believes no wait that long',
     { tags: ['clients.long-waits'] },
     async () => {
       const organisation = await newOrganisation(system, { requestsPerDay: 1 });
@@ -155,7 +155,7 @@ describe('retries', () => {
 
 describe('idempotency', () => {
   it(
-    'is by the header that callers set: a dropped connection leaves one upstream call and one receipt',
+    'with an Idempotency-Key header, a dropped connection leaves one upstream call and one receipt',
     { tags: ['idempotency.replay'] },
     async () => {
       const proxy = await startCuttingProxy(system.baseUrl, 2);
@@ -179,7 +179,7 @@ describe('idempotency', () => {
   );
 
   it(
-    'is not by the SDK’s idempotencyKey option, which sends nothing',
+    'the SDK’s idempotencyKey option sends nothing',
     { tags: ['clients.idempotency-header'] },
     async () => {
       const { openai } = watched();
@@ -196,7 +196,7 @@ describe('idempotency', () => {
 
 describe('timeouts and aborts', () => {
   it(
-    'a timeout of the SDK is its APIConnectionTimeoutError, and the upstream is stopped',
+    'a timeout of the SDK is an APIConnectionTimeoutError, and stops the upstream',
     { tags: ['clients.aborts'] },
     async () => {
       const { openai, attempts } = watched({ maxRetries: 0, timeout: 400 });
@@ -210,7 +210,7 @@ describe('timeouts and aborts', () => {
   );
 
   it(
-    'an abort is its APIUserAbortError, and the upstream is stopped',
+    'an abort is an APIUserAbortError, and stops the upstream',
     { tags: ['clients.aborts'] },
     async () => {
       const abort = new AbortController();
@@ -244,7 +244,7 @@ describe('timeouts and aborts', () => {
 
 describe('lists', () => {
   it(
-    'models have id, object, created and owned_by, and ids may hold slashes',
+    'models have id, object, created and owned_by, and their ids may hold slashes',
     { tags: ['operations.models'] },
     async () => {
       const { openai } = watched();
@@ -263,7 +263,7 @@ describe('lists', () => {
   );
 
   it(
-    'of receipts, ledger entries and keys are read to their end by the SDK’s cursor pages',
+    'the SDK’s cursor pages read receipts, ledger entries and keys to their end',
     { tags: ['clients.cursors'] },
     async () => {
       const organisation = await newOrganisation(system);
@@ -327,7 +327,7 @@ describe('raw answers', () => {
 
 describe('embeddings', () => {
   it.each([undefined, 'float-embeddings'])(
-    'keep their length through the SDK’s default of base64: %s',
+    'embeddings keep their length through the SDK’s default of base64: %s',
     { tags: ['clients.embeddings'] },
     async (sandbox_fault) => {
       const params = {

@@ -33,7 +33,7 @@ function objection(words: readonly string[]): string | null {
 }
 
 describe('the pages', () => {
-  it('name commands and options that exist', () => {
+  it('the pages name commands and options that exist', () => {
     let commands = 0;
     const wrong = pages().flatMap((page) =>
       shellText(page)
@@ -49,7 +49,7 @@ describe('the pages', () => {
     expect(commands).toBeGreaterThan(20);
   });
 
-  it('name npm scripts that exist', async () => {
+  it('the pages name npm scripts that exist', async () => {
     const { default: manifest } = (await import(join(ROOT, 'package.json'), {
       with: { type: 'json' },
     })) as { default: { scripts: Record<string, string> } };

@@ -14,7 +14,7 @@ function broken(found: (page: Page) => string[]): string[] {
 }
 
 describe('the pages', () => {
-  it('link to files and headings that exist', () => {
+  it('the pages link to files and headings that exist', () => {
     const dead = broken((page) =>
       [...page.prose.matchAll(LINK)]
         .map(([, target = '']) => target)
@@ -30,7 +30,7 @@ describe('the pages', () => {
     expect(dead).toEqual([]);
   });
 
-  it('name files and folders that exist', () => {
+  it('the pages name files and folders that exist', () => {
     const folders = readdirSync(ROOT, { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
       .map(({ name }) => name);
@@ -47,7 +47,7 @@ describe('the pages', () => {
     expect(missing).toEqual([]);
   });
 
-  it('name environment variables that exist', () => {
+  it('the pages name environment variables that exist', () => {
     const known = new Set<string>(Object.values(SETTINGS).map(({ name }) => name));
     // Variables beside the settings: the sandbox has its own, and a catalogue may name any.
     const sources = sourceFiles().filter(({ path }) => !/^(test|bench)\//.test(path));
@@ -67,7 +67,7 @@ describe('the pages', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('show the folders of two levels as they are', () => {
+  it('ARCHITECTURE.md shows the folders of two levels as they are', () => {
     const tree = readPage('ARCHITECTURE.md').fences.find(({ text }) => text.startsWith('api/'));
     const shown = new Set<string>();
     let top = '';
@@ -83,7 +83,7 @@ describe('the pages', () => {
     expect([...shown].toSorted()).toEqual([...new Set([...present, ...others])].toSorted());
   });
 
-  it('are all in the index', () => {
+  it('every page is in the index', () => {
     const index = readPage('docs/README.md');
     const listed = [...index.prose.matchAll(LINK)].map(([, target = '']) =>
       resolveLink(index, target),

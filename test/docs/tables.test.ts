@@ -8,7 +8,7 @@ function unpadded(text: string): string {
 }
 
 describe.each(PAGES_WITH_TABLES)('%s', (path) => {
-  it('says what the code says (if not: node dev/documentation-tables.ts)', () => {
+  it('the tables say what the code says (if not: node dev/documentation-tables.ts)', () => {
     const { text } = readPage(path);
     expect(unpadded(text)).toBe(unpadded(withFreshTables(text)));
   });

@@ -10,13 +10,13 @@ const unused = [...glossary.prose.matchAll(/\bNot: ([^.]+)\./g)].flatMap(([, wor
 );
 
 describe('the words of the glossary', () => {
-  it('stand in alphabetical order', () => {
+  it('the words of the glossary stand in alphabetical order', () => {
     const terms = [...glossary.prose.matchAll(/^## (.+)$/gm)].map(([, term = '']) => term);
     expect(terms.length).toBeGreaterThan(20);
     expect(terms).toEqual(terms.toSorted((a, b) => a.localeCompare(b, 'en')));
   });
 
-  it('have no synonyms in the code', () => {
+  it('the code uses no synonym of a word of the glossary', () => {
     expect(unused.length).toBeGreaterThan(5);
     // The texts that screening looks for may use any word.
     const ours = sourceFiles().filter(

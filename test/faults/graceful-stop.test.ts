@@ -10,7 +10,7 @@ describe.each(['inference', 'receipts', 'ledger'] as Role[])(
   'SIGTERM to one of two %s processes',
   (role) => {
     it(
-      'costs no client its answer and no answer its receipt',
+      'a process that is stopped costs no client its answer and no answer its receipt',
       { tags: ['codes.internal'] },
       async () => {
         const system = await startSystem({ replicas: { [role]: 2 } });
@@ -34,7 +34,7 @@ describe.each(['inference', 'receipts', 'ledger'] as Role[])(
 
 describe('SIGTERM to an api process', () => {
   it(
-    'turns readiness off, takes no new connection, and lets open streams run to their end',
+    'an api process that is stopped is not ready, takes no new connection, and lets open streams end',
     { tags: ['survives.stop'] },
     async () => {
       const system = await startSystem();
@@ -65,7 +65,7 @@ describe('SIGTERM to an api process', () => {
   );
 
   it(
-    'ends a stream that is still open at the deadline with an error frame',
+    'a stream that is still open at the deadline ends with an error frame',
     { tags: ['survives.stop'] },
     async () => {
       const system = await startSystem({ env: { SHUTDOWN_MS: '500' } });

@@ -15,7 +15,7 @@ describe.each(['api', 'inference', 'receipts', 'ledger'] as Role[])(
   'SIGKILL of a %s process',
   (role) => {
     it(
-      'leaves every answered request with exactly one receipt and one ledger entry, and no gap',
+      'every answered request has exactly one receipt and one ledger entry, without a gap, when a process is killed',
       {
         tags: [
           'codes.worker_lost',

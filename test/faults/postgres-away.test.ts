@@ -15,7 +15,7 @@ const OUTAGE_MS = 20_000;
 
 describe('PostgreSQL away for twenty seconds under load', () => {
   it(
-    'fails no inference, and every receipt owed is issued and integrated afterwards',
+    'no inference fails while PostgreSQL is away, and every receipt owed is issued and integrated afterwards',
     { tags: ['survives.postgres'] },
     async () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'docket-outage-'));

@@ -52,7 +52,7 @@ async function expectRecovery(): Promise<void> {
 
 describe('Redis', () => {
   it(
-    'that swallows every packet makes requests fail within a second, and nothing needs a restart',
+    'requests fail within a second while Redis swallows every packet, and nothing needs a restart',
     { tags: ['errors.internal', 'codes.internal', 'survives.redis'] },
     async () => {
       process.kill(system.redis.pid, 'SIGSTOP');
@@ -70,7 +70,7 @@ describe('Redis', () => {
   );
 
   it(
-    'that is stopped and started again under load loses no receipt that was answered',
+    'no answered request loses its receipt when Redis is stopped and started again under load',
     { tags: ['survives.redis'] },
     async () => {
       const port = Number(new URL(system.redis.url).port);

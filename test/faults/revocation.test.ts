@@ -41,7 +41,7 @@ async function admittedFor(process: StartedProcess, key: string): Promise<number
 
 describe('two api processes', () => {
   it(
-    'a key revoked through one is refused by the other within a second, and within five when notices are lost',
+    'a key revoked through one api process is refused by the other within a second, and within five when notices are lost',
     { tags: ['keys.one-second'] },
     async () => {
       const [one, two] = await Promise.all([

@@ -112,9 +112,9 @@ async function dumpPostgres(pool: Pool): Promise<string> {
   return parts.join('\n');
 }
 
-describe('failure case 28: after any traffic', () => {
+describe('secrets, after traffic of every kind', () => {
   it(
-    'no log, no store and no metric holds a key, a password or a word of a prompt',
+    'no log, store or metric holds a key, a password or a word of a prompt',
     { tags: ['keys.shown-once'] },
     async () => {
       expect(found('a trap', `x ${MARKER} x`)).toHaveLength(1);

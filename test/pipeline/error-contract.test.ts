@@ -87,53 +87,53 @@ const limit = (code: string, retry: boolean): Expected => ({
   retry,
 });
 
-describe('failure case 21: the error contract with the real SDK', () => {
-  it('auth errors', { tags: ['errors.auth'] }, async () => {
-    const refused = { type: 'auth_error', retry: false } as const;
-    const unauthorised = { ...refused, kind: OpenAI.AuthenticationError, status: 401 };
-    await expectError(chat({}, 'nonsense'), { ...unauthorised, code: 'invalid_api_key' });
-    const org = await newOrganisation(system, {});
-    const registries = createRegistries(system.database.pool);
-    const issue = (request: object = {}) =>
-      registries.keys.issue(org.id, { name: 'test', ...request }, OPERATOR);
-    const revoked = await issue();
-    await registries.keys.revoke(org.id, revoked.key.id, OPERATOR);
-    await expectError(chat({}, revoked.plaintext), { ...unauthorised, code: 'revoked_api_key' });
-    const reader = await issue({ scopes: ['service:read'] });
-    await expectError(chat({}, reader.plaintext), {
-      ...refused,
-      kind: OpenAI.PermissionDeniedError,
-      status: 403,
-      code: 'insufficient_scope',
-    });
-  });
-
+describe('the error contract, with the real SDK', () => {
   it(
-    'validation errors, with the parameter as a string',
-    { tags: ['codes.prompt_too_long'] },
+    'auth errors: status, type and code, not to be retried',
+    { tags: ['errors.auth'] },
     async () => {
-      await expectError(chat({ model: 'nope' }), validation('invalid_model', 'model'));
-      await expectError(chat({ region: 'atlantis' }), validation('invalid_region', 'region'));
-      await expectError(chat({ tier: 'gold' }), validation('invalid_tier', 'tier'));
-      await expectError(chat({ temperature: 3 }), validation('invalid_temperature', 'temperature'));
-      await expectError(chat({ top_p: -1 }), validation('invalid_top_p', 'top_p'));
-      await expectError(chat({ messages: [] }), validation('invalid_messages', 'messages'));
-      await expectError(
-        chat({
-          model: 'mixtral-8x7b',
-          messages: [{ role: 'user', content: 'sea '.repeat(9_000) }],
-        }),
-        validation('prompt_too_long', 'messages'),
-      );
-      await expectError(chat({ sandbox_fault: 'status=400' }), validation('invalid_request', null));
-      await expectError(
-        chat({}, undefined, { 'idempotency-key': 'ü' }),
-        validation('invalid_idempotency_key', 'Idempotency-Key'),
-      );
+      const refused = { type: 'auth_error', retry: false } as const;
+      const unauthorised = { ...refused, kind: OpenAI.AuthenticationError, status: 401 };
+      await expectError(chat({}, 'nonsense'), { ...unauthorised, code: 'invalid_api_key' });
+      const org = await newOrganisation(system, {});
+      const registries = createRegistries(system.database.pool);
+      const issue = (request: object = {}) =>
+        registries.keys.issue(org.id, { name: 'test', ...request }, OPERATOR);
+      const revoked = await issue();
+      await registries.keys.revoke(org.id, revoked.key.id, OPERATOR);
+      await expectError(chat({}, revoked.plaintext), { ...unauthorised, code: 'revoked_api_key' });
+      const reader = await issue({ scopes: ['service:read'] });
+      await expectError(chat({}, reader.plaintext), {
+        ...refused,
+        kind: OpenAI.PermissionDeniedError,
+        status: 403,
+        code: 'insufficient_scope',
+      });
     },
   );
 
-  it('rate-limit errors, each with its Retry-After', { tags: ['errors.rate-limit'] }, async () => {
+  it('validation errors name the parameter', { tags: ['codes.prompt_too_long'] }, async () => {
+    await expectError(chat({ model: 'nope' }), validation('invalid_model', 'model'));
+    await expectError(chat({ region: 'atlantis' }), validation('invalid_region', 'region'));
+    await expectError(chat({ tier: 'gold' }), validation('invalid_tier', 'tier'));
+    await expectError(chat({ temperature: 3 }), validation('invalid_temperature', 'temperature'));
+    await expectError(chat({ top_p: -1 }), validation('invalid_top_p', 'top_p'));
+    await expectError(chat({ messages: [] }), validation('invalid_messages', 'messages'));
+    await expectError(
+      chat({
+        model: 'mixtral-8x7b',
+        messages: [{ role: 'user', content: 'sea '.repeat(9_000) }],
+      }),
+      validation('prompt_too_long', 'messages'),
+    );
+    await expectError(chat({ sandbox_fault: 'status=400' }), validation('invalid_request', null));
+    await expectError(
+      chat({}, undefined, { 'idempotency-key': 'ü' }),
+      validation('invalid_idempotency_key', 'Idempotency-Key'),
+    );
+  });
+
+  it('rate-limit errors each say when to come back', { tags: ['errors.rate-limit'] }, async () => {
     const used = async (limits: object): Promise<string> => {
       const key = await (await newOrganisation(system, limits)).newKey();
       await chat({}, key);
@@ -175,7 +175,7 @@ describe('failure case 21: the error contract with the real SDK', () => {
   );
 
   it(
-    'upstream, region and methodology errors',
+    'upstream, region and methodology errors: status, type and code',
     { tags: ['errors.region', 'errors.methodology', 'codes.upstream'] },
     async () => {
       const server = { kind: OpenAI.InternalServerError, param: null } as const;
@@ -218,9 +218,9 @@ describe('failure case 21: the error contract with the real SDK', () => {
   });
 });
 
-describe('failure case 22: embeddings through the SDK’s defaults', () => {
+describe('embeddings, through the SDK’s defaults', () => {
   it.each(['', 'float-embeddings'])(
-    'have their full length whatever the upstream returns: %s',
+    'embeddings have their full length in every form that an upstream returns: %s',
     async (fault) => {
       const body = { model: 'qwen3-embedding-8b', input: ['harbour'], sandbox_fault: fault };
       for (const rest of [{}, { dimensions: 256 }, { encoding_format: 'float' as const }]) {

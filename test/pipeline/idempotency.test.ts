@@ -53,7 +53,7 @@ function receiptIn(text: string): Receipt {
 
 describe.each([false, true])('a hundred equal requests at once (stream: %s)', (stream) => {
   it(
-    'are one upstream call, one receipt, one ledger entry, and a hundred equal answers',
+    'a hundred equal requests at once are one upstream call, one receipt, one ledger entry, and a hundred equal answers',
     { tags: ['idempotency.replay'] },
     async () => {
       const before = await integrated(system);
@@ -82,7 +82,7 @@ describe.each([false, true])('a hundred equal requests at once (stream: %s)', (s
 
 describe('an idempotent request', () => {
   it(
-    'whose api process is killed is finished by the pipeline and kept for its retry',
+    'an idempotent request whose api process is killed is finished by the pipeline and kept for its retry',
     { tags: ['idempotency.survives', 'survives.api-idempotent'] },
     async () => {
       const doomed = await system.start('api');
@@ -107,7 +107,7 @@ describe('an idempotent request', () => {
   );
 
   it(
-    'whose inference worker is killed is run by another, with one receipt',
+    'an idempotent request whose inference worker is killed is run by another, with one receipt',
     { tags: ['codes.worker_lost'] },
     async () => {
       const before = await integrated(system);
@@ -137,7 +137,7 @@ describe('an idempotent request', () => {
   );
 
   it(
-    'is not cancelled by its client leaving: the retry finds the answer',
+    'an idempotent request goes on when its client leaves, and the retry finds the answer',
     { tags: ['idempotency.survives'] },
     async () => {
       const { id, body } = named('stall=500');
@@ -157,21 +157,25 @@ describe('an idempotent request', () => {
     },
   );
 
-  it('is kept for 24 hours', { tags: ['idempotency.replay'] }, async () => {
-    const { body } = named('');
-    const key = randomUUID();
-    await send(body, key);
-    const keys = (await redis.keys('*:idem:*')).filter((name) => !name.endsWith(':waiters'));
-    expect(keys.length).toBeGreaterThanOrEqual(2);
-    for (const name of keys) {
-      const left = await redis.ttl(name);
-      expect(left).toBeGreaterThan(86_000);
-      expect(left).toBeLessThanOrEqual(86_400);
-    }
-  });
+  it(
+    'the answer to an idempotent request is kept for 24 hours',
+    { tags: ['idempotency.replay'] },
+    async () => {
+      const { body } = named('');
+      const key = randomUUID();
+      await send(body, key);
+      const keys = (await redis.keys('*:idem:*')).filter((name) => !name.endsWith(':waiters'));
+      expect(keys.length).toBeGreaterThanOrEqual(2);
+      for (const name of keys) {
+        const left = await redis.ttl(name);
+        expect(left).toBeGreaterThan(86_000);
+        expect(left).toBeLessThanOrEqual(86_400);
+      }
+    },
+  );
 
   it(
-    'with another body is refused; the first answer stays',
+    'an idempotency key with another body is refused, and the first answer stays',
     { tags: ['codes.idempotency'] },
     async () => {
       const key = randomUUID();
@@ -187,7 +191,7 @@ describe('an idempotent request', () => {
   );
 
   it(
-    'is one’s own: another organisation and another route may use the same key',
+    'another organisation and another route may use the same idempotency key',
     { tags: ['idempotency.scope'] },
     async () => {
       const key = randomUUID();
@@ -207,9 +211,9 @@ describe('an idempotent request', () => {
   );
 });
 
-describe('what is not kept', () => {
+describe('answers that are not kept', () => {
   it(
-    'is an inference error: the key is free, and the retry runs',
+    'an inference error frees the idempotency key, and the retry runs',
     { tags: ['idempotency.failures'] },
     async () => {
       const { body } = named('status=500; fail-first=4');
@@ -222,7 +226,7 @@ describe('what is not kept', () => {
     },
   );
 
-  it('is a stream that broke off', async () => {
+  it('a stream that broke off frees the idempotency key', async () => {
     const { body } = named('cut=close; cut-after=2; fail-first=1', { stream: true });
     const key = randomUUID();
     expect((await send(body, key)).text).toContain('"error"');
@@ -231,15 +235,19 @@ describe('what is not kept', () => {
     expect(payloadsIn(retry.text).at(-1)).toBe('[DONE]');
   });
 
-  it('is a refusal: of validation, of screening', { tags: ['idempotency.failures'] }, async () => {
-    const key = randomUUID();
-    const { body } = named('');
-    expect((await send({ ...body, temperature: 9 }, key)).status).toBe(400);
-    expect((await send({ ...body, model: 'nope' }, key)).status).toBe(400);
-    expect(await send(body, key)).toMatchObject({ status: 200, replayed: false });
-  });
+  it(
+    'a refusal by validation or screening frees the idempotency key',
+    { tags: ['idempotency.failures'] },
+    async () => {
+      const key = randomUUID();
+      const { body } = named('');
+      expect((await send({ ...body, temperature: 9 }, key)).status).toBe(400);
+      expect((await send({ ...body, model: 'nope' }, key)).status).toBe(400);
+      expect(await send(body, key)).toMatchObject({ status: 200, replayed: false });
+    },
+  );
 
-  it('is an answer whose required receipt could not be made', async () => {
+  it('an answer whose required receipt could not be made frees the idempotency key', async () => {
     const { id, body } = named('', { model: 'sandbox-unsized', receipt: 'required' });
     const key = randomUUID();
     for (const calls of [1, 2]) {
@@ -253,7 +261,7 @@ describe('what is not kept', () => {
 });
 
 describe('a large answer', () => {
-  it('moves to PostgreSQL, is replayed from there byte by byte, and goes when its time is over', async () => {
+  it('a large answer moves to PostgreSQL, is replayed from there byte by byte, and is deleted when its time is over', async () => {
     const input = Array.from({ length: 700 }, (_, i) => `buoy ${i}`);
     const body = { model: 'qwen3-embedding-8b', input, encoding_format: 'base64' };
     const key = randomUUID();
@@ -290,7 +298,7 @@ describe('a large answer', () => {
   });
 });
 
-it('nothing was receipted twice, and no ledger has a gap', async () => {
+it('after all of this, nothing was receipted twice, and no ledger has a gap', async () => {
   expect(await integrated(system)).toMatchObject({ gaps: 0 });
   const { receipts, distinct } = await tally(system);
   expect(distinct).toBe(receipts);

@@ -48,9 +48,9 @@ const admittedOf = (responses: readonly Response[]) =>
 const refusedOf = (responses: readonly Response[]) =>
   responses.filter(({ status }) => status !== 200);
 
-describe('failure case 18: races over several processes and keys', () => {
+describe('races over several processes and keys', () => {
   it(
-    'never admit more than the burst, and what refills meanwhile',
+    'racing requests never get more than the burst and the refill since',
     { tags: ['codes.requests_per_second_exceeded', 'limits.races'] },
     async () => {
       const org = await newOrganisation(system, { requestsPerSecond: 1, burst: 20 });
@@ -70,7 +70,7 @@ describe('failure case 18: races over several processes and keys', () => {
   );
 
   it(
-    'never admit more than the daily budget, which no key and no process has for itself',
+    'racing requests never get more than the daily budget, which all keys and processes share',
     { tags: ['codes.daily_budget_exceeded'] },
     async () => {
       const org = await newOrganisation(system, { requestsPerDay: 12 });
@@ -89,7 +89,7 @@ describe('failure case 18: races over several processes and keys', () => {
   );
 
   it(
-    'never open more streams than allowed; a stream that ends makes room',
+    'racing streams never get past their limit, and a stream that ends makes room',
     { tags: ['codes.concurrent_streams_exceeded', 'limits.streams'] },
     async () => {
       const org = await newOrganisation(system, { concurrentStreams: 3 });
@@ -148,7 +148,7 @@ function holdStreams(
 
 describe('streams of an api process that is killed', () => {
   it(
-    'are held against the organisation until their leases end, and no longer',
+    'streams of a killed api process count until their leases end, and no longer',
     { tags: ['limits.streams'] },
     async () => {
       const doomed = await system.start('api');
@@ -176,7 +176,7 @@ describe('streams of an api process that is killed', () => {
 
 describe('a key with a limit of its own', () => {
   it(
-    'is held to it, without taking from the others of its organisation',
+    'a key is held to its own limit without taking from the others of its organisation',
     { tags: ['limits.per-key'] },
     async () => {
       const org = await newOrganisation(system, { requestsPerSecond: 1_000, burst: 1_000 });
@@ -202,7 +202,7 @@ describe('the headers of an inference answer', () => {
   const DURATION = /^(\d+ms|\d+(\.\d+)?s|\d+m\d+s|\d+h\d+m\d+s)$/;
 
   it(
-    'say what is left, in the numbers of the plan',
+    'the headers of an answer say what is left, in the numbers of the plan',
     { tags: ['limits.audit', 'limits.headers'] },
     async () => {
       const org = await newOrganisation(system, undefined, 'audit');
@@ -226,27 +226,31 @@ describe('the headers of an inference answer', () => {
     },
   );
 
-  it('are on a stream and on a refusal too', { tags: ['limits.headers'] }, async () => {
-    const org = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
-    const key = await org.newKey();
-    const names = ['requests', 'requests-day'].flatMap((what) =>
-      ['limit', 'remaining', 'reset'].map((which) => `x-ratelimit-${which}-${what}`),
-    );
-    const ask = () => post(system, '/chat/completions', chatBody({ stream: true }), { key });
-    const stream = await ask();
-    expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-    const refused = await ask();
-    expect(refused.status).toBe(429);
-    for (const { headers } of [stream, refused]) {
-      for (const name of names) expect(headers.get(name), name).not.toBeNull();
-      expect(headers.get('x-request-id')).toMatch(/^req_/);
-    }
-    expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
-    expect(refused.headers.get('retry-after')).toBe('1');
-    expect(Number(refused.headers.get('retry-after-ms'))).toBeLessThanOrEqual(1_000);
-    expect(refused.headers.get('content-type')).toMatch(/^application\/json/);
-    await stream.arrayBuffer();
-  });
+  it(
+    'a stream and a refusal have the limit headers too',
+    { tags: ['limits.headers'] },
+    async () => {
+      const org = await newOrganisation(system, { requestsPerSecond: 1, burst: 1 });
+      const key = await org.newKey();
+      const names = ['requests', 'requests-day'].flatMap((what) =>
+        ['limit', 'remaining', 'reset'].map((which) => `x-ratelimit-${which}-${what}`),
+      );
+      const ask = () => post(system, '/chat/completions', chatBody({ stream: true }), { key });
+      const stream = await ask();
+      expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+      const refused = await ask();
+      expect(refused.status).toBe(429);
+      for (const { headers } of [stream, refused]) {
+        for (const name of names) expect(headers.get(name), name).not.toBeNull();
+        expect(headers.get('x-request-id')).toMatch(/^req_/);
+      }
+      expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+      expect(refused.headers.get('retry-after')).toBe('1');
+      expect(Number(refused.headers.get('retry-after-ms'))).toBeLessThanOrEqual(1_000);
+      expect(refused.headers.get('content-type')).toMatch(/^application\/json/);
+      await stream.arrayBuffer();
+    },
+  );
 });
 
 describe('the limits of an organisation, over the three inference routes', () => {
@@ -257,7 +261,7 @@ describe('the limits of an organisation, over the three inference routes', () =>
   ] as const;
 
   it.each(LIMITS)(
-    '%s used up on one route is used up on all',
+    '%s used up on one inference route is used up on all three',
     { tags: ['limits.shared-by-routes'] },
     async (_name, limits, own, code) => {
       for (const first of PATHS) {
@@ -290,9 +294,9 @@ describe('the limits of an organisation, over the three inference routes', () =>
   );
 });
 
-describe('failure case 19: a refusal', () => {
+describe('a refusal', () => {
   it(
-    'costs nothing anywhere, whatever refuses',
+    'a refusal leaves no count, lease or key in Redis',
     { tags: ['limits.refusals-are-free'] },
     async () => {
       const org = await newOrganisation(system, { concurrentStreams: 1, requestsPerDay: 100 });

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 describe('the stock OpenAI SDK with another base URL and key', () => {
   it(
-    'gets a chat completion with a signed receipt that is already committed',
+    'a chat completion comes with a signed receipt that is already committed',
     { tags: ['operations.client', 'receipts.committed'] },
     async () => {
       const completion = (await openai.chat.completions.create({
@@ -57,7 +57,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
   );
 
   it(
-    'gets a stream whose last chunk with a finish reason carries the receipt',
+    'the last chunk of a stream with a finish reason carries the receipt',
     { tags: ['operations.endpoints'] },
     async () => {
       const stream = await openai.chat.completions.create({
@@ -83,7 +83,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
     },
   );
 
-  it('gets the receipt on the usage chunk when it asked for usage', async () => {
+  it('the usage chunk carries the receipt when usage was asked for', async () => {
     const stream = await openai.chat.completions.create({
       model: 'llama-3.1-8b',
       messages: MESSAGES,
@@ -103,7 +103,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
   });
 
   it(
-    'gets legacy completions and embeddings with receipts',
+    'legacy completions and embeddings come with receipts',
     { tags: ['operations.endpoints'] },
     async () => {
       const completion = (await openai.completions.create({
@@ -128,7 +128,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
     },
   );
 
-  it('lists models and reads one back', { tags: ['operations.models'] }, async () => {
+  it('models are listed, and one is read back', { tags: ['operations.models'] }, async () => {
     const { data } = await openai.models.list();
     expect(data.map(({ id }) => id)).toContain('llama-3.1-8b');
     const model = await openai.models.retrieve('llama-3.1-8b');
@@ -142,7 +142,7 @@ describe('the stock OpenAI SDK with another base URL and key', () => {
 
 describe('a receipt', () => {
   it(
-    'states digests that anybody can recompute from the request and the answer',
+    'a receipt states digests that anybody can recompute from the request and the answer',
     { tags: ['receipts.digests'] },
     async () => {
       const body = JSON.stringify({
@@ -161,7 +161,7 @@ describe('a receipt', () => {
   );
 
   it(
-    'states the digest of a stream’s payloads as they were sent',
+    'a receipt states the digest of a stream’s payloads as they were sent',
     { tags: ['receipts.digests'] },
     async () => {
       const body = JSON.stringify({
@@ -184,7 +184,7 @@ describe('a receipt', () => {
   );
 
   it(
-    'can be read again as its exact bytes, is in the ledger within ten seconds, and the ledger is clean',
+    'a receipt can be read again as its exact bytes, is in the ledger within ten seconds, and fsck finds nothing',
     { tags: ['operations.receipts', 'codes.proof_not_ready'] },
     async () => {
       const response = await post(
@@ -209,7 +209,7 @@ describe('a receipt', () => {
     },
   );
 
-  it('verifies with `docket verify` offline, and does not once a byte is changed', async () => {
+  it('`docket verify` finds a receipt good offline, and bad once a byte is changed', async () => {
     const { receipt } = (await openai.chat.completions.create({
       model: 'llama-3.1-8b',
       messages: MESSAGES,
@@ -224,7 +224,7 @@ describe('a receipt', () => {
   });
 
   it(
-    'is degraded, signed and says why when the model’s size is not known',
+    'a receipt is degraded, signed and says why when the model’s size is not known',
     { tags: ['receipts.degraded', 'errors.completion-kept'] },
     async () => {
       const { receipt } = (await openai.chat.completions.create({
@@ -242,7 +242,7 @@ describe('a receipt', () => {
   );
 
   it(
-    'becomes a methodology error instead of degraded when the caller requires it',
+    'a methodology that fails is an error when the caller requires a receipt',
     { tags: ['codes.receipt_generation_failed'] },
     async () => {
       const response = await post(
@@ -258,7 +258,7 @@ describe('a receipt', () => {
   );
 });
 
-it('a start without trouble, and all of this, is worth no warning but of degraded receipts', () => {
+it('the start and all of this log no warning but of degraded receipts', () => {
   const roles: Role[] = ['api', 'inference', 'receipts', 'ledger'];
   const logs = roles.flatMap((role) => system.processes(role).flatMap((one) => one.logs()));
   expect(logs.filter(({ event }) => event === 'ready')).toHaveLength(roles.length);

@@ -64,7 +64,7 @@ afterAll(() => upstream.close());
 type WithReceipt<T> = T & { receipt: Receipt };
 
 describe('a model of a native provider, through the stock OpenAI SDK', () => {
-  it('answers with a receipt that states the provider’s own counts', async () => {
+  it('the receipt of a native provider’s answer states the provider’s own counts', async () => {
     upstream.answer = { fixture: 'anthropic/text.json' };
     const completion = (await openai.chat.completions.create({
       model: 'claude',
@@ -83,7 +83,7 @@ describe('a model of a native provider, through the stock OpenAI SDK', () => {
     expect(upstream.last.body['model']).toBe('claude-sonnet-4-5');
   });
 
-  it('streams, with the receipt on the last chunk', async () => {
+  it('a native provider’s stream carries the receipt on the last chunk', async () => {
     upstream.answer = { fixture: 'google/text.sse', drip: 5 };
     const stream = await openai.chat.completions.create({
       model: 'gemini',
@@ -103,7 +103,7 @@ describe('a model of a native provider, through the stock OpenAI SDK', () => {
     });
   });
 
-  it('embeds in the encoding that the SDK asks for', async () => {
+  it('a native provider’s embeddings have the encoding that the SDK asks for', async () => {
     upstream.answer = { fixture: 'google/embeddings.json' };
     const { data } = await openai.embeddings.create({
       model: 'gemini-embedding',
@@ -113,7 +113,7 @@ describe('a model of a native provider, through the stock OpenAI SDK', () => {
     expect(data[0]!.embedding[0]).toBeCloseTo(0.6, 5);
   });
 
-  it('refuses what its provider has no words for, and tells a prompt that is too long', async () => {
+  it('a request that a native provider cannot express is refused, and so is a prompt that is too long', async () => {
     const ask = (rest: object) =>
       openai.chat.completions.create({ model: 'claude', messages: MESSAGES, ...rest });
     await expect(ask({ logprobs: true })).rejects.toMatchObject({
@@ -125,7 +125,7 @@ describe('a model of a native provider, through the stock OpenAI SDK', () => {
     await expect(ask({})).rejects.toMatchObject({ status: 400, code: 'prompt_too_long' });
   });
 
-  it('stops when its client leaves', async () => {
+  it('a call to a native provider stops when its client leaves', async () => {
     upstream.answer = { fixture: 'anthropic/text.sse', stallAfter: 4 };
     const before = upstream.aborted;
     const stream = await openai.chat.completions.create({

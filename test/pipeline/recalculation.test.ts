@@ -53,7 +53,7 @@ describe('a model of which no size is on record', () => {
   let first: Receipt;
 
   it(
-    'answers all the same, with a degraded receipt that says what happens next',
+    'a model of unknown size answers all the same, with a degraded receipt that says what happens next',
     { tags: ['errors.completion-kept'] },
     async () => {
       first = await complete(IDEMPOTENT);
@@ -66,7 +66,7 @@ describe('a model of which no size is on record', () => {
     },
   );
 
-  it('is tried again in vain while nothing has changed, and can be flagged once at a time', async () => {
+  it('a degraded receipt is tried again in vain while nothing has changed, and can be flagged once at a time', async () => {
     const id = idOf(first);
     await until(() =>
       worker
@@ -85,7 +85,7 @@ describe('a model of which no size is on record', () => {
   });
 
   it(
-    'is recalculated by itself once the catalogue is mended and reloaded',
+    'a degraded receipt is recalculated by itself once the catalogue is mended and reloaded',
     { tags: ['receipts.recalculated'] },
     async () => {
       const id = idOf(first);
@@ -116,7 +116,7 @@ describe('a model of which no size is on record', () => {
   );
 
   it(
-    'has both receipts in the ledger with proofs, and nothing is wrong with it',
+    'both receipts are in the ledger with proofs, and fsck finds nothing',
     { tags: ['receipts.recalculated'] },
     async () => {
       const chain = await chainOf(idOf(first));
@@ -134,7 +134,7 @@ describe('a model of which no size is on record', () => {
   );
 
   it(
-    'still answers an idempotent repetition with the first receipt',
+    'an idempotent repetition still gets the first receipt after a recalculation',
     { tags: ['idempotency.first-receipt'] },
     async () => {
       const response = await post('/chat/completions', BODY, IDEMPOTENT);
@@ -144,7 +144,7 @@ describe('a model of which no size is on record', () => {
     },
   );
 
-  it('has nothing left to recalculate', async () => {
+  it('nothing is left to recalculate afterwards', async () => {
     const again = await post(`/receipts/${idOf(first)}/recalculate`, '');
     expect(again.status).toBe(409);
     expect(await again.json()).toMatchObject({ error: { code: 'not_degraded' } });
@@ -156,13 +156,13 @@ describe('a model of which no size is on record', () => {
     });
   });
 
-  it('gets a whole receipt at once from then on', async () => {
+  it('the model’s next answer has a whole receipt at once', async () => {
     expect((await complete()).tier).toBe('enterprise');
   });
 });
 
 describe('an operator who asks for everything since a day', () => {
-  it('is told that nothing needed another estimate', async () => {
+  it('an operator who asks for everything since a day is told that nothing needed another estimate', async () => {
     const { stdout, stderr, code } = await runDocket(
       [
         'receipts',
@@ -186,7 +186,7 @@ describe('an operator who asks for everything since a day', () => {
     });
   });
 
-  it('is refused an organisation that there is none of, and a day that is none', async () => {
+  it('an operator who names no existing organisation or no day is refused', async () => {
     const env = { DATABASE_URL: system.database.url };
     const args = ['receipts', 'recalculate', '--org'];
     const none = await runDocket([...args, 'org_none', '--since', '2026-01-01'], env);
@@ -196,6 +196,6 @@ describe('an operator who asks for everything since a day', () => {
   });
 });
 
-it('recalculation processes stop with 0 when they are told to', async () => {
+it('recalculation processes exit with 0 when they are told to stop', async () => {
   expect(await worker.stop()).toBe(0);
 });

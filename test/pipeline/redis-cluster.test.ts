@@ -17,12 +17,12 @@ beforeAll(async () => {
 });
 
 describe('a Redis Cluster of three nodes with four shards', () => {
-  it('carries chat, streams and receipts like a single node', async () => {
+  it('a Redis Cluster carries chat, streams and receipts like a single node', async () => {
     const seen = await sendLoad(system, { requests: 60, concurrency: 12 });
     expect(seen.filter(({ answered, signed }) => !answered || !signed)).toEqual([]);
   });
 
-  it('keeps idempotent requests to one run, with one receipt', async () => {
+  it('idempotent requests run once over a Redis Cluster, with one receipt', async () => {
     const body = JSON.stringify({
       model: 'llama-3.1-8b',
       messages: [{ role: 'user', content: 'once' }],
@@ -37,7 +37,7 @@ describe('a Redis Cluster of three nodes with four shards', () => {
     await expectSigned(system, (JSON.parse(answers[0]!) as { receipt: Receipt }).receipt);
   });
 
-  it('redelivers what a killed worker held', async () => {
+  it('a Redis Cluster delivers again what a killed worker held', async () => {
     const [victim] = system.processes('inference');
     const seen = await sendLoad(system, {
       requests: 60,

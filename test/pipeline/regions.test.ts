@@ -57,7 +57,7 @@ describe('a pinned request', () => {
   let made = 0;
 
   it(
-    'never leaves its region, under retry, failover or error',
+    'a pinned request never leaves its region, under retry, failover or error',
     { tags: ['operations.region', 'survives.region'] },
     async () => {
       let answered = 0;
@@ -104,7 +104,7 @@ describe('a region whose every endpoint fails', () => {
   afterEach(() => healthy('west'));
 
   it(
-    'is degraded for pinned requests, left out by default routing, and heals by itself',
+    'a region whose every endpoint fails is degraded for pinned requests, left out by default routing, and heals by itself',
     { tags: ['codes.region_degraded', 'survives.region'] },
     async () => {
       await healthy('west');
@@ -145,7 +145,7 @@ describe('a region in incident mode', () => {
   };
 
   it(
-    'is refused to pinned requests and left out by default, until operators set it back',
+    'a region in incident mode is refused to pinned requests and left out by default, until operators set it back',
     { tags: ['codes.region_degraded'] },
     async () => {
       await set('degraded');
@@ -171,7 +171,7 @@ describe('a region in incident mode', () => {
 
 describe('a region that is full', () => {
   it(
-    'is saturated for a pinned request and passed over by default routing',
+    'a full region is saturated for a pinned request and passed over by default routing',
     { tags: ['codes.region_saturated'] },
     async () => {
       const held = new AbortController();

@@ -43,7 +43,7 @@ const chat = (content: string, baseUrl = system.baseUrl) =>
 
 describe('the second stage of screening', () => {
   it(
-    'judges what the rules let through, and its refusals are receipted like theirs',
+    'the second stage judges what the rules let through, and its refusals are receipted like theirs',
     { tags: ['operations.screening'] },
     async () => {
       expect((await chat('What is a harbour?')).status).toBe(200);
@@ -69,7 +69,7 @@ describe('the second stage of screening', () => {
     },
   );
 
-  it('that cannot be asked refuses as a fault of the gateway, or lets pass, as declared', async () => {
+  it('a second stage that cannot be asked refuses as a fault of the gateway, or lets pass, as declared', async () => {
     failing = true;
     const closed = await chat('What is a harbour?');
     expect(closed.status).toBe(500);
@@ -87,7 +87,7 @@ describe('a prompt of token ids', () => {
   /** "Tell me about the lighthouse." in o200k_base, as ids; it must be read like the text. */
   const TOKENS = [60751, 668, 1078, 290, 180069, 13];
 
-  it('is screened as the text that it is', async () => {
+  it('a prompt of token ids is screened as the text that it stands for', async () => {
     const refused = await post(system, '/completions', { model: 'llama-3.1-8b', prompt: TOKENS });
     expect(asked.at(-1)).toEqual(['Tell me about the lighthouse.']);
     expect(refused.status).toBe(403);

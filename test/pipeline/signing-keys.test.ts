@@ -45,7 +45,7 @@ async function receipt(): Promise<Receipt & { proof: { verificationMethod: strin
 
 describe('a rotation of the key that signs receipts', () => {
   it(
-    'takes effect without a restart: published first, then used; old receipts stay good',
+    'a rotation needs no restart: the next key is published, then used, and old receipts stay good',
     { tags: ['survives.key-rotation'] },
     async () => {
       const by = ['--actor', 'operator:ada', '--reason', 'yearly'];
@@ -76,7 +76,7 @@ describe('a rotation of the key that signs receipts', () => {
     },
   );
 
-  it('can end with the old key revoked: nobody vouches for it any more', async () => {
+  it('a revoked signing key is no longer vouched for', async () => {
     const old = (await listed('retired'))!;
     await docket('revoke', 'receipts', old);
     await until(async () => !(await wellKnown('jwks.json')).includes(old));
@@ -88,7 +88,7 @@ describe('a rotation of the key that signs receipts', () => {
     expect(did.verificationMethod.find(({ id }) => id.endsWith(old))).toHaveProperty('revoked');
   });
 
-  it('is in the audit log, with who and why', async () => {
+  it('a rotation is in the audit log, with who and why', async () => {
     const { rows } = await system.database.pool.query<Record<string, unknown>>(
       `select action, actor_id, subject, reason from audit_log where action like 'signing_key.%' order by sequence`,
     );

@@ -18,9 +18,9 @@ async function reads(response: Response): Promise<{ at: number; text: string }[]
   return seen;
 }
 
-describe('failure case 6: a paced upstream', () => {
+describe('a paced upstream', () => {
   it(
-    'keeps its pace through the gateway, uncompressed, frame by frame',
+    'a paced stream keeps its pace through the gateway, uncompressed, frame by frame',
     { tags: ['clients.unbuffered'] },
     async () => {
       const gapMs = 50;

@@ -61,7 +61,7 @@ const verify = (credential: object) =>
 
 describe('the receipt of a live answer', () => {
   it(
-    'verifies with a Verifiable Credentials library, offline',
+    'the receipt of a live answer verifies with a Verifiable Credentials library, offline',
     { tags: ['receipts.third-party'] },
     async () => {
       const { verified, error } = await verify(receipt);
@@ -70,13 +70,17 @@ describe('the receipt of a live answer', () => {
     },
   );
 
-  it('does not verify once a number is changed', { tags: ['receipts.third-party'] }, async () => {
-    const changed = structuredClone(receipt);
-    changed.credentialSubject.outputTokens += 1;
-    expect((await verify(changed)).verified).toBe(false);
-  });
+  it(
+    'a receipt does not verify with that library once a number is changed',
+    { tags: ['receipts.third-party'] },
+    async () => {
+      const changed = structuredClone(receipt);
+      changed.credentialSubject.outputTokens += 1;
+      expect((await verify(changed)).verified).toBe(false);
+    },
+  );
 
-  it('expands in JSON-LD safe mode: every term is defined by the contexts that it names', async () => {
+  it('a receipt expands in JSON-LD safe mode: its contexts define every term', async () => {
     const [node] = await jsonld.expand(receipt, {
       safe: true,
       documentLoader: offline,

@@ -33,29 +33,26 @@ describe('an upstream over TCP', () => {
       }),
     );
 
-  it.each([1, 2, 3, 7])(
-    'failure cases 5 and 9: may cut its frames at every %i bytes',
-    async (bytes) => {
-      const say = 'Grüße aus dem Leuchtturm 🌊';
-      const payloads = await payloadsOf(
-        await chat(JSON.stringify({ drip: bytes, say }), { stream: true, max_tokens: 50 }),
-      );
-      const text = payloads
-        .slice(0, -1)
-        .map(
-          (payload) =>
-            (JSON.parse(payload) as OpenAI.ChatCompletionChunk).choices[0]!.delta.content ?? '',
-        )
-        .join('');
-      expect(text).toBe(say);
-      const { receipt } = JSON.parse(payloads.at(-2)!) as { receipt: Receipt };
-      expect(receipt.credentialSubject).toMatchObject({
-        usageSource: 'upstream',
-        outcome: 'complete',
-      });
-      expect(receipt.credentialSubject.outputTokens).toBeGreaterThan(0);
-    },
-  );
+  it.each([1, 2, 3, 7])('an upstream may cut its frames at every %i bytes', async (bytes) => {
+    const say = 'Grüße aus dem Leuchtturm 🌊';
+    const payloads = await payloadsOf(
+      await chat(JSON.stringify({ drip: bytes, say }), { stream: true, max_tokens: 50 }),
+    );
+    const text = payloads
+      .slice(0, -1)
+      .map(
+        (payload) =>
+          (JSON.parse(payload) as OpenAI.ChatCompletionChunk).choices[0]!.delta.content ?? '',
+      )
+      .join('');
+    expect(text).toBe(say);
+    const { receipt } = JSON.parse(payloads.at(-2)!) as { receipt: Receipt };
+    expect(receipt.credentialSubject).toMatchObject({
+      usageSource: 'upstream',
+      outcome: 'complete',
+    });
+    expect(receipt.credentialSubject.outputTokens).toBeGreaterThan(0);
+  });
 
   it.each([
     'ping',
@@ -68,7 +65,7 @@ describe('an upstream over TCP', () => {
     'no-done',
     'no-finish',
     'huge-frame=300000',
-  ])('may speak its stream as it likes: %s', async (fault) => {
+  ])('an upstream may frame its stream in any legal way: %s', async (fault) => {
     const payloads = await payloadsOf(await chat(fault, { stream: true }));
     expect(payloads.at(-1)).toBe('[DONE]');
     const { receipt } = JSON.parse(payloads.at(-2)!) as { receipt: Receipt };
@@ -76,12 +73,12 @@ describe('an upstream over TCP', () => {
     expect(receipt.credentialSubject).toMatchObject({ outcome: 'complete', outputTokens: 6 });
   });
 
-  it('may compress an answer that is not a stream', async () => {
+  it('an upstream may compress an answer that is not a stream', async () => {
     const { receipt } = (await (await chat('gzip')).json()) as { receipt: Receipt };
     expect(receipt.credentialSubject.outputTokens).toBe(6);
   });
 
-  it('failure case 2: has its zero usage believed, and its absent usage counted', async () => {
+  it('usage of zero is believed, and absent usage is counted', async () => {
     const zero = (await (await chat('usage=zero')).json()) as { receipt: Receipt };
     expect(zero.receipt.credentialSubject).toMatchObject({
       usageSource: 'upstream',
@@ -102,7 +99,7 @@ describe('an upstream over TCP', () => {
     expect(receipt.credentialSubject).toMatchObject({ usageSource: 'counted', outputTokens: 6 });
   });
 
-  it('may report its measured energy, which then stands on the receipt', async () => {
+  it('the energy that an upstream measures stands on the receipt', async () => {
     const { receipt } = (await (await chat('joules=3600000')).json()) as { receipt: Receipt };
     expect(receipt.measurement!.dataQuality).toBe('T1');
     const energy = Number(receipt.measurement!.result[0]!.value);
@@ -111,7 +108,7 @@ describe('an upstream over TCP', () => {
   });
 
   it(
-    'is asked again when it fails before its first byte, and every attempt is counted',
+    'an upstream that fails before its first byte is asked again, and every call is counted',
     { tags: ['survives.upstream-before'] },
     async () => {
       const response = await chat('status=503; fail-first=2; id=retry-me');
@@ -120,7 +117,7 @@ describe('an upstream over TCP', () => {
     },
   );
 
-  it('failure case 4: that puts an error into the first frame of a good answer is asked again', async () => {
+  it('an upstream that puts an error into the first frame of a good answer is asked again', async () => {
     const payloads = await payloadsOf(
       await chat('error-first; fail-first=1; id=first-frame', { stream: true }),
     );
@@ -129,7 +126,7 @@ describe('an upstream over TCP', () => {
   });
 
   it(
-    'failure case 3: that dies in the middle leaves an error frame, no [DONE], and a truncated receipt',
+    'an upstream that dies in the middle leaves an error frame, no [DONE], and a truncated receipt',
     { tags: ['survives.upstream-within'] },
     async () => {
       for (const cut of ['reset', 'close', 'end']) {
@@ -145,7 +142,7 @@ describe('an upstream over TCP', () => {
   );
 
   it(
-    'that always fails gives 502 with an envelope and no receipt',
+    'an upstream that always fails gives 502 with an envelope and no receipt',
     { tags: ['codes.upstream'] },
     async () => {
       const response = await chat('status=500');
@@ -157,7 +154,7 @@ describe('an upstream over TCP', () => {
     },
   );
 
-  it('that refuses the request gives the caller its reason as a 400', async () => {
+  it('an upstream that refuses the request gives the caller its reason as a 400', async () => {
     const response = await chat('status=400');
     expect(response.status).toBe(400);
     expect(response.headers.get('x-should-retry')).toBe('false');
@@ -173,7 +170,7 @@ async function outcomeOf(id: string): Promise<string | null> {
   return rows[0]?.outcome ?? null;
 }
 
-describe('failure cases 1 and 8: a client that leaves', () => {
+describe('a client that leaves', () => {
   let left = 0;
 
   /** Sends a request, waits until the upstream works on it, leaves, and says how long the upstream went on. */
@@ -207,7 +204,7 @@ describe('failure cases 1 and 8: a client that leaves', () => {
   }
 
   it.each([0, 1, 2, 3, 5, 8])(
-    'after frame %i stops the upstream within a second, and the ledger gets a partial receipt',
+    'a client that leaves after frame %i stops the upstream within a second, and the receipt is partial',
     { tags: ['survives.client'] },
     async (frames) => {
       const { id, ms } = await leave({ stream: true, sandbox_fault: 'pace=50' }, frames);
@@ -227,7 +224,7 @@ describe('failure cases 1 and 8: a client that leaves', () => {
   it.each([
     ['a stream whose first byte has not come', { stream: true }],
     ['an answer that is no stream', {}],
-  ])('before %s stops the upstream within a second', async (_what, rest) => {
+  ])('a client that leaves before %s stops the upstream within a second', async (_what, rest) => {
     const { id, ms } = await leave({ ...rest, sandbox_fault: 'stall=60000' }, null);
     expect(ms).toBeLessThan(1_000);
     await until(async () => (await outcomeOf(id.replace('req_', 'rcpt_'))) === 'partial');
