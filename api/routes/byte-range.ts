@@ -1,4 +1,4 @@
-import type { ByteRange } from '#shared/packs/port-export-store.ts';
+import type { ByteRange } from '#shared/packs/export-store.ts';
 
 /** What a Range header asks for: everything, one range, or nothing that is there. */
 export type RangeAnswer = 'whole' | 'unsatisfiable' | ByteRange;

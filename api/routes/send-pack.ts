@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
-import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import type { ExportStore } from '#shared/packs/export-store.ts';
 import { byteRange } from './byte-range.ts';
 
 export interface PackAccess {

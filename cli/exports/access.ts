@@ -1,8 +1,8 @@
 import { describeExport, type ExportDescription } from '#shared/packs/export-record.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { notFound } from '#shared/kernel/errors.ts';
-import type { ExportStore } from '#shared/packs/port-export-store.ts';
-import type { ExportRegistry, ExportRequest } from '#shared/packs/port-exports.ts';
+import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ExportRegistry, ExportRequest } from '#shared/packs/postgres/exports.ts';
 
 /** Where exports are asked for: the API, as a caller with a key, or the database, as an operator. */
 export interface ExportAccess {

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
-import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import type { ExportStore } from '#shared/packs/export-store.ts';
 import { runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
 import type { PackLab } from './packs.ts';
 

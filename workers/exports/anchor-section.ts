@@ -1,7 +1,7 @@
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
 import { ANCHORED_HEAD, anchoredKeyPath, KEY_EVENTS } from '#shared/packs/layout.ts';
-import type { AnchoredHeadFile } from '#shared/packs/port-exports.ts';
+import type { AnchoredHeadFile } from '#shared/packs/postgres/pack-source.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
 
 /** What the anchor log says: of the ledger, and of the keys. Absent where nothing is anchored. */

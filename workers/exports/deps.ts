@@ -16,7 +16,7 @@ import { type JobObserver, runJobs, type RunningJobs } from '#shared/jobs/redis/
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { packInstructions, packScript } from '#shared/packs/files/verification-files.ts';
-import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { jobEvents } from '#workers/runtime/job-events.ts';
 import type { PackDocuments } from './documents.ts';

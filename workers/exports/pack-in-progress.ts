@@ -2,7 +2,7 @@ import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { PackRange } from '#shared/packs/layout.ts';
 import type { ManifestLine } from '#shared/packs/manifest.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
-import type { PackCheckpoint, PackSource } from '#shared/packs/port-exports.ts';
+import type { PackCheckpoint, PackSource } from '#shared/packs/postgres/pack-source.ts';
 import type { CredentialSigner } from '#shared/receipts/port-signer.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import { ArchiveWriter, type ByteSink } from './archive.ts';

@@ -15,7 +15,7 @@ import {
 } from '#shared/packs/layout.ts';
 import { countedReceipt } from '#shared/packs/totals.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import type { PackEntry } from '#shared/packs/port-exports.ts';
+import type { PackEntry } from '#shared/packs/postgres/pack-source.ts';
 import { PackFailure } from './failure.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
 import type { PackFile, ShardBuffer } from './shard.ts';

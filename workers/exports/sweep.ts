@@ -1,5 +1,5 @@
-import type { ExportJobs } from '#shared/packs/port-exports.ts';
-import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import type { ExportJobs } from '#shared/packs/postgres/export-jobs.ts';
+import type { ExportStore } from '#shared/packs/export-store.ts';
 
 export interface SweepDeps {
   jobs: Pick<ExportJobs, 'due' | 'removable' | 'removed'>;

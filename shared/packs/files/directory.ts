@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import type { ExportStore, PackUpload } from '../port-export-store.ts';
+import type { ExportStore, PackUpload } from '../export-store.ts';
 
 /** An export's id: nothing that could lead out of the directory. */
 const KEY = /^[A-Za-z0-9_-]{1,64}$/;

@@ -1,4 +1,4 @@
-import type { ExportStore } from '../port-export-store.ts';
+import type { ExportStore } from '../export-store.ts';
 import { createDirectoryStore } from './directory.ts';
 import { createS3Store, type S3Credentials } from '../http/s3.ts';
 

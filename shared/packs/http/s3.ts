@@ -1,4 +1,4 @@
-import type { ExportStore, PackUpload } from '../port-export-store.ts';
+import type { ExportStore, PackUpload } from '../export-store.ts';
 import {
   createS3Client,
   element,

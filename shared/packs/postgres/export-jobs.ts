@@ -1,147 +1,213 @@
-import type { Pool } from 'pg';
-import type { ExportJobs, ExportRun } from '../port-exports.ts';
-import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { type RawBuilder, sql, type UpdateObject } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
-import { eventOf, EXPORT_COLUMNS, exportOf, type ExportRow } from './exports.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import type { ExportRecord } from '../export-record.ts';
+import { eventOf, EXPORT_COLUMNS, exportOf } from './exports.ts';
 
 /** A run says how far it is several times a second; one that is silent for so long is dead. */
-const RUN_SILENT_MS = 15_000;
+const RUN_SILENT_S = 15;
 /** How long a pack is kept: time enough to fetch it after a weekend. */
-const EXPORT_KEPT_MS = 7 * 86_400_000;
+const EXPORT_KEPT_S = 7 * 86_400;
 /** A run that dies so often would die again: a person has to look. */
 const RUNS_MAX = 10;
 /** After the nth failure n² times this: ten runs take half an hour. */
 const WAIT_AFTER_FAILURE_S = 5;
 /** What is over is shown this long, and then forgotten; the audit log keeps it. */
-const RECORD_KEPT_DAYS = 90;
+const RECORD_KEPT_S = 90 * 86_400;
 
 const BUILDER = { kind: 'system', id: 'exports' } as const;
 
+/** A run of an export: one process, one attempt. Others may not write to the export while it lasts. */
+export interface ExportRun {
+  runId: string;
+  record: ExportRecord;
+}
+
+export type ExportJobs = ReturnType<typeof createExportJobs>;
+
 /** The queue of exports in PostgreSQL, for the process that builds packs. */
-export function createExportJobs(pool: Pool, surroundings: Surroundings): ExportJobs {
+export function createExportJobs(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
+  /** Ends a run and writes it into the audit log. False when it is not this run's any more. */
+  const end = (
+    { id, runId }: { id: string; runId: string },
+    action: 'export.ready' | 'export.failed',
+    values: UpdateObject<Database, 'export'>,
+  ): Promise<boolean> =>
+    inTransaction(pool, async (client) => {
+      const row = await updateRun(queriesOn(client), { id, runId })
+        .set({ run_id: null, run_at: null, finished_at: now, ...values })
+        .where('deleted_at', 'is', null)
+        .returning(EXPORT_COLUMNS)
+        .executeTakeFirst();
+      if (row === undefined) return false;
+      await appendAudit(client, surroundings, eventOf(exportOf(row), action, BUILDER));
+      return true;
+    });
+  const fail = async (
+    run: { id: string; runId: string },
+    { code, message }: { code: string; message: string },
+  ): Promise<void> => {
+    const values = { status: 'failed', error_code: code, error_message: message } as const;
+    await end(run, 'export.failed', values);
+  };
   return {
-    claim: (id, runId) => claim(pool, surroundings, id, runId),
-    async progress({ record, runId }, done) {
-      const { rowCount } = await pool.query(
-        `update export set done = $3, run_at = now() where id = $1 and run_id = $2 and deleted_at is null`,
-        [record.id, runId, done],
-      );
-      return rowCount === 1;
+    /** Takes an export that is queued, or whose run has fallen silent. Null when there is nothing to do. */
+    async claim(id: string, runId: string): Promise<ExportRun | null> {
+      const row = await claimExport(db, id, runId);
+      if (row === undefined) return null;
+      if (row.runs <= RUNS_MAX) return { runId, record: exportOf(row) };
+      const message = `The export was started ${RUNS_MAX} times and never finished.`;
+      await fail({ id, runId }, { code: 'given_up', message });
+      return null;
     },
-    finish: (run, pack) =>
-      inTransaction(pool, async (client) => {
-        const { rows } = await client.query<ExportRow>(
-          `update export set status = 'ready', run_id = null, run_at = null, done = last_index - first_index + 1,
-             size_bytes = $3, sha256 = $4, finished_at = now(), expires_at = now() + make_interval(secs => $5)
-           where id = $1 and run_id = $2 and deleted_at is null returning ${EXPORT_COLUMNS}`,
-          [run.record.id, run.runId, pack.sizeBytes, pack.sha256, EXPORT_KEPT_MS / 1_000],
-        );
-        if (rows[0] === undefined) return false;
-        await appendAudit(
-          client,
-          surroundings,
-          eventOf(exportOf(rows[0]), 'export.ready', BUILDER),
-        );
-        return true;
+    /** Says how far the run is. False when it is not this run's any more: it was cancelled, or taken for dead. */
+    async progress({ record, runId }: ExportRun, done: number): Promise<boolean> {
+      const { numUpdatedRows } = await updateRun(db, { id: record.id, runId })
+        .set({ done, run_at: now })
+        .where('deleted_at', 'is', null)
+        .executeTakeFirstOrThrow();
+      return numUpdatedRows === 1n;
+    },
+    /** False as above. */
+    finish: (
+      { record, runId }: ExportRun,
+      { sizeBytes, sha256 }: { sizeBytes: number; sha256: string },
+    ): Promise<boolean> =>
+      end({ id: record.id, runId }, 'export.ready', {
+        status: 'ready',
+        done: sql<string>`last_index - first_index + 1`,
+        size_bytes: sizeBytes,
+        sha256,
+        expires_at: sql<Date>`now() + make_interval(secs => ${EXPORT_KEPT_S})`,
       }),
-    fail: ({ record, runId }, error) => fail(pool, surroundings, { id: record.id, runId }, error),
-    async release({ record, runId }, again) {
-      // A run that was only interrupted does not count against it.
-      await pool.query(
-        `update export set status = 'queued', run_id = null,
-           run_at = case when $3 then null else now() end, runs = case when $3 then runs - 1 else runs end
-         where id = $1 and run_id = $2`,
-        [record.id, runId, again === 'now'],
-      );
+    fail: ({ record, runId }: ExportRun, error: { code: string; message: string }): Promise<void> =>
+      fail({ id: record.id, runId }, error),
+    /** Gives an export back: `now` when the process stops, `later` when something has to heal first. */
+    async release({ record, runId }: ExportRun, again: 'now' | 'later'): Promise<void> {
+      await updateRun(db, { id: record.id, runId })
+        .set({ status: 'queued', run_id: null })
+        // A run that was only interrupted does not count against it.
+        .set((eb) =>
+          again === 'now' ? { run_at: null, runs: eb('runs', '-', 1) } : { run_at: now },
+        )
+        .execute();
     },
-    async due(limit) {
-      const { rows } = await pool.query<{ id: string }>(
-        `select id from export
-         where deleted_at is null and case status
-           when 'queued' then run_at is null or run_at < now() - make_interval(secs => $3 * runs * runs)
-           when 'running' then run_at < now() - make_interval(secs => $2) end
-         order by id limit $1`,
-        [limit, RUN_SILENT_MS / 1_000, WAIT_AFTER_FAILURE_S],
-      );
+    /** Ids of exports that wait, or whose run has fallen silent. */
+    async due(limit: number): Promise<string[]> {
+      const rows = await db
+        .selectFrom('export')
+        .select('id')
+        .where('deleted_at', 'is', null)
+        .where((eb) =>
+          eb.or([
+            eb.and([
+              eb('status', '=', 'queued'),
+              eb.or([
+                eb('run_at', 'is', null),
+                eb('run_at', '<', ago(sql`${WAIT_AFTER_FAILURE_S} * runs * runs`)),
+              ]),
+            ]),
+            eb.and([eb('status', '=', 'running'), eb('run_at', '<', ago(RUN_SILENT_S))]),
+          ]),
+        )
+        .orderBy('id')
+        .limit(limit)
+        .execute();
       return rows.map(({ id }) => id);
     },
-    removable: (limit) => removable(pool, surroundings, limit),
-    async removed(ids) {
-      await pool.query('update export set removed_at = now() where id = any($1::text[])', [ids]);
-      await pool.query(`delete from export where removed_at < now() - make_interval(days => $1)`, [
-        RECORD_KEPT_DAYS,
-      ]);
+    /** Marks packs whose time is over. Returns exports whose packs must not be in the store. */
+    async removable(limit: number): Promise<string[]> {
+      await inTransaction(pool, (client) => expire(client, surroundings, limit));
+      const rows = await db
+        .selectFrom('export')
+        .select('id')
+        .where('removed_at', 'is', null)
+        .where((eb) =>
+          eb.or([
+            eb('status', 'in', ['expired', 'failed']),
+            eb.and([
+              eb('deleted_at', 'is not', null),
+              // A cancelled run may still be writing; it notices within a second, and is waited for.
+              eb.or([eb('status', '<>', 'running'), eb('run_at', '<', ago(RUN_SILENT_S))]),
+            ]),
+          ]),
+        )
+        .orderBy('id')
+        .limit(limit)
+        .execute();
+      return rows.map(({ id }) => id);
+    },
+    /** The store holds nothing of these any more. */
+    async removed(ids: readonly string[]): Promise<void> {
+      if (ids.length > 0) {
+        await db.updateTable('export').set({ removed_at: now }).where('id', 'in', ids).execute();
+      }
+      await db.deleteFrom('export').where('removed_at', '<', ago(RECORD_KEPT_S)).execute();
     },
   };
 }
 
+/** The server's clock: processes may disagree about the time. */
+const now = sql<Date>`now()`;
+const ago = (seconds: number | RawBuilder<unknown>): RawBuilder<Date> =>
+  sql<Date>`now() - make_interval(secs => ${seconds})`;
+
+/** An update of an export that counts only while the run holds it. */
+const updateRun = (db: Queries, { id, runId }: { id: string; runId: string }) =>
+  db.updateTable('export').where('id', '=', id).where('run_id', '=', runId);
+
 /** The row's lock makes two that claim at once take turns; the second finds a run that is alive. */
-async function claim(
-  pool: Pool,
-  surroundings: Surroundings,
-  id: string,
-  runId: string,
-): Promise<ExportRun | null> {
-  const { rows } = await pool.query<ExportRow & { runs: number }>(
-    `update export set status = 'running', run_id = $2, run_at = now(), runs = runs + 1, done = 0,
-       started_at = coalesce(started_at, now())
-     where id = $1 and deleted_at is null and (status = 'queued' or (status = 'running'
-       and run_at < now() - make_interval(secs => $3)))
-     returning ${EXPORT_COLUMNS}, runs`,
-    [id, runId, RUN_SILENT_MS / 1_000],
-  );
-  const row = rows[0];
-  if (row === undefined) return null;
-  if (row.runs <= RUNS_MAX) return { runId, record: exportOf(row) };
-  await fail(
-    pool,
-    surroundings,
-    { id, runId },
-    { code: 'given_up', message: `The export was started ${RUNS_MAX} times and never finished.` },
-  );
-  return null;
-}
+const claimExport = (db: Queries, id: string, runId: string) =>
+  db
+    .updateTable('export')
+    .set((eb) => ({
+      status: 'running',
+      run_id: runId,
+      run_at: now,
+      runs: eb('runs', '+', 1),
+      done: 0,
+      started_at: eb.fn.coalesce('started_at', now),
+    }))
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('status', '=', 'queued'),
+        eb.and([eb('status', '=', 'running'), eb('run_at', '<', ago(RUN_SILENT_S))]),
+      ]),
+    )
+    .returning([...EXPORT_COLUMNS, 'runs'])
+    .executeTakeFirst();
 
-async function fail(
-  pool: Pool,
+async function expire(
+  client: PoolClient,
   surroundings: Surroundings,
-  { id, runId }: { id: string; runId: string },
-  error: { code: string; message: string },
+  limit: number,
 ): Promise<void> {
-  await inTransaction(pool, async (client) => {
-    const { rows } = await client.query<ExportRow>(
-      `update export set status = 'failed', run_id = null, run_at = null, error_code = $3, error_message = $4,
-         finished_at = now()
-       where id = $1 and run_id = $2 and deleted_at is null returning ${EXPORT_COLUMNS}`,
-      [id, runId, error.code, error.message],
-    );
-    if (rows[0] === undefined) return;
-    await appendAudit(client, surroundings, eventOf(exportOf(rows[0]), 'export.failed', BUILDER));
-  });
-}
-
-async function removable(pool: Pool, surroundings: Surroundings, limit: number): Promise<string[]> {
-  await inTransaction(pool, async (client) => {
-    const { rows } = await client.query<ExportRow>(
-      `update export set status = 'expired' where id in (
-         select id from export where status = 'ready' and expires_at <= now()
-         order by expires_at limit $1 for update skip locked)
-       returning ${EXPORT_COLUMNS}`,
-      [limit],
-    );
-    for (const row of rows.toSorted((a, b) => (a.org_id < b.org_id ? -1 : 1))) {
-      const event = eventOf(exportOf(row), 'export.expired', BUILDER);
-      await appendAudit(client, surroundings, event);
-    }
-  });
-  // A cancelled run may still be writing; it notices within a second, and is waited for.
-  const { rows } = await pool.query<{ id: string }>(
-    `select id from export where removed_at is null
-       and (status in ('expired', 'failed') or (deleted_at is not null
-         and (status <> 'running' or run_at < now() - make_interval(secs => $2))))
-     order by id limit $1`,
-    [limit, RUN_SILENT_MS / 1_000],
-  );
-  return rows.map(({ id }) => id);
+  const rows = await queriesOn(client)
+    .updateTable('export')
+    .set({ status: 'expired' })
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('export')
+        .select('id')
+        .where('status', '=', 'ready')
+        .where('expires_at', '<=', now)
+        .orderBy('expires_at')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returning(EXPORT_COLUMNS)
+    .execute();
+  // In one order of organisations, so that two processes never wait for each other's audit chains.
+  for (const row of rows.toSorted((a, b) => (a.org_id < b.org_id ? -1 : 1))) {
+    const event = eventOf(exportOf(row), 'export.expired', BUILDER);
+    await appendAudit(client, surroundings, event);
+  }
 }

@@ -1,91 +1,86 @@
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Pool } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
-import type { Page } from '#shared/kernel/page.ts';
-import type { ExportRecord } from '../export-record.ts';
-import type { ExportPageRequest, ExportRegistry } from '../port-exports.ts';
-import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { type Page, type PageRequest, unknownCursor } from '#shared/kernel/page.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
+import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
-import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
-import { resolveRange } from './exports-range.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import type { ExportRecord } from '../export-record.ts';
+import { PACK_ENTRIES_MAX, type PackRange } from '../layout.ts';
 
 /** Packs that one organisation may have under way: more would only wait for each other. */
 export const EXPORTS_UNDER_WAY_MAX = 10;
 
-export interface ExportRow {
-  id: string;
-  org_id: string;
-  status: ExportRecord['status'];
-  first_index: string;
-  last_index: string;
-  checkpoint_size: string;
-  done: string;
-  size_bytes: string | null;
-  sha256: string | null;
-  error_code: string | null;
-  error_message: string | null;
-  created_at: Date;
-  started_at: Date | null;
-  finished_at: Date | null;
-  expires_at: Date | null;
+/** What a caller asks for: by index or by time of integration, everything when neither is named. */
+export interface ExportRequest {
+  firstIndex?: number;
+  lastIndex?: number;
+  /** Epoch milliseconds, `from` included, `to` excluded. */
+  from?: number;
+  to?: number;
+  /** A signed checkpoint's size; the newest when absent. */
+  checkpointSize?: number;
 }
 
-export const EXPORT_COLUMNS = `id, org_id, status, first_index, last_index, checkpoint_size, done, size_bytes, sha256,
-  error_code, error_message, created_at, started_at, finished_at, expires_at`;
+export type ExportRegistry = ReturnType<typeof createExportRegistry>;
 
-/** Exports in PostgreSQL, for the API and for operators. */
-export function createExportRegistry(pool: Pool, surroundings: Surroundings): ExportRegistry {
+/** Exports as their owners see them. Every call names the organisation and sees nothing of others. */
+export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
   return {
-    create: (orgId, request, actor) =>
+    /**
+     * Queues an export and writes it into the audit log.
+     * @throws Fault `invalid_first_index` and the like for a range that is not in a signed checkpoint,
+     * `concurrent_exports_exceeded` when the organisation has too many under way
+     */
+    create: (orgId: string, request: ExportRequest, actor: Actor): Promise<ExportRecord> =>
       inTransaction(pool, async (client) => {
-        // Requests of one organisation take turns here, so that the count below holds.
-        await client.query('select pg_advisory_xact_lock(hashtextextended($1, 7))', [orgId]);
-        const range = await resolveRange(client, orgId, request);
-        const { rows: open } = await client.query<{ count: string }>(
-          `select count(*) from export
-           where org_id = $1 and status in ('queued', 'running') and deleted_at is null`,
-          [orgId],
+        const record = await insertExport(
+          queriesOn(client),
+          surroundings.newId('exp'),
+          orgId,
+          request,
         );
-        if (Number(open[0]?.count) >= EXPORTS_UNDER_WAY_MAX) {
-          throw new Fault(
-            'concurrent_exports_exceeded',
-            `${EXPORTS_UNDER_WAY_MAX} exports are under way. Wait for one, or delete it.`,
-            { retryAfterMs: 10_000 },
-          );
-        }
-        const { rows } = await client.query<ExportRow>(
-          `insert into export (id, org_id, first_index, last_index, checkpoint_size)
-           values ($1, $2, $3, $4, $5) returning ${EXPORT_COLUMNS}`,
-          [
-            surroundings.newId('exp'),
-            orgId,
-            range.firstIndex,
-            range.lastIndex,
-            range.checkpointSize,
-          ],
-        );
-        const record = exportOf(rows[0]!);
         await appendAudit(client, surroundings, eventOf(record, 'export.requested', actor));
         return record;
       }),
-    get: (orgId, id) => findExport(pool, orgId, id),
-    list: (request) => listExports(pool, request),
-    delete: (orgId, id, actor) =>
+    /** Null when there is none here, or it was deleted. */
+    async get(orgId: string, id: string): Promise<ExportRecord | null> {
+      const row = await selectExports(db, orgId).where('id', '=', id).executeTakeFirst();
+      return row === undefined ? null : exportOf(row);
+    },
+    /** Throws `invalid_after` when `after` is no id of an export. */
+    async list(request: PageRequest & { orgId: string }): Promise<Page<ExportRecord>> {
+      const { orgId, after } = request;
+      if (after !== undefined && !isId('exp', after)) throw unknownCursor('export');
+      const rows = await keyset(selectExports(db, orgId), 'id', request).execute();
+      return pageOf(rows, request, exportOf);
+    },
+    /** Cancels or deletes; the pack itself is removed by whoever calls, or by the next sweep. False when there is none. */
+    delete: (orgId: string, id: string, actor: Actor): Promise<boolean> =>
       inTransaction(pool, async (client) => {
-        const { rows } = await client.query<ExportRow>(
-          `update export set deleted_at = now()
-           where id = $1 and org_id = $2 and deleted_at is null returning ${EXPORT_COLUMNS}`,
-          [id, orgId],
-        );
-        if (rows[0] === undefined) return false;
-        const record = exportOf(rows[0]);
+        const row = await queriesOn(client)
+          .updateTable('export')
+          .set({ deleted_at: sql<Date>`now()` })
+          .where('id', '=', id)
+          .where('org_id', '=', orgId)
+          .where('deleted_at', 'is', null)
+          .returning(EXPORT_COLUMNS)
+          .executeTakeFirst();
+        if (row === undefined) return false;
+        const record = exportOf(row);
         const underWay = record.status === 'queued' || record.status === 'running';
         const action = underWay ? 'export.cancelled' : 'export.deleted';
         await appendAudit(client, surroundings, eventOf(record, action, actor));
         return true;
       }),
-    downloaded: async (record, actor) => {
+    /** Writes into the audit log that somebody took the pack. */
+    downloaded: async (record: ExportRecord, actor: Actor): Promise<void> => {
       await inTransaction(pool, (client) =>
         appendAudit(client, surroundings, eventOf(record, 'export.downloaded', actor)),
       );
@@ -93,32 +88,146 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings): Ex
   };
 }
 
-async function findExport(pool: Pool, orgId: string, id: string): Promise<ExportRecord | null> {
-  const { rows } = await pool.query<ExportRow>(
-    `select ${EXPORT_COLUMNS} from export where id = $1 and org_id = $2 and deleted_at is null`,
-    [id, orgId],
-  );
-  return rows[0] === undefined ? null : exportOf(rows[0]);
+export const EXPORT_COLUMNS = [
+  'id',
+  'org_id',
+  'status',
+  'first_index',
+  'last_index',
+  'checkpoint_size',
+  'done',
+  'size_bytes',
+  'sha256',
+  'error_code',
+  'error_message',
+  'created_at',
+  'started_at',
+  'finished_at',
+  'expires_at',
+] as const satisfies (keyof Database['export'])[];
+
+type ExportRow = Pick<Selectable<Database['export']>, (typeof EXPORT_COLUMNS)[number]>;
+
+const selectExports = (db: Queries, orgId: string) =>
+  db
+    .selectFrom('export')
+    .select(EXPORT_COLUMNS)
+    .where('org_id', '=', orgId)
+    .where('deleted_at', 'is', null);
+
+async function insertExport(
+  db: Queries,
+  id: string,
+  orgId: string,
+  request: ExportRequest,
+): Promise<ExportRecord> {
+  // Requests of one organisation take turns here, so that the count below holds.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${orgId}, 7))`.execute(db);
+  const range = await resolveRange(db, orgId, request);
+  const { underWay } = await db
+    .selectFrom('export')
+    .select((eb) => eb.fn.countAll<string>().as('underWay'))
+    .where('org_id', '=', orgId)
+    .where('status', 'in', ['queued', 'running'])
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (Number(underWay) >= EXPORTS_UNDER_WAY_MAX) {
+    throw new Fault(
+      'concurrent_exports_exceeded',
+      `${EXPORTS_UNDER_WAY_MAX} exports are under way. Wait for one, or delete it.`,
+      { retryAfterMs: 10_000 },
+    );
+  }
+  const row = await db
+    .insertInto('export')
+    .values({
+      id,
+      org_id: orgId,
+      first_index: range.firstIndex,
+      last_index: range.lastIndex,
+      checkpoint_size: range.checkpointSize,
+    })
+    .returning(EXPORT_COLUMNS)
+    .executeTakeFirstOrThrow();
+  return exportOf(row);
 }
 
-async function listExports(pool: Pool, request: ExportPageRequest): Promise<Page<ExportRecord>> {
-  const { orgId, after, limit, order } = request;
-  if (after !== undefined && !isId('exp', after)) {
-    throw invalidParam('after', 'There is no such export to continue after.');
+/**
+ * Turns what was asked for into indexes below a signed checkpoint: from then on the content is fixed.
+ * @throws Fault `invalid_<param>`
+ */
+async function resolveRange(
+  db: Queries,
+  orgId: string,
+  request: ExportRequest,
+): Promise<PackRange> {
+  const { from, to, firstIndex, lastIndex } = request;
+  const byTime = from !== undefined || to !== undefined;
+  if (byTime && (firstIndex !== undefined || lastIndex !== undefined)) {
+    throw invalidParam('from', 'Name a range by time or by index, not by both.');
   }
-  const descending = order === 'desc';
-  const { rows } = await pool.query<ExportRow>(
-    `select ${EXPORT_COLUMNS} from export
-     where org_id = $1 and deleted_at is null and ($2::text is null or id ${descending ? '<' : '>'} $2)
-     order by id ${descending ? 'desc' : 'asc'} limit $3`,
-    [orgId, after ?? null, limit + 1],
-  );
-  return { items: rows.slice(0, limit).map(exportOf), hasMore: rows.length > limit };
+  const size = await checkpointSize(db, orgId, request.checkpointSize);
+  const { first, end } = byTime
+    ? await rangeOfTimes(db, orgId, { from, to, size })
+    : { first: firstIndex ?? 0, end: lastIndex === undefined ? size : lastIndex + 1 };
+  if (end > size) {
+    throw invalidParam('last_index', `The signed checkpoint has ${size} entries, from index 0.`);
+  }
+  if (first >= end) throw emptyRange(byTime);
+  if (end - first > PACK_ENTRIES_MAX) {
+    throw invalidParam(
+      byTime ? 'from' : 'first_index',
+      `A pack holds at most ${PACK_ENTRIES_MAX} receipts; ask for several.`,
+    );
+  }
+  return { firstIndex: first, lastIndex: end - 1, checkpointSize: size };
+}
+
+async function checkpointSize(
+  db: Queries,
+  orgId: string,
+  wanted: number | undefined,
+): Promise<number> {
+  const signed = await db
+    .selectFrom('ledger_checkpoint')
+    .select('size')
+    .where('org_id', '=', orgId)
+    .$if(wanted !== undefined, (query) => query.where('size', '=', String(wanted)))
+    .orderBy('size', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (signed !== undefined) return Number(signed.size);
+  throw wanted === undefined
+    ? invalidParam('range', 'No receipt is in a signed checkpoint yet.')
+    : invalidParam('checkpoint_size', 'No checkpoint of this size was ever signed.');
+}
+
+/** Entries that were integrated in this time. What the checkpoint does not cover is left out. */
+async function rangeOfTimes(
+  db: Queries,
+  orgId: string,
+  { from, to, size }: { from: number | undefined; to: number | undefined; size: number },
+): Promise<{ first: number; end: number }> {
+  const indexAt = (ms: number): RawBuilder<string> =>
+    sql<string>`ledger_index_at(${orgId}, ${new Date(ms)})`;
+  const row = await db
+    .selectNoFrom([
+      (from === undefined ? sql<string>`0` : indexAt(from)).as('first'),
+      (to === undefined ? sql<string>`${size}::bigint` : indexAt(to)).as('end'),
+    ])
+    .executeTakeFirstOrThrow();
+  return { first: Number(row.first), end: Math.min(Number(row.end), size) };
+}
+
+function emptyRange(byTime: boolean): Fault {
+  return byTime
+    ? invalidParam('from', 'No receipt of this time is in a signed checkpoint.')
+    : invalidParam('first_index', 'The range is empty: the first index lies after the last.');
 }
 
 /** What the audit log says of an export. */
 export function eventOf(record: ExportRecord, action: string, actor: Actor) {
-  const { id, orgId, firstIndex, lastIndex, checkpointSize } = record;
+  const { id, orgId, firstIndex, lastIndex, checkpointSize: size } = record;
   return {
     orgId,
     action,
@@ -127,7 +236,7 @@ export function eventOf(record: ExportRecord, action: string, actor: Actor) {
     details: {
       first_index: firstIndex,
       last_index: lastIndex,
-      checkpoint_size: checkpointSize,
+      checkpoint_size: size,
       ...(record.sha256 === null ? {} : { sha256: record.sha256 }),
       ...(record.error === null ? {} : { error: record.error.code }),
     },

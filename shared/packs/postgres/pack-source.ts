@@ -1,93 +1,145 @@
 import type { Pool } from 'pg';
-import { HASH_BYTES } from '#shared/ledger/hashing.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
+import { type AnchorProof, checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { HASH_BYTES, type Hash } from '#shared/ledger/hashing.ts';
+import { endOfKey, keyIntervals } from '#shared/ledger/key-events.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
+import {
+  type AnchorChoice,
+  type AnchorReader,
+  createAnchorReader,
+} from '#shared/ledger/postgres/anchor-reader.ts';
+import { latestCheckpoint } from '#shared/ledger/postgres/published.ts';
+import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
 import { consistencyRanges, inclusionRanges } from '#shared/ledger/proofs.ts';
 import { perfectNodes } from '#shared/ledger/tiles.ts';
-import type { PackCheckpoint, PackEntry, PackSource } from '../port-exports.ts';
-import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
-import { readPackAnchor } from './pack-anchor.ts';
+import type { PackRange } from '../layout.ts';
 
-interface EntryRow {
-  index: string;
-  entry_id: string;
-  leaf_hash: Buffer;
+/** An entry of the ledger with what a pack says of it. */
+export interface PackEntry {
+  index: number;
+  receiptId: string;
+  leafHash: Hash;
+  /** The exact bytes, as text; null when they are gone. */
   body: string | null;
-  superseded_by: string | null;
+  /** Index of the entry that revises it, below the checkpoint's size. */
+  supersededBy: number | null;
 }
 
-interface CheckpointRow {
-  size: string;
-  root: Buffer;
+/** A signed tree head. */
+export interface PackCheckpoint {
+  size: number;
+  root: Hash;
   note: string;
-  signed_at: Date;
+  /** Epoch milliseconds. */
+  signedAt: number;
+}
+
+/** A head of the organisation's log that is anchored, with the way from it to the pack's checkpoint. */
+export interface AnchoredHeadFile {
+  proof: AnchorProof;
+  /** RFC 6962 consistency proof. */
+  consistency: readonly Hash[];
+}
+
+/** What the anchor log says, all of it as of one of its checkpoints. */
+export interface PackAnchor {
+  /** Everything that happened to signing keys, with the exact texts and proofs. */
+  events: readonly { index: number; entry: string; proof: string }[];
+  /** The newest anchored head that is not beyond the pack's checkpoint. */
+  head: AnchoredHeadFile | null;
+  /** For keys that may not sign any more: the newest head that was anchored while they might. */
+  keys: ReadonlyMap<string, AnchoredHeadFile>;
 }
 
 /**
- * Bodies come as text: they are UTF-8, and a text travels at half the size of a bytea. Whoever hashes
- * them finds out when they are not what was logged.
+ * Entries with their bodies. Those come as text: they are UTF-8, and a text travels at half the size of a bytea. Whoever
+ * hashes them finds out when they are not what was logged.
  */
-const ENTRIES = `select e.index, e.entry_id, e.leaf_hash, convert_from(b.body, 'UTF8') as body, s.index as superseded_by
-  from ledger_entry e
-  left join lateral (
-    select b.body from ledger_body b where b.entry_id = e.entry_id and b.org_id = e.org_id limit 1) b on true
-  left join lateral (
-    select s.index from receipt_revision r join ledger_entry s on s.entry_id = r.revision_id
-    where r.original_id = e.entry_id and s.org_id = e.org_id and s.index < $2 limit 1) s on true
-  where e.org_id = $1`;
+const entriesWhere = (condition: string) =>
+  statement(
+    { index: 'int8', entry_id: 'text', leaf_hash: 'bytea', body: 'text?', superseded_by: 'int8?' },
+    `select e.index, e.entry_id, e.leaf_hash, convert_from(b.body, 'UTF8') as body, s.index as superseded_by
+     from ledger_entry e
+     left join lateral (
+       select b.body from ledger_body b where b.entry_id = e.entry_id and b.org_id = e.org_id limit 1) b on true
+     left join lateral (
+       select s.index from receipt_revision r join ledger_entry s on s.entry_id = r.revision_id
+       where r.original_id = e.entry_id and s.org_id = e.org_id and s.index < $2 limit 1) s on true
+     where e.org_id = $1 and ${condition} order by e.index`,
+  );
+const ENTRIES_OF_RANGE = entriesWhere('e.index >= $3 and e.index < $4');
+const ENTRIES_AT = entriesWhere('e.index = any($3::bigint[])');
 
-const CHECKPOINT = 'select size, root, note, signed_at from ledger_checkpoint where org_id = $1';
+const REVISIONS_AFTER = statement(
+  { index: 'int8', revises: 'int8' },
+  `select e.index, p.index as revises from ledger_entry e
+   join ledger_entry p on p.entry_id = e.supersedes and p.org_id = e.org_id
+   where e.org_id = $1 and e.kind in ('recalculated', 'restated') and e.index > $2 and e.index < $3
+   order by e.index limit $4`,
+);
 
-/** What packs are made of, from PostgreSQL: short statements along primary keys, no transaction. */
-export function createPackSource(pool: Pool): PackSource {
+const CHECKPOINTS = statement(
+  { size: 'int8', root: 'bytea', note: 'text', signed_at: 'timestamptz' },
+  `select size, root, note, signed_at from ledger_checkpoint
+   where org_id = $1 and size > $2 and size <= $3 order by size limit $4`,
+);
+
+export type PackSource = ReturnType<typeof createPackSource>;
+
+/**
+ * All that a pack is made of. Each call is a short read along a primary key, outside any transaction: entries and
+ * checkpoints never change.
+ */
+export function createPackSource(pool: Pool) {
   return {
-    async checkpoint(orgId, size) {
-      const { rows } = await pool.query<CheckpointRow>(`${CHECKPOINT} and size = $2`, [
-        orgId,
-        size,
-      ]);
-      return rows[0] === undefined ? null : checkpointOf(rows[0]);
+    async checkpoint(orgId: string, size: number): Promise<PackCheckpoint | null> {
+      const row = await queryRow(pool, CHECKPOINTS, [orgId, size - 1, size, 1]);
+      return row === undefined ? null : checkpointOf(row);
     },
-    async entries(orgId, from, to, size) {
-      const { rows } = await pool.query<EntryRow>(
-        `${ENTRIES} and e.index >= $3 and e.index < $4 order by e.index`,
-        [orgId, size, from, to],
-      );
-      return rows.map(entryOf);
+    /** Entries `from` to `to` (excluded), in order. */
+    async entries(orgId: string, from: number, to: number, size: number): Promise<PackEntry[]> {
+      return (await queryRows(pool, ENTRIES_OF_RANGE, [orgId, size, from, to])).map(entryOf);
     },
-    async entriesAt(orgId, indexes, size) {
-      const { rows } = await pool.query<EntryRow>(
-        `${ENTRIES} and e.index = any($3::bigint[]) order by e.index`,
-        [orgId, size, indexes],
-      );
-      return rows.map(entryOf);
+    /** The entries with these indexes, in order. */
+    async entriesAt(orgId: string, indexes: readonly number[], size: number): Promise<PackEntry[]> {
+      return (await queryRows(pool, ENTRIES_AT, [orgId, size, indexes])).map(entryOf);
     },
-    async revisionsAfter(orgId, after, size, limit) {
-      const { rows } = await pool.query<{ index: string; revises: string }>(
-        `select e.index, p.index as revises from ledger_entry e
-         join ledger_entry p on p.entry_id = e.supersedes and p.org_id = e.org_id
-         where e.org_id = $1 and e.kind in ('recalculated', 'restated') and e.index > $2 and e.index < $3
-         order by e.index limit $4`,
-        [orgId, after, size, limit],
-      );
+    /** Revisions after index `after` and below `size`, with what they revise, in order. */
+    async revisionsAfter(
+      orgId: string,
+      after: number,
+      size: number,
+      limit: number,
+    ): Promise<{ index: number; revises: number }[]> {
+      const rows = await queryRows(pool, REVISIONS_AFTER, [orgId, after, size, limit]);
       return rows.map((row) => ({ index: Number(row.index), revises: Number(row.revises) }));
     },
-    async checkpoints(orgId, above, size, limit) {
-      const { rows } = await pool.query<CheckpointRow>(
-        `${CHECKPOINT} and size > $2 and size <= $3 order by size limit $4`,
-        [orgId, above, size, limit],
-      );
-      return rows.map(checkpointOf);
+    /** Checkpoints of more than `above` and at most `size` entries, smallest first. */
+    async checkpoints(
+      orgId: string,
+      above: number,
+      size: number,
+      limit: number,
+    ): Promise<PackCheckpoint[]> {
+      return (await queryRows(pool, CHECKPOINTS, [orgId, above, size, limit])).map(checkpointOf);
     },
-    frontier: (orgId, size) => {
+    /** Roots of the perfect subtrees of the first `size` entries, largest first. */
+    frontier(orgId: string, size: number): Promise<Hash[]> {
       const nodes = perfectNodes({ start: 0, end: size });
       const ranges = nodes.map(({ height, index }) => {
         return { start: index * 2 ** height, end: (index + 1) * 2 ** height };
       });
       return hashesOfRanges(pool, orgId, size, ranges);
     },
-    consistency: (orgId, oldSize, newSize) =>
+    consistency: (orgId: string, oldSize: number, newSize: number): Promise<Hash[]> =>
       hashesOfRanges(pool, orgId, newSize, consistencyRanges(oldSize, newSize)),
-    anchor: (orgId, range) => readPackAnchor(pool, orgId, range),
-    async inclusion(orgId, indexes, size) {
+    /** Null when nothing is anchored. The same for one checkpoint whenever it is asked for. */
+    anchor: (orgId: string, range: PackRange): Promise<PackAnchor | null> =>
+      readPackAnchor(pool, orgId, range),
+    /** RFC 6962 paths of these entries in the tree of `size`. */
+    async inclusion(orgId: string, indexes: readonly number[], size: number): Promise<Hash[][]> {
       const paths = indexes.map((index) => inclusionRanges(index, size));
       const hashes = await hashesOfRanges(pool, orgId, size, paths.flat());
       let at = 0;
@@ -96,7 +148,7 @@ export function createPackSource(pool: Pool): PackSource {
   };
 }
 
-function entryOf(row: EntryRow): PackEntry {
+function entryOf(row: Row<typeof ENTRIES_AT>): PackEntry {
   return {
     index: Number(row.index),
     receiptId: row.entry_id,
@@ -106,11 +158,87 @@ function entryOf(row: EntryRow): PackEntry {
   };
 }
 
-function checkpointOf(row: CheckpointRow): PackCheckpoint {
+function checkpointOf(row: Row<typeof CHECKPOINTS>): PackCheckpoint {
   return {
     size: Number(row.size),
     root: row.root,
     note: row.note,
     signedAt: row.signed_at.getTime(),
   };
+}
+
+/**
+ * What the anchor log says about an organisation's log up to a checkpoint, and about the keys: as of one checkpoint of
+ * the anchor, which is decided by the first pack that asks. Null when there is no anchor.
+ */
+async function readPackAnchor(
+  pool: Pool,
+  orgId: string,
+  range: PackRange,
+): Promise<PackAnchor | null> {
+  const reader = createAnchorReader(pool);
+  const anchorSize = await pinAnchor(pool, reader, orgId, range);
+  if (anchorSize === 0) return null;
+  const headSizeMax = range.checkpointSize;
+  const choose = (more: AnchorChoice): Promise<AnchoredHeadFile | null> =>
+    anchoredHead(pool, reader, orgId, { headSizeMax, anchorSize, ...more });
+  const events = (await reader.keyEvents({ anchorSize })).flatMap(
+    ({ index, event, entry, proof }) => (proof === null ? [] : [{ index, event, entry, proof }]),
+  );
+  const keys = new Map<string, AnchoredHeadFile>();
+  for (const interval of keyIntervals(events).values()) {
+    // Seals are not anchored, and the anchor's own heads stand by their size.
+    const logged = interval.purpose === 'receipts' || interval.purpose === 'checkpoints';
+    const before = logged ? endOfKey(interval) : null;
+    const head = before === null ? null : await choose({ before });
+    if (head !== null) keys.set(interval.key, head);
+  }
+  const head = await choose({});
+  return { events, head, keys };
+}
+
+async function anchoredHead(
+  pool: Pool,
+  reader: AnchorReader,
+  orgId: string,
+  choice: AnchorChoice & { headSizeMax: number },
+): Promise<AnchoredHeadFile | null> {
+  const proof = await reader.proof(orgId, choice);
+  if (proof === null) return null;
+  const { size } = checkAnchorProof(proof).head;
+  const { headSizeMax } = choice;
+  const ranges = consistencyRanges(size, headSizeMax);
+  return { proof, consistency: await hashesOfRanges(pool, orgId, headSizeMax, ranges) };
+}
+
+/** An attested anchor checkpoint where one covers the range; the newest otherwise. */
+async function pinAnchor(
+  pool: Pool,
+  reader: AnchorReader,
+  orgId: string,
+  { lastIndex, checkpointSize }: PackRange,
+): Promise<number> {
+  const pinned = await readPin(pool, orgId, checkpointSize);
+  if (pinned !== null) return pinned;
+  const attested = await reader.proof(orgId, { attested: true, headSizeMax: checkpointSize });
+  const found = attested === null ? null : checkAnchorProof(attested);
+  const newest = (await latestCheckpoint(pool, ANCHOR_LOG))?.size ?? 0;
+  const size = found !== null && found.head.size > lastIndex ? found.anchor.size : newest;
+  await queriesOn(pool)
+    .insertInto('export_anchor')
+    .values({ org_id: orgId, checkpoint_size: checkpointSize, anchor_size: size })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  // Another run may have been faster: what it decided holds.
+  return (await readPin(pool, orgId, checkpointSize))!;
+}
+
+async function readPin(pool: Pool, orgId: string, checkpointSize: number): Promise<number | null> {
+  const pin = await queriesOn(pool)
+    .selectFrom('export_anchor')
+    .select('anchor_size')
+    .where('org_id', '=', orgId)
+    .where('checkpoint_size', '=', String(checkpointSize))
+    .executeTakeFirst();
+  return pin === undefined ? null : Number(pin.anchor_size);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
-import type { ExportStore } from '#shared/packs/port-export-store.ts';
+import type { ExportStore } from '#shared/packs/export-store.ts';
 import { startTestS3 } from '#test/support/s3-server.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'docket-packs-'));

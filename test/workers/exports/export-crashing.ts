@@ -11,8 +11,8 @@ import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
-import type { ExportStore } from '#shared/packs/port-export-store.ts';
-import type { ExportJobs } from '#shared/packs/port-exports.ts';
+import type { ExportStore } from '#shared/packs/export-store.ts';
+import type { ExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
 import { runExport } from '#workers/exports/run-export.ts';
 
