@@ -28,9 +28,15 @@ export interface OperatorLogin {
 const DEV_FILE = 'dev.json';
 const OPERATOR_FILE = 'operator.json';
 
-/** Writes `dev.json` in one step: a tool that waits for it never reads half of it. It holds secrets. */
+/** Writes `dev.json` in one step, so that a tool that waits for it never reads half of it. It holds secrets. */
 export async function writeDevFile(dataDir: string, content: DevFile): Promise<void> {
   await writePrivately(join(dataDir, DEV_FILE), content);
+}
+
+/** What the instance that runs on a data directory says of itself; undefined when none does. */
+export async function readDevFile(dataDir: string): Promise<DevFile | undefined> {
+  const text = await readFile(join(dataDir, DEV_FILE), 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as DevFile);
 }
 
 /** Nothing runs any more that the file could describe. */

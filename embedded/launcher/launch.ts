@@ -7,11 +7,11 @@ import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.t
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
 import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
+import { claimPort } from '#embedded/ports.ts';
 import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-owner.ts';
 import { type DevFile, ensureOperatorLogin, removeDevFile, writeDevFile } from './dev-file.ts';
 import { Guard } from './guard.ts';
 import type { Output } from './output.ts';
-import { claimPort } from './ports.ts';
 import { REPOSITORY, roleCommands, sandboxCommand } from './roles.ts';
 import { startStores, type Stores } from './stores.ts';
 import { Supervisor } from './supervisor.ts';

@@ -1,9 +1,18 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { startRedisServer } from '#embedded/stores/redis.ts';
+import type { RunningServer } from '#embedded/stores/server-process.ts';
+import { Backoff } from './backoff.ts';
 import type { Guard } from './guard.ts';
-import { KeptStore, type Store } from './kept-store.ts';
 import type { Output } from './output.ts';
+
+/** A database server: one of ours, or one that was there before us (then there is nothing to stop). */
+interface Store {
+  readonly url: string;
+  stop(): Promise<void>;
+  kill(): void;
+}
 
 export interface Stores {
   postgres: Store;
@@ -58,4 +67,119 @@ async function redis({ dataDir, redisUrl, output, guard }: StoresOptions): Promi
 
 function external(url: string): Store {
   return { url, stop: async () => {}, kill: () => {} };
+}
+
+type Server = RunningServer & { readonly url: string };
+
+interface KeptStoreOptions {
+  name: string;
+  output: Output;
+  guard: Guard;
+  /** Tells a line of the server's log from a line of whoever starts it. */
+  itsOwnLine: RegExp;
+  /** Lines of its log that are shown while it runs; its starts and stops are told by us. */
+  worthALine: RegExp;
+  start: (how: {
+    port?: number;
+    onLog: (line: string) => void;
+    onSpawn: (pid: number) => void;
+  }) => Promise<Server>;
+}
+
+/** A database server that is started again, on the same port, when it dies. */
+class KeptStore implements Store {
+  readonly #options: KeptStoreOptions;
+  readonly #stopping = new AbortController();
+  readonly #backoff = new Backoff();
+  #server: Server;
+  #startedAt = performance.now();
+  #up = true;
+  readonly #watching: Promise<void>;
+
+  /** Starts it and resolves once it takes connections. */
+  static async start(options: KeptStoreOptions): Promise<KeptStore> {
+    const early: { kept?: KeptStore } = {};
+    const server = await options.start({
+      onLog: (line) => logLine(options, line, early.kept?.isUp ?? false),
+      onSpawn: (pid) => options.guard.watch(options.name, pid),
+    });
+    early.kept = new KeptStore(options, server);
+    return early.kept;
+  }
+
+  private constructor(options: KeptStoreOptions, server: Server) {
+    this.#options = options;
+    this.#server = server;
+    this.#watching = this.#watch();
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  get isUp(): boolean {
+    return this.#up;
+  }
+
+  async stop(): Promise<void> {
+    this.#up = false;
+    this.#stopping.abort();
+    await this.#server.stop();
+    await this.#watching;
+    this.#options.guard.watch(this.#options.name, undefined);
+  }
+
+  kill(): void {
+    this.#stopping.abort();
+    this.#server.kill();
+  }
+
+  async #watch(): Promise<void> {
+    for (;;) {
+      const how = await this.#server.exited;
+      this.#up = false;
+      if (this.#stopping.signal.aborted) return;
+      this.#options.output.say(`${this.#options.name} ended (${how})`, 'red');
+      if (!(await this.#startAgain())) return;
+    }
+  }
+
+  /** Tries until it is up again; false when there is to be no other try. */
+  async #startAgain(): Promise<boolean> {
+    const { name, output, guard, start } = this.#options;
+    const port = Number(new URL(this.#server.url).port);
+    for (;;) {
+      const waitMs = this.#backoff.next(performance.now() - this.#startedAt);
+      output.say(`starting ${name} again in ${waitMs} ms`, 'red');
+      await delay(waitMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+      if (this.#stopping.signal.aborted) return false;
+      this.#startedAt = performance.now();
+      try {
+        this.#server = await start({
+          port,
+          onLog: (line) => logLine(this.#options, line, this.#up),
+          onSpawn: (pid) => guard.watch(name, pid),
+        });
+      } catch (error) {
+        output.say(error instanceof Error ? error.message : String(error), 'red');
+        continue;
+      }
+      if (this.#stopping.signal.aborted) {
+        // Told to stop while it was coming up: the stop has found the dead one only.
+        await this.#server.stop();
+        return false;
+      }
+      this.#up = true;
+      output.say(`${name} is back`, 'green');
+      return true;
+    }
+  }
+}
+
+function logLine(
+  { name, output, itsOwnLine, worthALine }: KeptStoreOptions,
+  line: string,
+  up: boolean,
+): void {
+  if (!itsOwnLine.test(line) || (up && worthALine.test(line))) output.line(name, line);
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallState } from './calls.ts';
 import { parseFault } from './faults.ts';
 import { BadRequest } from './input.ts';
-import type { Sandbox } from './sandbox.ts';
+import type { Sandbox } from './server.ts';
 
 const STATES: readonly string[] = ['running', 'finished', 'aborted', 'faulted'];
 /** A test that waits longer has failed. */

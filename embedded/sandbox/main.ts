@@ -1,4 +1,44 @@
-import { readEnvironment } from '#shared/config/config.ts';
-import { runSandbox } from './run.ts';
+import type { AddressInfo } from 'node:net';
+import { type Environment, readEnvironment } from '#shared/config/config.ts';
+import { createSandbox } from './server.ts';
+
+/** Like a served 70B model for one reader: a stream that can be watched. */
+const TOKENS_PER_SECOND_DEFAULT = 200;
+/** Streams in progress may end; a client that does not read must not hold the process. */
+const DRAIN_MS = 2_000;
+
+/** Serves the sandbox as a process: says `ready` with its port, and ends on SIGTERM or SIGINT. */
+function runSandbox(env: Environment): void {
+  const apiKey = env['SANDBOX_API_KEY'];
+  const server = createSandbox({
+    tokensPerSecond: numberOf(env, 'SANDBOX_TOKENS_PER_SECOND', TOKENS_PER_SECOND_DEFAULT),
+    ...(apiKey === undefined || apiKey === '' ? {} : { apiKey }),
+  });
+  let stopping = false;
+  const stop = (): void => {
+    if (stopping) return;
+    stopping = true;
+    server.close(() => process.exit(0));
+    server.closeIdleConnections();
+    setTimeout(() => process.exit(0), DRAIN_MS).unref();
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  server.listen(numberOf(env, 'PORT', 0), env['HOST'] ?? '127.0.0.1', () => {
+    const { port } = server.address() as AddressInfo;
+    const ready = { level: 'info', role: 'sandbox', event: 'ready', port };
+    process.stdout.write(`${JSON.stringify(ready)}\n`);
+  });
+}
+
+function numberOf(env: Environment, name: string, fallback: number): number {
+  const text = env[name];
+  const value = text === undefined || text === '' ? fallback : Number(text);
+  if (!Number.isFinite(value) || value < 0) {
+    process.stderr.write(`sandbox: ${name} must be a number that is not negative\n`);
+    process.exit(1);
+  }
+  return value;
+}
 
 runSandbox(readEnvironment());

@@ -5,9 +5,24 @@ import { answer, errorBody, ROUTES } from './answer.ts';
 import { CallBook } from './calls.ts';
 import { BadFault, faultOfAttempt, parseFault, type SandboxFault } from './faults.ts';
 import { BadRequest, Input } from './input.ts';
-import { shippedModel } from './ngram.ts';
+import { shippedModel, type TextModel } from './ngram.ts';
 import { Reply } from './reply.ts';
-import type { Sandbox, SandboxOptions } from './sandbox.ts';
+
+export interface SandboxOptions {
+  /** Pace of streams; 0 for as fast as possible. */
+  tokensPerSecond: number;
+  /** When set, calls must carry it as their bearer credential. */
+  apiKey?: string;
+}
+
+/** What a call needs from the process. */
+export interface Sandbox {
+  model: TextModel;
+  book: CallBook;
+  options: SandboxOptions;
+  /** The fault of every call that names none itself. */
+  standingFault: SandboxFault;
+}
 
 /** Larger than the gateway's own limit of 20 MiB, so that it is never the sandbox that refuses. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { claimPort } from '#embedded/ports.ts';
 
 /** A server that has said it is ready. */
 export interface RunningServer {
@@ -124,22 +124,10 @@ export async function withPort<T>(
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await start(wanted ?? (await freePort()));
+      return await start(wanted ?? (await claimPort('127.0.0.1', 0)));
     } catch (error) {
       const taken = error instanceof ServerStartError && portTaken.test(error.log);
       if (!taken || wanted !== undefined || attempt >= PORT_ATTEMPTS) throw error;
     }
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
 }

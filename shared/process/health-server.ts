@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 
 /** Resolves when the named thing can be used, rejects or stays silent when it cannot. */
 export type ReadinessCheck = () => Promise<unknown>;
@@ -15,14 +15,22 @@ export interface HealthOptions {
 export interface HealthServer {
   /** The port it got; differs from the one asked for when that was 0. */
   readonly port: number;
-  /** From now on not ready: no new work, please. */
+  /** From now on /readyz says no, so that no new work comes. */
   setDraining: () => void;
   close: () => Promise<void>;
 }
 
+/** A registry of the process's own, with the runtime's measurements and its role on every series. */
+export function createRegistry(role: string): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ role });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
 /** A probe that takes longer makes an orchestrator kill a process that is merely busy. */
 const CHECK_MS = 500;
-/** Probes and scrapes are tiny and local; nobody needs longer to send one. */
+/** Probes and scrapes are tiny and local; one that takes longer to send is broken. */
 const REQUEST_MS = 5_000;
 
 /**

@@ -3,8 +3,12 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { createLogger } from './logger.ts';
-import { type HealthServer, type ReadinessCheck, serveHealth } from './health-server.ts';
-import { createRegistry } from './registry.ts';
+import {
+  createRegistry,
+  type HealthServer,
+  type ReadinessCheck,
+  serveHealth,
+} from './health-server.ts';
 import { type Config, ConfigError, loadConfig } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
 
@@ -96,7 +100,7 @@ function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));
     process.once('SIGINT', () => resolve('SIGINT'));
-    // The launcher holds an IPC channel open for as long as it lives; without it nobody would stop this process.
+    // The launcher holds an IPC channel open for as long as it lives; when that closes, nothing else will stop this process.
     if (process.channel !== undefined && process.channel !== null) {
       process.once('disconnect', () => resolve('disconnect'));
       process.channel.unref();

@@ -1,7 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import OpenAI from 'openai';
-import { createSandbox } from '#embedded/sandbox/server.ts';
-import type { SandboxOptions } from '#embedded/sandbox/sandbox.ts';
+import { createSandbox, type SandboxOptions } from '#embedded/sandbox/server.ts';
 
 export interface RunningSandbox extends AsyncDisposable {
   url: string;

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { compareClocks } from '#cli/doctor/clock.ts';
 import { Backoff } from '#embedded/launcher/backoff.ts';
 import { Output } from '#embedded/launcher/output.ts';
-import { parseProcfile, readProcfile } from '#embedded/launcher/procfile.ts';
-import { welcome } from '#embedded/launcher/welcome.ts';
+import { parseProcfile, readProcfile } from '#embedded/launcher/roles.ts';
+import { welcome } from '#embedded/launcher/up.ts';
 import { ROLES } from '#shared/config/settings.ts';
 
 describe('the Procfile', () => {

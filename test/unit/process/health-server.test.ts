@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { Counter } from 'prom-client';
 import {
+  createRegistry,
   type HealthServer,
   type ReadinessCheck,
   serveHealth,
 } from '#shared/process/health-server.ts';
-import { Counter, createRegistry } from '#shared/process/registry.ts';
 
 const open: HealthServer[] = [];
 const registry = createRegistry('api');

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 
 /**
- * The port the API will have: the one asked for if it is free, a free one for 0. It must be known
- * before anything starts, because receipts carry the public address.
- * @throws Error that says who to ask when it is taken.
+ * The port asked for if it is free, a free one for 0. The launcher must know ports before anything starts, because
+ * receipts carry the public address and the catalogue the sandbox's.
+ * @throws Error that says what to do when it is taken; its cause is the system's error.
  */
 export function claimPort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
