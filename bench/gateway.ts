@@ -5,10 +5,11 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readDevFile } from '#embedded/launcher/dev-file.ts';
 import { cpuByProcess, type NamedProcess } from './gateway/cpu.ts';
 import type { LoadResult } from './gateway/load.ts';
 
@@ -72,24 +73,18 @@ async function startGateway(upstreamPort: string) {
   });
   child.stdout!.resume();
   children.push(child);
-  const devFile = join(dataDir, 'dev.json');
   for (;;) {
     if (child.exitCode !== null) throw new Error('the gateway did not start');
-    try {
-      const dev = JSON.parse(readFileSync(devFile, 'utf8')) as {
-        base_url: string;
-        api_key: string;
-        processes: { role: string; pid: number }[];
-      };
+    const dev = await readDevFile(dataDir);
+    if (dev !== undefined) {
       const processes = dev.processes.map(({ role, pid }) => ({ name: role, pid }));
       return {
         url: dev.base_url,
         key: dev.api_key,
         processes: [...processes, ...storesOf(child.pid!)],
       };
-    } catch {
-      await sleep(200);
     }
+    await sleep(200);
   }
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { reasonOf } from './print.ts';
 
 /** Each file of this folder is one command, named like it, and exports `register(program)`. */
 const COMMANDS = new URL('./commands/', import.meta.url);
@@ -26,13 +27,6 @@ async function load(program: Command, word: string | undefined): Promise<void> {
   }
 }
 
-/** One line for a person. A refused connection to several addresses has its reason inside. */
-function reason(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return reason(error.errors[0]);
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.replaceAll(/\s*\n\s*/g, ' · ');
-}
-
 const program = new Command('docket')
   .description(
     'OpenAI-compatible inference gateway that returns a signed, verifiable receipt with every answer',
@@ -46,6 +40,6 @@ await load(program, process.argv[2]);
 try {
   await program.parseAsync();
 } catch (error) {
-  process.stderr.write(`docket: ${reason(error)}\n`);
+  process.stderr.write(`docket: ${reasonOf(error)}\n`);
   process.exitCode = 1;
 }

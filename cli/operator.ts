@@ -15,7 +15,7 @@ import type { AuditLog } from '#shared/accounts/audit/port-audit.ts';
 import type { KeyRegistry } from '#shared/keys/port-keys.ts';
 import type { SanctionsStore } from '#shared/accounts/sanctions/port-sanctions.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { fromEmbeddedInstance } from './embedded-instance.ts';
+import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
 /** What an operator's command works with. */
 export interface OperatorDeps {
@@ -68,7 +68,8 @@ export function screenerOf({ accounts, sanctions }: OperatorDeps): Screener {
 
 /** DATABASE_URL, or the database of the embedded mode that runs on this machine. */
 export async function databaseUrl(): Promise<string> {
-  const url = loadToolConfig().secrets.databaseUrl ?? (await fromEmbeddedInstance('database_url'));
+  const { dataDir, secrets } = loadToolConfig();
+  const url = secrets.databaseUrl ?? (await readDevFile(dataDir))?.database_url;
   if (url !== undefined) return url;
   throw new Error('DATABASE_URL is not set, and no embedded instance is running here.');
 }

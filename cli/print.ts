@@ -32,6 +32,13 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
+/** What an error says, on one line. A connection refused at several addresses has its reason inside. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
+  const reason = error instanceof Error ? error.message || error.name : String(error);
+  return reason.replaceAll(/\s*\n\s*/g, ' · ');
+}
+
 /** A time for people: UTC, to the second. */
 export function time(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString().replace(/\.\d+Z$/, 'Z');

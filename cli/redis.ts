@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import { fromEmbeddedInstance } from './embedded-instance.ts';
+import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
 /** A person waits; a server that is there answers in milliseconds. */
 const READY_MS = 3_000;
 
 /** Runs `work` on a connection to REDIS_URL, or to the Redis of the embedded mode, and closes it after. */
 export async function withRedis<T>(work: (client: RedisClient) => Promise<T>): Promise<T> {
-  const url = loadToolConfig().secrets.redisUrl ?? (await fromEmbeddedInstance('redis_url'));
+  const { dataDir, secrets } = loadToolConfig();
+  const url = secrets.redisUrl ?? (await readDevFile(dataDir))?.redis_url;
   if (url === undefined) {
     throw new Error('REDIS_URL is not set, and no embedded instance is running here.');
   }

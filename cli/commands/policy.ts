@@ -1,7 +1,7 @@
-import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
-import { type Explanation } from '#shared/screening/explain.ts';
+import type { Explanation } from '#shared/screening/explain.ts';
 import { DEFAULT_PACK_PATH, loadScreen } from '#shared/screening/files/load.ts';
+import { readInput } from '#cli/input.ts';
 import { printJson, printTable } from '#cli/print.ts';
 
 /** What a request body may hold by default; a text to try out is smaller. */
@@ -18,8 +18,8 @@ interface TestOptions {
 
 /** `docket policy test`: what screening makes of a text, rule by rule. Exits with 3 when it would be blocked. */
 export function register(program: Command): void {
-  const policy = program.commands.find((command) => command.name() === 'policy');
-  (policy ?? program.command('policy').description('the rules that requests are screened by'))
+  const policy = program.command('policy').description('the rules that requests are screened by');
+  policy
     .command('test')
     .description('show every rule and term that a text meets; exit code 3 when it would be blocked')
     .argument('<file>', 'a text file, or - for standard input')
@@ -27,7 +27,7 @@ export function register(program: Command): void {
     .option('--json', 'for programs')
     .action(async (file: string, options: TestOptions) => {
       const screen = loadScreen(options.pack);
-      const text = await readText(file);
+      const text = (await readInput(file, TEXT_BYTES_MAX)).toString('utf8');
       const verdict = screen.check([text]);
       const explanation = screen.explain(text);
       if (options.json === true) {
@@ -73,16 +73,4 @@ function place(text: string, at: number): string {
 function shown(text: string, start: number, end: number): string {
   const found = text.slice(start, Math.min(end, start + SHOWN_CHARACTERS));
   return found.replaceAll(/[\p{C}\s]+/gu, ' ') + (end - start > SHOWN_CHARACTERS ? '…' : '');
-}
-
-async function readText(file: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const input: AsyncIterable<Buffer> = file === '-' ? process.stdin : createReadStream(file);
-  for await (const chunk of input) {
-    bytes += chunk.length;
-    if (bytes > TEXT_BYTES_MAX) throw new Error(`The text is over ${TEXT_BYTES_MAX} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -6,7 +6,7 @@ import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { readReceiptFile } from '#cli/receipt-file.ts';
+import { readAnswer, utf8 } from '#cli/input.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
 
 interface RecomputeOptions {
@@ -28,7 +28,7 @@ export function register(program: Command): void {
       '\nOffline, and from the receipt alone. This does not check the signature: that is `docket verify`.\n\nExample:\n  $ npx docket recompute receipt.json\n',
     )
     .action(async (file: string, options: RecomputeOptions) => {
-      const { document } = parseReceipt(locateReceipt(await readReceiptFile(file)));
+      const { document } = parseReceipt(locateReceipt(utf8(await readAnswer(file))));
       const report = reproduce(document);
       if (options.json === true) printJson(report);
       else print(report);

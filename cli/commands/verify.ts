@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
@@ -12,10 +12,11 @@ import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { printFields, printJson, type Row } from '#cli/print.ts';
-import { verifyPackFile } from '#cli/verify/pack-command.ts';
+import { readAnswer, readInput, utf8 } from '#cli/input.ts';
+import { type TrustFile, verifyPackFile } from '#cli/verify/pack-command.ts';
 
-/** A saved answer holds its receipt: large answers (embeddings, images) are tens of megabytes. */
-const FILE_BYTES_MAX = 256 * 1_048_576;
+/** A did.json of thousands of keys. */
+const DID_BYTES_MAX = 4 * 1_048_576;
 
 interface VerifyOptions {
   trust?: string;
@@ -41,10 +42,9 @@ export function register(program: Command): void {
     .option('--trust <did.json>', 'the issuer’s did.json, fetched by you from its host')
     .option('--json', 'for programs')
     .action(async (file: string, options: VerifyOptions) => {
-      if (file !== '-' && isZip(file))
-        return verifyPackFile(file, options, findTrustFile(file, options.trust));
-      const source = file === '-' ? await readInput() : readBounded(file);
-      const { verdict, trust } = judge(source, file, options.trust);
+      const named = await findTrustFile(file, options.trust);
+      if (file !== '-' && isZip(file)) return verifyPackFile(file, options, named);
+      const { verdict, trust } = judge(await readAnswer(file), named);
       if (options.json === true) printJson(report(verdict, trust));
       else print(verdict, trust);
       if (!verdict.good) process.exitCode = 1;
@@ -53,12 +53,11 @@ export function register(program: Command): void {
 
 function judge(
   source: Buffer,
-  file: string,
-  trustFile?: string,
+  named: TrustFile | undefined,
 ): { verdict: ReceiptVerdict; trust: Trust } {
   try {
     const receipt = locateReceipt(utf8(source));
-    const trust = findTrust(file, trustFile, () => parseReceipt(receipt).document.issuer);
+    const trust = findTrust(named, () => parseReceipt(receipt).document.issuer);
     return { verdict: verifyReceipt(receipt, trust.keys, Date.now()), trust };
   } catch (error) {
     if (!(error instanceof MalformedData)) throw error;
@@ -68,27 +67,24 @@ function judge(
 }
 
 /** A verdict is worth what the keys under it are worth, so each source says what that is. */
-function findTrust(file: string, trustFile: string | undefined, issuer: () => string): Trust {
-  const found = findTrustFile(file, trustFile);
-  if (found !== undefined) return { keys: trustedKeysOf(found.didJson), source: found.source };
+function findTrust(named: TrustFile | undefined, issuer: () => string): Trust {
+  if (named !== undefined) return { keys: trustedKeysOf(named.didJson), source: named.source };
   return localTrust(issuer) ?? { keys: new Map(), source: NO_KEYS };
 }
 
 /** The did.json that was named, or that lies beside what is to be verified. */
-function findTrustFile(
+async function findTrustFile(
   file: string,
   trustFile: string | undefined,
-): { didJson: string; source: string } | undefined {
+): Promise<TrustFile | undefined> {
   if (trustFile !== undefined) {
-    return {
-      didJson: readBounded(trustFile).toString(),
-      source: `${trustFile}, which you named`,
-    };
+    const didJson = utf8(await readInput(trustFile, DID_BYTES_MAX));
+    return { didJson, source: `${trustFile}, which you named` };
   }
   const beside = file === '-' ? 'did.json' : join(dirname(file), 'did.json');
   if (!existsSync(beside)) return undefined;
   const source = `${beside}, which lay beside it; if both came from one hand, fetch it from the issuer and use --trust`;
-  return { didJson: readBounded(beside).toString(), source };
+  return { didJson: utf8(await readInput(beside, DID_BYTES_MAX)), source };
 }
 
 /** Packs are told by how a ZIP archive begins; they are too large to be read for that. */
@@ -175,31 +171,4 @@ function facts(document: ReceiptDocument): Row {
 
 function leafOf(canonical: string): Buffer {
   return Buffer.from(leafHash(Buffer.from(canonical)));
-}
-
-function utf8(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new MalformedData('not_utf8', '', 'is not UTF-8');
-  }
-}
-
-function readBounded(path: string): Buffer {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw new Error(`There is no file ${path}.`);
-  if (!stat.isFile()) throw new Error(`${path} is not a file.`);
-  if (stat.size > FILE_BYTES_MAX) throw new Error(`${path} is too large to be an answer.`);
-  return readFileSync(path);
-}
-
-async function readInput(): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > FILE_BYTES_MAX) throw new Error('Standard input is too large to be an answer.');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

@@ -5,9 +5,10 @@ import {
   type SettingReport,
   type ToolConfig,
 } from '#shared/config/config.ts';
+import { type DevFile, readDevFile } from '#embedded/launcher/dev-file.ts';
 import { canInstall, findRedisBinary } from '#embedded/stores/redis-binary.ts';
 import { type Finding, ok, problem, skipped } from './finding.ts';
-import { type EmbeddedInstance, embeddedInstance, examineProcesses } from './instance.ts';
+import { examineProcesses } from './instance.ts';
 import {
   examineCatalogue,
   examineDirectory,
@@ -44,7 +45,7 @@ export async function examine(): Promise<Report> {
 }
 
 async function examineWith(config: ToolConfig): Promise<Finding[]> {
-  const instance = await embeddedInstance(config.dataDir);
+  const instance = await readDevFile(config.dataDir);
   const { databaseUrl, redisUrl } = config.secrets;
   const embedded = databaseUrl === undefined || redisUrl === undefined;
   // In the embedded mode it listens on the loopback address alone.
@@ -60,7 +61,7 @@ async function examineWith(config: ToolConfig): Promise<Finding[]> {
   return [...groups.flat(), examineSigningKeys(config, embedded), ...examineCatalogue()];
 }
 
-function isAt(instance: EmbeddedInstance | undefined, port: number): boolean {
+function isAt(instance: DevFile | undefined, port: number): boolean {
   return instance !== undefined && Number(new URL(instance.base_url).port) === port;
 }
 

@@ -26,10 +26,3 @@ export function problem(name: string, detail: string, fix: string): Finding {
 export function skipped(name: string, detail: string): Finding {
   return { name, verdict: 'skipped', detail };
 }
-
-/** What an error says, on one line: of several refused addresses the first stands for all. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.replaceAll(/\s*\n\s*/g, ' · ');
-}

@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import {
   KEY_PURPOSES,
@@ -10,7 +9,9 @@ import {
 import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
-import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
+import { reasonOf } from '#cli/print.ts';
+import { claimPort } from '#embedded/ports.ts';
+import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
 /** As package.json's `engines` says: older ones do not run TypeScript. */
 const NODE_MIN = 24;
@@ -21,7 +22,7 @@ export function examineNode(): Finding {
   return problem('Node', `version ${node}`, `use Node ${NODE_MIN} or newer`);
 }
 
-/** Looks at the signing keys: there, readable, for nobody else. */
+/** Looks at the signing keys: whether they are there, and readable for their owner alone. */
 export function examineSigningKeys(config: ToolConfig, embedded: boolean): Finding {
   const name = 'signing keys';
   try {
@@ -65,14 +66,14 @@ export function examineCatalogue(): Finding[] {
 export async function examinePort(host: string, port: number, ours: boolean): Promise<Finding> {
   const name = `port ${port}`;
   if (ours) return ok(name, 'in use by the instance that runs here');
-  const failure = await new Promise<string | undefined>((settle) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => settle(error.code ?? error.message));
-    server.listen(port, host, () => server.close(() => settle(undefined)));
-  });
-  if (failure === undefined) return ok(name, `free on ${host}`);
-  const detail = failure === 'EADDRINUSE' ? `in use on ${host}` : `${failure} on ${host}`;
-  return warning(name, detail, 'stop what uses it if it is not Docket, or set PORT');
+  try {
+    await claimPort(host, port);
+    return ok(name, `free on ${host}`);
+  } catch (error) {
+    const { code } = (error as Error).cause as NodeJS.ErrnoException;
+    const detail = code === 'EADDRINUSE' ? `in use on ${host}` : `${code} on ${host}`;
+    return warning(name, detail, 'stop what uses it if it is not Docket, or set PORT');
+  }
 }
 
 /** Looks whether evidence packs and data can be written where they should go. */

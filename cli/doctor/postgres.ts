@@ -1,7 +1,8 @@
 import { pendingMigrations } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { reasonOf } from '#cli/print.ts';
 import { compareClocks } from './clock.ts';
-import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
+import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
 /** What the migrations use (builtin collations, MERGE … RETURNING) came with it. */
 const VERSION_MIN = 17;

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { Cluster } from 'ioredis';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
+import { reasonOf } from '#cli/print.ts';
 import { compareClocks } from './clock.ts';
-import { type Finding, ok, problem, reasonOf, skipped, warning } from './finding.ts';
+import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
 const READY_MS = 3_000;
 /** The lanes read with XAUTOCLAIM, which came with it. */

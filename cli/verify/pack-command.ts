@@ -4,7 +4,7 @@ import { createProgressBar } from '#cli/progress-bar.ts';
 import { type PackVerdict, verifyPack } from './verify-pack.ts';
 
 /** Whose keys the verdict rests on, when they are not the pack's own. */
-export interface PackTrust {
+export interface TrustFile {
   didJson: string;
   source: string;
 }
@@ -16,7 +16,7 @@ const OWN_KEYS =
 export async function verifyPackFile(
   path: string,
   { json }: { json?: boolean },
-  trust?: PackTrust,
+  trust?: TrustFile,
 ): Promise<void> {
   const bar = createProgressBar('Verifying');
   const verdict = await verifyPack(path, {

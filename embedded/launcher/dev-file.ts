@@ -35,8 +35,11 @@ export async function writeDevFile(dataDir: string, content: DevFile): Promise<v
 
 /** What the instance that runs on a data directory says of itself; undefined when none does. */
 export async function readDevFile(dataDir: string): Promise<DevFile | undefined> {
-  const text = await readFile(join(dataDir, DEV_FILE), 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as DevFile);
+  try {
+    return JSON.parse(await readFile(join(dataDir, DEV_FILE), 'utf8')) as DevFile;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Nothing runs any more that the file could describe. */

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, vi } from 'vitest';
-import type { DevFile } from '#embedded/launcher/dev-file.ts';
+import { type DevFile, readDevFile } from '#embedded/launcher/dev-file.ts';
 import { readEnvironment } from '#shared/config/config.ts';
 
 export interface StartedLauncher {
@@ -56,7 +55,7 @@ export function startLauncher(dataDir: string, env: Record<string, string> = {})
         { timeout: START_MS, interval: 20 },
       );
     },
-    devFile: async () => JSON.parse(await readFile(join(dataDir, 'dev.json'), 'utf8')) as DevFile,
+    devFile: async () => (await readDevFile(dataDir))!,
     kill: (signal) => void child.kill(signal),
   };
   running.add(launcher);

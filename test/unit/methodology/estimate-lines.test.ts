@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { answerTo, profiles } from '#cli/estimate-line.ts';
-import { answerLines } from '#cli/json-lines.ts';
+import { answerTo, profiles } from '#cli/commands/estimate.ts';
+import { answerLines } from '#cli/input.ts';
 import { METHODOLOGY } from './fixtures.ts';
 
 const all = profiles(METHODOLOGY);

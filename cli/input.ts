@@ -1,11 +1,57 @@
+import { createReadStream, statSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+
+/** A saved answer holds its receipt: large answers (embeddings, images) are tens of megabytes. */
+const ANSWER_BYTES_MAX = 256 * 1_048_576;
+
+/**
+ * A receipt, or an answer that holds one, as somebody saved it; standard input for `-`.
+ * @throws Error when it is missing, or too large for an answer
+ */
+export function readAnswer(path: string): Promise<Buffer> {
+  return readInput(path, ANSWER_BYTES_MAX);
+}
+
+/**
+ * The bytes of a file, or of standard input for `-`.
+ * @throws Error when it is missing, no file, or larger than `bytesMax`
+ */
+export async function readInput(path: string, bytesMax: number): Promise<Buffer> {
+  const isInput = path === '-';
+  if (!isInput) {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) throw new Error(`There is no file ${path}.`);
+    if (!stat.isFile()) throw new Error(`${path} is not a file.`);
+  }
+  const source: AsyncIterable<Buffer> = isInput ? process.stdin : createReadStream(path);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of source) {
+    size += chunk.length;
+    if (size > bytesMax) {
+      throw new Error(`${isInput ? 'Standard input' : path} is larger than ${bytesMax} bytes.`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** @throws MalformedData `not_utf8` */
+export function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new MalformedData('not_utf8', '', 'The input is not UTF-8.');
+  }
+}
 
 /** An object of a few dozen numbers is a few hundred bytes. */
 const LINE_BYTES_MAX = 65_536;
 const LINE_FEED = 0x0a;
 
-/** What is wrong with a line, before anybody looks at what it says. */
+/** What is wrong with a line, whatever it says. */
 export type LineProblem = 'line_too_long' | 'line_not_utf8' | 'line_not_json';
 
 /**
@@ -29,7 +75,7 @@ export async function answerLines(
       { end: false },
     );
   } catch (error) {
-    // Whoever reads the output (`| head`) has seen enough.
+    // The reader of the output (`| head`) has seen enough.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }
 }
@@ -60,15 +106,9 @@ async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
 }
 
 function parse(line: Buffer): { value: unknown } | { problem: LineProblem } {
-  let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(line);
-  } catch {
-    return { problem: 'line_not_utf8' };
-  }
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return { problem: 'line_not_json' };
+    return { value: JSON.parse(utf8(line)) };
+  } catch (error) {
+    return { problem: error instanceof MalformedData ? 'line_not_utf8' : 'line_not_json' };
   }
 }
