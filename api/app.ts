@@ -12,7 +12,8 @@ import { anchorRoutes, type AnchorRoutesOptions, publicAnchor } from '#api/route
 import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-log.ts';
 import { docsRoutes } from '#api/routes/docs.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
-import { inferenceRoutes, type InferenceRouteOptions } from '#api/routes/inference.ts';
+import type { InferenceDeps } from '#api/inference/handle.ts';
+import { inferenceRoutes } from '#api/routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from '#api/routes/keys.ts';
 import { ledgerRoutes, type LedgerRoutesOptions } from '#api/routes/ledger.ts';
 import { lineageRoutes, type LineageRoutesOptions } from '#api/routes/lineage.ts';
@@ -36,7 +37,7 @@ export interface AppOptions {
   newRequestId: () => string;
   events: ApiEvents;
   authenticate: AuthenticateOptions;
-  inference: InferenceRouteOptions;
+  inference: InferenceDeps;
   models: ModelRoutesOptions;
   receipts: ReceiptRoutesOptions;
   recalculation: RecalculationRoutesOptions;

@@ -2,24 +2,19 @@ import type { ListenOptions } from 'node:net';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
-import { Moderator } from '#shared/screening/http/moderation.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
-import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Config } from '#shared/config/config.ts';
 import { contextDocument } from '#shared/packs/files/contexts.ts';
-import type { Model } from '#shared/catalogue/catalogue.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
 import { loadFactorSet } from '#shared/methodology/files/load.ts';
-import { loadScreen } from '#shared/screening/files/load.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { buildApp } from './app.ts';
 import { openCredentials } from '#api/auth/deps.ts';
-import { openPipeline } from '#api/inference/deps.ts';
-import type { Dispatcher } from '#api/inference/dispatcher.ts';
+import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
 import { openExports } from '#api/routes/exports-deps.ts';
 import { openResources } from '#api/routes/deps.ts';
@@ -32,11 +27,8 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const { config, log, registry } = context;
   const events = apiEvents(log, registry);
   const catalogue = openCatalogue(config, log);
-  const index = () => catalogue.current().index;
   const issuer = receiptIssuer(config.publicUrl);
   const factors = loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version);
-  const moderator = openModerator(config);
-  const tokens = createTokenCounter();
 
   const pool = createPool({
     url: config.secrets.databaseUrl,
@@ -47,7 +39,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     onError: events.storeFailed,
   });
   const access = openCredentials(context, pool, events);
-  const pipeline = openPipeline(context, pool, events);
+  const inference = openInference(context, { pool, catalogue, issuer, events });
   const exports = openExports(context, pool, events);
 
   const app = await buildApp({
@@ -56,17 +48,9 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     newRequestId: () => newId('req'),
     events,
     authenticate: access,
-    inference: {
-      dispatcher: pipeline.dispatcher,
-      issuer,
-      events,
-      guard: { screen: loadScreen(), tokens, moderator, onUnjudged: events.unjudged },
-      prepare: { ...pipeline.prepare, index },
-      refuse: pipeline.refuse,
-      now: Date.now,
-    },
+    inference: inference.deps,
     models: {
-      index,
+      index: () => catalogue.current().index,
       confidenceOf: (ref) => factors.models.find(({ id }) => id === ref)?.confidence,
     },
     ...openResources(pool, issuer),
@@ -75,25 +59,21 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   });
   return {
     readiness: {
-      redis: pipeline.ping,
+      redis: inference.ping,
       postgres: () => pool.query('SELECT'),
     },
     start: async () => {
-      await pipeline.start();
+      await inference.start();
       const port = await listen(app, config);
-      // After listening: it takes a moment, and only requests that need counting would wait for it.
-      for (const family of new Set(catalogue.current().catalogue.models.map(familyOf))) {
-        tokens.load(family);
-      }
+      inference.loadVocabularies();
       return { port };
     },
-    drain: () => drain(app, pipeline.dispatcher),
+    drain: () => drain(app, inference.drained),
     close: async () => {
-      pipeline.dispatcher.stop();
+      inference.stop();
       await app.close();
-      await moderator?.close();
       await access.close();
-      await pipeline.close();
+      await inference.close();
       await exports.close();
       await pool.end();
     },
@@ -112,9 +92,9 @@ async function listen(app: FastifyInstance, config: Config): Promise<number> {
 }
 
 /** The listener closes at once; what is open goes on until it is answered. */
-async function drain(app: FastifyInstance, dispatcher: Dispatcher): Promise<void> {
+async function drain(app: FastifyInstance, answered: () => Promise<void>): Promise<void> {
   const closed = app.close();
-  await dispatcher.drained();
+  await answered();
   // Connections that were busy then and are idle now would be kept alive for their next request.
   const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
   await closed.finally(() => clearInterval(sweep));
@@ -136,23 +116,4 @@ function publicationOf(config: Config, events: ApiEvents) {
       context: contextDocument,
     },
   };
-}
-
-/** The second stage of screening, where one is configured. */
-function openModerator(config: Config): Moderator | undefined {
-  const { moderationUrl, moderationModel, moderationFailMode, moderationTimeoutMs } = config;
-  if (moderationUrl === undefined) return undefined;
-  const { moderationApiKey } = config.secrets;
-  return new Moderator({
-    baseUrl: moderationUrl,
-    model: moderationModel,
-    ...(moderationApiKey === undefined ? {} : { apiKey: moderationApiKey }),
-    timeoutMs: moderationTimeoutMs,
-    failMode: moderationFailMode,
-    now: Date.now,
-  });
-}
-
-function familyOf({ tokenizer }: Model): string | undefined {
-  return tokenizer;
 }

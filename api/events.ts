@@ -5,9 +5,9 @@ import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/port-credentials.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
-/** What happens at the edge, each as one function that writes the log line and the metric together. */
+/** What happens in an api process, each as one function that writes the log line and the metric together. */
 export interface ApiEvents {
-  answered: (entry: InferenceEntry, startedAt: number) => void;
+  answered: (entry: InferenceEntry) => void;
   refused: (fault: Fault, request: FastifyRequest) => void;
   failedInside: (error: unknown, request: FastifyRequest) => void;
   receiptLate: (entry: InferenceEntry) => void;
@@ -65,8 +65,8 @@ function apiMetrics(registry: Registry) {
 export function apiEvents(log: Logger, registry: Registry): ApiEvents {
   const metrics = apiMetrics(registry);
   return {
-    answered(entry, startedAt) {
-      const ms = Date.now() - startedAt;
+    answered(entry) {
+      const ms = Date.now() - entry.startedAt;
       metrics.answers.observe({ route: entry.route }, ms / 1_000);
       if (!log.isLevelEnabled('debug')) return;
       const { id, orgId, model, region, stream } = entry;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { screenBody } from '#api/inference/guard.ts';
+import { guard } from '#api/inference/guard.ts';
 import { prepare } from '#api/inference/prepare.ts';
 import { withReceipt } from '#api/inference/answer.ts';
 import { newId, randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
@@ -59,7 +59,7 @@ const deps = {
   health: () => ({ states: new Map(), openCircuits: new Set<string>() }),
   newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
   processId: 'api-bench',
-  shardOf: () => 0,
+  shards: 1,
 };
 const request = { id: newId('req'), rawBody, headers: {}, credential, now: Date.now() };
 const prepared = prepare(deps, 'chat.completions', request);
@@ -69,14 +69,7 @@ const steps: Record<string, () => unknown> = {
   'hash a key': () => hashKey('dkt_0d5wzh1uVxZN66qt1H9Wisuwer51Qe1O2t9Nuu'),
   'make an id': () => newId('req'),
   'parse, validate, route, digest': () => prepare(deps, 'chat.completions', request),
-  'screen 1 KB': () =>
-    screenBody(
-      { screen, tokens } as never,
-      'chat.completions',
-      prepared.parsed,
-      rawBody.length,
-      prepared.resolution.model,
-    ),
+  'screen 1 KB': () => guard({ screen, tokens } as never, prepared),
   'encode the lane entry': () => encodeMessage(prepared.entry, prepared.body),
   'decode the lane entry': () => decodeMessage(entry),
   'body for the upstream': () =>

@@ -1,46 +1,65 @@
-import type { FastifyReply } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { appendMember } from '#shared/kernel/json-text.ts';
-import type { ExchangeSink } from './exchange.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { buildUnsignedDegraded } from '#shared/receipts/build.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import type { ApiEvents } from '#api/events.ts';
+
+export interface AnswerDeps {
+  issuer: ReceiptIssuer;
+  events: Pick<ApiEvents, 'receiptLate'>;
+  /** Epoch milliseconds. */
+  now: () => number;
+}
+
+/** The headers of an answer: its own, then what `known` gives or replaces. */
+export function answerHeaders(
+  { now }: Pick<AnswerDeps, 'now'>,
+  entry: InferenceEntry,
+  known: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return {
+    'x-receipt-id': receiptIdOf(entry.id),
+    'x-request-id': entry.id,
+    'x-region': entry.region,
+    'openai-processing-ms': String(now() - entry.startedAt),
+    ...known,
+  };
+}
 
 /** Joins an answer and its receipt, both as they are. */
 export function withReceipt(answer: string, receipt: string): string {
   return appendMember(answer, 'receipt', receipt);
 }
 
-/** Waits for one whole answer. `degraded` may throw a Fault in place of a receipt. `promise` gives its text with the receipt, or null when it is stored for replay. */
-export function answerSink(degraded: () => string): {
-  sink: ExchangeSink;
-  promise: Promise<string | null>;
-} {
-  const { promise, resolve, reject } = Promise.withResolvers<string | null>();
-  const sink: ExchangeSink = {
-    frames: () => {},
-    done(answer, receipt) {
-      try {
-        resolve(withReceipt(answer, receipt ?? degraded()));
-      } catch (error) {
-        reject(error);
-      }
-    },
-    failed: reject,
-    settled: () => resolve(null),
-  };
-  return { sink, promise };
+/**
+ * The answer with its receipt. In the place of one that is late (null) stands an unsigned one, or, for a request that
+ * takes none of those, a Fault.
+ */
+export function joinReceipt(
+  { issuer, events, now }: AnswerDeps,
+  entry: InferenceEntry,
+  answer: string,
+  receipt: string | null,
+): string | Fault {
+  if (receipt !== null) return withReceipt(answer, receipt);
+  events.receiptLate(entry);
+  if (entry.receipt === 'required') return RECEIPT_LATE;
+  const unsigned = buildUnsignedDegraded({
+    issuer,
+    requestId: entry.id,
+    orgId: entry.orgId,
+    route: entry.route,
+    model: entry.model,
+    region: entry.region,
+    startedAt: entry.startedAt,
+    now: now(),
+  });
+  return withReceipt(answer, JSON.stringify(unsigned));
 }
 
-/** Sends JSON text as it is. */
-export function sendJson(reply: FastifyReply, text: string): FastifyReply {
-  return reply.type('application/json; charset=utf-8').send(text);
-}
-
-/** For a request that takes no degraded receipt. */
-export const RECEIPT_LATE = new Fault(
+const RECEIPT_LATE = new Fault(
   'receipt_generation_failed',
   'The receipt for this request did not come in time. It will be issued under the same id.',
-);
-
-export const STORED_ANSWER_GONE = new Fault(
-  'internal_error',
-  'The stored answer to this request is no longer there. Try again with a new Idempotency-Key.',
 );

@@ -1,82 +1,121 @@
 import type { Pool } from 'pg';
-import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { watchCircuits } from '#shared/catalogue/redis/circuits.ts';
+import { watchRegionStatus } from '#shared/catalogue/redis/region-status.ts';
+import type { Config } from '#shared/config/config.ts';
+import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
+import { receiptsLane } from '#shared/lanes/keys.ts';
+import type { Reply } from '#shared/lanes/messages.ts';
+import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
+import { Admissions } from '#shared/lanes/redis/admission.ts';
+import { readClaim } from '#shared/lanes/redis/claims.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
-import { watchRegionStatus } from '#shared/catalogue/redis/region-status.ts';
-import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
-import { Admissions } from '#shared/lanes/redis/admission.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
-import { receiptsLane } from '#shared/lanes/keys.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
-import type { Reply } from '#shared/lanes/messages.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
+import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import { loadScreen } from '#shared/screening/files/load.ts';
+import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
+import { Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { Dispatcher } from './dispatcher.ts';
-import type { PrepareDeps } from './prepare.ts';
-import { refuse, type RefuseDeps } from './refuse.ts';
+import type { InferenceDeps } from './handle.ts';
+import { OpenExchanges } from './open-exchanges.ts';
 
-/** The api's side of the pipeline: admission, the inbox, and what is known of regions. */
-export function openPipeline(context: ProcessContext, pool: Pool, events: ApiEvents) {
-  const { config, processId } = context;
+export interface InferenceSources {
+  pool: Pool;
+  catalogue: OpenCatalogue;
+  issuer: ReceiptIssuer;
+  events: ApiEvents;
+}
+
+/** The api's side of the pipeline: the screen, admission, the inbox, and what is known of regions. */
+export function openInference(
+  { config, processId }: ProcessContext,
+  { pool, catalogue, issuer, events }: InferenceSources,
+) {
   const connect = (use: 'interactive' | 'patient' | 'blocking') =>
     connectRedis({ url: config.secrets.redisUrl, name: processId, use }, events.storeFailed);
   const client = connect('interactive');
   const steady = connect('patient');
+  const scripts = defineLaneScripts(client);
+  const storedAnswers = createStoredAnswers(pool);
   const regions = watchRegionStatus(steady, events.storeFailed);
   const circuits = watchCircuits(steady, events.storeFailed);
-  const scripts = defineLaneScripts(client);
-  const dispatcher = new Dispatcher({
-    admissions: new Admissions(scripts, config.shards),
-    scripts,
-    client,
-    largeAnswers: createStoredAnswers(pool),
-    processId,
-    receiptWaitMs: config.receiptWaitMs,
-    onError: events.storeFailed,
-  });
+  const tokens = createTokenCounter();
+  const moderator = openModerator(config);
+  const { receiptWaitMs } = config;
+  const exchanges = new OpenExchanges({ client, scripts, receiptWaitMs, events });
   const inbox = new Inbox<Reply>(
     connect('blocking'),
     processId,
-    dispatcher.take,
+    exchanges.take,
     events.storeFailed,
   );
   const liveness = new Liveness(steady, processId, () => inbox.lastRead);
-  const refusals: RefuseDeps = {
-    hand: async (shard, entry) => {
-      await client.xadd(receiptsLane(shard), '*', 'e', encodeMessage(entry));
-    },
-    supportEmail: config.supportEmail,
-    now: Date.now,
-    onError: events.storeFailed,
-  };
-  const prepare: Omit<PrepareDeps, 'index'> = {
+  const deps: InferenceDeps = {
+    index: () => catalogue.current().index,
     health: () => ({ states: regions.current(), openCircuits: circuits.current() }),
     newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
     processId,
-    shardOf: (orgId) => dispatcher.shardOf(orgId),
+    shards: config.shards,
+    screen: loadScreen(),
+    tokens,
+    moderator,
+    handOutcome: async (shard, outcome) => {
+      await client.xadd(receiptsLane(shard), '*', 'e', encodeMessage(outcome));
+    },
+    supportEmail: config.supportEmail,
+    admissions: new Admissions(scripts, config.shards),
+    exchanges,
+    readClaim: (claim) => readClaim(client, storedAnswers, claim),
+    issuer,
+    events,
+    now: Date.now,
   };
   return {
-    dispatcher,
-    prepare,
-    refuse: (prepared: Parameters<typeof refuse>[1], verdict: Parameters<typeof refuse>[2]) =>
-      refuse(refusals, prepared, verdict),
+    deps,
     ping: () => steady.ping(),
     /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
     start: async (): Promise<void> => {
       if (!config.allowVolatileRedis) await checkDurability(steady);
       await Promise.all([liveness.start(), regions.start(), circuits.start()]);
       inbox.start();
-      dispatcher.start();
+      exchanges.start();
     },
+    /** Loads the vocabularies of the catalogue's models, which takes a moment: only requests that need counting wait for it. */
+    loadVocabularies: (): void => {
+      const { models } = catalogue.current().catalogue;
+      for (const family of new Set(models.map((model) => model.tokenizer))) tokens.load(family);
+    },
+    /** Resolves when every request is answered. */
+    drained: () => exchanges.drained(),
+    /** Ends what is still open with an error. */
+    stop: () => exchanges.stop(),
     close: async (): Promise<void> => {
       await inbox.stop();
       await liveness.stop();
       await Promise.all([regions.stop(), circuits.stop()]);
+      await moderator?.close();
       client.disconnect();
       steady.disconnect();
     },
   };
+}
+
+/** The second stage of screening, where one is configured. */
+function openModerator(config: Config): Moderator | undefined {
+  const { moderationUrl, moderationModel, moderationFailMode, moderationTimeoutMs } = config;
+  if (moderationUrl === undefined) return undefined;
+  const { moderationApiKey } = config.secrets;
+  return new Moderator({
+    baseUrl: moderationUrl,
+    model: moderationModel,
+    ...(moderationApiKey === undefined ? {} : { apiKey: moderationApiKey }),
+    timeoutMs: moderationTimeoutMs,
+    failMode: moderationFailMode,
+    now: Date.now,
+  });
 }

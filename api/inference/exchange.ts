@@ -1,5 +1,8 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Reply, WireFault } from '#shared/lanes/messages.ts';
+import type { InferenceEntry, Reply, WireFault } from '#shared/lanes/messages.ts';
+
+/** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */
+const PATIENCE_MS = 5_000;
 
 /** What the holder of a client connection hears of its request. Exactly one of `done`, `failed`, `settled` ends it. */
 export interface ExchangeSink {
@@ -15,54 +18,54 @@ export interface ExchangeSink {
   settled(): void;
 }
 
-export interface ExchangeOptions {
-  id: string;
-  receiptWaitMs: number;
-  /** Milliseconds of silence after which the request is given up. */
-  patienceMs: number;
-  /** Told before that happens, so that the pipeline stops too. */
-  onGiveUp: () => void;
-  sink: ExchangeSink;
+/** Where exchanges are kept while they are open. */
+export interface ExchangeHost {
+  /** How long an answer waits for its receipt. */
+  readonly receiptWaitMs: number;
+  /** Fetches an answer that was too large for its message; null when it is no longer there. */
+  fetchAnswer(ref: string): Promise<string | null>;
+  /** The pipeline has been silent for too long: the request is to be stopped. */
+  gaveUp(exchange: Exchange): void;
+  /** The client has gone, and will not come back for the answer: the request is to be stopped. */
+  clientLeft(exchange: Exchange): void;
   /** Called once, when nothing more is expected. */
-  onEnd: () => void;
-  /** Fetches an answer that was too large for its message. */
-  fetchClaimed: (ref: string) => Promise<string | null>;
+  closed(exchange: Exchange): void;
 }
 
 /**
- * The api's side of one request in the pipeline: joins answer and receipt, drops what belongs to an abandoned attempt or
+ * The api's side of one request in the pipeline: joins answer and receipt, drops what belongs to an abandoned delivery or
  * comes twice, and gives up in time.
  */
 export class Exchange {
-  readonly #options: ExchangeOptions;
-  #attempt = 1;
+  readonly entry: InferenceEntry;
+  /** The request's entry on the lane, once it is admitted. */
+  laneEntryId: string | undefined = undefined;
+  readonly #sink: ExchangeSink;
+  readonly #host: ExchangeHost;
+  /** Number of the delivery that is listened to, and of the last message of it that was taken. */
+  #delivery = 1;
   #seq = 0;
   #framesSeen = false;
-  #last: { attempt: number; payload: string } | undefined;
-  #receipt: { attempt: number; text: string } | undefined;
+  #last: { delivery: number; payload: string } | undefined;
+  #receipt: { delivery: number; text: string } | undefined;
   #receiptTimer: NodeJS.Timeout | undefined;
   readonly #patience: NodeJS.Timeout;
-  #ended = false;
+  #closed = false;
   /** Replies that came before the caller was ready; null once it is. */
   #early: [Reply, string][] | null = [];
 
-  constructor(options: ExchangeOptions) {
-    this.#options = options;
+  constructor(entry: InferenceEntry, sink: ExchangeSink, host: ExchangeHost) {
+    this.entry = entry;
+    this.#sink = sink;
+    this.#host = host;
+    const patienceMs = entry.deadlineAt - entry.startedAt + PATIENCE_MS;
     this.#patience = setTimeout(() => {
-      options.onGiveUp();
-      this.#fail(GAVE_UP);
-    }, options.patienceMs);
+      host.gaveUp(this);
+      this.fail(GAVE_UP);
+    }, patienceMs);
   }
 
-  get id(): string {
-    return this.#options.id;
-  }
-
-  get isEnded(): boolean {
-    return this.#ended;
-  }
-
-  /** The caller is ready. A fast worker's first reply may be here before the answer to the admission itself. */
+  /** The caller is ready: hands over what has come already, and everything from now on as it comes. */
   open(): void {
     const early = this.#early ?? [];
     this.#early = null;
@@ -71,14 +74,14 @@ export class Exchange {
 
   /** Takes a reply from the inbox. */
   take(reply: Reply, payload: string): void {
-    if (this.#ended) return;
+    if (this.#closed) return;
     if (this.#early !== null) {
       this.#early.push([reply, payload]);
       return;
     }
     if (reply.kind === 'settled') {
-      this.#end();
-      this.#options.sink.settled();
+      this.close();
+      this.#sink.settled();
       return;
     }
     if (!this.#isCurrent(reply)) return;
@@ -86,7 +89,7 @@ export class Exchange {
       case 'frames':
         this.#framesSeen = true;
         this.#patience.refresh();
-        this.#options.sink.frames(payload);
+        this.#sink.frames(payload);
         return;
       case 'answer':
         if (reply.ref === undefined) this.#answered(reply.attempt, payload);
@@ -96,34 +99,49 @@ export class Exchange {
         this.#answered(reply.attempt, payload);
         return;
       case 'receipt':
-        this.#receipt = { attempt: reply.attempt, text: payload };
+        this.#receipt = { delivery: reply.attempt, text: payload };
         this.#join();
         return;
       case 'error':
       case 'receipt_failed':
-        this.#fail(faultOfWire(reply.error));
+        this.fail(faultOfWire(reply.error));
     }
   }
 
-  /** The client has gone: nothing more is wanted. */
-  abandon(): void {
-    this.#end();
+  /** Nothing more is wanted: the request was not admitted, or its answer comes from elsewhere. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearTimeout(this.#patience);
+    clearTimeout(this.#receiptTimer);
+    this.#host.closed(this);
   }
 
-  /** Ends it from outside, at shutdown. */
+  /** The client has gone. A request with an Idempotency-Key runs on: its client may come back for the answer. */
+  leave(): void {
+    if (this.#closed) return;
+    this.close();
+    const admitted = this.laneEntryId !== undefined;
+    if (admitted && this.entry.claim === undefined) this.#host.clientLeft(this);
+  }
+
+  /** Ends it with a failure. */
   fail(fault: Fault): void {
-    if (!this.#ended) this.#fail(fault);
+    if (this.#closed) return;
+    this.close();
+    this.#sink.failed(fault);
   }
 
   #isCurrent(reply: Exclude<Reply, { kind: 'settled' }>): boolean {
-    if (reply.attempt < this.#attempt) return false;
-    if (reply.attempt > this.#attempt) {
-      // A second run would begin from the start; what the client has already seen cannot be taken back.
+    const delivery = reply.attempt;
+    if (delivery < this.#delivery) return false;
+    if (delivery > this.#delivery) {
+      // A second delivery begins from the start; what the client has already seen cannot be taken back.
       if (this.#framesSeen && (reply.kind === 'frames' || reply.kind === 'last')) {
-        this.#fail(RESTARTED);
+        this.fail(RESTARTED);
         return false;
       }
-      this.#attempt = reply.attempt;
+      this.#delivery = delivery;
       this.#seq = 0;
     }
     if (!('seq' in reply)) return true;
@@ -132,55 +150,39 @@ export class Exchange {
     return true;
   }
 
-  #answered(attempt: number, payload: string): void {
-    this.#last = { attempt, payload };
-    this.#receiptTimer ??= setTimeout(() => this.#finish(null), this.#options.receiptWaitMs);
+  #answered(delivery: number, payload: string): void {
+    this.#last = { delivery, payload };
+    this.#receiptTimer ??= setTimeout(() => this.#finish(null), this.#host.receiptWaitMs);
     this.#join();
   }
 
-  async #fetch(attempt: number, ref: string): Promise<void> {
-    const text = await this.#options.fetchClaimed(ref).catch(() => null);
-    if (this.#ended) return;
-    if (text === null)
-      this.#fail({ code: 'dispatch_unavailable', message: 'The answer was lost. Try again.' });
-    else this.#answered(attempt, text);
+  async #fetch(delivery: number, ref: string): Promise<void> {
+    const text = await this.#host.fetchAnswer(ref).catch(() => null);
+    if (this.#closed) return;
+    if (text === null) this.fail(ANSWER_LOST);
+    else this.#answered(delivery, text);
   }
 
-  /** Answer and receipt belong together only when the same attempt made them. */
+  /** Answer and receipt belong together only when the same delivery made them. */
   #join(): void {
-    if (this.#last !== undefined && this.#receipt?.attempt === this.#last.attempt) {
+    if (this.#last !== undefined && this.#receipt?.delivery === this.#last.delivery) {
       this.#finish(this.#receipt.text);
     }
   }
 
   #finish(receipt: string | null): void {
     const { payload } = this.#last!;
-    this.#end();
-    this.#options.sink.done(payload, receipt);
-  }
-
-  #fail(fault: WireFault | Fault): void {
-    this.#end();
-    this.#options.sink.failed(fault instanceof Fault ? fault : faultOfWire(fault));
-  }
-
-  #end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    clearTimeout(this.#patience);
-    clearTimeout(this.#receiptTimer);
-    this.#options.onEnd();
+    this.close();
+    this.#sink.done(payload, receipt);
   }
 }
 
-const GAVE_UP: WireFault = {
-  code: 'upstream_timeout',
-  message: 'The request was not finished in time.',
-};
-const RESTARTED: WireFault = {
-  code: 'worker_lost',
-  message: 'The process that ran this request was lost after the stream had begun. Try again.',
-};
+const GAVE_UP = new Fault('upstream_timeout', 'The request was not finished in time.');
+const RESTARTED = new Fault(
+  'worker_lost',
+  'The process that ran this request was lost after the stream had begun. Try again.',
+);
+const ANSWER_LOST = new Fault('dispatch_unavailable', 'The answer was lost. Try again.');
 
 function faultOfWire({ code, message, param, retryAfterMs }: WireFault): Fault {
   return new Fault(code, message, {

@@ -1,67 +1,90 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Model } from '#shared/catalogue/catalogue.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import { promptsOf, textsOf } from '#shared/screening/prompt.ts';
-import type { Screen, Verdict } from '#shared/screening/screen.ts';
+import type { ReceiptEntry } from '#shared/lanes/messages.ts';
+import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
+import { promptsOf, textsOf } from '#shared/screening/prompt.ts';
+import { refusalMessage } from '#shared/screening/refusal.ts';
+import type { Screen, Verdict } from '#shared/screening/screen.ts';
+import type { ApiEvents } from '#api/events.ts';
+import type { Prepared } from './prepare.ts';
 
 export interface GuardDeps {
   screen: Screen;
   tokens: TokenCounter;
   /** The second stage, for what the rules let through; none when it is not configured. */
-  moderator?: Moderator | undefined;
-  /** Told of requests that passed because the second stage could not be asked. */
-  onUnjudged: () => void;
+  moderator?: Pick<Moderator, 'judge'> | undefined;
+  /** Hands an outcome to the receipts lane of a shard; rejects when Redis cannot be reached. */
+  handOutcome: (shard: number, outcome: ReceiptEntry) => Promise<void>;
+  supportEmail: string;
+  events: Pick<ApiEvents, 'unjudged' | 'storeFailed'>;
+  /** Epoch milliseconds. */
+  now: () => number;
 }
-
-type Body = Readonly<Record<string, unknown>>;
 
 /** Bodies below this are screened in one go (about a millisecond); larger ones give way to other requests between turns. */
 const ONE_GO_BYTES = 256 * 1024;
 
+/** The parameter that holds what the model reads. */
+const PARAMS: Record<Route, string> = {
+  'chat.completions': 'messages',
+  completions: 'prompt',
+  embeddings: 'input',
+};
+
 /**
- * The rule that a request breaks, or null. Synchronous for bodies of ordinary size when there is no second stage.
- * @throws Fault for token arrays that nobody here can read, and when a second stage that must judge cannot be asked
+ * Lets a request pass whose texts the policy allows and whose prompt the model can hold.
+ * @throws Fault when it must not pass, and when a second stage that must judge cannot be asked
  */
-export function screenBody(
+export async function guard(deps: GuardDeps, prepared: Prepared): Promise<void> {
+  const verdict = await screenPrompt(deps, prepared);
+  if (verdict !== null) throw await refuse(deps, prepared, verdict);
+  await checkLength(deps.tokens, prepared);
+}
+
+/** The rule that a request breaks, or null. Synchronous for bodies of ordinary size when there is no second stage. */
+function screenPrompt(
   deps: GuardDeps,
-  route: Route,
-  body: Body,
-  bytes: number,
-  model: Model,
+  prepared: Prepared,
 ): Verdict | null | Promise<Verdict | null> {
-  const decode = deps.tokens.decoder(model.tokenizer);
-  if (decode === undefined) refuseTokens(route, body);
-  const texts = textsOf(route, body, decode);
-  const found = bytes <= ONE_GO_BYTES ? deps.screen.check(texts) : inTurns(deps.screen, texts);
-  return deps.moderator === undefined ? found : inTwoStages(found, texts, deps);
+  const { route } = prepared.entry;
+  const decode = deps.tokens.decoder(prepared.resolution.model.tokenizer);
+  if (decode === undefined) refuseTokens(prepared);
+  const texts = textsOf(route, prepared.parsed, decode);
+  const found =
+    prepared.bytes <= ONE_GO_BYTES ? deps.screen.check(texts) : inTurns(deps.screen, texts);
+  return deps.moderator === undefined ? found : inTwoStages(found, texts, deps.moderator, deps);
 }
 
 /** Token ids of an unknown vocabulary cannot be screened, so they would be a way around every rule. */
-function refuseTokens(route: Route, body: Body): void {
+function refuseTokens({ entry: { route }, parsed }: Prepared): void {
   if (route === 'chat.completions') return;
-  if (!promptsOf(route, body).some(({ tokens }) => tokens > 0)) return;
-  const param = PARAMS[route];
-  throw invalidParam(param, 'This model takes text; its token ids cannot be read by the gateway.');
+  if (!promptsOf(route, parsed).some(({ tokens }) => tokens > 0)) return;
+  throw invalidParam(
+    PARAMS[route],
+    'This model takes text; its token ids cannot be read by the gateway.',
+  );
 }
 
 async function inTwoStages(
   first: Verdict | null | Promise<Verdict | null>,
   texts: string[],
-  { moderator, onUnjudged }: GuardDeps,
+  moderator: Pick<Moderator, 'judge'>,
+  { events }: GuardDeps,
 ): Promise<Verdict | null> {
   const found = await first;
   if (found !== null) return found;
-  const moderation = await moderator!.judge(texts);
+  const moderation = await moderator.judge(texts);
   if (moderation.outcome === 'flagged') return moderation.verdict;
   if (moderation.outcome === 'unavailable') {
     throw new Fault('internal_error', 'The request could not be screened. Try again shortly.', {
       retryAfterMs: 1_000,
     });
   }
-  if (moderation.outcome === 'skipped') onUnjudged();
+  if (moderation.outcome === 'skipped') events.unjudged();
   return null;
 }
 
@@ -74,39 +97,42 @@ async function inTurns(screen: Screen, texts: string[]): Promise<Verdict | null>
   }
 }
 
-const PARAMS: Record<Route, string> = {
-  'chat.completions': 'messages',
-  completions: 'prompt',
-  embeddings: 'input',
-};
-
 /**
- * Refuses a prompt that cannot fit the model's context window. A body with no more bytes than the window has tokens
- * fits without being looked at.
- * @throws Fault `prompt_too_long`
+ * Records a request that screening has blocked and says what its caller is told: a `refused` receipt with the policy's
+ * version and rule and salted digests, never the text, and a message that says whom to write to. The refusal stands even
+ * when it cannot be recorded.
  */
-export function checkLength(
-  { tokens }: GuardDeps,
-  route: Route,
-  body: Body,
-  bytes: number,
-  model: Model,
-): void | Promise<void> {
-  if (bytes <= model.contextWindow) return;
-  return checkEach(tokens, route, body, model);
+async function refuse(deps: GuardDeps, { entry }: Prepared, verdict: Verdict): Promise<Fault> {
+  const outcome = receiptEntryOf(entry, 1, {
+    outcome: 'refused',
+    endedAt: deps.now(),
+    usage: { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, source: 'counted' },
+    calls: 0,
+    policy: { version: verdict.policyVersion, rule: verdict.rule },
+  });
+  await deps.handOutcome(entry.shard, outcome).catch(deps.events.storeFailed);
+  const message = refusalMessage({
+    code: verdict.code,
+    supportEmail: deps.supportEmail,
+    requestId: entry.id,
+  });
+  return new Fault(verdict.code, message, { headers: { 'x-receipt-id': receiptIdOf(entry.id) } });
+}
+
+/** Refuses a prompt that cannot fit the model's context window. A body with no more bytes than that has tokens fits unread. */
+function checkLength(tokens: TokenCounter, prepared: Prepared): void | Promise<void> {
+  if (prepared.bytes > prepared.resolution.model.contextWindow) return checkEach(tokens, prepared);
 }
 
 async function checkEach(
   tokens: TokenCounter,
-  route: Route,
-  body: Body,
-  model: Model,
+  { entry: { route }, parsed, resolution: { model } }: Prepared,
 ): Promise<void> {
   const window = {
     contextWindow: model.contextWindow,
     ...(model.tokenizer === undefined ? {} : { tokenizer: model.tokenizer }),
   };
-  for (const prompt of promptsOf(route, body)) {
+  for (const prompt of promptsOf(route, parsed)) {
     if (await tokens.promptFits(prompt, window)) continue;
     throw new Fault(
       'prompt_too_long',

@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { idempotencyKey } from '#shared/lanes/keys.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { StoredAnswer } from '#shared/lanes/stored-answer.ts';
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -32,3 +34,30 @@ export function claimOf(
     fingerprint: hash('sha256', rawBody, 'base64url'),
   };
 }
+
+export interface StoredAnswerDeps {
+  /** What is kept under a claim that was settled; null when it is no longer there. */
+  readClaim: (claim: string) => Promise<{ answer: StoredAnswer; receipt: string } | null>;
+}
+
+/**
+ * The answer that an identical request was given, its receipt, and the region where that one ran: this one might have
+ * gone elsewhere by now.
+ * @throws Fault when it has expired meanwhile
+ */
+export async function storedAnswer(
+  { readClaim }: StoredAnswerDeps,
+  { claim }: InferenceEntry,
+): Promise<StoredAnswer & { receipt: string; region: string }> {
+  const stored = await readClaim(claim!);
+  if (stored === null) throw STORED_ANSWER_GONE;
+  const { credentialSubject } = JSON.parse(stored.receipt) as {
+    credentialSubject: { region: string };
+  };
+  return { ...stored.answer, receipt: stored.receipt, region: credentialSubject.region };
+}
+
+const STORED_ANSWER_GONE = new Fault(
+  'internal_error',
+  'The stored answer to this request is no longer there. Try again with a new Idempotency-Key.',
+);

@@ -7,6 +7,7 @@ import { requestDigest } from '#shared/receipts/digest.ts';
 import { type Resolution, resolveRoute } from '#shared/catalogue/routing.ts';
 import type { RegionHealth } from '#shared/catalogue/routing.ts';
 import { KIND_OF_ROUTE, type RoutingIndex } from '#shared/catalogue/route-index.ts';
+import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
@@ -14,7 +15,7 @@ import { claimOf } from './idempotency.ts';
 
 /** Our own request fields: the upstream never sees them. */
 const OWN_FIELDS = ['region', 'tier', 'receipt'];
-/** Ten minutes, as the SDKs wait: nobody listens for longer. */
+/** Ten minutes, as long as the SDKs wait for an answer. */
 const DEADLINE_MS = 600_000;
 
 /** W3C Trace Context, version 00. */
@@ -27,28 +28,33 @@ const VALIDATORS = {
 } as const;
 
 export interface PrepareDeps {
+  /** The catalogue as it is now, and how its regions are. */
   index: () => RoutingIndex;
   health: () => RegionHealth;
   /** base64url of 16 random bytes. */
   newSalt: () => string;
+  /** Names the inbox for the replies. */
   processId: string;
-  shardOf: (orgId: string) => number;
+  shards: number;
 }
 
+/** A request that may be screened and admitted. */
 export interface Prepared {
-  /** All but the region, which is chosen at admission. */
+  /** What travels on the lane. The region is a candidate only: admission chooses it. */
   entry: InferenceEntry;
   /** The body for the upstream. */
   body: string;
-  resolution: Resolution;
-  fingerprint?: string;
-  /** The parsed and validated body. */
+  /** The parsed and validated body, and its size as it came. */
   parsed: Readonly<Record<string, unknown>>;
+  bytes: number;
+  resolution: Resolution;
+  credential: Credential;
+  /** SHA-256 of the raw body, with an Idempotency-Key. */
+  fingerprint?: string;
 }
 
 /**
- * From bytes to a request that may be admitted: parsed, validated, routed. Order matters: what is wrong with
- * the request is said before anything is looked up.
+ * Parses, validates and routes a request. What is wrong with the request itself is said before anything is looked up.
  * @throws Fault
  */
 export function prepare(
@@ -65,7 +71,7 @@ export function prepare(
   const { credential, headers, rawBody } = request;
   const { text, value } = parseJsonBody(rawBody);
   const body = VALIDATORS[route](value);
-  const shard = deps.shardOf(credential.orgId);
+  const shard = shardOf(credential.orgId, deps.shards);
   const claim = claimOf(headers['idempotency-key'], rawBody, {
     shard,
     orgId: credential.orgId,
@@ -113,8 +119,10 @@ export function prepare(
   return {
     entry,
     body: dropMembers(text, OWN_FIELDS),
-    resolution,
     parsed: body,
+    bytes: rawBody.length,
+    resolution,
+    credential,
     ...(claim === undefined ? {} : { fingerprint: claim.fingerprint }),
   };
 }

@@ -1,13 +1,5 @@
 import type { Limits } from '#shared/kernel/plan.ts';
-import {
-  bodyKey,
-  inferenceLane,
-  leasesKey,
-  limitsKey,
-  receiptsLane,
-  shardOf,
-  waitersKey,
-} from '../keys.ts';
+import { bodyKey, inferenceLane, leasesKey, limitsKey, receiptsLane, waitersKey } from '../keys.ts';
 import type { InferenceEntry } from '../messages.ts';
 import type { LaneScripts } from './scripts.ts';
 import { encodeMessage } from '../wire-format.ts';
@@ -66,10 +58,6 @@ export class Admissions {
     this.#scripts = scripts;
     this.#shards = shards;
     this.#clockUs = clockUs;
-  }
-
-  shardOf(orgId: string): number {
-    return shardOf(orgId, this.#shards);
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Exchange, type ExchangeSink } from '#api/inference/exchange.ts';
+import { Exchange, type ExchangeHost, type ExchangeSink } from '#api/inference/exchange.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
+import { entry } from './doubles.ts';
 
 const RECEIPT_WAIT_MS = 2_000;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 605_000;
 
 interface Heard extends ExchangeSink {
   log: unknown[];
@@ -23,15 +24,14 @@ function listen(): Heard {
 function exchange(sink: ExchangeSink, claimed: string | null = 'large') {
   const ends: number[] = [];
   const givenUp: number[] = [];
-  const one = new Exchange({
-    id: 'req_1',
+  const host: ExchangeHost = {
     receiptWaitMs: RECEIPT_WAIT_MS,
-    patienceMs: PATIENCE_MS,
-    sink,
-    onEnd: () => ends.push(1),
-    onGiveUp: () => givenUp.push(1),
-    fetchClaimed: () => Promise.resolve(claimed),
-  });
+    fetchAnswer: () => Promise.resolve(claimed),
+    gaveUp: () => givenUp.push(1),
+    clientLeft: () => {},
+    closed: () => ends.push(1),
+  };
+  const one = new Exchange(entry({ id: 'req_1' }), sink, host);
   return { one, ends, givenUp };
 }
 
@@ -123,6 +123,14 @@ describe('an exchange', () => {
     ]);
   });
 
+  it('fails when an answer that was too large for its message is no longer there', async () => {
+    const sink = listen();
+    const { one } = exchange(sink, null);
+    one.open();
+    one.take({ ...answer(), ref: 'reply:req_1:1' }, '');
+    await vi.waitFor(() => expect(sink.log).toEqual([['failed', 'dispatch_unavailable']]));
+  });
+
   it('fetches an answer that was too large for its message', async () => {
     const sink = listen();
     const { one } = exchange(sink);
@@ -149,7 +157,7 @@ describe('an exchange', () => {
     const sink = listen();
     const { one, ends } = exchange(sink);
     one.open();
-    one.abandon();
+    one.close();
     one.take(answer(), 'A');
     one.take(receipt(), 'R');
     vi.advanceTimersByTime(PATIENCE_MS * 2);

@@ -1,0 +1,147 @@
+import { type ErrorCode, Fault } from '#shared/kernel/errors.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { Limits } from '#shared/kernel/plan.ts';
+import type { Admission, Admissions, LimitState } from '#shared/lanes/redis/admission.ts';
+import type { ApiEvents } from '#api/events.ts';
+import type { Exchange, ExchangeSink } from './exchange.ts';
+import type { OpenExchanges } from './open-exchanges.ts';
+import type { Prepared } from './prepare.ts';
+
+const DAY_MS = 86_400_000;
+
+export interface AdmitDeps {
+  admissions: Pick<Admissions, 'admit'>;
+  exchanges: OpenExchanges;
+  events: Pick<ApiEvents, 'storeFailed'>;
+}
+
+export interface Admitted {
+  /** To be opened when its replies may be heard; null when the answer is stored already. */
+  exchange: Exchange | null;
+  /** Headers of the answer that are known now: a stream that waits for long sends them with its first keepalive. */
+  headers: Record<string, string>;
+}
+
+/**
+ * Has a request admitted, in the first of its regions that has room; only saturation moves it on to the next. Its
+ * exchange is there before that, because a fast worker's first reply may come before the admission's own.
+ * @throws Fault when it is refused, and when Redis cannot be asked
+ */
+export async function admit(
+  { admissions, exchanges, events }: AdmitDeps,
+  { entry, body, credential, resolution, fingerprint }: Prepared,
+  sink: ExchangeSink,
+): Promise<Admitted> {
+  const { limits, keyLimit } = credential;
+  const exchange = exchanges.expect(entry, sink);
+  let admission: Admission | undefined;
+  try {
+    for (const { region } of resolution.candidates) {
+      entry.region = region.code;
+      admission = await admissions.admit({
+        entry,
+        body,
+        limits,
+        keyLimit,
+        regionCapacity: region.capacity,
+        ...(fingerprint === undefined ? {} : { fingerprint }),
+      });
+      if (admission.verdict !== 'saturated') break;
+    }
+  } catch (error) {
+    exchange.close();
+    events.storeFailed(error);
+    throw new Fault(
+      'internal_error',
+      'The gateway cannot take requests at the moment. Try again shortly.',
+      { cause: error, retryAfterMs: 1_000 },
+    );
+  }
+  return outcomeOf(admission!, exchange, limitHeaders(limits, admission!, entry.startedAt));
+}
+
+function outcomeOf(
+  admission: Admission,
+  exchange: Exchange,
+  headers: Record<string, string>,
+): Admitted {
+  switch (admission.verdict) {
+    case 'admitted':
+      exchange.laneEntryId = admission.laneEntryId;
+      return { exchange, headers };
+    case 'wait':
+    case 'replay':
+      headers['idempotent-replayed'] = 'true';
+      headers['x-receipt-id'] = receiptIdOf(admission.requestId);
+      if (admission.verdict === 'wait') return { exchange, headers };
+      exchange.close();
+      return { exchange: null, headers };
+    case 'reused':
+    case 'rate':
+    case 'day':
+    case 'streams':
+    case 'saturated':
+    case 'backlog':
+      exchange.close();
+      throw refusalOf(admission, exchange.entry.region, headers);
+  }
+}
+
+/** The rate headers of contract.md, on every inference answer and on every refusal by a limit. */
+function limitHeaders(limits: Limits, state: LimitState, now: number): Record<string, string> {
+  return {
+    'x-ratelimit-limit-requests': String(limits.requestsPerSecond),
+    'x-ratelimit-remaining-requests': String(state.remaining),
+    'x-ratelimit-reset-requests': durationText(state.resetMs),
+    'x-ratelimit-limit-requests-day': String(limits.requestsPerDay),
+    'x-ratelimit-remaining-requests-day': String(state.remainingToday),
+    'x-ratelimit-reset-requests-day': durationText(DAY_MS - (now % DAY_MS)),
+  };
+}
+
+/** A duration as clients of the original expect it: `20ms`, `1.5s`, `6m0s`, `23h59m1s`. */
+function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.ceil(ms))}ms`;
+  if (ms < 60_000) return `${Math.ceil(ms) / 1_000}s`;
+  const seconds = Math.ceil(ms / 1_000);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m${seconds % 60}s`;
+  return `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds % 60}s`;
+}
+
+type Refused = Exclude<Admission, { verdict: 'admitted' | 'replay' | 'wait' }>;
+
+/** One row per verdict: the stable code, and what a person reads. */
+const REFUSALS: Record<Refused['verdict'], [code: ErrorCode, message: (region: string) => string]> =
+  {
+    reused: [
+      'idempotency_key_reused',
+      () => 'This Idempotency-Key was used with a different request in the last 24 hours.',
+    ],
+    rate: [
+      'requests_per_second_exceeded',
+      () => 'Too many requests per second. Wait and try again.',
+    ],
+    day: [
+      'daily_budget_exceeded',
+      () => 'The daily request budget is used up. It resets at midnight UTC.',
+    ],
+    streams: [
+      'concurrent_streams_exceeded',
+      () => 'Too many streams are open. Close idle streams or upgrade the plan.',
+    ],
+    saturated: [
+      'region_saturated',
+      (region) => `The region ${region} is at capacity. Try again shortly.`,
+    ],
+    backlog: ['dispatch_unavailable', () => 'The gateway is catching up. Try again shortly.'],
+  };
+
+function refusalOf(admission: Refused, region: string, headers: Record<string, string>): Fault {
+  const [code, message] = REFUSALS[admission.verdict];
+  const details =
+    admission.verdict === 'reused'
+      ? { param: 'Idempotency-Key' }
+      : { retryAfterMs: admission.retryMs };
+  return new Fault(code, message(region), { ...details, headers });
+}

@@ -1,0 +1,287 @@
+import { EventEmitter } from 'node:events';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiEvents } from '#api/events.ts';
+import { handle, type InferenceDeps } from '#api/inference/handle.ts';
+import { OpenExchanges, type OpenExchangesOptions } from '#api/inference/open-exchanges.ts';
+import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
+import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
+
+/** What stands in for Redis, Fastify and the logs when one request is followed through an api process. */
+
+export const REQUEST_ID = 'req_01HZX3V9M6K2J8Q4T5W7Y9ABCD';
+export const RECEIPT_ID = 'rcpt_01HZX3V9M6K2J8Q4T5W7Y9ABCD';
+export const RECEIPT_WAIT_MS = 2_000;
+/** A Monday, 23:00:00 UTC: the day has an hour left. */
+export const NOW = Date.UTC(2026, 5, 1, 23);
+
+const LIMIT_STATE = { remaining: 199, resetMs: 20, remainingToday: 999 };
+export const admitted = (laneEntryId = '7-0'): Admission => ({
+  ...LIMIT_STATE,
+  verdict: 'admitted',
+  laneEntryId,
+});
+export const refused = (
+  verdict: 'rate' | 'day' | 'streams' | 'saturated' | 'backlog',
+  retryMs = 1_500,
+): Admission => ({ ...LIMIT_STATE, verdict, retryMs });
+export const reused = (): Admission => ({ ...LIMIT_STATE, verdict: 'reused' });
+/** The same request as one that runs, or that is answered. */
+export const same = (verdict: 'wait' | 'replay'): Admission => ({
+  ...LIMIT_STATE,
+  verdict,
+  requestId: 'req_01HZX3V9M6K2J8Q4T5W7Y9FRST',
+});
+
+const INDEX = indexCatalogue(
+  catalogue(
+    [region('eu'), region('us')],
+    [endpoint('eu-1', ['eu']), endpoint('us-1', ['us'])],
+    [model('both', ['eu-1', 'us-1'], { kinds: ['chat', 'completion'] })],
+  ),
+);
+
+export const CREDENTIAL: Credential = {
+  keyId: 'key_1',
+  orgId: 'org_1',
+  keyState: 'active',
+  expiresAt: null,
+  scopes: ['inference:write'],
+  plan: 'audit',
+  accountState: 'active',
+  limits: PLAN_LIMITS.audit,
+  keyLimit: null,
+};
+
+/** The parts of a response that answers use, with what was written. */
+export class ResponseDouble extends EventEmitter {
+  head: { status: number; headers: Record<string, string | number> } | undefined;
+  readonly written: string[] = [];
+  ended = false;
+  destroyed = false;
+  writableLength = 0;
+
+  get headersSent(): boolean {
+    return this.head !== undefined;
+  }
+
+  writeHead(status: number, headers: Record<string, string | number>): this {
+    this.head = { status, headers };
+    return this;
+  }
+
+  write(text: string): void {
+    this.written.push(text);
+  }
+
+  end(text: string): void {
+    this.written.push(text);
+    this.ended = true;
+    this.emit('close');
+  }
+
+  /** The client goes, or is cut off. */
+  destroy(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
+}
+
+/** What a whole answer is sent with. */
+export class ReplyDouble {
+  readonly raw = new ResponseDouble();
+  readonly request: FastifyRequest;
+  sent: { headers: Record<string, string>; text: string } | undefined;
+  hijacked = false;
+  #headers: Record<string, string> = {};
+
+  constructor(request: FastifyRequest) {
+    this.request = request;
+  }
+
+  headers(headers: Record<string, string>): this {
+    this.#headers = headers;
+    return this;
+  }
+
+  type(contentType: string): this {
+    this.#headers['content-type'] = contentType;
+    return this;
+  }
+
+  send(text: string): this {
+    this.sent = { headers: this.#headers, text };
+    return this;
+  }
+
+  hijack(): this {
+    this.hijacked = true;
+    return this;
+  }
+}
+
+/** Redis as the exchanges use it: records each command, and answers what it is told to. */
+export class RedisDouble {
+  readonly commands: unknown[][] = [];
+  /** The worker that holds the entry which is to be withdrawn; none while it waits on its lane. */
+  holder = '';
+  isAway = false;
+  readonly values = new Map<string, string>();
+
+  readonly client: OpenExchangesOptions['client'];
+  readonly scripts: OpenExchangesOptions['scripts'];
+
+  constructor() {
+    const record =
+      (name: string, answer: (key: unknown) => unknown = () => 1) =>
+      (...given: unknown[]): Promise<unknown> => {
+        this.commands.push([name, ...given]);
+        if (this.isAway) return Promise.reject(new Error('Redis is away'));
+        return Promise.resolve(answer(given[0]));
+      };
+    this.client = {
+      get: record('get', (key) => this.values.get(String(key)) ?? null),
+      pexpire: record('pexpire'),
+      xadd: record('xadd'),
+      zadd: record('zadd'),
+      zrem: record('zrem'),
+    } as unknown as OpenExchangesOptions['client'];
+    this.scripts = { withdraw: record('withdraw', () => this.holder) };
+  }
+
+  named(name: string): unknown[][] {
+    return this.commands.filter(([first]) => first === name);
+  }
+}
+
+export interface Asked {
+  stream?: boolean;
+  /** Members of the body. */
+  body?: Record<string, unknown>;
+  idempotencyKey?: string;
+}
+
+export type Edge = ReturnType<typeof openEdge>;
+
+/** An api process without stores. What is given replaces a double. */
+export function openEdge(over: Partial<InferenceDeps> = {}) {
+  const redis = new RedisDouble();
+  const happened: string[] = [];
+  const note =
+    (name: string) =>
+    (first?: unknown): void =>
+      void happened.push(name === 'refused' ? `refused ${(first as Fault).code}` : name);
+  const events = {
+    answered: note('answered'),
+    clientGone: note('clientGone'),
+    receiptLate: note('receiptLate'),
+    refused: note('refused'),
+    storeFailed: note('storeFailed'),
+    unjudged: note('unjudged'),
+  } as unknown as ApiEvents;
+  const exchanges = new OpenExchanges({
+    client: redis.client,
+    scripts: redis.scripts,
+    receiptWaitMs: RECEIPT_WAIT_MS,
+    events,
+  });
+  /** Every request for admission, with the region it was for. */
+  const asked: (AdmissionRequest & { region: string })[] = [];
+  const admissions: Admission[] = [];
+  let gate = Promise.resolve();
+  const deps: InferenceDeps = {
+    index: () => INDEX,
+    health: () => ({ states: new Map(), openCircuits: new Set() }),
+    newSalt: () => 'AAAAAAAAAAAAAAAAAAAAAA',
+    processId: 'api-1',
+    shards: 1,
+    screen: { check: () => null } as unknown as InferenceDeps['screen'],
+    tokens: {
+      decoder: () => undefined,
+      promptFits: () => true,
+    } as unknown as InferenceDeps['tokens'],
+    handOutcome: () => Promise.resolve(),
+    supportEmail: 'support@example.com',
+    admissions: {
+      async admit(request) {
+        asked.push({ ...request, region: request.entry.region });
+        await gate;
+        return admissions.shift() ?? admitted();
+      },
+    },
+    exchanges,
+    readClaim: () => Promise.resolve(null),
+    issuer: receiptIssuer('https://gateway.example'),
+    events,
+    now: () => NOW,
+    ...over,
+  };
+
+  return {
+    deps,
+    redis,
+    happened,
+    asked,
+    exchanges,
+    /** What admission says to the next requests, in turn; it admits those for which nothing is given. */
+    willSay: (...verdicts: Admission[]): void => void admissions.push(...verdicts),
+    /** Redis keeps its answers to admissions back, until the function is called that this gives. */
+    holdAdmissions(): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gate = promise;
+      return resolve;
+    },
+    /** Sends a chat request through the process. */
+    ask({ stream = false, body = {}, idempotencyKey }: Asked = {}) {
+      const text = JSON.stringify({
+        model: 'both',
+        messages: [{ role: 'user', content: 'hello' }],
+        ...(stream ? { stream } : {}),
+        ...body,
+      });
+      const request = {
+        id: REQUEST_ID,
+        body: { rawBody: Buffer.from(text) },
+        headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
+        credential: CREDENTIAL,
+      } as unknown as FastifyRequest;
+      const reply = new ReplyDouble(request);
+      const handled = handle(deps, 'chat.completions', request, reply as unknown as FastifyReply);
+      // A test may let it fail before it looks.
+      handled.catch(() => {});
+      return { reply, raw: reply.raw, handled };
+    },
+    /** A message of the pipeline for this request. */
+    hear(reply: Partial<Reply> & Pick<Reply, 'kind'>, payload = ''): void {
+      const ofWorker = ['answer', 'frames', 'last', 'error'].includes(reply.kind);
+      const head = { id: REQUEST_ID, attempt: 1, ...(ofWorker ? { seq: 1 } : {}), ...reply };
+      exchanges.take(head as Reply, payload);
+    },
+  };
+}
+
+/** The head of a lane entry as `prepare` makes it. */
+export const entry = (over: Partial<InferenceEntry> = {}): InferenceEntry => ({
+  id: REQUEST_ID,
+  orgId: 'org_1',
+  keyId: 'key_1',
+  shard: 0,
+  route: 'chat.completions',
+  model: 'both',
+  region: 'eu',
+  tier: 'audit',
+  stream: false,
+  includeUsage: false,
+  inbox: 'api-1',
+  startedAt: NOW,
+  deadlineAt: NOW + 600_000,
+  salt: 'AAAAAAAAAAAAAAAAAAAAAA',
+  requestDigest: 'x',
+  receipt: 'best_effort',
+  ...over,
+});

@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { guard } from '#api/inference/guard.ts';
+import type { InferenceDeps } from '#api/inference/handle.ts';
+import { prepare, type Prepared } from '#api/inference/prepare.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import type { ReceiptEntry } from '#shared/lanes/messages.ts';
+import type { Moderation } from '#shared/screening/http/moderation.ts';
+import type { Screen, Verdict } from '#shared/screening/screen.ts';
+import { CREDENTIAL, NOW, openEdge, RECEIPT_ID, REQUEST_ID } from './doubles.ts';
+
+const VERDICT: Verdict = {
+  rule: 'rule-7',
+  code: 'dual_use_screen_block',
+  policyVersion: '2026-05-01',
+};
+const CHAT = { messages: [{ role: 'user', content: 'a forbidden question' }] };
+
+const screenThatSays = (verdict: Verdict | null): Screen =>
+  ({ check: () => verdict }) as unknown as Screen;
+const moderatorThatSays = (moderation: Moderation) => ({
+  judge: vi.fn(() => Promise.resolve(moderation)),
+});
+
+/** A request before the guard, and what came of it. */
+function bring(
+  over: Partial<InferenceDeps>,
+  { route = 'chat.completions' as Route, body = CHAT as Record<string, unknown> } = {},
+) {
+  const handed: [number, ReceiptEntry][] = [];
+  const { deps, happened } = openEdge({
+    handOutcome: (shard, outcome) => {
+      handed.push([shard, outcome]);
+      return Promise.resolve();
+    },
+    ...over,
+  });
+  const prepared: Prepared = prepare(deps, route, {
+    id: REQUEST_ID,
+    rawBody: Buffer.from(JSON.stringify({ model: 'both', ...body })),
+    headers: {},
+    credential: CREDENTIAL,
+    now: NOW,
+  });
+  return { verdict: guard(deps, prepared), handed, happened, prepared };
+}
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW, toFake: ['Date'] }));
+afterEach(() => void vi.useRealTimers());
+
+describe('a request that the policy forbids', () => {
+  it('is refused with whom to write to, and neither the rule nor the text', async () => {
+    const { verdict } = bring({ screen: screenThatSays(VERDICT) });
+    const fault = await verdict.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(fault).toMatchObject({
+      code: 'dual_use_screen_block',
+      headers: { 'x-receipt-id': RECEIPT_ID },
+      message: expect.stringMatching(new RegExp(`support@example\\.com.*${REQUEST_ID}`)) as unknown,
+    });
+    expect(String(fault)).not.toMatch(/rule-7|forbidden/);
+  });
+
+  it('gets a refused receipt with policy, rule and salted digest, and not a word of its text', async () => {
+    const { verdict, handed, prepared } = bring({ screen: screenThatSays(VERDICT) });
+    await expect(verdict).rejects.toThrow();
+    expect(handed).toEqual([
+      [
+        0,
+        expect.objectContaining({
+          inbox: 'api-1',
+          receipt: 'best_effort',
+          record: expect.objectContaining({
+            requestId: REQUEST_ID,
+            outcome: 'refused',
+            policy: { version: '2026-05-01', rule: 'rule-7' },
+            requestDigest: prepared.entry.requestDigest,
+            attempts: 0,
+          }) as unknown,
+        }),
+      ],
+    ]);
+    expect(JSON.stringify(handed)).not.toContain('forbidden');
+  });
+
+  it('is refused also when that cannot be recorded', async () => {
+    const { verdict, happened } = bring({
+      screen: screenThatSays(VERDICT),
+      handOutcome: () => Promise.reject(new Error('Redis is away')),
+    });
+    await expect(verdict).rejects.toMatchObject({ code: 'dual_use_screen_block' });
+    expect(happened).toEqual(['storeFailed']);
+  });
+});
+
+describe('the second stage of screening', () => {
+  it('is asked only about what the rules let through', async () => {
+    const moderator = moderatorThatSays({ outcome: 'passed' });
+    await expect(
+      bring({ screen: screenThatSays(VERDICT), moderator }).verdict,
+    ).rejects.toMatchObject({ code: 'dual_use_screen_block' });
+    expect(moderator.judge).not.toHaveBeenCalled();
+    await bring({ moderator }).verdict;
+    expect(moderator.judge).toHaveBeenCalledWith(['a forbidden question']);
+  });
+
+  it('refuses what it flags, with a receipt', async () => {
+    const moderator = moderatorThatSays({
+      outcome: 'flagged',
+      verdict: { ...VERDICT, code: 'acceptable_use_violation' },
+    });
+    const { verdict, handed } = bring({ moderator });
+    await expect(verdict).rejects.toMatchObject({ code: 'acceptable_use_violation' });
+    expect(handed).toHaveLength(1);
+  });
+
+  it('that cannot be asked lets requests pass, and says so, or fails them, as was declared', async () => {
+    const open = bring({ moderator: moderatorThatSays({ outcome: 'skipped' }) });
+    await open.verdict;
+    expect(open.happened).toEqual(['unjudged']);
+    const closed = bring({ moderator: moderatorThatSays({ outcome: 'unavailable' }) });
+    await expect(closed.verdict).rejects.toMatchObject({
+      code: 'internal_error',
+      retryAfterMs: 1_000,
+    });
+    expect(closed.handed).toEqual([]);
+  });
+});
+
+describe('a body', () => {
+  const long = { messages: [{ role: 'user', content: 'x'.repeat(257 * 1024) }] };
+
+  it('above 256 KiB is screened in turns, so that other requests have theirs', async () => {
+    let turns = 0;
+    const inTurns = {
+      *checkInTurns() {
+        for (; turns < 3; turns += 1) yield;
+        return VERDICT;
+      },
+    } as unknown as Screen;
+    await expect(bring({ screen: inTurns }, { body: long }).verdict).rejects.toMatchObject({
+      code: 'dual_use_screen_block',
+    });
+    expect(turns).toBe(3);
+  });
+
+  it('with more bytes than the context window has tokens is counted, and refused when it does not fit', async () => {
+    const promptFits = vi.fn(() => false);
+    const tokens = { decoder: () => undefined, promptFits } as unknown as InferenceDeps['tokens'];
+    await bring({ tokens }).verdict;
+    expect(promptFits).not.toHaveBeenCalled();
+    const body = { messages: [{ role: 'user', content: 'x'.repeat(4_096) }] };
+    await expect(bring({ tokens }, { body }).verdict).rejects.toMatchObject({
+      code: 'prompt_too_long',
+      param: 'messages',
+    });
+  });
+
+  it('of token ids that cannot be read as text is refused: they would be a way around every rule', async () => {
+    await expect(
+      bring({}, { route: 'completions', body: { prompt: [1, 2, 3] } }).verdict,
+    ).rejects.toMatchObject({ code: 'invalid_prompt', param: 'prompt' });
+  });
+});

@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ExchangeSink } from '#api/inference/exchange.ts';
+import { entry, NOW, openEdge } from './doubles.ts';
+
+const PATIENCE_MS = 605_000;
+
+const silent: ExchangeSink = { frames() {}, done() {}, failed() {}, settled() {} };
+
+/** Lets what is ready happen, without letting time pass. */
+const turn = () => vi.advanceTimersByTimeAsync(0);
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW }));
+afterEach(() => void vi.useRealTimers());
+
+describe('the lease of an open stream', () => {
+  it('is renewed every ten seconds from its admission on, and given back once at its end', async () => {
+    const { exchanges, redis } = openEdge();
+    exchanges.start();
+    const stream = exchanges.expect(entry({ id: 'req_S', stream: true }), silent);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(redis.commands).toEqual([]);
+    stream.laneEntryId = '7-0';
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(redis.commands).toEqual([
+      ['zadd', '{s0}:leases:org_1', 'XX', NOW + 20_000 + 30_000, 'req_S'],
+      ['pexpire', '{s0}:leases:org_1', 60_000],
+    ]);
+    stream.close();
+    stream.close();
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(redis.named('zrem')).toEqual([['zrem', '{s0}:leases:org_1', 'req_S']]);
+    expect(redis.named('zadd')).toHaveLength(1);
+  });
+
+  it('is the only thing that is renewed or given back: a whole answer has none', async () => {
+    const { exchanges, redis } = openEdge();
+    exchanges.start();
+    const whole = exchanges.expect(entry(), silent);
+    whole.laneEntryId = '7-0';
+    await vi.advanceTimersByTimeAsync(10_000);
+    whole.close();
+    expect(redis.commands).toEqual([]);
+  });
+
+  it('is not given back for a stream that was not admitted: that would be another’s', () => {
+    const { exchanges, redis } = openEdge();
+    exchanges.expect(entry({ stream: true }), silent).close();
+    expect(redis.commands).toEqual([]);
+  });
+
+  it('that cannot be renewed or given back is reported, and nothing else fails', async () => {
+    const { exchanges, redis, happened } = openEdge();
+    redis.isAway = true;
+    exchanges.start();
+    const stream = exchanges.expect(entry({ stream: true }), silent);
+    stream.laneEntryId = '7-0';
+    await vi.advanceTimersByTimeAsync(10_000);
+    stream.close();
+    await turn();
+    expect(happened).toEqual(['storeFailed', 'storeFailed', 'storeFailed']);
+  });
+});
+
+describe('a request that the pipeline is silent about', () => {
+  it('is given up after its deadline and five seconds, and withdrawn', async () => {
+    const { exchanges, redis } = openEdge();
+    const failures: string[] = [];
+    const sink = { ...silent, failed: ({ code }: { code: string }) => failures.push(code) };
+    exchanges.expect(entry(), sink).laneEntryId = '7-0';
+    await vi.advanceTimersByTimeAsync(PATIENCE_MS - 1);
+    expect(failures).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(failures).toEqual(['upstream_timeout']);
+    expect(redis.named('withdraw')).toHaveLength(1);
+  });
+
+  it('is not withdrawn when it never was on a lane', async () => {
+    const { exchanges, redis } = openEdge();
+    exchanges.expect(entry(), silent);
+    await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(redis.commands).toEqual([]);
+  });
+});
+
+describe('a cancellation', () => {
+  it('that Redis does not take is reported, and nothing waits for it', async () => {
+    const { exchanges, redis, happened } = openEdge();
+    redis.isAway = true;
+    const exchange = exchanges.expect(entry(), silent);
+    exchange.laneEntryId = '7-0';
+    exchange.leave();
+    await exchanges.drained();
+    await turn();
+    expect(happened).toEqual(['clientGone', 'storeFailed']);
+  });
+});
+
+describe('a process that drains', () => {
+  it('waits until the last open exchange has ended', async () => {
+    const { exchanges } = openEdge();
+    const open = ['req_1', 'req_2'].map((id) => exchanges.expect(entry({ id }), silent));
+    let drained = false;
+    void exchanges.drained().then(() => (drained = true));
+    open[0]!.close();
+    await turn();
+    expect(drained).toBe(false);
+    open[1]!.close();
+    await turn();
+    expect(drained).toBe(true);
+  });
+
+  it('waits for one that begins in the moment the last has ended', async () => {
+    const { exchanges } = openEdge();
+    const first = exchanges.expect(entry({ id: 'req_1' }), silent);
+    let drained = false;
+    void exchanges.drained().then(() => (drained = true));
+    first.close();
+    const second = exchanges.expect(entry({ id: 'req_2' }), silent);
+    await turn();
+    expect(drained).toBe(false);
+    second.close();
+    await turn();
+    expect(drained).toBe(true);
+  });
+
+  it('that must stop fails what is open, renews no more leases and is then empty', async () => {
+    const { exchanges, redis } = openEdge();
+    exchanges.start();
+    const failures: string[] = [];
+    const sink = { ...silent, failed: ({ code }: { code: string }) => failures.push(code) };
+    for (const id of ['req_1', 'req_2']) {
+      exchanges.expect(entry({ id, stream: true }), sink).laneEntryId = '7-0';
+    }
+    exchanges.stop();
+    expect(failures).toEqual(['dispatch_unavailable', 'dispatch_unavailable']);
+    await exchanges.drained();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(redis.named('zadd')).toEqual([]);
+  });
+});
+
+describe('a reply', () => {
+  it('to a request that is not open here is dropped', () => {
+    const { exchanges } = openEdge();
+    expect(() =>
+      exchanges.take({ id: 'req_unknown', attempt: 1, kind: 'receipt' }, '{}'),
+    ).not.toThrow();
+  });
+});

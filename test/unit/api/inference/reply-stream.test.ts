@@ -1,0 +1,284 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  NOW,
+  openEdge,
+  RECEIPT_ID,
+  RECEIPT_WAIT_MS,
+  refused,
+  REQUEST_ID,
+  same,
+} from './doubles.ts';
+
+const RECEIPT = '{"proof":{}}';
+const FRAME = 'data: {"a":1}\n\n';
+const ENDED = 'data: {"id":"x","receipt":{"proof":{}}}\n\ndata: [DONE]\n\n';
+const FAILURE = {
+  kind: 'error',
+  error: { code: 'upstream_error', message: 'The upstream broke.' },
+} as const;
+
+/** Lets what is ready happen, without letting time pass. */
+const turn = () => vi.advanceTimersByTimeAsync(0);
+
+/** A stream that is admitted. */
+async function open(edge = openEdge(), asked: Parameters<typeof edge.ask>[0] = {}) {
+  const { raw, reply } = edge.ask({ stream: true, ...asked });
+  await turn();
+  return { ...edge, raw, reply };
+}
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW }));
+afterEach(() => void vi.useRealTimers());
+
+describe('a stream', () => {
+  it('is frames as they come, then the receipt on the last payload, then [DONE]', async () => {
+    const { raw, reply, hear, happened } = await open();
+    expect(reply.hijacked).toBe(true);
+    expect(raw.head).toBeUndefined();
+    hear({ kind: 'frames' }, FRAME);
+    hear({ kind: 'last', seq: 2 }, '{"id":"x"}');
+    expect(raw.written).toEqual([FRAME]);
+    hear({ kind: 'receipt' }, RECEIPT);
+    expect(raw.written).toEqual([FRAME, ENDED]);
+    expect(raw.ended).toBe(true);
+    expect(raw.head).toEqual({
+      status: 200,
+      headers: expect.objectContaining({
+        'content-type': 'text/event-stream; charset=utf-8',
+        'x-receipt-id': RECEIPT_ID,
+        'x-request-id': REQUEST_ID,
+        'x-region': 'eu',
+        'x-ratelimit-remaining-requests': '199',
+      }) as unknown,
+    });
+    expect(happened).toEqual(['answered']);
+  });
+
+  it('failure case 30: a chunk is on the socket before anything else can happen: no timer, no next turn', async () => {
+    const { raw, hear } = await open();
+    hear({ kind: 'frames' }, FRAME);
+    expect(raw.written).toEqual([FRAME]);
+    hear({ kind: 'frames', seq: 2 }, FRAME);
+    expect(raw.written).toEqual([FRAME, FRAME]);
+  });
+
+  it('whose worker was faster than the word of the admission begins with what came', async () => {
+    const { ask, hear, holdAdmissions } = openEdge();
+    const release = holdAdmissions();
+    const { raw } = ask({ stream: true });
+    await turn();
+    hear({ kind: 'frames' }, FRAME);
+    expect(raw.written).toEqual([]);
+    release();
+    await turn();
+    expect(raw.written).toEqual([FRAME]);
+  });
+
+  it('ends with an unsigned receipt when the signed one is late', async () => {
+    const { raw, hear, happened } = await open();
+    hear({ kind: 'last' }, '{"id":"x"}');
+    await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
+    expect(raw.written.at(-1)).toMatch(
+      /^data: \{"id":"x","receipt":\{.*"tier":"degraded".*\}\}\n\ndata: \[DONE\]\n\n$/,
+    );
+    expect(happened).toEqual(['receiptLate', 'answered']);
+  });
+
+  it('ends with an error frame and without [DONE] when a required receipt is late', async () => {
+    const { raw, hear } = await open(openEdge(), { body: { receipt: 'required' } });
+    hear({ kind: 'frames' }, FRAME);
+    hear({ kind: 'last', seq: 2 }, '{"id":"x"}');
+    await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
+    expect(raw.written.at(-1)).toContain('"code":"receipt_generation_failed"');
+    expect(raw.written.at(-1)).not.toContain('[DONE]');
+    expect(raw.ended).toBe(true);
+  });
+
+  it('splits a last payload of several lines into lines of data', async () => {
+    const { raw, hear } = await open();
+    hear({ kind: 'last' }, '{\r\n"id":"x"\n}');
+    hear({ kind: 'receipt' }, RECEIPT);
+    expect(raw.written.at(-1)).toBe(
+      'data: {\ndata: "id":"x","receipt":{"proof":{}}\ndata: }\n\ndata: [DONE]\n\n',
+    );
+  });
+});
+
+describe('failure case 7: silence of a stream', () => {
+  it(
+    'of 15 s commits the status and is filled with comments, until the end',
+    { tags: ['clients.silence'] },
+    async () => {
+      const { raw, hear } = await open();
+      await vi.advanceTimersByTimeAsync(14_999);
+      expect(raw.head).toBeUndefined();
+      await vi.advanceTimersByTimeAsync(1);
+      expect(raw.head?.status).toBe(200);
+      expect(raw.written).toEqual([': keepalive\n\n']);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(raw.written).toHaveLength(5);
+      hear({ kind: 'last' }, '{"id":"x"}');
+      hear({ kind: 'receipt' }, RECEIPT);
+      expect(raw.written.at(-1)).toBe(ENDED);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(raw.written).toHaveLength(6);
+    },
+  );
+
+  it('is counted from the last frame', async () => {
+    const { raw, hear } = await open();
+    for (let seq = 1; seq <= 6; seq += 1) {
+      hear({ kind: 'frames', seq }, FRAME);
+      await vi.advanceTimersByTimeAsync(10_000);
+    }
+    expect(raw.written).toEqual([FRAME, FRAME, FRAME, FRAME, FRAME, FRAME]);
+  });
+});
+
+describe('a stream that fails', () => {
+  it('before its first byte is an ordinary error answer with the limits, and without a receipt', async () => {
+    const { raw, hear, happened } = await open();
+    hear(FAILURE);
+    expect(raw.head).toMatchObject({
+      status: 502,
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'x-request-id': REQUEST_ID,
+        'x-ratelimit-remaining-requests': '199',
+        'x-should-retry': 'true',
+      },
+    });
+    expect(raw.head?.headers).not.toHaveProperty('x-receipt-id');
+    expect(JSON.parse(raw.written.join(''))).toEqual({
+      error: {
+        code: 'upstream_error',
+        type: 'inference_error',
+        message: 'The upstream broke.',
+        param: null,
+      },
+    });
+    expect(raw.head?.headers['content-length']).toBe(Buffer.byteLength(raw.written.join('')));
+    expect(happened).toEqual(['refused upstream_error']);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(raw.written).toHaveLength(1);
+  });
+
+  it('after its first byte ends with an error frame and without [DONE]', async () => {
+    const { raw, hear } = await open();
+    hear({ kind: 'frames' }, FRAME);
+    hear({ ...FAILURE, seq: 2 });
+    expect(raw.ended).toBe(true);
+    expect(raw.written.at(-1)).toMatch(/^data: \{"error":\{.*"code":"upstream_error".*\}\}\n\n$/);
+  });
+
+  it('because it is not admitted is an error answer with its wait, and nothing stays open', async () => {
+    const edge = openEdge();
+    edge.willSay(refused('streams', 1_500));
+    const { raw, exchanges } = await open(edge);
+    expect(raw.head).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '2', 'x-ratelimit-limit-requests': '50' },
+    });
+    expect(raw.written.join('')).toContain('"code":"concurrent_streams_exceeded"');
+    await exchanges.drained();
+  });
+
+  it('because Redis is away is internal_error', async () => {
+    const { raw } = await open(
+      openEdge({ admissions: { admit: () => Promise.reject(new Error('away')) } }),
+    );
+    expect(raw.head?.status).toBe(500);
+    expect(raw.written.join('')).toContain('"code":"internal_error"');
+  });
+});
+
+describe('an identical stream with an Idempotency-Key', () => {
+  const stored = {
+    answer: { frames: FRAME, last: '{"id":"first"}' },
+    receipt: '{"credentialSubject":{"region":"north"}}',
+  };
+  const edge = () => openEdge({ readClaim: () => Promise.resolve(stored) });
+  const REPLAYED = {
+    'x-receipt-id': 'rcpt_01HZX3V9M6K2J8Q4T5W7Y9FRST',
+    'idempotent-replayed': 'true',
+  };
+  const LAST = `data: {"id":"first","receipt":${stored.receipt}}\n\ndata: [DONE]\n\n`;
+
+  it('is sent from the stored frames, with the first receipt and region', async () => {
+    const replaying = edge();
+    replaying.willSay(same('replay'));
+    const { raw } = await open(replaying, { idempotencyKey: 'k' });
+    expect(raw.written).toEqual([FRAME, LAST]);
+    expect(raw.head?.headers).toMatchObject({ ...REPLAYED, 'x-region': 'north' });
+  });
+
+  it('waits while the first runs, with keepalives that carry the headers of a replay', async () => {
+    const waiting = edge();
+    waiting.willSay(same('wait'));
+    const { raw, hear } = await open(waiting, { idempotencyKey: 'k' });
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(raw.head?.headers).toMatchObject(REPLAYED);
+    hear({ kind: 'settled' });
+    await turn();
+    expect(raw.written).toEqual([': keepalive\n\n', FRAME, LAST]);
+  });
+
+  it('that has expired meanwhile is an ordinary error answer, which is no replay', async () => {
+    const expired = openEdge({ readClaim: () => Promise.resolve(null) });
+    expired.willSay(same('replay'));
+    const { raw } = await open(expired, { idempotencyKey: 'k' });
+    expect(raw.head?.status).toBe(500);
+    expect(raw.head?.headers).not.toHaveProperty('idempotent-replayed');
+    expect(raw.head?.headers).not.toHaveProperty('x-receipt-id');
+  });
+});
+
+describe('a client that leaves a stream', () => {
+  it('before it is admitted has it withdrawn, and its lease given back', async () => {
+    const { ask, redis, happened, exchanges, holdAdmissions } = openEdge();
+    const release = holdAdmissions();
+    const { raw } = ask({ stream: true });
+    await turn();
+    raw.destroy();
+    release();
+    await turn();
+    expect(redis.commands).toEqual([
+      ['zrem', '{s0}:leases:org_1', REQUEST_ID],
+      ['withdraw', '{s0}:lane:inference:eu', 'workers', '7-0'],
+    ]);
+    expect(happened).toEqual(['clientGone']);
+    await exchanges.drained();
+  });
+
+  it('while it runs has its worker stop, and hears no more', async () => {
+    const { raw, hear, redis, happened } = await open();
+    redis.holder = 'inference-9';
+    hear({ kind: 'frames' }, FRAME);
+    raw.destroy();
+    hear({ kind: 'frames', seq: 2 }, FRAME);
+    await turn();
+    expect(raw.written).toEqual([FRAME]);
+    expect(redis.named('xadd')).toHaveLength(1);
+    expect(happened).toEqual(['clientGone']);
+  });
+
+  it('at its end cancels nothing', async () => {
+    const { raw, hear, redis, happened } = await open();
+    hear({ kind: 'last' }, '{"id":"x"}');
+    hear({ kind: 'receipt' }, RECEIPT);
+    raw.destroy();
+    await turn();
+    expect(redis.named('withdraw')).toEqual([]);
+    expect(happened).toEqual(['answered']);
+  });
+
+  it('by reading too slowly is cut off, and counts as gone', async () => {
+    const { raw, hear, happened } = await open();
+    raw.writableLength = 9 * 1024 * 1024;
+    hear({ kind: 'frames' }, FRAME);
+    expect(raw.destroyed).toBe(true);
+    expect(happened).toEqual(['clientGone']);
+    hear({ kind: 'frames', seq: 2 }, FRAME);
+    expect(raw.written).toEqual([FRAME]);
+  });
+});

@@ -1,0 +1,319 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  NOW,
+  openEdge,
+  RECEIPT_ID,
+  RECEIPT_WAIT_MS,
+  refused,
+  REQUEST_ID,
+  reused,
+  same,
+} from './doubles.ts';
+
+const ANSWER = '{"id":"chatcmpl-1"}';
+const RECEIPT = '{"proof":{}}';
+
+/** Lets what is ready happen, without letting time pass. */
+const turn = () => vi.advanceTimersByTimeAsync(0);
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW }));
+afterEach(() => void vi.useRealTimers());
+
+describe('a whole answer', () => {
+  it('is sent with its signed receipt, the limits and the region', async () => {
+    const { ask, hear, happened } = openEdge();
+    const { reply } = ask();
+    await turn();
+    hear({ kind: 'answer' }, ANSWER);
+    await turn();
+    expect(reply.sent).toBeUndefined();
+    hear({ kind: 'receipt' }, RECEIPT);
+    await turn();
+    expect(reply.sent).toEqual({
+      text: '{"id":"chatcmpl-1","receipt":{"proof":{}}}',
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'x-receipt-id': RECEIPT_ID,
+        'x-request-id': REQUEST_ID,
+        'x-region': 'eu',
+        'openai-processing-ms': '0',
+        'x-ratelimit-limit-requests': '50',
+        'x-ratelimit-remaining-requests': '199',
+        'x-ratelimit-reset-requests': '20ms',
+        'x-ratelimit-limit-requests-day': '100000',
+        'x-ratelimit-remaining-requests-day': '999',
+        'x-ratelimit-reset-requests-day': '1h0m0s',
+      },
+    });
+    expect(happened).toEqual(['answered']);
+  });
+
+  it('is sent although answer and receipt came before the word of the admission', async () => {
+    const { ask, hear, holdAdmissions } = openEdge();
+    const release = holdAdmissions();
+    const { reply } = ask();
+    await turn();
+    hear({ kind: 'answer' }, ANSWER);
+    hear({ kind: 'receipt' }, RECEIPT);
+    await turn();
+    expect(reply.sent).toBeUndefined();
+    release();
+    await turn();
+    expect(reply.sent?.text).toBe('{"id":"chatcmpl-1","receipt":{"proof":{}}}');
+  });
+
+  it('goes out with an unsigned receipt of the same id when the signed one is late', async () => {
+    const { ask, hear, happened } = openEdge();
+    const { reply } = ask();
+    await turn();
+    hear({ kind: 'answer' }, ANSWER);
+    await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS - 1);
+    expect(reply.sent).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    await turn();
+    const { receipt } = JSON.parse(reply.sent!.text) as { receipt: Record<string, unknown> };
+    expect(receipt).toMatchObject({
+      id: `https://gateway.example/receipts/${RECEIPT_ID}`,
+      tier: 'degraded',
+      degradation: { stage: 'issuance', code: 'receipt_late' },
+    });
+    expect(receipt).not.toHaveProperty('proof');
+    expect(happened).toEqual(['receiptLate', 'answered']);
+  });
+
+  it('is refused when a required receipt is late', async () => {
+    const { ask, hear } = openEdge();
+    const { reply, handled } = ask({ body: { receipt: 'required' } });
+    const refusal = expect(handled).rejects.toMatchObject({ code: 'receipt_generation_failed' });
+    await turn();
+    hear({ kind: 'answer' }, ANSWER);
+    await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
+    await refusal;
+    expect(reply.sent).toBeUndefined();
+  });
+
+  it('that was kept apart because of its size is fetched', async () => {
+    const { ask, hear, redis } = openEdge();
+    redis.values.set('reply:1', ANSWER);
+    const { reply } = ask();
+    await turn();
+    hear({ kind: 'answer', ref: 'reply:1' });
+    hear({ kind: 'receipt' }, RECEIPT);
+    await turn();
+    expect(reply.sent?.text).toContain('"id":"chatcmpl-1"');
+  });
+
+  it('that fails in the pipeline is that failure, with its parameter and its wait', async () => {
+    const { ask, hear } = openEdge();
+    const { handled } = ask();
+    const failure = expect(handled).rejects.toMatchObject({
+      code: 'invalid_tools',
+      message: 'No.',
+      param: 'tools',
+      retryAfterMs: 5,
+    });
+    await turn();
+    const error = {
+      code: 'invalid_tools',
+      message: 'No.',
+      param: 'tools',
+      retryAfterMs: 5,
+    } as const;
+    hear({ kind: 'error', error });
+    await failure;
+  });
+});
+
+describe('admission', () => {
+  it.each([
+    [refused('rate'), 'requests_per_second_exceeded', { retryAfterMs: 1_500 }],
+    [refused('day'), 'daily_budget_exceeded', { retryAfterMs: 1_500 }],
+    [refused('streams'), 'concurrent_streams_exceeded', { retryAfterMs: 1_500 }],
+    [refused('backlog'), 'dispatch_unavailable', { retryAfterMs: 1_500 }],
+    [reused(), 'idempotency_key_reused', { param: 'Idempotency-Key', retryAfterMs: undefined }],
+  ] as const)(
+    'that says $verdict refuses the request, with the limits, and nothing stays open: %s',
+    async (admission, code, details) => {
+      const { ask, willSay, exchanges, redis } = openEdge();
+      willSay(admission);
+      await expect(ask().handled).rejects.toMatchObject({
+        code,
+        ...details,
+        headers: { 'x-ratelimit-remaining-requests': '199' },
+      });
+      await exchanges.drained();
+      expect(redis.commands).toEqual([]);
+    },
+  );
+
+  it('asks the next region only while one is saturated, and the answer names the region that took it', async () => {
+    const { ask, willSay, hear, asked } = openEdge();
+    willSay(refused('saturated'));
+    const { reply } = ask();
+    await turn();
+    expect(asked.map(({ region }) => region)).toEqual(['eu', 'us']);
+    hear({ kind: 'answer' }, ANSWER);
+    hear({ kind: 'receipt' }, RECEIPT);
+    await turn();
+    expect(reply.sent?.headers['x-region']).toBe('us');
+  });
+
+  it('that finds every region saturated refuses with the last of them', async () => {
+    const { ask, willSay, asked } = openEdge();
+    willSay(refused('saturated'), refused('saturated'));
+    await expect(ask().handled).rejects.toMatchObject({
+      code: 'region_saturated',
+      message: expect.stringContaining('us') as string,
+    });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('that Redis does not answer is internal_error with a wait, and nothing stays open', async () => {
+    const cause = new Error('Redis is away');
+    const { ask, exchanges, happened } = openEdge({
+      admissions: { admit: () => Promise.reject(cause) },
+    });
+    await expect(ask().handled).rejects.toMatchObject({
+      code: 'internal_error',
+      retryAfterMs: 1_000,
+      cause,
+    });
+    await exchanges.drained();
+    expect(happened).toEqual(['storeFailed']);
+  });
+});
+
+describe('an identical request with an Idempotency-Key', () => {
+  const stored = {
+    answer: { frames: '', last: '{"id":"first"}' },
+    receipt: '{"credentialSubject":{"region":"north"}}',
+  };
+  const REPLAYED = {
+    'x-receipt-id': 'rcpt_01HZX3V9M6K2J8Q4T5W7Y9FRST',
+    'x-region': 'north',
+    'idempotent-replayed': 'true',
+  };
+
+  it('gets the stored answer with the first receipt, and asks the pipeline nothing', async () => {
+    const claims: string[] = [];
+    const { ask, willSay, exchanges } = openEdge({
+      readClaim: (claim) => {
+        claims.push(claim);
+        return Promise.resolve(stored);
+      },
+    });
+    willSay(same('replay'));
+    const { reply } = ask({ idempotencyKey: 'k' });
+    await turn();
+    expect(claims).toEqual([expect.stringMatching(/^\{s0\}:idem:org_1:/)]);
+    expect(reply.sent?.text).toBe(`{"id":"first","receipt":${stored.receipt}}`);
+    expect(reply.sent?.headers).toMatchObject(REPLAYED);
+    await exchanges.drained();
+  });
+
+  it('waits while the first runs, and gets its answer when that is stored', async () => {
+    const { ask, willSay, hear } = openEdge({ readClaim: () => Promise.resolve(stored) });
+    willSay(same('wait'));
+    const { reply } = ask({ idempotencyKey: 'k' });
+    await turn();
+    expect(reply.sent).toBeUndefined();
+    hear({ kind: 'settled' });
+    await turn();
+    expect(reply.sent?.headers).toMatchObject(REPLAYED);
+  });
+
+  it('fails as the first does', async () => {
+    const { ask, willSay, hear } = openEdge();
+    willSay(same('wait'));
+    const { handled } = ask({ idempotencyKey: 'k' });
+    const failure = expect(handled).rejects.toMatchObject({ code: 'upstream_error' });
+    await turn();
+    hear({ kind: 'error', error: { code: 'upstream_error', message: 'It failed.' } });
+    await failure;
+  });
+
+  it('is internal_error when the stored answer has expired meanwhile', async () => {
+    const { ask, willSay } = openEdge({ readClaim: () => Promise.resolve(null) });
+    willSay(same('replay'));
+    await expect(ask({ idempotencyKey: 'k' }).handled).rejects.toMatchObject({
+      code: 'internal_error',
+    });
+  });
+});
+
+describe('a client that goes', () => {
+  it('before its request is admitted has it withdrawn', async () => {
+    const { ask, hear, redis, happened, exchanges, holdAdmissions } = openEdge();
+    const release = holdAdmissions();
+    const { raw, reply } = ask();
+    await turn();
+    raw.destroy();
+    release();
+    await turn();
+    expect(redis.commands).toEqual([['withdraw', '{s0}:lane:inference:eu', 'workers', '7-0']]);
+    expect(happened).toEqual(['clientGone']);
+    await exchanges.drained();
+    hear({ kind: 'answer' }, ANSWER);
+    hear({ kind: 'receipt' }, RECEIPT);
+    await turn();
+    expect(reply.sent).toBeUndefined();
+  });
+
+  it('while a worker runs its request has that worker stop', async () => {
+    const { ask, redis, happened } = openEdge();
+    redis.holder = 'inference-9';
+    const { raw } = ask();
+    await turn();
+    expect(redis.commands).toEqual([]);
+    raw.destroy();
+    await turn();
+    expect(redis.named('xadd')).toEqual([
+      [
+        'xadd',
+        'inbox:inference-9',
+        'NOMKSTREAM',
+        '*',
+        'm',
+        `{"kind":"cancel","id":"${REQUEST_ID}"}`,
+      ],
+    ]);
+    expect(happened).toEqual(['clientGone']);
+  });
+
+  it('may come back for the answer when it gave an Idempotency-Key: its request runs on', async () => {
+    const { ask, redis, happened, exchanges } = openEdge();
+    const { raw } = ask({ idempotencyKey: 'k' });
+    await turn();
+    raw.destroy();
+    await turn();
+    expect(redis.commands).toEqual([]);
+    expect(happened).toEqual([]);
+    await exchanges.drained();
+  });
+
+  it('with its answer cancels nothing', async () => {
+    const { ask, hear, redis, happened } = openEdge();
+    const { raw } = ask();
+    await turn();
+    hear({ kind: 'answer' }, ANSWER);
+    hear({ kind: 'receipt' }, RECEIPT);
+    await turn();
+    raw.destroy();
+    await turn();
+    expect(redis.commands).toEqual([]);
+    expect(happened).toEqual(['answered']);
+  });
+});
+
+describe('a process that stops', () => {
+  it('fails what is open with an error that says to try again, also what is not admitted yet', async () => {
+    const { ask, exchanges, holdAdmissions } = openEdge();
+    const release = holdAdmissions();
+    const { handled } = ask();
+    await turn();
+    exchanges.stop();
+    release();
+    await turn();
+    await expect(handled).rejects.toMatchObject({ code: 'dispatch_unavailable' });
+  });
+});
