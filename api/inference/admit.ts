@@ -65,26 +65,19 @@ function outcomeOf(
   exchange: Exchange,
   headers: Record<string, string>,
 ): Admitted {
-  switch (admission.verdict) {
-    case 'admitted':
-      exchange.laneEntryId = admission.laneEntryId;
-      return { exchange, headers };
-    case 'wait':
-    case 'replay':
-      headers['idempotent-replayed'] = 'true';
-      headers['x-receipt-id'] = receiptIdOf(admission.requestId);
-      if (admission.verdict === 'wait') return { exchange, headers };
-      exchange.close();
-      return { exchange: null, headers };
-    case 'reused':
-    case 'rate':
-    case 'day':
-    case 'streams':
-    case 'saturated':
-    case 'backlog':
-      exchange.close();
-      throw refusalOf(admission, exchange.entry.region, headers);
+  if (admission.verdict === 'admitted') {
+    exchange.laneEntryId = admission.laneEntryId;
+    return { exchange, headers };
   }
+  if (admission.verdict !== 'wait' && admission.verdict !== 'replay') {
+    exchange.close();
+    throw refusalOf(admission, exchange.entry.region, headers);
+  }
+  headers['idempotent-replayed'] = 'true';
+  headers['x-receipt-id'] = receiptIdOf(admission.requestId);
+  if (admission.verdict === 'wait') return { exchange, headers };
+  exchange.close();
+  return { exchange: null, headers };
 }
 
 /** The rate headers of contract.md, on every inference answer and on every refusal by a limit. */

@@ -21,7 +21,7 @@ export const RECEIPT_WAIT_MS = 2_000;
 export const NOW = Date.UTC(2026, 5, 1, 23);
 
 const LIMIT_STATE = { remaining: 199, resetMs: 20, remainingToday: 999 };
-export const admitted = (laneEntryId = '7-0'): Admission => ({
+const admitted = (laneEntryId = '7-0'): Admission => ({
   ...LIMIT_STATE,
   verdict: 'admitted',
   laneEntryId,
@@ -59,7 +59,7 @@ export const CREDENTIAL: Credential = {
 };
 
 /** The parts of a response that answers use, with what was written. */
-export class ResponseDouble extends EventEmitter {
+class ResponseDouble extends EventEmitter {
   head: { status: number; headers: Record<string, string | number> } | undefined;
   readonly written: string[] = [];
   ended = false;
@@ -93,7 +93,7 @@ export class ResponseDouble extends EventEmitter {
 }
 
 /** What a whole answer is sent with. */
-export class ReplyDouble {
+class ReplyDouble {
   readonly raw = new ResponseDouble();
   readonly request: FastifyRequest;
   sent: { headers: Record<string, string>; text: string } | undefined;
@@ -126,7 +126,7 @@ export class ReplyDouble {
 }
 
 /** Redis as the exchanges use it: records each command, and answers what it is told to. */
-export class RedisDouble {
+class RedisDouble {
   readonly commands: unknown[][] = [];
   /** The worker that holds the entry which is to be withdrawn; none while it waits on its lane. */
   holder = '';
@@ -165,8 +165,6 @@ export interface Asked {
   body?: Record<string, unknown>;
   idempotencyKey?: string;
 }
-
-export type Edge = ReturnType<typeof openEdge>;
 
 /** An api process without stores. What is given replaces a double. */
 export function openEdge(over: Partial<InferenceDeps> = {}) {
@@ -231,13 +229,13 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     /** What admission says to the next requests, in turn; it admits those for which nothing is given. */
     willSay: (...verdicts: Admission[]): void => void admissions.push(...verdicts),
     /** Redis keeps its answers to admissions back, until the function is called that this gives. */
-    holdAdmissions(): () => void {
+    holdAdmissions: (): (() => void) => {
       const { promise, resolve } = Promise.withResolvers<void>();
       gate = promise;
       return resolve;
     },
     /** Sends a chat request through the process. */
-    ask({ stream = false, body = {}, idempotencyKey }: Asked = {}) {
+    ask: ({ stream = false, body = {}, idempotencyKey }: Asked = {}) => {
       const text = JSON.stringify({
         model: 'both',
         messages: [{ role: 'user', content: 'hello' }],
@@ -257,7 +255,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       return { reply, raw: reply.raw, handled };
     },
     /** A message of the pipeline for this request. */
-    hear(reply: Partial<Reply> & Pick<Reply, 'kind'>, payload = ''): void {
+    hear: (reply: Partial<Reply> & Pick<Reply, 'kind'>, payload = ''): void => {
       const ofWorker = ['answer', 'frames', 'last', 'error'].includes(reply.kind);
       const head = { id: REQUEST_ID, attempt: 1, ...(ofWorker ? { seq: 1 } : {}), ...reply };
       exchanges.take(head as Reply, payload);

@@ -18,13 +18,20 @@ const CHAT = { messages: [{ role: 'user', content: 'a forbidden question' }] };
 const screenThatSays = (verdict: Verdict | null): Screen =>
   ({ check: () => verdict }) as unknown as Screen;
 const moderatorThatSays = (moderation: Moderation) => ({
-  judge: vi.fn(() => Promise.resolve(moderation)),
+  judge: vi.fn<(texts: readonly string[]) => Promise<Moderation>>(() =>
+    Promise.resolve(moderation),
+  ),
 });
+
+interface Brought {
+  route?: Route;
+  body?: Record<string, unknown>;
+}
 
 /** A request before the guard, and what came of it. */
 function bring(
   over: Partial<InferenceDeps>,
-  { route = 'chat.completions' as Route, body = CHAT as Record<string, unknown> } = {},
+  { route = 'chat.completions', body = CHAT }: Brought = {},
 ) {
   const handed: [number, ReceiptEntry][] = [];
   const { deps, happened } = openEdge({
@@ -146,7 +153,7 @@ describe('a body', () => {
   });
 
   it('with more bytes than the context window has tokens is counted, and refused when it does not fit', async () => {
-    const promptFits = vi.fn(() => false);
+    const promptFits = vi.fn<() => boolean>(() => false);
     const tokens = { decoder: () => undefined, promptFits } as unknown as InferenceDeps['tokens'];
     await bring({ tokens }).verdict;
     expect(promptFits).not.toHaveBeenCalled();
