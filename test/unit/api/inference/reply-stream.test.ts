@@ -106,7 +106,7 @@ describe('a stream', () => {
 
 describe('failure case 7: silence of a stream', () => {
   it(
-    'of 15 s commits the status and is filled with comments, until the end',
+    'a silent stream commits its status after 15 s and sends comments until its end',
     { tags: ['clients.silence'] },
     async () => {
       const { raw, hear } = await open();
