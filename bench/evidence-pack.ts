@@ -1,5 +1,5 @@
 /**
- * What a pack costs: npm run bench evidence-pack [receipts] [derivations]
+ * The cost of a pack: npm run bench evidence-pack [receipts] [derivations]
  * Makes real signed receipts in a database of its own (not part of the time), exports them, and verifies the pack with
  * `docket verify` and with the script that every pack holds; each in a process of its own, so that peak memory is
  * theirs. Each derivation adds a lineage document to the pack. Prints seconds, receipts per second and peak RSS.
@@ -62,7 +62,7 @@ async function fill(url: string, directory: string): Promise<void> {
   const lab = new PackLab(pool, directory);
   const started = performance.now();
   for (let done = 0; done < receipts; done += IN_A_ROW) {
-    // What is served in larger batches costs each request less: another derivation.
+    // A model served in larger batches costs each request less, which makes another derivation.
     lab.footprint = { ...lab.footprint, batch: 1 + ((done / IN_A_ROW) % derivations) };
     await lab.issue(Math.min(IN_A_ROW, receipts - done));
     const size = await lab.integrate();

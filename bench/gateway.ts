@@ -1,5 +1,5 @@
 /**
- * What the gateway costs, beside a direct call to the upstream and beside a bare proxy of the same stack, in one run:
+ * The cost of the gateway, beside a direct call to the upstream and beside a bare proxy of the same stack, in one run:
  * requests per second, latency, and CPU microseconds per request by process. Static upstream on the same machine, 1 KB
  * prompts, one process per role. Usage: npm run bench gateway [seconds per run]
  */
@@ -29,7 +29,7 @@ try {
   const rest: NamedProcess[] = [{ name: 'upstream', pid: upstream.pid! }];
   const direct = `http://127.0.0.1:${upstreamPort}/v1`;
   const bare = `http://127.0.0.1:${proxyPort}/v1`;
-  // What runs for days is optimised by then, on every path that a request takes.
+  // A process that runs for days has been optimised on every path that a request takes; so must this one be.
   await run(gateway.url, gateway.key, 64, WARM_UP_S);
   for (const connections of [1, 64, 256]) {
     process.stdout.write(`\n${connections} connection${connections === 1 ? '' : 's'}\n`);

@@ -14,7 +14,7 @@ import { decodeMessage, encodeMessage } from '#shared/lanes/wire-format.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { upstreamBody } from '#workers/inference/bodies.ts';
 
-/** What each step of a request costs by itself, in microseconds, for a prompt of 1 KB: npm run bench hot-path [rounds] */
+/** The cost of each step of a request by itself, in microseconds, for a prompt of 1 KB: npm run bench hot-path [rounds] */
 const rounds = Number(process.argv[2] ?? 20_000);
 const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
   variable: (name) => (name === 'SANDBOX_URL' ? 'http://127.0.0.1:1/v1' : undefined),

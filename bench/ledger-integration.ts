@@ -12,7 +12,7 @@ import {
 } from '#test/support/ledger.ts';
 
 /**
- * How fast promises become entries: node bench/ledger-integration.ts <url of an empty database> [entries] [organisations]
+ * The speed at which promises become entries: node bench/ledger-integration.ts <url of an empty database> [entries] [organisations]
  * Bodies have 3,500 bytes, as receipts do. Submission is not part of the time.
  */
 const [url = '', count = '40000', organisations = '20'] = process.argv.slice(2);

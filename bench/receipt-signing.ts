@@ -1,5 +1,5 @@
 /**
- * What one receipt costs on one core, step by step: `node bench/receipt-signing.ts [rounds]`.
+ * The cost of one receipt on one core, step by step: `node bench/receipt-signing.ts [rounds]`.
  * Prints microseconds per step and receipts per second and core.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';

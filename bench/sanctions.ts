@@ -6,7 +6,7 @@ import { NameIndex } from '#shared/accounts/sanctions/name-index.ts';
 import { syntheticNames } from '#test/support/synthetic-names.ts';
 
 /**
- * How long the screening of one applicant takes, to stay under 300 ms against 50,000 names:
+ * The time to vet one applicant, which has to stay under 300 ms against 50,000 names:
  * node bench/sanctions.ts [names]
  * An applicant has two names and three people.
  */

@@ -1,5 +1,5 @@
 /**
- * How long the figures of a month take with a million receipts of one organisation: `node bench/usage.ts [receipts] [runs]`.
+ * The time to sum up a month with a million receipts of one organisation: `node bench/usage.ts [receipts] [runs]`.
  * Starts a PostgreSQL of its own. A hundredth of the receipts is revised in the second round.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -52,7 +52,7 @@ try {
   for (let from = 1; from <= RECEIPTS; from += BATCH) {
     await pool.query(FILL, [END, RECEIPTS, from, Math.min(RECEIPTS, from + BATCH - 1)]);
   }
-  // What autovacuum does by itself a minute after rows have come in.
+  // As autovacuum does by itself a minute after rows have come in.
   await pool.query('vacuum analyze ledger_body');
   console.log(`${RECEIPTS} receipts of one organisation in 30 days`);
   await measure('none revised');

@@ -17,7 +17,7 @@ const TAGGED = /(['"`])((?:\\.|(?!\1)[^\\])+)\1,\s*\{[^{}]*\btags: \[([^\]]*)\]/
 
 export interface Rule {
   id: string;
-  /** What holds, in a sentence. */
+  /** The promise, in a sentence. */
   sentence: string;
 }
 

@@ -43,7 +43,7 @@ export function exampleDid(): object {
   return didDocument([key], PUBLIC_URL);
 }
 
-/** What happened, in the example. */
+/** The inference that the example is about. */
 export function exampleRecord(): InferenceRecord {
   return {
     requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
@@ -65,7 +65,7 @@ export function exampleRecord(): InferenceRecord {
   };
 }
 
-/** What the methodology is asked about it. */
+/** The same, as the input of an estimate. */
 export function exampleEstimateInput(): EstimateInput {
   const { usage, route, attempts, startedAt, endedAt } = exampleRecord();
   return {

@@ -80,7 +80,7 @@ const SECTIONS: readonly string[] = [
             ' with check (' || with_check || ')') as text
      from pg_policies where schemaname = 'public'
     order by tablename collate "C", policyname collate "C"`,
-  // What each role may do with each table and sequence
+  // Grants of each role on tables and sequences
   `select format('grant %s on %I to %s;',
             string_agg(lower(a.privilege_type), ', ' order by a.privilege_type collate "C"),
             c.relname, r.rolname) as text
@@ -108,7 +108,7 @@ const SECTIONS: readonly string[] = [
              r.rolname collate "C"`,
 ];
 
-/** A database's schema as text that is the same for the same schema, whatever the server. */
+/** A database's schema as text that is the same for the same schema on every server. */
 export async function describeSchema(pool: Pool): Promise<string> {
   const parts: string[] = [HEADING];
   for (const section of SECTIONS) {

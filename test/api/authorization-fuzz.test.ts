@@ -23,7 +23,7 @@ function ask(authorization: string): Promise<{ status: number; text: string }> {
   });
 }
 
-/** What may stand in a header at all: visible characters of Latin-1, spaces and tabs. */
+/** Text that a header may hold: visible characters of Latin-1, spaces and tabs. */
 const headerText = fc
   .array(fc.oneof(fc.integer({ min: 0x20, max: 0x7e }), fc.integer({ min: 0x80, max: 0xff })), {
     maxLength: 80,

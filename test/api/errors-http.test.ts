@@ -15,7 +15,7 @@ let port: number;
 
 beforeAll(async () => {
   system = await startSystem({
-    // What is refused here never reaches a worker.
+    // The api refuses all of this by itself, so no worker is needed.
     replicas: { inference: 0, receipts: 0, ledger: 0 },
     env: { BODY_BYTES_MAX: String(BODY_BYTES_MAX) },
   });

@@ -8,7 +8,7 @@ import { chat, completion, embedding, samplerRows } from '#test/unit/api/openai/
 let system: System;
 
 beforeAll(async () => {
-  // What is refused here never reaches a worker.
+  // The api refuses all of this by itself, so no worker is needed.
   system = await startSystem({ replicas: { inference: 0, receipts: 0, ledger: 0 } });
 });
 

@@ -64,7 +64,7 @@ describe('every operation that needs a key', () => {
     ['no key after the scheme', () => ({ authorization: 'Bearer' })],
     ['a key of another service', () => bearer('sk-proj-abcdefghijklmnopqrstuvwxyz')],
     ['a wrong checksum', () => bearer(flip(system.key))],
-    ['a well-formed key that nobody has', () => bearer(unknown())],
+    ['a well-formed key that was never issued', () => bearer(unknown())],
     ['a key in the wrong header', () => ({ 'x-api-key': system.key })],
   ])(
     'every operation refuses %s as invalid_api_key',

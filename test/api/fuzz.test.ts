@@ -91,7 +91,7 @@ it('the service is as well after all of this as before', async () => {
   expect(account.status).toBe(200);
 });
 
-/** What the shares of the generators add up to. */
+/** The sum of the generators' shares. */
 const SHARES = 0.95;
 
 async function inParallel<T>(

@@ -91,7 +91,7 @@ describe('a change made through one process', () => {
   it('a process knows what it missed as soon as its channel is back', async () => {
     const { key, keyId, id } = await organisation();
     const back = [one.feedBack(), two.feedBack()];
-    // The listeners are cut and the key revoked in one transaction: the notice finds nobody.
+    // The listeners are cut and the key revoked in one transaction, so that no process hears the notice.
     const client = await database.pool.connect();
     await client.query(
       `select pg_terminate_backend(pid) from pg_stat_activity

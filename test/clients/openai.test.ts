@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 interface Watched {
   openai: OpenAI;
-  /** What each attempt of the SDK came to: a status, or the name of an error. */
+  /** The result of each attempt of the SDK: a status, or the name of an error. */
   attempts: (number | string)[];
 }
 

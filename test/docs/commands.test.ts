@@ -23,7 +23,7 @@ function objection(words: readonly string[]): string | null {
       if (name === '--help' || command.options.some(({ long }) => long === name)) continue;
       return `${command.name()} has no ${name}`;
     }
-    // A group takes one of its commands; a command takes whatever comes.
+    // A group takes one of its commands; a command may take arguments of any kind.
     if (command.commands.length === 0) continue;
     const next = command.commands.find((each) => each.name() === word);
     if (next === undefined) return `${command.name()} has no ${word}`;

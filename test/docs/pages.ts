@@ -9,7 +9,7 @@ export interface Page {
   text: string;
   /** The text without fenced code. */
   prose: string;
-  /** What stands between single backticks, outside of fences. */
+  /** Texts between single backticks, outside of fences. */
   spans: string[];
   fences: { language: string; text: string }[];
 }

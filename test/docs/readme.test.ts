@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readPage, ROOT } from './pages.ts';
 
-/** Whether `part` is an excerpt of `whole`: fields and elements may be left out, a text may end in `…`. */
+/** True when `part` is an excerpt of `whole`: fields and elements may be left out, a text may end in `…`. */
 function isExcerpt(part: unknown, whole: unknown): boolean {
   if (typeof part === 'string' && part.endsWith('…')) {
     return typeof whole === 'string' && whole.startsWith(part.slice(0, -1));

@@ -8,7 +8,7 @@ import { anchorsOf, type Page, pages, readPage, resolveLink, ROOT, shellText } f
 const all = pages();
 const LINK = /\]\(([^()\s]+)\)/g;
 
-/** What stands on a page and cannot be followed, as `page: what`. */
+/** References of the pages that lead nowhere, as `page: reference`. */
 function broken(found: (page: Page) => string[]): string[] {
   return all.flatMap((page) => found(page).map((what) => `${page.path}: ${what}`));
 }
@@ -38,7 +38,7 @@ describe('the pages', () => {
       page.spans
         .flatMap((span) => span.split(/\s+/))
         .filter((word) => folders.some((folder) => word.startsWith(`${folder}/`)))
-        // What comes after a placeholder or a pattern is for the reader to fill in.
+        // After a placeholder or a pattern the reader fills in the rest.
         .map((word) => word.replace(/[<{*…].*$/, '').replace(/[,;:.]$/, ''))
         .filter(
           (path) => !existsSync(join(ROOT, path.replace(/\/[^/]*$/, '/'))) || isFileGone(path),

@@ -9,7 +9,7 @@ const REQUESTS = 500;
 
 /**
  * Two of the role, one of which is killed without warning while requests run, and started again a little later as an
- * orchestrator would. Whatever a client was answered must stand in the ledger exactly once.
+ * orchestrator would. Every request that was answered must be in the ledger exactly once.
  */
 describe.each(['api', 'inference', 'receipts', 'ledger'] as Role[])(
   'SIGKILL of a %s process',

@@ -10,7 +10,7 @@ import { integrated } from '#test/support/receipts.ts';
 import { startSystem } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-/** What the contract of this test says: an outage of 20 s. */
+/** Long enough for every kept connection, retry and cached key to be put to the test. */
 const OUTAGE_MS = 20_000;
 
 describe('PostgreSQL away for twenty seconds under load', () => {

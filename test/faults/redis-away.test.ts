@@ -8,9 +8,9 @@ import { integrated } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-/** What the architecture promises: requests fail within a second while Redis is gone. */
+/** The promise: requests fail within a second while Redis is away. */
 const FAIL_WITHIN_MS = 1_000;
-/** What the test's own machine may add when every core is busy. */
+/** Time that the test's own machine may add when every core is busy. */
 const SCHEDULING_MS = 400;
 const BODY = JSON.stringify({
   model: 'llama-3.1-8b',

@@ -31,7 +31,7 @@ async function ask(process: StartedProcess, key: string): Promise<string> {
   return body.error?.code ?? 'admitted';
 }
 
-/** How long the process goes on admitting the key, in milliseconds, asked without a pause. */
+/** Milliseconds for which the process goes on admitting the key, asked without a pause. */
 async function admittedFor(process: StartedProcess, key: string): Promise<number> {
   const begun = performance.now();
   while ((await ask(process, key)) === 'admitted');

@@ -127,7 +127,7 @@ describe('secrets, after traffic of every kind', () => {
         const metrics = await fetch(`http://127.0.0.1:${metricsPort}/metrics`);
         expect(found('metrics', await metrics.text())).toEqual([]);
       }
-      // What a process has read leaves its inbox with its next sign of life.
+      // A process trims what it has read from its inbox with its next sign of life.
       await until(async () => found('redis', await dumpRedis()).length === 0, 'Redis is clean');
       expect(found('postgres', await dumpPostgres(system.database.pool))).toEqual([]);
       const codes = await Promise.all(processes.map((one) => one.stop()));

@@ -17,7 +17,7 @@ beforeAll(async () => {
   return () => redis.disconnect();
 });
 
-/** What a client sees of an answer. */
+/** An answer as a client sees it. */
 interface Seen {
   status: number;
   text: string;

@@ -164,7 +164,7 @@ describe('streams of an api process that is killed', () => {
       for (const member of (await redis.call('ZRANGE', leases, 0, -1)) as string[]) {
         const end = Number(await redis.zscore(leases, member));
         expect(end - Date.now()).toBeLessThanOrEqual(30_000);
-        // Nobody is left to renew them; the clock is moved on by what is left.
+        // The process that renewed them is dead; the clock is moved on by the time they have left.
         await redis.call('ZADD', leases, 'XX', end - 30_000, member);
       }
       const next = await open();

@@ -8,7 +8,7 @@ import { until } from '#test/support/until.ts';
 
 let system: System;
 let moderation: Server;
-/** What the endpoint was asked, in order. */
+/** The texts that the endpoint was asked about, in order. */
 const asked: string[][] = [];
 let failing = false;
 

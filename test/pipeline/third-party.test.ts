@@ -1,6 +1,6 @@
 /**
- * What an auditor does who trusts nobody: takes the receipt of a live answer and the documents that the service publishes,
- * and verifies with libraries that know nothing of it. Nothing of ours that verifies is imported here.
+ * As an auditor would who trusts no code of ours: takes the receipt of a live answer and the documents that the service
+ * publishes, and verifies with libraries that know nothing of it. Nothing of ours that verifies is imported here.
  */
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import { createVerifyCryptosuite } from '@digitalbazaar/eddsa-jcs-2022-cryptosuite';

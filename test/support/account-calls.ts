@@ -50,7 +50,7 @@ export async function createAccountCalls(database: TestDatabase): Promise<Accoun
   };
 }
 
-/** What of a refusal callers rely on. */
+/** The parts of a refusal that callers rely on. */
 export const refusalOf = ({ status, body }: Answer): unknown => [
   status,
   body.error.code,

@@ -56,9 +56,9 @@ signer_digest = sha256
 
 export interface TestAuthority {
   url: string;
-  /** How many requests it was sent. */
+  /** Number of requests it was sent. */
   requests: number;
-  /** How the next answers differ from what they should be. */
+  /** The way in which the next answers are wrong. */
   fault: 'none' | 'down' | 'garbage' | 'replay' | 'refusal' | 'flipped';
   /** Says what `openssl ts -verify` says of a response about this text. */
   verify(response: Uint8Array, text: string): Promise<string>;
@@ -126,7 +126,7 @@ export interface TestWitness {
   publicKey: Uint8Array;
   /** The size it has seen; tests may make it forget, or see more. */
   seen: { size: number; root: Uint8Array } | null;
-  /** What it answered, in order. */
+  /** The statuses of its answers, in order. */
   statuses: number[];
   down: boolean;
   /** Signs with another key than it should. */

@@ -43,7 +43,7 @@ export function payloadsIn(text: string): string[] {
     .map((frame) => frame.slice(6).replaceAll('\ndata: ', '\n'));
 }
 
-/** What the sandbox remembers of a call. */
+/** A call as the sandbox remembers it. */
 export interface SandboxCall {
   id: string | null;
   model: string | null;

@@ -14,7 +14,7 @@ export interface TestDatabase {
   poolAs(role: DatabaseRole, max?: number): Pool;
 }
 
-/** What is to be undone after the file's last test. */
+/** Steps that are to be undone after the file's last test. */
 const undo: (() => Promise<void>)[] = [];
 
 afterAll(async () => {

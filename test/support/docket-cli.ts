@@ -15,7 +15,7 @@ export interface CommandResult {
 export function runDocket(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  /** What the command reads on standard input. */
+  /** Standard input of the command. */
   input: string = '',
 ): Promise<CommandResult> {
   return new Promise((resolve) => {

@@ -7,7 +7,7 @@ import type { ExportStore } from '#shared/packs/export-store.ts';
 import { runExport, type RunExportDeps } from '#workers/exports/run-export.ts';
 import type { PackLab } from './packs.ts';
 
-/** What a builder of packs says, in order. */
+/** The events of a builder of packs, in order. */
 export type Said = ['started' | 'ready' | 'failed' | 'lost' | 'interrupted', string][];
 
 /** A builder of packs in this process: `pool` has the rights of the exports process. */

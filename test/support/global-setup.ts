@@ -23,7 +23,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 interface Run {
   directory: string;
-  /** What lay in the repository's own folder before. */
+  /** Names in the repository's own folder before the run. */
   rootEntries: ReadonlySet<string>;
   id: string;
   postgres: EmbeddedPostgres;
@@ -70,7 +70,7 @@ async function startRun(): Promise<Run> {
   }
 }
 
-/** A run that leaves a process or a file behind has failed, whatever its tests said. */
+/** Fails a run that leaves a process or a file behind, even when all its tests passed. */
 async function finishRun({ directory, rootEntries, id, postgres }: Run): Promise<void> {
   await postgres.stop();
   const leftovers = await findLeftovers(directory, id);

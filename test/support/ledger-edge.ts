@@ -6,7 +6,7 @@ import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import type { Scope } from '#shared/keys/credential.ts';
 import { TestCredentials } from './credentials.ts';
 
-/** What came back. */
+/** An answer of the ledger's routes. */
 export interface LedgerAnswer {
   status: number;
   headers: Record<string, unknown>;
@@ -17,7 +17,7 @@ export interface LedgerAnswer {
 }
 
 export interface LedgerEdge {
-  /** Asks below `/v1`; `key` is what `keyFor` gave, or null for nobody. */
+  /** Asks below `/v1`; `key` is what `keyFor` gave, or null for a request without one. */
   get(path: string, key: string | null): Promise<LedgerAnswer>;
   /** The same, for a request without a body. */
   post(path: string, key: string | null): Promise<LedgerAnswer>;

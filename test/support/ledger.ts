@@ -23,7 +23,7 @@ export interface SubmittedReceipt {
   model?: string;
   region?: string;
   tier?: string;
-  /** What is promised; the hash of the body unless a test lies about it. */
+  /** The promised hash; that of the body unless a test lies about it. */
   leafHash?: Buffer;
 }
 
@@ -98,7 +98,7 @@ export function makeCheckpointMemory(): CheckpointMemory & { heads: Map<string, 
 /** The name of a log in tests. */
 export const originOf = (orgId: string): string => `gateway.example/log/${orgId}`;
 
-/** What a superuser can do and the service cannot: change what was written. `pool` is the owner's. */
+/** Changes rows that only a superuser can change, with triggers off. `pool` is the owner's. */
 export async function tamper(
   pool: Pool,
   statement: string,

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
-/** What the next call gets. */
+/** The answer to the next call. */
 export interface NativeAnswer {
   /** `anthropic/text.sse`: an exchange as the provider's documentation shows it. */
   fixture: string;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { apt, canInstall } from '#embedded/stores/redis-binary.ts';
 
-/** What the tests of packs run besides Node: each with a call that succeeds where it is there, and its Debian package. */
+/** Programs that the tests of packs run besides Node: each with a call that succeeds where it is there, and its Debian package. */
 const TOOLS: readonly (readonly [string, string[], string])[] = [
   [
     'python3',

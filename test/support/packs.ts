@@ -54,7 +54,7 @@ export class PackLab {
   readonly documents: PackDocuments;
   readonly #memory = makeCheckpointMemory();
   readonly #methodology = loadMethodologies().current;
-  /** How the model is served: receipts of another way have another derivation. */
+  /** The way in which the model is served; receipts of another way have another derivation. */
   footprint: Footprint = { ref: 'llama-3.1-8b', gpus: 1, batch: 64 };
   #made = 0;
 

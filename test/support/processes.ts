@@ -48,7 +48,7 @@ afterAll(async () => {
 /**
  * Starts a process of the Procfile as production does and returns when it has logged
  * `{"event":"ready"}`. It gets free ports, a small environment of its own and what `env` adds;
- * whatever still runs after the file's last test is killed.
+ * a process that still runs after the file's last test is killed.
  * @throws Error with its output when it ends, or is silent, before that.
  */
 export async function startProcess(options: ProcessOptions): Promise<StartedProcess> {

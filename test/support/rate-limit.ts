@@ -6,7 +6,7 @@ export interface ArrivalDecision {
   allowed: boolean;
   /** The state to store when the request is admitted (microseconds). */
   nextTatUs: number;
-  /** How long until the same request would be allowed (0 when it is). */
+  /** Microseconds until the same request would be allowed (0 when it is). */
   retryUs: number;
 }
 
@@ -23,7 +23,7 @@ export function decideArrival(
   return { allowed, nextTatUs, retryUs: allowed ? 0 : allowedAtUs - nowUs };
 }
 
-/** How many further requests the state would admit at once. */
+/** Number of further requests that the state would admit at once. */
 export function remainingOf(
   tatUs: number,
   nowUs: number,

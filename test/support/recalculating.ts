@@ -39,7 +39,7 @@ export function seenEvents(): SeenEvents {
   };
 }
 
-/** What a recalculation worker works with, on this pool and catalogue. */
+/** The dependencies of a recalculation worker, on this pool and catalogue. */
 export function recalculateDeps(
   pool: Pool,
   signer: ReceiptSigner,

@@ -60,7 +60,7 @@ export interface Tally {
   gaps: number;
 }
 
-/** What PostgreSQL holds: every receipt, what is still owed to the ledger, and the logs. */
+/** Counts in PostgreSQL: every receipt, what is still owed to the ledger, and the logs. */
 export async function tally(system: System): Promise<Tally> {
   const { rows } = await system.database.pool.query<Record<keyof Tally, string>>(`
     SELECT

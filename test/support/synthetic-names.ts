@@ -1,6 +1,6 @@
 /**
  * Invented names, the same for the same seed: two to four words of syllables, as varied as those of a
- * real list, and of nobody.
+ * real list, and belong to no person.
  */
 export function syntheticNames(count: number, seed: number): string[] {
   const random = mulberry32(seed);

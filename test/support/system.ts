@@ -15,7 +15,7 @@ import { startTestRedis } from './redis.ts';
 const MAIN_ROLES: readonly Role[] = ['receipts', 'ledger', 'inference', 'api'];
 
 export interface SystemOptions {
-  /** How many of each role; one of each on the main path when absent. */
+  /** Number of processes of each role; one of each on the main path when absent. */
   replicas?: Partial<Record<Role, number>>;
   env?: Environment;
   redis?: RedisServerOptions;

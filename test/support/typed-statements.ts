@@ -94,7 +94,7 @@ class SourceReader {
     return name === 'Buffer' || name === 'Uint8Array' ? 'Buffer' : 'other';
   }
 
-  /** What a string expression of constants, choices, and functions that only return such can be. */
+  /** Every text that an expression of constants, choices, and functions that only return such can be. */
   #textsOf(node: ts.Expression): string[] {
     if (ts.isStringLiteralLike(node)) return [node.text];
     if (ts.isTemplateExpression(node)) return joined(node, (part) => this.#textsOf(part));
@@ -151,7 +151,7 @@ class SourceReader {
     return symbol?.declarations ?? [];
   }
 
-  /** What the calls in its file hand to a function's parameter. */
+  /** The arguments that calls in its file hand to a function's parameter. */
   #argumentsFor(parameter: ts.ParameterDeclaration): ts.Expression[] {
     const owner = parameter.parent;
     const index = owner.parameters.indexOf(parameter);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Listed } from '#test/support/api-description.ts';
 import type { MadeRequest } from './requests.ts';
 
-/** Addresses and queries that nobody meant. */
+/** Addresses and queries that no client would write on purpose. */
 export function strayed(among: readonly Listed[]): fc.Arbitrary<MadeRequest> {
   const segment = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent),

@@ -164,7 +164,7 @@ function corrupted(api: ApiDescription, among: readonly Listed[]): fc.Arbitrary<
   );
 }
 
-/** What may stand in a header value on the wire: visible Latin-1, spaces and tabs. */
+/** Text that a header may hold on the wire: visible Latin-1, spaces and tabs. */
 const headerText = fc
   .array(fc.oneof(fc.integer({ min: 0x21, max: 0x7e }), fc.integer({ min: 0x80, max: 0xff })), {
     minLength: 1,
