@@ -78,7 +78,9 @@ export async function databaseUrl(): Promise<string> {
 export function actorFrom(text: string): Actor {
   const actor = parseActor(text);
   if (actor === null) {
-    throw new Fault('invalid_actor', 'Name who acts: --actor operator:<name> or support:<ticket>.');
+    throw new Fault('invalid_actor', {
+      message: 'Name who acts: --actor operator:<name> or support:<ticket>.',
+    });
   }
   return actor;
 }

@@ -140,7 +140,7 @@ export class CredentialCache {
   #serveInOutage(entry: Entry, now: number): Credential {
     this.#observer.lookedUp('outage');
     if (now - entry.readAt <= OUTAGE_AGE_MAX_MS) return entry.credential;
-    throw new Fault('internal_error', 'The key could not be checked.');
+    throw new Fault('internal_error', { message: 'The key could not be checked.' });
   }
 
   /** Nobody awaits this; a failure leaves the entry as it is, and the next request tries again. */
@@ -174,7 +174,10 @@ export class CredentialCache {
         credential = await this.#loader.load(hash);
       } catch (error) {
         this.#failedAt = this.#monotonicNow();
-        throw new Fault('internal_error', 'The key could not be checked.', { cause: error });
+        throw new Fault('internal_error', {
+          message: 'The key could not be checked.',
+          cause: error,
+        });
       }
       if (read.overtaken && attempt < OVERTAKEN_MAX) continue;
       // After too many changes the last answer is given to those who wait, but not kept.

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '#shared/kernel/errors.ts';
+import type { DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { Components } from './components.ts';
 import type { DocumentedRoute } from './documented-routes.ts';
 import type { ApiDocument, Method, Operation } from './document-shape.ts';
@@ -104,7 +104,7 @@ function anonymous(path: string): string {
 }
 
 /** The codes that any operation names. */
-function usedCodes(paths: ApiDocument['paths']): ErrorCode[] {
+function usedCodes(paths: ApiDocument['paths']): DocumentedCode[] {
   const responses = Object.values(paths)
     .flatMap((item) => Object.values(item))
     .flatMap((operation) => Object.entries(operation.responses))
@@ -112,7 +112,7 @@ function usedCodes(paths: ApiDocument['paths']): ErrorCode[] {
   const codes = responses.flatMap(([, { content }]) =>
     Object.keys(content?.['application/json']?.examples ?? {}),
   );
-  return [...new Set(codes)].toSorted() as ErrorCode[];
+  return [...new Set(codes)].toSorted() as DocumentedCode[];
 }
 
 function usedTags(paths: ApiDocument['paths']): Set<string> {

@@ -1,7 +1,6 @@
 import { SCOPES, type Scope } from '#shared/keys/credential.ts';
-import { codeRow, STABLE_CODES, type ErrorCode } from '#shared/kernel/errors.ts';
+import { codeRow, type DocumentedCode, STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
-import { noteOf } from './error-notes.ts';
 
 const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]>> = {
   'inference:read': ['list models, read a model', 'default'],
@@ -16,7 +15,7 @@ const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]
 };
 
 /** The codes of the specification that follow the pattern `invalid_<param>`. */
-const LISTED_PATTERNS: readonly ErrorCode[] = [
+const LISTED_PATTERNS: readonly DocumentedCode[] = [
   'invalid_model',
   'invalid_region',
   'invalid_tier',
@@ -89,9 +88,9 @@ The \`receipt\` in an answer is a W3C Verifiable Credential: who asked what mode
 Lists are \`{object: "list", data, first_id, last_id, has_more}\` and take \`after\`, \`limit\` (1 to 100, 20 when absent) and \`order\`. The cursor pages of the OpenAI SDKs work on them.`;
 }
 
-function errorRow(code: ErrorCode): string {
-  const { status, type, retry } = codeRow(code);
-  return `| \`${code}\` | ${status} | \`${type}\` | ${retry ? 'yes' : 'no'} | ${noteOf(code).when} |`;
+function errorRow(code: DocumentedCode): string {
+  const { status, type, retry, when } = codeRow(code);
+  return `| \`${code}\` | ${status} | \`${type}\` | ${retry ? 'yes' : 'no'} | ${when} |`;
 }
 
 function limitRow(plan: (typeof PLANS)[number]): string {

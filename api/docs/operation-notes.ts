@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { ErrorCode } from '#shared/kernel/errors.ts';
+import type { DocumentedCode } from '#shared/kernel/error-codes.ts';
 import type { HeaderName } from './headers.ts';
 
 export interface AnswerNote {
@@ -26,7 +26,7 @@ export interface OperationNotes {
   path?: Record<string, { description: string; example: string }>;
   answers: Record<number, AnswerNote>;
   /** Beyond those that follow from scope, body and query. */
-  errors?: readonly ErrorCode[];
+  errors?: readonly DocumentedCode[];
 }
 
 /** In the order of the page. */

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
-import { codeRow, type ErrorCode } from '#shared/kernel/errors.ts';
+import { fillIn } from '#shared/kernel/errors.ts';
+import { codeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { type Components, mapValues, reference } from './components.ts';
 import type { DocumentedRoute } from './documented-routes.ts';
 import type {
@@ -10,7 +11,6 @@ import type {
   Parameter,
   Response,
 } from './document-shape.ts';
-import { noteOf } from './error-notes.ts';
 import type { HeaderName } from './headers.ts';
 import type { AnswerNote, OperationNotes } from './operation-notes.ts';
 import { ErrorEnvelope } from './schemas/answers.ts';
@@ -80,8 +80,8 @@ function errorsOf(
   { scope }: DocumentedRoute,
   notes: OperationNotes,
   hasBody: boolean,
-): readonly ErrorCode[] {
-  const keyed: ErrorCode[] = ['invalid_api_key', 'revoked_api_key', 'expired_api_key'];
+): readonly DocumentedCode[] {
+  const keyed: DocumentedCode[] = ['invalid_api_key', 'revoked_api_key', 'expired_api_key'];
   return [
     ...(scope === 'public' ? [] : [...keyed, 'customer_suspended' as const]),
     ...(scope === 'public' || scope === 'any' ? [] : ['insufficient_scope' as const]),
@@ -92,17 +92,22 @@ function errorsOf(
   ];
 }
 
-function refusalsOf(codes: readonly ErrorCode[], components: Components): Record<string, Response> {
+function refusalsOf(
+  codes: readonly DocumentedCode[],
+  components: Components,
+): Record<string, Response> {
   const byStatus = Map.groupBy([...new Set(codes)], (code) => codeRow(code).status);
   return Object.fromEntries(
     [...byStatus].map(([status, ofStatus]): [string, Response] => [
       String(status),
       {
-        description: ofStatus.map((code) => `\`${code}\`: ${noteOf(code).when}`).join('\n\n'),
+        description: ofStatus.map((code) => `\`${code}\`: ${codeRow(code).when}`).join('\n\n'),
         headers: headersOf([
           'x-request-id',
           'x-should-retry',
-          ...(status === 429 || status === 503 ? (['retry-after', 'retry-after-ms'] as const) : []),
+          ...(ofStatus.every((code) => codeRow(code).retryAfterMs !== undefined)
+            ? (['retry-after', 'retry-after-ms'] as const)
+            : []),
         ]),
         content: {
           'application/json': {
@@ -118,10 +123,10 @@ function refusalsOf(codes: readonly ErrorCode[], components: Components): Record
 }
 
 /** The envelope of a code, as an example. */
-export function errorExample(code: ErrorCode): Example {
-  const { when, message, param } = noteOf(code);
-  const { type } = codeRow(code);
-  return { summary: when, value: { error: { code, type, message, param: param ?? null } } };
+export function errorExample(code: DocumentedCode): Example {
+  const { type, when, param = null, message, sample = {}, example } = codeRow(code);
+  const shown = example ?? fillIn(message!, sample);
+  return { summary: when, value: { error: { code, type, message: shown, param } } };
 }
 
 function headersOf(names: readonly HeaderName[]): Record<string, { $ref: string }> {

@@ -1,4 +1,5 @@
-import { type ErrorCode, Fault } from '#shared/kernel/errors.ts';
+import type { ErrorCode } from '#shared/kernel/error-codes.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
 import type { Admission, Admissions, LimitState } from '#shared/lanes/redis/admission.ts';
@@ -51,11 +52,7 @@ export async function admit(
   } catch (error) {
     exchange.close();
     events.storeFailed(error);
-    throw new Fault(
-      'internal_error',
-      'The gateway cannot take requests at the moment. Try again shortly.',
-      { cause: error, retryAfterMs: 1_000 },
-    );
+    throw new Fault('internal_error', { cause: error, retryAfterMs: 1_000 });
   }
   return outcomeOf(admission!, exchange, limitHeaders(limits, admission!, entry.startedAt));
 }
@@ -104,37 +101,18 @@ function durationText(ms: number): string {
 
 type Refused = Exclude<Admission, { verdict: 'admitted' | 'replay' | 'wait' }>;
 
-/** One row per verdict: the stable code, and what a person reads. */
-const REFUSALS: Record<Refused['verdict'], [code: ErrorCode, message: (region: string) => string]> =
-  {
-    reused: [
-      'idempotency_key_reused',
-      () => 'This Idempotency-Key was used with a different request in the last 24 hours.',
-    ],
-    rate: [
-      'requests_per_second_exceeded',
-      () => 'Too many requests per second. Wait and try again.',
-    ],
-    day: [
-      'daily_budget_exceeded',
-      () => 'The daily request budget is used up. It resets at midnight UTC.',
-    ],
-    streams: [
-      'concurrent_streams_exceeded',
-      () => 'Too many streams are open. Close idle streams or upgrade the plan.',
-    ],
-    saturated: [
-      'region_saturated',
-      (region) => `The region ${region} is at capacity. Try again shortly.`,
-    ],
-    backlog: ['dispatch_unavailable', () => 'The gateway is catching up. Try again shortly.'],
-  };
+const CODES = {
+  reused: 'idempotency_key_reused',
+  rate: 'requests_per_second_exceeded',
+  day: 'daily_budget_exceeded',
+  streams: 'concurrent_streams_exceeded',
+  backlog: 'dispatch_unavailable',
+} as const satisfies Partial<Record<Refused['verdict'], ErrorCode>>;
 
+/** The refusal of a request that was not admitted. */
 function refusalOf(admission: Refused, region: string, headers: Record<string, string>): Fault {
-  const [code, message] = REFUSALS[admission.verdict];
-  const details =
-    admission.verdict === 'reused'
-      ? { param: 'Idempotency-Key' }
-      : { retryAfterMs: admission.retryMs };
-  return new Fault(code, message(region), { ...details, headers });
+  if (admission.verdict === 'reused') return new Fault(CODES.reused, { headers });
+  const details = { headers, retryAfterMs: admission.retryMs };
+  if (admission.verdict !== 'saturated') return new Fault(CODES[admission.verdict], details);
+  return new Fault('region_saturated', { ...details, values: { where: `The region ${region}` } });
 }

@@ -59,7 +59,7 @@ export function joinReceipt(
   return withReceipt(answer, JSON.stringify(unsigned));
 }
 
-const RECEIPT_LATE = new Fault(
-  'receipt_generation_failed',
-  'The receipt for this request did not come in time. It will be issued under the same id.',
-);
+const RECEIPT_LATE = new Fault('receipt_generation_failed', {
+  message:
+    'The receipt for this request did not come in time. It will be issued under the same id.',
+});

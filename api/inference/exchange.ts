@@ -177,16 +177,14 @@ export class Exchange {
   }
 }
 
-const GAVE_UP = new Fault('upstream_timeout', 'The request was not finished in time.');
-const RESTARTED = new Fault(
-  'worker_lost',
-  'The process that ran this request was lost after the stream had begun. Try again.',
-);
-const ANSWER_LOST = new Fault('dispatch_unavailable', 'The answer was lost. Try again.');
+const GAVE_UP = new Fault('upstream_timeout', { message: 'The request was not finished in time.' });
+const RESTARTED = new Fault('worker_lost', {
+  message: 'The process that ran this request was lost after the stream had begun. Try again.',
+});
+const ANSWER_LOST = new Fault('dispatch_unavailable', {
+  message: 'The answer was lost. Try again.',
+});
 
-function faultOfWire({ code, message, param, retryAfterMs }: WireFault): Fault {
-  return new Fault(code, message, {
-    ...(param === undefined ? {} : { param }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
+function faultOfWire({ code, ...details }: WireFault): Fault {
+  return new Fault(code, details);
 }

@@ -7,7 +7,6 @@ import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
 import { promptsOf, textsOf } from '#shared/screening/prompt.ts';
-import { refusalMessage } from '#shared/screening/refusal.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { Prepared } from './prepare.ts';
@@ -80,7 +79,8 @@ async function inTwoStages(
   const moderation = await moderator.judge(texts);
   if (moderation.outcome === 'flagged') return moderation.verdict;
   if (moderation.outcome === 'unavailable') {
-    throw new Fault('internal_error', 'The request could not be screened. Try again shortly.', {
+    throw new Fault('internal_error', {
+      message: 'The request could not be screened. Try again shortly.',
       retryAfterMs: 1_000,
     });
   }
@@ -111,12 +111,10 @@ async function refuse(deps: GuardDeps, { entry }: Prepared, verdict: Verdict): P
     policy: { version: verdict.policyVersion, rule: verdict.rule },
   });
   await deps.handOutcome(entry.shard, outcome).catch(deps.events.storeFailed);
-  const message = refusalMessage({
-    code: verdict.code,
-    supportEmail: deps.supportEmail,
-    requestId: entry.id,
+  return new Fault(verdict.code, {
+    values: { supportEmail: deps.supportEmail, requestId: entry.id },
+    headers: { 'x-receipt-id': receiptIdOf(entry.id) },
   });
-  return new Fault(verdict.code, message, { headers: { 'x-receipt-id': receiptIdOf(entry.id) } });
 }
 
 /** Refuses a prompt that cannot fit the model's context window. A body with no more bytes than that has tokens fits unread. */
@@ -134,10 +132,9 @@ async function checkEach(
   };
   for (const prompt of promptsOf(route, parsed)) {
     if (await tokens.promptFits(prompt, window)) continue;
-    throw new Fault(
-      'prompt_too_long',
-      `The prompt is longer than the context window of ${model.id} (${model.contextWindow} tokens).`,
-      { param: PARAMS[route] },
-    );
+    throw new Fault('prompt_too_long', {
+      values: { model: model.id, tokens: model.contextWindow },
+      param: PARAMS[route],
+    });
   }
 }

@@ -40,8 +40,7 @@ export async function handle(
 function bodyOf(request: FastifyRequest): Buffer {
   const { rawBody } = (request.body ?? {}) as { rawBody?: Buffer };
   if (rawBody !== undefined) return rawBody;
-  throw new Fault(
-    'invalid_content_type',
-    'The body is missing. Send JSON, with the content type application/json.',
-  );
+  throw new Fault('invalid_content_type', {
+    message: 'The body is missing. Send JSON, with the content type application/json.',
+  });
 }

@@ -22,11 +22,7 @@ export function claimOf(
 ): IdempotencyClaim | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== 'string' || !KEY.test(header)) {
-    throw new Fault(
-      'invalid_idempotency_key',
-      'Idempotency-Key must be 1 to 255 printable ASCII characters.',
-      { param: 'Idempotency-Key' },
-    );
+    throw new Fault('invalid_idempotency_key');
   }
   const digest = hash('sha256', `${scope.route}\0${header}`, 'base64url');
   return {
@@ -57,7 +53,7 @@ export async function storedAnswer(
   return { ...stored.answer, receipt: stored.receipt, region: credentialSubject.region };
 }
 
-const STORED_ANSWER_GONE = new Fault(
-  'internal_error',
-  'The stored answer to this request is no longer there. Try again with a new Idempotency-Key.',
-);
+const STORED_ANSWER_GONE = new Fault('internal_error', {
+  message:
+    'The stored answer to this request is no longer there. Try again with a new Idempotency-Key.',
+});

@@ -116,6 +116,7 @@ export class OpenExchanges implements ExchangeHost {
   }
 }
 
-const SHUTTING_DOWN = new Fault('dispatch_unavailable', 'The gateway is restarting. Try again.', {
+const SHUTTING_DOWN = new Fault('dispatch_unavailable', {
+  message: 'The gateway is restarting. Try again.',
   retryAfterMs: 1_000,
 });

@@ -129,6 +129,6 @@ export function prepare(
 
 function regionHeader(value: string | string[] | undefined): string | undefined {
   if (Array.isArray(value))
-    throw new Fault('invalid_region', 'Name one region only.', { param: 'x-region' });
+    throw new Fault('invalid_region', { message: 'Name one region only.', param: 'x-region' });
   return value;
 }

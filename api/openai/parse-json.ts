@@ -33,7 +33,7 @@ export function parseJsonBody(raw: Buffer): JsonBody {
   try {
     value = JSON.parse(text);
   } catch {
-    throw invalidJson(`The body is not valid JSON: ${place(text, firstSyntaxError(text))}.`);
+    throw new Fault('invalid_json', { values: { place: place(text, firstSyntaxError(text)) } });
   }
   // The parser keeps one member per name, so it has fewer than the text when a name repeats.
   if (structure.members !== countMembers(value)) {
@@ -73,5 +73,5 @@ function place(text: string, at: number): string {
 }
 
 function invalidJson(message: string): Fault {
-  return new Fault('invalid_json', message);
+  return new Fault('invalid_json', { message });
 }

@@ -38,13 +38,13 @@ export function answerClientError(
 function faultOfParser({ code }: ParserError): Fault {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Fault('request_timeout', 'The request took too long to arrive.');
+      return new Fault('request_timeout');
     case 'HPE_HEADER_OVERFLOW':
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new Fault('headers_too_large', 'The headers are larger than this service accepts.');
+      return new Fault('headers_too_large');
     case undefined:
     default:
-      return new Fault('invalid_request', 'The request is not valid HTTP.');
+      return new Fault('invalid_request');
   }
 }
 

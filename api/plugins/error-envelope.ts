@@ -1,5 +1,5 @@
 import type { Fault } from '#shared/kernel/errors.ts';
-import { codeRow } from '#shared/kernel/errors.ts';
+import { codeRow } from '#shared/kernel/error-codes.ts';
 
 export interface ErrorEnvelope {
   error: { code: string; type: string; message: string; param: string | null };
@@ -12,14 +12,18 @@ export function envelopeOf(fault: Fault): ErrorEnvelope {
   };
 }
 
-/** A wait that SDKs obey is sent with these statuses even when the fault names none. */
-const DEFAULT_RETRY_MS: Readonly<Record<number, number>> = { 429: 1_000, 503: 5_000 };
+/** Every 401 says how to authenticate (RFC 9110, 15.5.2). */
+const CHALLENGE = { 'www-authenticate': 'Bearer realm="docket"' };
 
 /** Headers that go with an error: when, and whether, to try again. */
 export function errorHeaders(fault: Fault): Record<string, string> {
   const { retry, status } = codeRow(fault.code);
-  const headers: Record<string, string> = { ...fault.headers, 'x-should-retry': String(retry) };
-  const waitMs = fault.retryAfterMs ?? DEFAULT_RETRY_MS[status];
+  const headers: Record<string, string> = {
+    ...(status === 401 ? CHALLENGE : {}),
+    ...fault.headers,
+    'x-should-retry': String(retry),
+  };
+  const waitMs = fault.retryAfterMs;
   if (waitMs !== undefined) {
     headers['retry-after-ms'] = String(Math.max(1, Math.ceil(waitMs)));
     headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1_000)));

@@ -20,8 +20,9 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   });
   const nothingHere = (request: FastifyRequest): Fault => {
     const allowed = methodsOf(request.url);
-    if (allowed.length === 0) return new Fault('route_not_found', NOTHING_HERE);
-    return new Fault('method_not_allowed', `${request.method} is not allowed here.`, {
+    if (allowed.length === 0) return new Fault('route_not_found');
+    return new Fault('method_not_allowed', {
+      values: { method: request.method },
       headers: { allow: allowed.join(', ') },
     });
   };
@@ -37,15 +38,13 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   });
 }
 
-const NOTHING_HERE = 'There is nothing at this address.';
-
 /** What no route takes, so that none has to look for it: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
   if (url.includes('%00')) {
-    return new Fault('invalid_url', 'The address holds a NUL character.');
+    return new Fault('invalid_url', { message: 'The address holds a NUL character.' });
   }
   if (raw.headers.host === undefined && raw.httpVersion === '1.1') {
-    return new Fault('invalid_host', 'The header Host is missing.', { param: 'Host' });
+    return new Fault('invalid_host', { message: 'The header Host is missing.', param: 'Host' });
   }
   return undefined;
 }
@@ -82,39 +81,26 @@ export function faultOf(error: unknown): Fault {
   const { code, validation, statusCode } = error as Partial<FastifyError>;
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Fault(
-        'request_too_large',
-        'The request body is larger than this service accepts.',
-      );
+      return new Fault('request_too_large');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new Fault('invalid_content_type', 'The content type must be application/json.', {
-        param: 'Content-Type',
-      });
-    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-    case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new Fault('invalid_json', 'The body is not valid JSON.');
+      return new Fault('invalid_content_type');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Fault(
-        'invalid_content_length',
-        'The body is not as long as Content-Length says.',
-        {
-          param: 'Content-Length',
-        },
-      );
+      return new Fault('invalid_content_length', {
+        message: 'The body is not as long as Content-Length says.',
+        param: 'Content-Length',
+      });
     case 'FST_ERR_BAD_URL':
-      return new Fault('invalid_url', 'The address is not a valid URL.');
+      return new Fault('invalid_url');
     // No id is as long as the longest that a path may hold.
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Fault('route_not_found', NOTHING_HERE);
+      return new Fault('route_not_found');
     case undefined:
     default:
   }
   if (validation !== undefined) return faultOfValidation(validation);
   if (statusCode === 400)
-    return new Fault('invalid_request', 'The request cannot be read.', { cause: error });
-  return new Fault('internal_error', 'Something went wrong in the gateway. Try again shortly.', {
-    cause: error,
-  });
+    return new Fault('invalid_request', { message: 'The request cannot be read.', cause: error });
+  return new Fault('internal_error', { cause: error });
 }
 
 /** A schema of ours refused a query, a path or a body: names the first parameter at fault. */

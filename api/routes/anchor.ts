@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
 import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
@@ -48,7 +48,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
         ...(before === undefined ? {} : { before }),
         ...(anchorSize === undefined ? {} : { anchorSize }),
       });
-      if (proof === null) throw notFound('anchor_proof');
+      if (proof === null) throw new Fault('anchor_proof_not_found');
       return reply
         .type('application/json; charset=utf-8')
         .header('cache-control', 'no-cache')
@@ -92,7 +92,7 @@ export function publicAnchor(app: FastifyInstance, { anchor }: AnchorRoutesOptio
     { config, schema: { tags: PUBLIC, summary: 'The newest checkpoint of the anchor log (C2SP)' } },
     async (_request, reply) => {
       const checkpoint = await anchor.checkpoint();
-      if (checkpoint === null) throw notFound('checkpoint');
+      if (checkpoint === null) throw new Fault('checkpoint_not_found');
       return reply
         .type('text/plain; charset=utf-8')
         .headers({ ...OPEN, 'cache-control': 'no-cache' })
@@ -105,7 +105,7 @@ export function publicAnchor(app: FastifyInstance, { anchor }: AnchorRoutesOptio
     async (request, reply) => {
       const tile = parseTilePath(request.params['*']);
       const bytes = tile === null ? null : await anchor.tile(tile);
-      if (bytes === null) throw notFound('tile');
+      if (bytes === null) throw new Fault('tile_not_found');
       return reply
         .type('application/octet-stream')
         .headers({ ...OPEN, 'cache-control': TILE_CACHE })

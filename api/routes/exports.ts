@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { describeExport, EXPORT_STATUSES, type ExportRecord } from '#shared/packs/export-record.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ExportRegistry, ExportRequest } from '#shared/packs/postgres/exports.ts';
@@ -82,7 +82,7 @@ async function find(
   id: string,
 ): Promise<ExportRecord> {
   const record = await exports.get(request.credential.orgId, id);
-  if (record === null) throw notFound('export', id);
+  if (record === null) throw new Fault('export_not_found');
   return record;
 }
 
@@ -165,7 +165,7 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
       const { id } = request.params;
       const record = await find(exports, request, id);
       const deleted = await exports.delete(record.orgId, id, actorOf(request));
-      if (!deleted) throw notFound('export', id);
+      if (!deleted) throw new Fault('export_not_found');
       // A run that is under way removes what it writes itself; what is left here, the next sweep removes.
       if (record.status === 'ready') await store.delete(id).catch(onStoreError);
       return reply.code(204).send();

@@ -89,9 +89,7 @@ function parseExpiry(text: string | null): number | null {
   if (text === null) return null;
   const time = parseTime(text);
   if (time === undefined) {
-    throw new Fault('invalid_expiry', 'The expiry must be a time as in RFC 3339.', {
-      param: 'expires_at',
-    });
+    throw new Fault('invalid_expiry', { message: 'The expiry must be a time as in RFC 3339.' });
   }
   return time;
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { invalidParam, notFound } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { encodeBase64 } from '#shared/ledger/notes.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
 import { LEDGER_KINDS, type LedgerEntry } from '#shared/ledger/entries.ts';
@@ -58,7 +58,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
     { config: CONFIG, schema: { tags: TAGS, summary: 'The newest signed checkpoint (C2SP)' } },
     async (request, reply) => {
       const checkpoint = await ledger.checkpoint(request.credential.orgId);
-      if (checkpoint === null) throw notFound('checkpoint');
+      if (checkpoint === null) throw new Fault('checkpoint_not_found');
       return reply
         .type('text/plain; charset=utf-8')
         .header('cache-control', 'no-cache')
@@ -76,7 +76,7 @@ function addTiles(app: FastifyInstance, ledger: LedgerReader): void {
     async (request, reply) => {
       const tile = parseTilePath((request.params as { '*': string })['*']);
       const bytes = tile === null ? null : await ledger.tile(request.credential.orgId, tile);
-      if (bytes === null) throw notFound('tile');
+      if (bytes === null) throw new Fault('tile_not_found');
       return reply
         .type('application/octet-stream')
         .header('cache-control', TILE_CACHE)
@@ -100,7 +100,7 @@ function addConsistency(app: FastifyInstance, ledger: LedgerReader): void {
       const { from, to } = request.query;
       if (from > to) throw invalidParam('from', '`from` is the size of the older tree.');
       const hashes = await ledger.consistency(request.credential.orgId, from, to);
-      if (hashes === null) throw notFound('consistency_proof');
+      if (hashes === null) throw new Fault('consistency_proof_not_found');
       // One base64 hash a line, as C2SP tlog-witness writes such a proof; two published sizes always give the same.
       return reply
         .type('text/plain; charset=utf-8')

@@ -2,7 +2,7 @@ import { digestIn } from '#shared/kernel/multihash.ts';
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { Fault, notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { ChainMember, RecordedFacts } from '#shared/lineage/facts.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { requestedTier } from '#shared/receipts/reread.ts';
@@ -34,12 +34,10 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
       const { orgId } = request.credential;
       const { id } = request.params;
       const receipt = await options.ledger.receipt(orgId, id);
-      if (receipt === null) throw notFound('receipt', id);
+      if (receipt === null) throw new Fault('receipt_not_found');
       const bytes = Buffer.from(receipt.body);
       if (requestedTier(parseReceipt(bytes).document) === 'audit') {
-        throw new Fault('lineage_not_found', 'Receipts of the tier audit have no lineage.', {
-          param: 'id',
-        });
+        throw new Fault('lineage_not_found');
       }
       const facts = await recordedFacts(options, orgId, id);
       return reply.type(LINEAGE_TYPE).send(lineageOf(options.methodologies, bytes, facts));

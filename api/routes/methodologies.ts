@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
 
 export interface MethodologyRoutesOptions {
@@ -36,7 +36,7 @@ export function methodologyRoutes(
     (request, reply) => {
       const { id, version } = request.params;
       const document = methodologies.methodologyDocument(id, version);
-      if (document === undefined) throw notFound('methodology');
+      if (document === undefined) throw new Fault('methodology_not_found');
       const etag = `"${document.digest}"`;
       void reply.headers({ ...OPEN, etag, 'cache-control': FOR_EVER });
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();

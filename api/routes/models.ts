@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { modelsFor } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { type ConfidenceOf, modelObject } from '#api/openai/models.ts';
@@ -31,7 +31,7 @@ export function modelRoutes(
     (request) => {
       const id = request.params['*'];
       const routes = modelsFor(index(), request.credential).find(({ model }) => model.id === id);
-      if (routes === undefined) throw notFound('model', id);
+      if (routes === undefined) throw new Fault('model_not_found');
       return modelObject(routes, request.credential, confidenceOf);
     },
   );

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 
 export interface PublicDocumentsOptions {
   /** The keys may be rotated while the process runs, so both are made when asked for. */
@@ -29,7 +29,7 @@ export function publicDocuments(app: FastifyInstance, options: PublicDocumentsOp
     { config, schema: { tags, summary: 'A JSON-LD context, named by its content' } },
     (request, reply) => {
       const bytes = options.context(request.params.name);
-      if (bytes === undefined) throw notFound('context');
+      if (bytes === undefined) throw new Fault('context_not_found');
       return reply
         .type('application/ld+json')
         .headers({ ...OPEN, 'cache-control': 'public, max-age=31536000, immutable' })

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { Fault, notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { RecalculationRequests } from '#shared/receipts/port-recalculation.ts';
 
 const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
@@ -37,19 +37,12 @@ export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesO
     async (request, reply) => {
       const { id } = request.params;
       const outcome = await recalculations.flag(request.credential.orgId, id);
-      if (outcome === 'unknown') throw notFound('receipt', id);
+      if (outcome === 'unknown') throw new Fault('receipt_not_found');
       if (outcome === 'pending') {
-        throw new Fault('recalculation_pending', 'A recalculation of this receipt is pending.', {
-          param: 'id',
-          retryAfterMs: 5_000,
-        });
+        throw new Fault('recalculation_pending');
       }
       if (outcome === 'not_degraded') {
-        throw new Fault(
-          'not_degraded',
-          'The receipt is not degraded, or a newer one revises it already.',
-          { param: 'id' },
-        );
+        throw new Fault('not_degraded');
       }
       void reply.code(202);
       return { object: 'recalculation' as const, receipt_id: id, status: 'pending' as const };

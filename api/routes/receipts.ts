@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { Fault, notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { Listing } from './lists.ts';
 import { timeOf, TimeText } from './times.ts';
@@ -33,7 +33,7 @@ export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = as
 ) => {
   const read: Reader = async (orgId, id) => {
     const receipt = await ledger.receipt(orgId, id);
-    if (receipt === null) throw notFound('receipt', id);
+    if (receipt === null) throw new Fault('receipt_not_found');
     return Buffer.from(receipt.body).toString();
   };
   await app.register(singleReceipts, { ledger, read });
@@ -74,12 +74,10 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
       const proof = await ledger.proof(orgId, id);
       if (proof !== null) return reply.type('text/plain; charset=utf-8').send(proof);
       await read(orgId, id);
-      throw new Fault('proof_not_ready', NOT_READY, { param: 'id', retryAfterMs: 2_000 });
+      throw new Fault('proof_not_ready');
     },
   );
 };
-
-const NOT_READY = 'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.';
 
 const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, read }) => {
   app.get(
@@ -108,7 +106,7 @@ const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, r
     async (request, reply) => {
       const { orgId } = request.credential;
       const ids = await ledger.revisions(orgId, request.params.id);
-      if (ids.length === 0) throw notFound('receipt', request.params.id);
+      if (ids.length === 0) throw new Fault('receipt_not_found');
       const rows = await Promise.all(ids.map((id) => read(orgId, id)));
       return reply.type(JSON_TYPE).send(listText(rows, ids, false));
     },

@@ -41,8 +41,8 @@ export async function sendPack(
   });
   if (range === 'unsatisfiable') {
     const headers = { 'content-range': `bytes */${sizeBytes}` };
-    throw new Fault('range_not_satisfiable', `The pack has ${sizeBytes} bytes.`, {
-      param: 'Range',
+    throw new Fault('range_not_satisfiable', {
+      values: { bytes: sizeBytes },
       headers,
     });
   }
@@ -64,19 +64,6 @@ export async function sendPack(
 }
 
 function notReady({ status, error }: ExportRecord): Fault {
-  const param = { param: 'id' };
-  if (status === 'failed') {
-    return new Fault('export_failed', error?.message ?? 'The export has failed.', param);
-  }
-  if (status === 'expired') {
-    return new Fault(
-      'export_expired',
-      'The pack was kept for seven days. Ask for it again.',
-      param,
-    );
-  }
-  return new Fault('export_not_ready', 'The pack is still being made.', {
-    ...param,
-    retryAfterMs: 2_000,
-  });
+  if (status === 'failed') return new Fault('export_failed', { message: error?.message });
+  return new Fault(status === 'expired' ? 'export_expired' : 'export_not_ready');
 }

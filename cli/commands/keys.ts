@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { Fault, notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { describeKey, displayText, type KeyDescription } from '#shared/keys/describe.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
@@ -112,14 +112,14 @@ async function revoke(
   const actor = actorFrom(options.actor);
   if (options.leaked === true) {
     const found = await keys.findByHash(await readLeakedHash());
-    if (found === null) throw notFound('key');
-    if (options.org !== undefined && options.org !== found.orgId) throw notFound('key');
+    if (found === null) throw new Fault('key_not_found');
+    if (options.org !== undefined && options.org !== found.orgId) throw new Fault('key_not_found');
     const reason = options.reason ?? 'The key has leaked.';
     printKey(await keys.revoke(found.orgId, found.id, actor, reason), options.json);
     return;
   }
   if (keyId === undefined || options.org === undefined) {
-    throw new Fault('invalid_key', 'Name the key and --org, or use --leaked.');
+    throw new Fault('invalid_key', { message: 'Name the key and --org, or use --leaked.' });
   }
   printKey(await keys.revoke(options.org, keyId, actor, options.reason), options.json);
 }
@@ -134,7 +134,7 @@ async function readLeakedHash(): Promise<string> {
   const line = text.trim();
   if (isWellFormedKey(line)) return hashKey(line);
   if (/^[0-9a-f]{64}$/i.test(line)) return line.toLowerCase();
-  throw new Fault('invalid_key', 'Standard input holds neither a key nor a SHA-256.');
+  throw new Fault('invalid_key', { message: 'Standard input holds neither a key nor a SHA-256.' });
 }
 
 async function list({ keys }: OperatorDeps, options: Pick<Common, 'org' | 'json'>): Promise<void> {

@@ -6,7 +6,7 @@ import {
 } from '#shared/catalogue/redis/region-status.ts';
 import type { Region, RegionStatus } from '#shared/catalogue/catalogue.ts';
 import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
 import { actorFrom, asOperator } from '#cli/operator.ts';
 import { printJson, printTable, type Row } from '#cli/print.ts';
@@ -46,7 +46,7 @@ async function list({ json }: { json?: boolean }): Promise<void> {
 
 async function set(code: string, status: RegionStatus, options: SetOptions): Promise<void> {
   const region = readCatalogue().catalogue.regions.find((one) => one.code === code);
-  if (region === undefined) throw notFound('region', code);
+  if (region === undefined) throw new Fault('region_not_found');
   const actor = actorFrom(options.actor ?? `operator:${userInfo().username}`);
   const overrides = await withRedis(async (client) => {
     const store = createRegionStatusStore(client);

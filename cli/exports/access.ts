@@ -1,6 +1,6 @@
 import { describeExport, type ExportDescription } from '#shared/packs/export-record.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ExportRegistry, ExportRequest } from '#shared/packs/postgres/exports.ts';
 
@@ -24,7 +24,7 @@ export function operatorExports(options: OperatorExportsOptions): ExportAccess {
   const { exports, store, orgId, actor } = options;
   const find = async (id: string) => {
     const record = await exports.get(orgId, id);
-    if (record === null) throw notFound('export', id);
+    if (record === null) throw new Fault('export_not_found');
     return record;
   };
   return {
@@ -33,7 +33,7 @@ export function operatorExports(options: OperatorExportsOptions): ExportAccess {
     async open({ id, size_bytes: size }, start) {
       const record = await find(id);
       const stream = await store.read(id, { start, end: (size ?? 1) - 1 });
-      if (stream === null) throw notFound('export', id);
+      if (stream === null) throw new Fault('export_not_found');
       await exports.downloaded(record, actor);
       return stream as unknown as AsyncIterable<Uint8Array>;
     },

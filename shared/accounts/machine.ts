@@ -148,19 +148,21 @@ export function transition(
   const rule = RULES[act];
   const to = rule.arrows[facts.state];
   if (to === undefined) {
-    throw new Fault(
-      'invalid_account_state',
-      `An account that is ${facts.state} cannot ${act.replace('_', ' ')}.`,
-    );
+    throw new Fault('invalid_account_state', {
+      message: `An account that is ${facts.state} cannot ${act.replace('_', ' ')}.`,
+    });
   }
   if (!rule.by.includes(actor.kind)) {
-    throw new Fault('invalid_actor', `This is not for a ${actor.kind} to do.`, { param: 'actor' });
+    throw new Fault('invalid_actor', {
+      message: `This is not for a ${actor.kind} to do.`,
+      param: 'actor',
+    });
   }
   if (rule.reasoned && (reason === undefined || reason.trim() === '')) {
-    throw new Fault('invalid_reason', 'A reason must be given.', { param: 'reason' });
+    throw new Fault('invalid_reason', { message: 'A reason must be given.' });
   }
   const obstacle = rule.gate?.(facts) ?? null;
-  if (obstacle !== null) throw new Fault('invalid_account_state', obstacle);
+  if (obstacle !== null) throw new Fault('invalid_account_state', { message: obstacle });
   return { to, action: rule.action };
 }
 

@@ -85,7 +85,7 @@ function findModel(index: RoutingIndex, request: RouteRequest, account: RouteAcc
   const routes = index.models.get(request.model);
   // One answer for both, so that nobody learns which models other customers have.
   if (routes === undefined || !isOpenTo(routes.model, account)) {
-    throw invalidParam('model', 'The model does not exist, or this account may not use it.');
+    throw new Fault('invalid_model');
   }
   if (!routes.model.kinds.includes(request.kind)) {
     const kinds = routes.model.kinds.join(' and ');
@@ -110,7 +110,7 @@ function findPin(
   if (code == null) return undefined;
   const found = index.regions.get(code);
   if (found === undefined || !isOpenTo(found, account)) {
-    throw invalidParam('region', 'The region does not exist.');
+    throw new Fault('invalid_region');
   }
   return found;
 }
@@ -141,8 +141,7 @@ function chooseTier(routes: ModelRoutes, wanted: string | null | undefined, plan
   const tier = PLANS.find((one) => one === wanted);
   if (tier === undefined)
     throw invalidParam('tier', `\`tier\` must be one of ${PLANS.join(', ')}.`);
-  if (!planCovers(plan, tier))
-    throw invalidParam('tier', `The tier ${tier} is above this account's plan, ${plan}.`);
+  if (!planCovers(plan, tier)) throw new Fault('invalid_tier', { values: { tier, plan } });
   if (!offered.includes(tier))
     throw invalidParam('tier', `The tier ${tier} is not offered for the model ${routes.model.id}.`);
   return tier;
@@ -150,10 +149,8 @@ function chooseTier(routes: ModelRoutes, wanted: string | null | undefined, plan
 
 function checkChoices(model: Model, n: number | null | undefined): void {
   if (n == null || n <= model.maxN) return;
-  throw invalidParam(
-    'n',
-    `The model ${model.id} gives at most ${model.maxN} ${model.maxN === 1 ? 'choice' : 'choices'} per request.`,
-  );
+  const choices = model.maxN === 1 ? '1 choice' : `${model.maxN} choices`;
+  throw new Fault('invalid_n', { values: { model: model.id, choices } });
 }
 
 function healthyRegions(
@@ -184,27 +181,16 @@ function stateOf(route: RegionRoute, health: RegionHealth): RegionState {
   return cutOff ? 'degraded' : 'normal';
 }
 
-/** A queue empties within about a second; a breaker tries again after some; what is gone does not come back today. */
-const RETRY_AFTER_MS = { saturated: 1_000, degraded: 10_000, decommissioned: 3_600_000 } as const;
-
-const WORDS = {
-  saturated: 'is at capacity',
-  degraded: 'is in incident mode',
-  decommissioned: 'is no longer offered',
-} as const;
-
 /** The 503 for a pinned region that cannot take the request. */
 function pinnedRegionFault(state: Exclude<RegionState, 'normal'>, code: string): Fault {
-  return new Fault(`region_${state}`, `The region ${code} ${WORDS[state]}.`, {
-    retryAfterMs: RETRY_AFTER_MS[state],
-  });
+  return new Fault(`region_${state}`, { values: { where: `The region ${code}` } });
 }
 
 /** The 503 when default routing finds no healthy region: the state that promises most for a retry. */
 function noRegionFault(states: readonly RegionState[]): Fault {
   const state =
     (['saturated', 'degraded'] as const).find((one) => states.includes(one)) ?? 'decommissioned';
-  return new Fault(`region_${state}`, `Every region that offers this model ${WORDS[state]}.`, {
-    retryAfterMs: RETRY_AFTER_MS[state],
+  return new Fault(`region_${state}`, {
+    values: { where: 'Every region that offers this model' },
   });
 }

@@ -1,5 +1,3 @@
-import { invalidParam, type Fault } from './errors.ts';
-
 /** One page of a list, and whether there is more behind it. */
 export interface Page<T> {
   items: readonly T[];
@@ -13,9 +11,4 @@ export interface PageRequest {
   /** 1..100 */
   limit: number;
   order: 'asc' | 'desc';
-}
-
-/** The refusal of an `after` that names nothing in the list. `resource` is what the list holds. */
-export function unknownCursor(resource: string): Fault {
-  return invalidParam('after', `There is no such ${resource} to continue after.`);
 }

@@ -6,13 +6,9 @@ import { stateAt } from './lifecycle.ts';
 /** What a route demands: one scope, or any valid key. */
 export type Demand = Scope | 'any';
 
-const CHALLENGE = { 'www-authenticate': 'Bearer realm="docket"' };
-
 /** Missing, malformed, mistyped and unknown keys are one answer, so that nobody learns which keys exist. */
 export function invalidApiKey(): Fault {
-  return new Fault('invalid_api_key', 'The API key is missing or not valid.', {
-    headers: CHALLENGE,
-  });
+  return new Fault('invalid_api_key');
 }
 
 /**
@@ -27,20 +23,20 @@ export function authorize(credential: Credential, demand: Demand, now: number): 
   );
   if (state === 'revoked') throw revokedApiKey();
   if (state === 'expired') {
-    throw new Fault('expired_api_key', 'The API key has expired.', { headers: CHALLENGE });
+    throw new Fault('expired_api_key');
   }
   if (credential.accountState !== 'active') throw refusalOfAccount(credential.accountState);
   if (demand !== 'any' && !credential.scopes.includes(demand)) {
-    throw new Fault('insufficient_scope', `This needs a key with the scope ${demand}.`);
+    throw new Fault('insufficient_scope', { values: { scope: demand } });
   }
 }
 
 /** A closed account has no valid keys; one that is not (or no longer) approved is under review. */
 function refusalOfAccount(state: AccountState): Fault {
   if (state === 'closed' || state === 'rejected') return revokedApiKey();
-  return new Fault('customer_suspended', 'The account is suspended pending review.');
+  return new Fault('customer_suspended');
 }
 
 function revokedApiKey(): Fault {
-  return new Fault('revoked_api_key', 'The API key was revoked.', { headers: CHALLENGE });
+  return new Fault('revoked_api_key');
 }

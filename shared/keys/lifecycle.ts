@@ -29,17 +29,15 @@ export function revoke<K extends Lifetime>(key: K, now: number): K {
 export function restore<K extends Lifetime>(key: K, now: number): K {
   requireState(key, now, 'revoked', 'restored');
   if (isPurgeable(key, now)) {
-    throw new Fault(
-      'key_state_conflict',
-      'The 90 days in which a revocation can be undone are over.',
-    );
+    throw new Fault('key_state_conflict', {
+      message: 'The 90 days in which a revocation can be undone are over.',
+    });
   }
   const restored: K = { ...key, state: 'active', revokedAt: null };
   if (stateAt(restored, now) === 'expired') {
-    throw new Fault(
-      'key_state_conflict',
-      'The key has expired since it was revoked; issue a new one.',
-    );
+    throw new Fault('key_state_conflict', {
+      message: 'The key has expired since it was revoked; issue a new one.',
+    });
   }
   return restored;
 }
@@ -64,8 +62,5 @@ export function requireRotatable(key: Lifetime, now: number): void {
 function requireState(key: Lifetime, now: number, wanted: KeyState, act: string): void {
   const state = stateAt(key, now);
   if (state === wanted) return;
-  throw new Fault(
-    'key_state_conflict',
-    `The key is ${state}; only a key that is ${wanted} can be ${act}.`,
-  );
+  throw new Fault('key_state_conflict', { values: { state, wanted, act } });
 }

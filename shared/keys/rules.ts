@@ -130,9 +130,9 @@ function checkLimit(limit: KeyLimit | null, organisation: Limits): KeyLimit | nu
 }
 
 function invalidScope(message: string): Fault {
-  return new Fault('invalid_scope', message, { param: 'scopes' });
+  return new Fault('invalid_scope', { message });
 }
 
 function invalidExpiry(message: string): Fault {
-  return new Fault('invalid_expiry', message, { param: 'expires_at' });
+  return new Fault('invalid_expiry', { message });
 }

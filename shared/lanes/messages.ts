@@ -4,7 +4,8 @@
  * releases read each other's messages, so these names stay.
  */
 
-import type { ErrorCode } from '#shared/kernel/errors.ts';
+import type { ErrorCode } from '#shared/kernel/error-codes.ts';
+import type { Fault } from '#shared/kernel/errors.ts';
 import type { InferenceRecord, Route } from '#shared/kernel/inference.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 
@@ -94,6 +95,14 @@ export interface WireFault {
   message: string;
   param?: string;
   retryAfterMs?: number;
+}
+
+/** What the api process that holds the caller's connection needs of a refusal. */
+export function wireFault({ code, message, param, retryAfterMs }: Fault): WireFault {
+  const fault: WireFault = { code, message };
+  if (param !== null) fault.param = param;
+  if (retryAfterMs !== undefined) fault.retryAfterMs = retryAfterMs;
+  return fault;
 }
 
 /** What an api process tells an inference worker: nobody waits for this request any more. */

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ErrorCode } from '#shared/kernel/errors.ts';
+import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { chatBody } from '#test/support/calls.ts';
 import { ask, expectRefusal } from '#test/support/envelope.ts';
 import { startSystem, type System } from '#test/support/system.ts';

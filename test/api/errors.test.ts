@@ -1,8 +1,8 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { SCOPES } from '#shared/keys/credential.ts';
-import type { ErrorCode } from '#shared/kernel/errors.ts';
-import { codeRow } from '#shared/kernel/errors.ts';
+import type { ErrorCode } from '#shared/kernel/error-codes.ts';
+import { codeRow } from '#shared/kernel/error-codes.ts';
 import { generateKey } from '#shared/keys/format.ts';
 import { createRegistries, DAY_MS, movableClock, OPERATOR } from '#test/support/accounts.ts';
 import { ApiDescription, type Listed } from '#test/support/api-description.ts';

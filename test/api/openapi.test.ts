@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Example } from '#api/docs/document-shape.ts';
 import { RECEIPT } from '#api/docs/examples/receipts.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
-import { STABLE_CODES } from '#shared/kernel/errors.ts';
+import { STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { anyOfSchema } from '#test/support/any-of-schema.ts';
 import { ApiDescription, type Listed } from '#test/support/api-description.ts';

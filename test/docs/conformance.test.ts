@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CONFORMANCE_PAGE, readProofs, readRules, withProofs } from '#dev/conformance.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
-import { STABLE_CODES } from '#shared/kernel/errors.ts';
+import { STABLE_CODES } from '#shared/kernel/error-codes.ts';
 
 const page = readFileSync(CONFORMANCE_PAGE, 'utf8');
 const rules = readRules(page);

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { codeRow, type ErrorCode } from '#shared/kernel/errors.ts';
+import { codeRow, type ErrorCode } from '#shared/kernel/error-codes.ts';
 
 /** An answer as it was on the wire, read to its end. */
 export interface Answer {

@@ -1,7 +1,8 @@
+import { Fault } from '#shared/kernel/errors.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
-import type { Cancellation, InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
+import { type Cancellation, type InferenceEntry, wireFault } from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
@@ -24,14 +25,12 @@ const NOTHING: Usage = {
   outputTokens: 0,
   source: 'counted',
 };
-const WORKER_LOST: WireFault = {
-  code: 'worker_lost',
-  message: 'The process that ran this request was lost. Try again.',
-};
-const TOO_LATE: WireFault = {
-  code: 'dispatch_unavailable',
-  message: 'No worker could take the request in time. Try again.',
-};
+const WORKER_LOST = wireFault(new Fault('worker_lost'));
+const TOO_LATE = wireFault(
+  new Fault('dispatch_unavailable', {
+    message: 'No worker could take the request in time. Try again.',
+  }),
+);
 
 /** Runs what the lanes of its regions bring, as many requests at once as there are slots. */
 export class InferenceWorker {

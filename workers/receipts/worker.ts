@@ -1,5 +1,6 @@
+import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import type { ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import { type ReceiptEntry, wireFault } from '#shared/lanes/messages.ts';
 import type { Claims } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Outbox } from '#shared/lanes/redis/outbox.ts';
@@ -30,11 +31,7 @@ const COMMIT_RETRY_MS = 250;
 /** Entries that no receipt can be made of, kept for a person to look at: more would say nothing new. */
 const SET_ASIDE_MAX = 10_000;
 
-const FAILED: WireFault = {
-  code: 'receipt_generation_failed',
-  message:
-    'The receipt for this request could not be made. The inference itself may have succeeded.',
-};
+const FAILED = wireFault(new Fault('receipt_generation_failed'));
 
 /**
  * Turns outcomes into receipts, a batch at a time: sign all, commit all in one statement, and only then tell anybody.

@@ -211,10 +211,13 @@ interface Change {
 async function change(held: HeldAccount, actor: Actor, what: Change): Promise<Account> {
   const { client, surroundings, account } = held;
   if (account.state === 'closed' || account.state === 'rejected') {
-    throw new Fault('invalid_account_state', `The account is ${account.state}.`);
+    throw new Fault('invalid_account_state', { message: `The account is ${account.state}.` });
   }
   if (actor.kind !== 'operator') {
-    throw new Fault('invalid_actor', 'Plans and limits are set by operators.', { param: 'actor' });
+    throw new Fault('invalid_actor', {
+      message: 'Plans and limits are set by operators.',
+      param: 'actor',
+    });
   }
   const row = await queriesOn(client)
     .updateTable('account')

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { Account } from '../account.ts';
 import { transition, type AccountAct, type AccountFacts } from '../machine.ts';
 import type { Actor, AuditDetails } from '../audit/entry.ts';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { ACCOUNT_COLUMNS, accountOf } from './read.ts';
 import { appendAudit } from './audit-append.ts';
@@ -28,7 +28,7 @@ export async function holdAccount(
     `select ${ACCOUNT_COLUMNS} from account where id = $1 for no key update`,
     [orgId],
   );
-  if (rows[0] === undefined) throw notFound('organisation');
+  if (rows[0] === undefined) throw new Fault('organisation_not_found');
   return { client, surroundings, account: accountOf(rows[0]) };
 }
 

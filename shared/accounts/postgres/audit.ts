@@ -1,7 +1,8 @@
+import { Fault } from '#shared/kernel/errors.ts';
 import type { Pool } from 'pg';
 import { checkHead, checkLink, EMPTY_CHAIN, type ChainHead } from '../audit/chain.ts';
 import type { AuditEntry } from '../audit/entry.ts';
-import { unknownCursor, type Page } from '#shared/kernel/page.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { AuditLog, AuditPageRequest, AuditVerdict } from '../audit/port-audit.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
@@ -45,13 +46,13 @@ async function listEntries(pool: Pool, request: AuditPageRequest): Promise<Page<
 
 async function sequenceOf(pool: Pool, request: AuditPageRequest): Promise<number | null> {
   if (request.after === undefined) return null;
-  if (!isId('aud', request.after)) throw unknownCursor('entry');
+  if (!isId('aud', request.after)) throw new Fault('invalid_after');
   const { rows } = await pool.query<{ sequence: string }>(
     'select sequence from audit_log where id = $1 and org_id = $2',
     [request.after, request.orgId],
   );
   const row = rows[0];
-  if (row === undefined) throw unknownCursor('entry');
+  if (row === undefined) throw new Fault('invalid_after');
   return Number(row.sequence);
 }
 

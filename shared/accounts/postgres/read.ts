@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { Account } from '../account.ts';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { AccountRegistry, Applicant, Review, ScreeningRecord } from '../port-accounts.ts';
-import { unknownCursor, type Page } from '#shared/kernel/page.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 import { negotiatedLimitsOf, type AccountRow, type ReviewRow } from './schema.ts';
 
@@ -16,7 +16,7 @@ export async function findAccount(client: Queryable, orgId: string): Promise<Acc
     `select ${ACCOUNT_COLUMNS} from account where id = $1`,
     [orgId],
   );
-  if (rows[0] === undefined) throw notFound('organisation');
+  if (rows[0] === undefined) throw new Fault('organisation_not_found');
   return accountOf(rows[0]);
 }
 
@@ -25,7 +25,7 @@ export async function listAccounts(
   request: Parameters<AccountRegistry['list']>[0],
 ): Promise<Page<Account>> {
   if (request.after !== undefined && !isId('org', request.after)) {
-    throw unknownCursor('account');
+    throw new Fault('invalid_after');
   }
   const descending = request.order === 'desc';
   const { rows } = await pool.query<AccountRow>(
@@ -125,7 +125,7 @@ export async function listReviews(
 
 export async function findReview(pool: Pool, reviewId: string): Promise<Review> {
   const { rows } = await pool.query<ReviewRow>(`${REVIEW} where r.id = $1`, [reviewId]);
-  if (rows[0] === undefined) throw notFound('review');
+  if (rows[0] === undefined) throw new Fault('review_not_found');
   return reviewOf(rows[0]);
 }
 

@@ -127,10 +127,13 @@ export async function decideReview(
 ): Promise<Account> {
   const { orgId, verdict, actor, note } = decision;
   if (actor.kind !== 'operator') {
-    throw new Fault('invalid_actor', 'Reviews are decided by operators.', { param: 'actor' });
+    throw new Fault('invalid_actor', {
+      message: 'Reviews are decided by operators.',
+      param: 'actor',
+    });
   }
   if (note.trim() === '') {
-    throw new Fault('invalid_reason', 'A reason must be given.', { param: 'reason' });
+    throw new Fault('invalid_reason', { message: 'A reason must be given.' });
   }
   const held = await holdAccount(client, surroundings, orgId);
   const { rows } = await client.query<{ id: string }>(
@@ -139,7 +142,8 @@ export async function decideReview(
     [orgId, verdict, actor.id, new Date(surroundings.now()), note],
   );
   const review = rows[0];
-  if (review === undefined) throw new Fault('invalid_account_state', 'No review is open.');
+  if (review === undefined)
+    throw new Fault('invalid_account_state', { message: 'No review is open.' });
   if (held.account.state === 'in_review') {
     const name = verdict === 'approved' ? 'approve' : 'reject';
     const decided = await act(held, name, { actor, reason: note, subject: review.id });

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { limitsOf } from '#shared/accounts/account.ts';
 import type { Actor, AuditDetails } from '#shared/accounts/audit/entry.ts';
-import { Fault, invalidParam, notFound } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import { displayOf, generateKey, hashKey } from '../format.ts';
 import { requireRotatable, restore, revoke } from '../lifecycle.ts';
@@ -85,7 +85,7 @@ async function rotateKey(
 async function revokeKey(client: PoolClient, context: Context, act: KeyAct): Promise<KeyRecord> {
   const { surroundings } = context;
   if (act.actor.kind === 'key' && act.actor.id === act.keyId) {
-    throw new Fault('invalid_key', 'A key cannot revoke itself.', { param: 'id' });
+    throw new Fault('invalid_key', { message: 'A key cannot revoke itself.' });
   }
   const key = revoke(await lockKey(client, act), surroundings.now());
   await writeState(client, key);
@@ -163,15 +163,14 @@ async function lockTerms(
     [orgId, ACTIVE_KEYS_MAX],
   );
   const row = rows[0];
-  if (row === undefined) throw notFound('organisation');
+  if (row === undefined) throw new Fault('organisation_not_found');
   if (row.state === 'suspended') {
-    throw new Fault('customer_suspended', 'The account is suspended pending review.');
+    throw new Fault('customer_suspended');
   }
   if (row.state !== 'active') {
-    throw new Fault(
-      'invalid_account_state',
-      `Keys need an active account; this one is ${row.state}.`,
-    );
+    throw new Fault('invalid_account_state', {
+      message: `Keys need an active account; this one is ${row.state}.`,
+    });
   }
   if (Number(row.active_keys) >= ACTIVE_KEYS_MAX) {
     throw invalidParam('key', `An organisation can have ${ACTIVE_KEYS_MAX} active keys at most.`);
@@ -186,12 +185,12 @@ async function lockTerms(
 
 /** Someone else's key and no key are the same answer. */
 async function lockKey(client: Queryable, act: KeyAct): Promise<KeyRecord> {
-  if (!isId('key', act.keyId)) throw notFound('key');
+  if (!isId('key', act.keyId)) throw new Fault('key_not_found');
   const { rows } = await client.query<KeyRow>(
     `select ${KEY_COLUMNS} from api_key where id = $1 and org_id = $2 for update`,
     [act.keyId, act.orgId],
   );
-  if (rows[0] === undefined) throw notFound('key');
+  if (rows[0] === undefined) throw new Fault('key_not_found');
   return keyOf(rows[0]);
 }
 

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { KeyRecord } from '../record.ts';
-import { unknownCursor, type Page } from '#shared/kernel/page.ts';
+import type { Page } from '#shared/kernel/page.ts';
 import type { KeyPageRequest } from '../port-keys.ts';
 import { keyLimitOf, type KeyRow } from './rows.ts';
 
@@ -11,7 +11,7 @@ export const KEY_COLUMNS = `id, org_id, name, head, tail, state, scopes, request
 
 export async function listKeys(pool: Pool, request: KeyPageRequest): Promise<Page<KeyRecord>> {
   if (request.after !== undefined && !isId('key', request.after)) {
-    throw unknownCursor('key');
+    throw new Fault('invalid_after');
   }
   const descending = request.order === 'desc';
   // Ids sort by time, so the page follows the index on (org_id, id).
@@ -25,12 +25,12 @@ export async function listKeys(pool: Pool, request: KeyPageRequest): Promise<Pag
 }
 
 export async function findKey(pool: Pool, orgId: string, keyId: string): Promise<KeyRecord> {
-  if (!isId('key', keyId)) throw notFound('key');
+  if (!isId('key', keyId)) throw new Fault('key_not_found');
   const { rows } = await pool.query<KeyRow>(
     `select ${KEY_COLUMNS} from api_key where id = $1 and org_id = $2`,
     [keyId, orgId],
   );
-  if (rows[0] === undefined) throw notFound('key');
+  if (rows[0] === undefined) throw new Fault('key_not_found');
   return keyOf(rows[0]);
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
-import { invalidParam, notFound } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { execute, queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { parseAnchorEntry } from '../anchor-entries.ts';
 import {
@@ -92,7 +92,7 @@ export async function reportCompromise(
   { key, from, actor, reason }: Compromise,
 ): Promise<void> {
   const interval = keyIntervals(await readKeyEvents(pool)).get(key);
-  if (interval === undefined) throw notFound('signing_key');
+  if (interval === undefined) throw new Fault('signing_key_not_found');
   if (from !== undefined && from > (await anchorSize(pool))) {
     throw invalidParam('from', 'The anchor log has no such index yet.');
   }

@@ -1,7 +1,8 @@
+import { Fault } from '#shared/kernel/errors.ts';
 import { type RawBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
-import { type Page, type PageRequest, unknownCursor } from '#shared/kernel/page.ts';
+import { type Page, type PageRequest } from '#shared/kernel/page.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
@@ -92,7 +93,7 @@ async function readEntry(
 async function listEntries(db: Queries, request: LedgerPageRequest): Promise<Page<LedgerEntry>> {
   const { orgId, after, from, to, kind } = request;
   const found = after === undefined ? undefined : await readEntry(db, orgId, after);
-  if (found === null) throw unknownCursor('entry');
+  if (found === null) throw new Fault('invalid_after');
   const entries = selectEntries(db, orgId)
     .$if(from !== undefined, (query) => query.where('index', '>=', indexAt(orgId, from!)))
     .$if(to !== undefined, (query) => query.where('index', '<', indexAt(orgId, to!)))
@@ -139,7 +140,7 @@ async function listReceipts(
 ): Promise<Page<StoredReceipt>> {
   const { orgId, order, after, from, to, model, region, tier } = request;
   if (after !== undefined && (await readReceipt(db, orgId, after)) === null) {
-    throw unknownCursor('receipt');
+    throw new Fault('invalid_after');
   }
   const matching = db
     .selectFrom('ledger_body')

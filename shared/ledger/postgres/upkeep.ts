@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
-import { notFound } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
@@ -52,7 +52,7 @@ export async function resumeLog(
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
     const halted = await queryRow(client, RESUME, [orgId]);
-    if (halted === undefined) throw notFound('halted_log');
+    if (halted === undefined) throw new Fault('halted_log_not_found');
     await appendAudit(client, surroundings, {
       orgId: orgId === ANCHOR_LOG ? SERVICE_CHAIN : orgId,
       action: 'ledger.resumed',
@@ -84,7 +84,7 @@ export async function requeueReceipt(
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
     const released = await queryRow(client, REQUEUE, [receiptId]);
-    if (released === undefined) throw notFound('quarantined_receipt');
+    if (released === undefined) throw new Fault('quarantined_receipt_not_found');
     await appendAudit(client, surroundings, {
       orgId: released.org_id,
       action: 'receipt.requeued',

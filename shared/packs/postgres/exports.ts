@@ -4,7 +4,7 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
-import { type Page, type PageRequest, unknownCursor } from '#shared/kernel/page.ts';
+import { type Page, type PageRequest } from '#shared/kernel/page.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -57,7 +57,7 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
     /** Throws `invalid_after` when `after` is no id of an export. */
     async list(request: PageRequest & { orgId: string }): Promise<Page<ExportRecord>> {
       const { orgId, after } = request;
-      if (after !== undefined && !isId('exp', after)) throw unknownCursor('export');
+      if (after !== undefined && !isId('exp', after)) throw new Fault('invalid_after');
       const rows = await keyset(selectExports(db, orgId), 'id', request).execute();
       return pageOf(rows, request, exportOf);
     },
@@ -132,11 +132,9 @@ async function insertExport(
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (Number(underWay) >= EXPORTS_UNDER_WAY_MAX) {
-    throw new Fault(
-      'concurrent_exports_exceeded',
-      `${EXPORTS_UNDER_WAY_MAX} exports are under way. Wait for one, or delete it.`,
-      { retryAfterMs: 10_000 },
-    );
+    throw new Fault('concurrent_exports_exceeded', {
+      message: `${EXPORTS_UNDER_WAY_MAX} exports are under way. Wait for one, or delete it.`,
+    });
   }
   const row = await db
     .insertInto('export')

@@ -1,5 +1,5 @@
-import type { ErrorCode } from '#shared/kernel/errors.ts';
-import type { WireFault } from '#shared/lanes/messages.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { type WireFault, wireFault } from '#shared/lanes/messages.ts';
 
 /**
  * Why a call failed. `rejected` is the caller's fault (a 4xx about the request); the others are the upstream's.
@@ -75,31 +75,23 @@ function statusIn(error: unknown): number | undefined {
 const TOO_LONG = new Set(['context_length_exceeded', 'prompt_too_long', 'string_above_max_length']);
 const PARAM = /^[a-z][a-z0-9_]*/;
 
-const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, [ErrorCode, string]> = {
-  rate_limited: [
-    'upstream_rate_limited',
-    'The upstream provider is limiting requests. Try again shortly.',
-  ],
-  unavailable: ['upstream_error', 'The upstream provider failed. Try again shortly.'],
-  misconfigured: [
-    'upstream_error',
-    'The upstream provider refused the gateway. Try again shortly.',
-  ],
-  timeout: ['upstream_timeout', 'The upstream provider did not answer in time.'],
-  connection: [
-    'upstream_error',
-    'The connection to the upstream provider failed. Try again shortly.',
-  ],
-  malformed: ['upstream_error', 'The upstream provider sent an answer that cannot be read.'],
-  cut_off: ['region_degraded', 'The region is in incident mode. Try again shortly.'],
-  aborted: ['upstream_error', 'The request was cancelled.'],
+const upstreamError = (message: string): Fault => new Fault('upstream_error', { message });
+
+const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
+  rate_limited: new Fault('upstream_rate_limited'),
+  unavailable: new Fault('upstream_error'),
+  misconfigured: upstreamError('The upstream provider refused the gateway. Try again shortly.'),
+  timeout: new Fault('upstream_timeout'),
+  connection: upstreamError('The connection to the upstream provider failed. Try again shortly.'),
+  malformed: upstreamError('The upstream provider sent an answer that cannot be read.'),
+  cut_off: new Fault('region_degraded', { values: { where: 'The region' } }),
+  aborted: upstreamError('The request was cancelled.'),
 };
 
 /** What the caller is told about an upstream's failure. A refused request keeps the upstream's reason; nothing else does. */
 export function faultOf(failure: UpstreamFailure): WireFault {
   if (failure.kind === 'rejected') return rejection(failure);
-  const [code, message] = BY_KIND[failure.kind];
-  const fault: WireFault = { code, message };
+  const fault = wireFault(BY_KIND[failure.kind]);
   if (failure.retryAfterMs !== undefined) fault.retryAfterMs = failure.retryAfterMs;
   return fault;
 }

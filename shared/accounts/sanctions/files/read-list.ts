@@ -48,10 +48,10 @@ export async function openSanctionsFile(path: string, aliasPath?: string): Promi
       publishedOn: () => null,
     };
   }
-  throw new Fault(
-    'invalid_file',
-    'Not a list that is known here: OFAC SDN (XML, CSV), EU or UN consolidated XML, OpenSanctions targets.simple.csv.',
-  );
+  throw new Fault('invalid_file', {
+    message:
+      'Not a list that is known here: OFAC SDN (XML, CSV), EU or UN consolidated XML, OpenSanctions targets.simple.csv.',
+  });
 }
 
 function xmlFile(format: XmlListFormat, path: string, version: string): SanctionsFile {
@@ -90,7 +90,7 @@ function textOf(path: string): AsyncIterable<string> {
 
 async function readHead(path: string): Promise<string> {
   const file = await open(path, 'r').catch((cause: unknown) => {
-    throw new Fault('invalid_file', 'The file cannot be read.', { cause });
+    throw new Fault('invalid_file', { message: 'The file cannot be read.', cause });
   });
   try {
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(HEAD_BYTES) });

@@ -1,0 +1,420 @@
+/** `error.type` of the specification. */
+export type ErrorType =
+  | 'auth_error'
+  | 'validation_error'
+  | 'rate_limit_error'
+  | 'inference_error'
+  | 'region_unavailable'
+  | 'policy_error'
+  | 'methodology_error'
+  | 'internal_error';
+
+interface Words {
+  /** The condition, as the documentation's table of errors shows it. */
+  when: string;
+  /** What the caller reads, unless the place that refuses knows more. `{name}` is filled in there. */
+  message?: string;
+  /** Values for the names in `message`, as the documentation shows them. */
+  sample?: Readonly<Record<string, string>>;
+  /** For codes without one `message`, because each place that refuses says its own: one that is really said. */
+  example?: string;
+  /** `error.param`, unless the place that refuses names another. */
+  param?: string;
+  /** How long to wait, in milliseconds, unless the place that refuses knows better. */
+  retryAfterMs?: number;
+}
+
+export interface CodeRow extends Words {
+  type: ErrorType;
+  status: number;
+  /** The specification's retry column; sent as `x-should-retry`. */
+  retry: boolean;
+}
+
+/** Every 429 and 503 says how long to wait. */
+type Waiting<S extends number> = S extends 429 | 503 ? { retryAfterMs: number } : unknown;
+
+const row = <const S extends number, const W extends Words>(
+  type: ErrorType,
+  status: S,
+  retry: boolean,
+  words: W & Waiting<S>,
+) => ({ type, status, retry, ...words });
+
+/** A row of the pattern `invalid_<param>`. */
+const invalid = <const W extends Words>(words: W) => row('validation_error', 400, false, words);
+/** A row of the pattern `<resource>_not_found`; without a message of its own it is `No such <resource>.` */
+const missing = <const W extends Words>(words: W) => row('validation_error', 404, false, words);
+
+const APPEAL =
+  'If you believe this is wrong, write to {supportEmail} and give the reference {requestId}.';
+const APPEAL_SAMPLE = {
+  supportEmail: 'support@docket.example',
+  requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+};
+
+/** The codes that follow no pattern. */
+const STABLE = {
+  invalid_api_key: row('auth_error', 401, false, {
+    when: 'The key is missing, malformed or unknown.',
+    message: 'The API key is missing or not valid.',
+  }),
+  revoked_api_key: row('auth_error', 401, false, {
+    when: 'The key was revoked.',
+    message: 'The API key was revoked.',
+  }),
+  expired_api_key: row('auth_error', 401, false, {
+    when: 'The key’s expiry has passed.',
+    message: 'The API key has expired.',
+  }),
+  insufficient_scope: row('auth_error', 403, false, {
+    when: 'The key is good and lacks the endpoint’s scope.',
+    message: 'This needs a key with the scope {scope}.',
+    sample: { scope: 'inference:write' },
+  }),
+  prompt_too_long: row('validation_error', 400, false, {
+    when: 'The prompt exceeds the model’s context window.',
+    message: 'The prompt is longer than the context window of {model} ({tokens} tokens).',
+    sample: { model: 'llama-3.1-8b', tokens: '131072' },
+    param: 'messages',
+  }),
+  idempotency_key_reused: row('validation_error', 400, false, {
+    when: 'The same Idempotency-Key came with another body within 24 hours.',
+    message: 'This Idempotency-Key was used with a different request in the last 24 hours.',
+    param: 'Idempotency-Key',
+  }),
+  request_too_large: row('validation_error', 413, false, {
+    when: 'The body is over the limit (20 MiB by default).',
+    message: 'The request body is larger than this service accepts.',
+  }),
+  invalid_content_type: row('validation_error', 415, false, {
+    when: 'The body is not announced as application/json.',
+    message: 'The content type must be application/json.',
+    param: 'Content-Type',
+  }),
+  method_not_allowed: row('validation_error', 405, false, {
+    when: 'The address exists, the method does not. `Allow` has those that do.',
+    message: '{method} is not allowed here.',
+    sample: { method: 'GET' },
+  }),
+  request_timeout: row('validation_error', 408, true, {
+    when: 'Headers or body took too long to arrive.',
+    message: 'The request took too long to arrive.',
+  }),
+  headers_too_large: row('validation_error', 431, false, {
+    when: 'The headers are over 16 KiB.',
+    message: 'The headers are larger than this service accepts.',
+  }),
+  recalculation_pending: row('validation_error', 409, false, {
+    when: 'The receipt is being recalculated already.',
+    message: 'A recalculation of this receipt is pending.',
+    param: 'id',
+    retryAfterMs: 5_000,
+  }),
+  not_degraded: row('validation_error', 409, false, {
+    when: 'Only degraded receipts can be recalculated.',
+    message: 'The receipt is not degraded, or a newer one revises it already.',
+    param: 'id',
+  }),
+  key_state_conflict: row('validation_error', 409, false, {
+    when: 'The key is not in a state for this act.',
+    message: 'The key is {state}; only a key that is {wanted} can be {act}.',
+    sample: { state: 'revoked', wanted: 'active', act: 'rotated' },
+    param: 'id',
+  }),
+  proof_not_ready: row('validation_error', 404, false, {
+    when: 'The receipt is not in a signed checkpoint yet: at most ten seconds.',
+    message: 'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.',
+    param: 'id',
+    retryAfterMs: 2_000,
+  }),
+  export_not_ready: row('validation_error', 409, true, {
+    when: 'The pack is still being made.',
+    message: 'The pack is still being made.',
+    param: 'id',
+    retryAfterMs: 2_000,
+  }),
+  export_failed: row('validation_error', 409, false, {
+    when: 'The pack could not be made.',
+    message: 'The export has failed.',
+    param: 'id',
+  }),
+  export_expired: row('validation_error', 410, false, {
+    when: 'The pack has been deleted after its time.',
+    message: 'The pack was kept for seven days. Ask for it again.',
+    param: 'id',
+  }),
+  range_not_satisfiable: row('validation_error', 416, false, {
+    when: 'The range lies outside the pack.',
+    message: 'The pack has {bytes} bytes.',
+    sample: { bytes: '4821' },
+    param: 'Range',
+  }),
+  requests_per_second_exceeded: row('rate_limit_error', 429, true, {
+    when: 'The bucket of requests is empty.',
+    message: 'Too many requests per second. Wait and try again.',
+    retryAfterMs: 1_000,
+  }),
+  daily_budget_exceeded: row('rate_limit_error', 429, false, {
+    when: 'The day’s budget is used up, until midnight UTC.',
+    message: 'The daily request budget is used up. It resets at midnight UTC.',
+    // Admission says how long it is until midnight.
+    retryAfterMs: 3_600_000,
+  }),
+  concurrent_streams_exceeded: row('rate_limit_error', 429, true, {
+    when: 'Too many streams are open.',
+    message: 'Too many streams are open. Close idle streams or upgrade the plan.',
+    retryAfterMs: 1_000,
+  }),
+  concurrent_exports_exceeded: row('rate_limit_error', 429, true, {
+    when: 'Too many exports are running.',
+    message: '{count} exports are under way. Wait for one, or delete it.',
+    sample: { count: '10' },
+    retryAfterMs: 10_000,
+  }),
+  upstream_error: row('inference_error', 502, true, {
+    when: 'The provider failed, after retries and failover.',
+    message: 'The upstream provider failed. Try again shortly.',
+  }),
+  upstream_timeout: row('inference_error', 502, true, {
+    when: 'The provider did not answer in time.',
+    message: 'The upstream provider did not answer in time.',
+  }),
+  upstream_rate_limited: row('inference_error', 502, true, {
+    when: 'The provider refused for its own limits.',
+    message: 'The upstream provider is limiting requests. Try again shortly.',
+  }),
+  worker_lost: row('inference_error', 502, true, {
+    when: 'The process that ran the request died more than once.',
+    message: 'The process that ran this request was lost. Try again.',
+  }),
+  dual_use_screen_block: row('policy_error', 403, false, {
+    when: 'Blocked by dual-use screening (Article III).',
+    message: `This request was blocked by dual-use screening. ${APPEAL}`,
+    sample: APPEAL_SAMPLE,
+  }),
+  acceptable_use_violation: row('policy_error', 403, false, {
+    when: 'The request matches acceptable-use violation patterns.',
+    message: `This request matches an acceptable-use violation pattern. ${APPEAL}`,
+    sample: APPEAL_SAMPLE,
+  }),
+  customer_suspended: row('policy_error', 403, false, {
+    when: 'The account is suspended, pending review.',
+    message: 'The account is suspended pending review.',
+  }),
+  region_degraded: row('region_unavailable', 503, true, {
+    when: 'The pinned region is in incident mode.',
+    message: '{where} is in incident mode.',
+    sample: { where: 'The region eu-west' },
+    // The circuit breaker tries an endpoint again after about as long.
+    retryAfterMs: 10_000,
+  }),
+  region_saturated: row('region_unavailable', 503, true, {
+    when: 'The pinned region is at capacity.',
+    message: '{where} is at capacity.',
+    sample: { where: 'The region eu-west' },
+    // A queue empties within about a second.
+    retryAfterMs: 1_000,
+  }),
+  region_decommissioned: row('region_unavailable', 503, false, {
+    when: 'The region is no longer offered.',
+    message: '{where} is no longer offered.',
+    sample: { where: 'The region ap-south' },
+    // It does not come back today.
+    retryAfterMs: 3_600_000,
+  }),
+  receipt_generation_failed: row('methodology_error', 500, true, {
+    when: 'With `"receipt":"required"` only: the methodology failed.',
+    message:
+      'The receipt for this request could not be made. The inference itself may have succeeded.',
+  }),
+  internal_error: row('internal_error', 500, true, {
+    when: 'The gateway failed. Nothing about the request is wrong.',
+    message: 'Something went wrong in the gateway. Try again shortly.',
+  }),
+  dispatch_unavailable: row('internal_error', 500, true, {
+    when: 'The gateway is restarting or catching up.',
+    message: 'The gateway is catching up. Try again shortly.',
+  }),
+} as const;
+
+const A_SAMPLER = 'An invalid sampler value; each sampler has its code.';
+
+/** The codes of a pattern that operations name. Those of other parameters have no row, and say their own words. */
+const PATTERNED = {
+  invalid_json: invalid({
+    when: 'The body is not JSON, not UTF-8, nested too deep, or repeats a member.',
+    message: 'The body is not valid JSON: {place}.',
+    sample: { place: 'see line 1, column 14' },
+  }),
+  invalid_model: invalid({
+    when: 'The model does not exist, or not for this account, region or kind of request.',
+    message: 'The model does not exist, or this account may not use it.',
+    param: 'model',
+  }),
+  invalid_region: invalid({
+    when: 'The region code does not exist.',
+    message: 'The region does not exist.',
+    param: 'region',
+  }),
+  invalid_tier: invalid({
+    when: 'The tier is above the plan, or not offered on this route.',
+    message: 'The tier {tier} is above this account’s plan, {plan}.',
+    sample: { tier: 'enterprise', plan: 'audit' },
+    param: 'tier',
+  }),
+  invalid_temperature: invalid({
+    when: A_SAMPLER,
+    example: '`temperature` must be a number from 0 to 2.',
+    param: 'temperature',
+  }),
+  invalid_top_p: invalid({
+    when: A_SAMPLER,
+    example: '`top_p` must be a number from 0 to 1.',
+    param: 'top_p',
+  }),
+  invalid_messages: invalid({
+    when: 'A message is malformed; `param` says which.',
+    example: '`messages[2].content` must be a string or a non-empty array of content parts.',
+    param: 'messages[2].content',
+  }),
+  invalid_prompt: invalid({
+    when: 'The prompt is neither text nor tokens.',
+    example:
+      '`prompt` must be a string, an array of strings, an array of token ids or an array of token arrays.',
+    param: 'prompt',
+  }),
+  invalid_input: invalid({
+    when: 'The input is empty, or neither text nor tokens.',
+    example:
+      '`input` must be a non-empty string, an array of strings, an array of token ids or an array of token arrays.',
+    param: 'input',
+  }),
+  invalid_n: invalid({
+    when: 'More choices than the model gives.',
+    message: 'The model {model} gives at most {choices} per request.',
+    sample: { model: 'mixtral-8x7b', choices: '1 choice' },
+    param: 'n',
+  }),
+  invalid_idempotency_key: invalid({
+    when: 'The key is empty, over 255 characters or not printable ASCII.',
+    message: 'Idempotency-Key must be 1 to 255 printable ASCII characters.',
+    param: 'Idempotency-Key',
+  }),
+  invalid_name: invalid({
+    when: 'The name is missing, empty or over 100 characters.',
+    example: 'A key needs a name of 1 to 100 printable characters.',
+    param: 'name',
+  }),
+  invalid_scope: invalid({
+    when: 'A scope that does not exist, is beyond the plan, or may not be granted by a key.',
+    example: 'A key cannot grant admin:keys; an administrator of the organisation can.',
+    param: 'scopes',
+  }),
+  invalid_expiry: invalid({
+    when: 'The expiry is no time, is past, or the plan has none.',
+    example: 'The expiry must be a time as in RFC 3339.',
+    param: 'expires_at',
+  }),
+  invalid_key: invalid({
+    when: 'A key may not revoke itself.',
+    example: 'A key cannot revoke itself.',
+    param: 'id',
+  }),
+  invalid_reason: invalid({
+    when: 'The reason is too long.',
+    example: '`reason` must NOT have more than 500 characters.',
+    param: 'reason',
+  }),
+  invalid_limit: invalid({
+    when: 'A page has 1 to 100 items.',
+    example: '`limit` must be <= 100.',
+    param: 'limit',
+  }),
+  invalid_after: invalid({
+    when: 'The cursor is not the id of an item of this list.',
+    message: 'There is no such item to continue after.',
+    param: 'after',
+  }),
+  invalid_first_index: invalid({
+    when: 'The range is empty, or larger than a pack may be.',
+    example: 'The range is empty: the first index lies after the last.',
+    param: 'first_index',
+  }),
+  invalid_last_index: invalid({
+    when: 'The range ends after the signed checkpoint.',
+    message: 'The signed checkpoint has {size} entries, from index 0.',
+    sample: { size: '1200' },
+    param: 'last_index',
+  }),
+  invalid_from: invalid({
+    when: 'The time is none.',
+    example: '`from` must be a time as in RFC 3339.',
+    param: 'from',
+  }),
+  invalid_to: invalid({
+    when: 'The end of the period is no time, not after its start, or too far from it.',
+    example: '`to` must be after `from`.',
+    param: 'to',
+  }),
+  invalid_group_by: invalid({
+    when: 'Figures are by day, model, region or key.',
+    example: '`group_by` must be equal to constant.',
+    param: 'group_by',
+  }),
+  invalid_url: invalid({
+    when: 'The address is malformed.',
+    message: 'The address is not a valid URL.',
+  }),
+  invalid_request: invalid({
+    when: 'The request is not HTTP.',
+    message: 'The request is not valid HTTP.',
+  }),
+  route_not_found: missing({
+    when: 'There is nothing at this address.',
+    message: 'There is nothing at this address.',
+  }),
+  model_not_found: missing({
+    when: 'The model does not exist, or not for this account.',
+    param: 'id',
+  }),
+  receipt_not_found: missing({
+    when: 'The receipt does not exist, or is not yours.',
+    param: 'id',
+  }),
+  lineage_not_found: missing({
+    when: 'The receipt was asked for with the tier audit, which has no lineage.',
+    message: 'Receipts of the tier audit have no lineage.',
+    param: 'id',
+  }),
+  key_not_found: missing({ when: 'The key does not exist, or is not yours.', param: 'id' }),
+  export_not_found: missing({ when: 'The export does not exist, or is not yours.', param: 'id' }),
+  checkpoint_not_found: missing({ when: 'The log has no entry yet.' }),
+  tile_not_found: missing({ when: 'The log has no such tile.' }),
+  consistency_proof_not_found: missing({ when: 'The log was not published at this size.' }),
+  anchor_proof_not_found: missing({ when: 'Nothing is anchored as asked for.' }),
+  context_not_found: missing({ when: 'There is no context of this name.' }),
+  methodology_not_found: missing({ when: 'There is no methodology of this id and version.' }),
+} as const;
+
+export const CODES = { ...STABLE, ...PATTERNED };
+
+/** The codes that have a row of their own, and so can be documented. */
+export type DocumentedCode = keyof typeof CODES;
+/** Those of them that follow no pattern. */
+export const STABLE_CODES = Object.keys(STABLE) as readonly (keyof typeof STABLE)[];
+
+export type ErrorCode = DocumentedCode | `invalid_${string}` | `${string}_not_found`;
+
+/** The row of a code; for one without its own, what its pattern says. */
+export function codeRow(code: ErrorCode): CodeRow {
+  const own: CodeRow | undefined = Object.hasOwn(CODES, code)
+    ? CODES[code as DocumentedCode]
+    : undefined;
+  if (!code.endsWith('_not_found')) return own ?? INVALID;
+  const resource = code.slice(0, -'_not_found'.length).replaceAll('_', ' ');
+  return { ...NOT_FOUND, message: `No such ${resource}.`, ...own };
+}
+
+const INVALID: CodeRow = invalid({ when: 'A parameter is not valid; `param` says which.' });
+const NOT_FOUND: CodeRow = missing({ when: 'It does not exist, or is not yours.' });
