@@ -142,12 +142,12 @@ describe('the acts on a key', () => {
       expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/revoke`))).toEqual([
         409,
         'key_state_conflict',
-        null,
+        'id',
       ]);
       expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/rotate`))).toEqual([
         409,
         'key_state_conflict',
-        null,
+        'id',
       ]);
 
       expect((await call(key, 'POST', `/keys/${made.body.id}/restore`)).body.state).toBe('active');
@@ -156,7 +156,7 @@ describe('the acts on a key', () => {
       expect(refusalOf(await call(key, 'POST', `/keys/${made.body.id}/restore`))).toEqual([
         409,
         'key_state_conflict',
-        null,
+        'id',
       ]);
 
       const log = await call(key, 'GET', `/audit-log?order=asc&actor=${keyId}`);
@@ -201,13 +201,13 @@ describe('the acts on a key', () => {
       expect(refusalOf(await call(key, 'GET', `/keys/${id}`))).toEqual([
         404,
         'key_not_found',
-        null,
+        'id',
       ]);
       for (const act of ['rotate', 'revoke', 'restore']) {
         expect(refusalOf(await call(key, 'POST', `/keys/${id}/${act}`))).toEqual([
           404,
           'key_not_found',
-          null,
+          'id',
         ]);
       }
     }
