@@ -22,11 +22,11 @@ export interface SourceFile {
   text: string;
 }
 
-/** Every TypeScript file of the repository. */
-export function sourceFiles(): SourceFile[] {
+/** Every TypeScript file of the repository, or every file whose name is like `named`. */
+export function sourceFiles(named = /\.ts$/): SourceFile[] {
   return FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+      .filter((entry) => entry.isFile() && named.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name)),
   ).map((path) => ({
     path: relative(ROOT, path).replaceAll('\\', '/'),

@@ -1,8 +1,11 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sourceFiles } from '#test/architecture/source-files.ts';
-import { readPage } from './pages.ts';
+import { pages, readPage, ROOT } from './pages.ts';
 
 const glossary = readPage('docs/glossary.md');
+const terms = [...glossary.prose.matchAll(/^## (.+)$/gm)].map(([, term = '']) => term);
 
 /** Each "Not: a, b." of the glossary. */
 const unused = [...glossary.prose.matchAll(/\bNot: ([^.]+)\./g)].flatMap(([, words = '']) =>
@@ -11,17 +14,26 @@ const unused = [...glossary.prose.matchAll(/\bNot: ([^.]+)\./g)].flatMap(([, wor
 
 describe('the words of the glossary', () => {
   it('the words of the glossary stand in alphabetical order', () => {
-    const terms = [...glossary.prose.matchAll(/^## (.+)$/gm)].map(([, term = '']) => term);
     expect(terms.length).toBeGreaterThan(20);
     expect(terms).toEqual(terms.toSorted((a, b) => a.localeCompare(b, 'en')));
   });
 
-  it('the code uses no synonym of a word of the glossary', () => {
+  it('every folder of shared/ is named by a word of the glossary', () => {
+    const words = new Set(terms.flatMap((term) => [term, `${term}s`]).map((w) => w.toLowerCase()));
+    const folders = readdirSync(join(ROOT, 'shared'), { withFileTypes: true });
+    const subjects = folders.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    expect(subjects.length).toBeGreaterThan(10);
+    expect(subjects.filter((name) => !words.has(name))).toEqual([]);
+  });
+
+  it('code, SQL, JSON and pages use no synonym of a word of the glossary', () => {
     expect(unused.length).toBeGreaterThan(5);
-    // The texts that screening looks for may use any word.
-    const ours = sourceFiles().filter(
-      ({ path }) => !/screening|sanctions|^test\/docs\//.test(path),
-    );
+    const texts = [
+      ...sourceFiles(/\.(ts|sql|lua|py|yaml|jsonld)$/),
+      ...pages().filter(({ path }) => path !== glossary.path),
+    ];
+    // The texts that screening looks for may use any word, and lists of names hold any name.
+    const ours = texts.filter(({ path }) => !/screening|sanctions|^test\/docs\//.test(path));
     const found = unused.flatMap((word) => {
       // Also within a name: tenantId, TENANT_ID.
       const pattern = new RegExp(`(?<![a-z])${word.replaceAll(' ', '[ _-]?')}s?(?![a-z])`, 'i');
