@@ -1,3 +1,5 @@
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
@@ -7,7 +9,12 @@ import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import { parseActor, type Actor } from '#shared/accounts/audit/entry.ts';
+import {
+  type Actor,
+  type AuditEvent,
+  parseActor,
+  SERVICE_CHAIN,
+} from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { Screener } from '#shared/accounts/screener.ts';
 import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
@@ -83,4 +90,46 @@ export function actorFrom(text: string): Actor {
     });
   }
   return actor;
+}
+
+/** What a command takes that acts on the service itself: in whose name, and why. */
+export interface ActOptions {
+  actor?: string;
+  reason?: string;
+  json?: boolean;
+}
+
+export function withActOptions(command: Command): Command {
+  return command
+    .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
+    .option('--reason <text>', 'why, for the audit log')
+    .option('--json', 'for programs');
+}
+
+/** Reads `--actor`; when it is absent, the person at this machine acts. */
+export function actorOf({ actor }: { actor?: string }): Actor {
+  return actorFrom(actor ?? `operator:${userInfo().username}`);
+}
+
+/**
+ * Writes an act on the service itself to the audit log, after it is done: what is urgent must not wait for a database
+ * that may be part of the incident.
+ * @throws Error with `done`, which says what was done, when it cannot be written
+ */
+export async function recordServiceAct(
+  act: Pick<AuditEvent, 'action' | 'subject' | 'details'>,
+  { actor, reason }: { actor: Actor; reason?: string },
+  done: string,
+): Promise<void> {
+  const event = {
+    ...act,
+    orgId: SERVICE_CHAIN,
+    actor,
+    ...(reason === undefined ? {} : { reason }),
+  };
+  try {
+    await asOperator(({ audit }) => audit.append(event));
+  } catch (error) {
+    throw new Error(`${done}, but the audit log could not be written.`, { cause: error });
+  }
 }

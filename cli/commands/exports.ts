@@ -1,6 +1,5 @@
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
@@ -11,7 +10,7 @@ import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
-import { actorFrom, asOperator } from '#cli/operator.ts';
+import { actorOf, asOperator } from '#cli/operator.ts';
 import { printFields, printJson } from '#cli/print.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 
@@ -99,7 +98,7 @@ function withExports(
   if (org === undefined) {
     throw new Error('Name --org (as an operator), or --url and --key-file (through the API).');
   }
-  const actor = actorFrom(options.actor ?? `operator:${userInfo().username}`);
+  const actor = actorOf(options);
   return asOperator(({ pool, surroundings }) =>
     work(
       operatorExports({

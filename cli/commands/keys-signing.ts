@@ -1,5 +1,4 @@
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
-import { userInfo } from 'node:os';
 import { Argument, type Command } from 'commander';
 import { anchorIndexAt, reportCompromise } from '#shared/ledger/postgres/anchor-keys.ts';
 import {
@@ -13,15 +12,14 @@ import {
   rotateSigningKey,
 } from '#shared/receipts/signing/files/rotation.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import { type Actor, type AuditEvent, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
-import { actorFrom, asOperator } from '#cli/operator.ts';
+import {
+  type ActOptions,
+  actorOf,
+  asOperator,
+  recordServiceAct,
+  withActOptions,
+} from '#cli/operator.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
-
-interface ActOptions {
-  actor?: string;
-  reason?: string;
-  json?: boolean;
-}
 
 /** `docket keys-signing …`: the keys that sign receipts, checkpoints, the anchor and packs. */
 export function register(program: Command): void {
@@ -29,17 +27,12 @@ export function register(program: Command): void {
     .command('keys-signing')
     .description('the keys that sign receipts, checkpoints, the anchor and packs');
   const purpose = () => new Argument('<purpose>', 'what it signs').choices(KEY_PURPOSES);
-  const act = (command: Command): Command =>
-    command
-      .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
-      .option('--reason <text>', 'why, for the audit log')
-      .option('--json', 'for programs');
   keys
     .command('list')
     .description('list every key there ever was, with what it may still do')
     .option('--json', 'for programs')
     .action(list);
-  act(
+  withActOptions(
     keys
       .command('rotate')
       .description(
@@ -47,14 +40,14 @@ export function register(program: Command): void {
       )
       .addArgument(purpose()),
   ).action(rotate);
-  act(
+  withActOptions(
     keys
       .command('revoke')
       .description('stop vouching for a retired key')
       .addArgument(purpose())
       .argument('<thumbprint>', 'as `list` shows it'),
   ).action(revoke);
-  act(
+  withActOptions(
     keys
       .command('compromised')
       .description('say in the anchor log from where on a key’s signatures no longer count')
@@ -114,15 +107,11 @@ async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
   const actor = actorOf(options);
   const rotation = rotateSigningKey(directory(), purpose, Date.now());
   const { step, thumbprint, retired } = rotation;
-  // After the act: a rotation that is urgent must not wait for a database.
-  await record(
-    `signing_key.${step}`,
-    purpose,
+  const details = { thumbprint, ...(retired === undefined ? {} : { retired }) };
+  await recordServiceAct(
+    { action: `signing_key.${step}`, subject: purpose, details },
     { ...options, actor },
-    {
-      thumbprint,
-      ...(retired === undefined ? {} : { retired }),
-    },
+    `The key is ${step}`,
   );
   if (options.json === true) return printJson({ purpose, ...rotation });
   printFields({ purpose, step, thumbprint, retired: retired ?? null });
@@ -136,36 +125,13 @@ async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
 async function revoke(purpose: KeyPurpose, thumbprint: string, options: ActOptions): Promise<void> {
   const actor = actorOf(options);
   revokeSigningKey(directory(), purpose, thumbprint, Date.now());
-  await record('signing_key.revoked', purpose, { ...options, actor }, { thumbprint });
+  await recordServiceAct(
+    { action: 'signing_key.revoked', subject: purpose, details: { thumbprint } },
+    { ...options, actor },
+    'The key is revoked',
+  );
   if (options.json === true) printJson({ purpose, thumbprint, state: 'revoked' });
   else printFields({ purpose, thumbprint, state: 'revoked' });
-}
-
-async function record(
-  action: string,
-  subject: string,
-  { actor, reason }: { actor: Actor; reason?: string },
-  details: NonNullable<AuditEvent['details']>,
-): Promise<void> {
-  try {
-    await asOperator(({ audit }) =>
-      audit.append({
-        orgId: SERVICE_CHAIN,
-        action,
-        actor,
-        subject,
-        details,
-        ...(reason === undefined ? {} : { reason }),
-      }),
-    );
-  } catch (error) {
-    throw new Error(`Done (${action}), but the audit log could not be written.`, { cause: error });
-  }
-}
-
-/** Before the act: nobody's act is refused, not done. */
-function actorOf({ actor }: ActOptions): Actor {
-  return actorFrom(actor ?? `operator:${userInfo().username}`);
 }
 
 function directory(): string {

@@ -1,5 +1,4 @@
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
-import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import type {
@@ -7,7 +6,7 @@ import type {
   Restatement,
   WaitingRecalculation,
 } from '#shared/receipts/port-recalculation.ts';
-import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { actorOf, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
 
 /** More than anybody reads in a terminal. */
@@ -95,7 +94,7 @@ function describe(row: WaitingRecalculation) {
 async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Promise<void> {
   const requests = createRecalculationRequests(deps.pool, deps.surroundings);
   const since = timeOf(options.since);
-  const actor = actorFrom(options.actor ?? `operator:${userInfo().username}`);
+  const actor = actorOf(options);
   // Refuses an organisation that is none.
   await deps.accounts.get(options.org);
   const { reason } = options;

@@ -1,24 +1,14 @@
-import { userInfo } from 'node:os';
 import { Argument, type Command } from 'commander';
 import {
   createRegionStatusStore,
   type RegionOverrides,
 } from '#shared/catalogue/redis/region-status.ts';
-import type { Region, RegionStatus } from '#shared/catalogue/catalogue.ts';
-import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import { type Region, REGION_STATUSES, type RegionStatus } from '#shared/catalogue/catalogue.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
-import { actorFrom, asOperator } from '#cli/operator.ts';
+import { type ActOptions, actorOf, recordServiceAct, withActOptions } from '#cli/operator.ts';
 import { printJson, printTable, type Row } from '#cli/print.ts';
 import { withRedis } from '#cli/redis.ts';
-
-const STATUSES = ['normal', 'degraded', 'decommissioned'] satisfies RegionStatus[];
-
-interface SetOptions {
-  actor?: string;
-  reason?: string;
-  json?: boolean;
-}
 
 /** `docket regions …`: which regions take requests. */
 export function register(program: Command): void {
@@ -28,14 +18,12 @@ export function register(program: Command): void {
     .description('list regions with their status now')
     .option('--json', 'for programs')
     .action(list);
-  regions
-    .command('set <code>')
-    .description('set a region’s status at run time; it holds until it is set again')
-    .addArgument(new Argument('<status>', 'the new status').choices(STATUSES))
-    .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
-    .option('--reason <text>', 'why, for the audit log')
-    .option('--json', 'for programs')
-    .action(set);
+  withActOptions(
+    regions
+      .command('set <code>')
+      .description('set a region’s status at run time; it holds until it is set again')
+      .addArgument(new Argument('<status>', 'the new status').choices(REGION_STATUSES)),
+  ).action(set);
 }
 
 async function list({ json }: { json?: boolean }): Promise<void> {
@@ -44,44 +32,21 @@ async function list({ json }: { json?: boolean }): Promise<void> {
   print(catalogue.regions, overrides, json);
 }
 
-async function set(code: string, status: RegionStatus, options: SetOptions): Promise<void> {
+async function set(code: string, status: RegionStatus, options: ActOptions): Promise<void> {
   const region = readCatalogue().catalogue.regions.find((one) => one.code === code);
   if (region === undefined) throw new Fault('region_not_found');
-  const actor = actorFrom(options.actor ?? `operator:${userInfo().username}`);
+  const actor = actorOf(options);
   const overrides = await withRedis(async (client) => {
     const store = createRegionStatusStore(client);
     await store.set(code, status);
     return store.list();
   });
-  // After the act: an incident must not wait for a database that may be part of it.
-  await recordChange(code, status, {
-    actor,
-    ...(options.reason === undefined ? {} : { reason: options.reason }),
-  });
+  await recordServiceAct(
+    { action: 'region.set', subject: code, details: { status } },
+    { ...options, actor },
+    `The region ${code} is ${status} now`,
+  );
   print([region], overrides, options.json);
-}
-
-async function recordChange(
-  code: string,
-  status: RegionStatus,
-  by: { actor: ReturnType<typeof actorFrom>; reason?: string },
-): Promise<void> {
-  try {
-    await asOperator(({ audit }) =>
-      audit.append({
-        ...by,
-        orgId: SERVICE_CHAIN,
-        action: 'region.set',
-        subject: code,
-        details: { status },
-      }),
-    );
-  } catch (error) {
-    throw new Error(
-      `The region ${code} is ${status} now, but the audit log could not be written.`,
-      { cause: error },
-    );
-  }
 }
 
 function print(

@@ -10,7 +10,8 @@ export interface Catalogue {
   models: readonly Model[];
 }
 
-export type RegionStatus = 'normal' | 'degraded' | 'decommissioned';
+export const REGION_STATUSES = ['normal', 'degraded', 'decommissioned'] as const;
+export type RegionStatus = (typeof REGION_STATUSES)[number];
 
 export interface Region {
   code: string;

@@ -1,15 +1,9 @@
-import type { RegionStatus } from '../catalogue.ts';
+import { REGION_STATUSES, type RegionStatus } from '../catalogue.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { poll, type Polled } from './poll.ts';
 
 /** A hash: region code → status. */
 const KEY = 'regions:status';
-
-const STATUSES: readonly string[] = [
-  'normal',
-  'degraded',
-  'decommissioned',
-] satisfies RegionStatus[];
 
 /** What operators have set at run time, by region code. Regions that are not in it have the catalogue's status. */
 export type RegionOverrides = ReadonlyMap<string, RegionStatus>;
@@ -37,8 +31,9 @@ async function read(client: RedisClient): Promise<RegionOverrides> {
   const fields = await client.hgetall(KEY);
   const overrides = new Map<string, RegionStatus>();
   // A status that this version does not know was written by another one; the catalogue's is used instead.
-  for (const [code, status] of Object.entries(fields)) {
-    if (STATUSES.includes(status)) overrides.set(code, status as RegionStatus);
+  for (const [code, text] of Object.entries(fields)) {
+    const status = REGION_STATUSES.find((known) => known === text);
+    if (status !== undefined) overrides.set(code, status);
   }
   return overrides;
 }
