@@ -121,8 +121,7 @@ export class Exchange {
   leave(): void {
     if (this.#closed) return;
     this.close();
-    const admitted = this.laneEntryId !== undefined;
-    if (admitted && this.entry.claim === undefined) this.#host.clientLeft(this);
+    if (this.entry.claim === undefined) this.#host.clientLeft(this);
   }
 
   /** Ends it with a failure. */

@@ -56,7 +56,7 @@ class EventStream implements ExchangeSink {
     this.#keepalive = setInterval(() => this.#write(KEEPALIVE), KEEPALIVE_MS);
     this.#response.once('close', () => {
       clearInterval(this.#keepalive);
-      if (!this.#ended) this.#exchange?.leave();
+      this.#exchange?.leave();
       this.#ended = true;
     });
   }
@@ -96,6 +96,7 @@ class EventStream implements ExchangeSink {
   async #replay(): Promise<void> {
     try {
       const { frames, last, receipt, region } = await storedAnswer(this.#deps, this.#entry);
+      if (this.#ended) return;
       this.#headers['x-region'] = region;
       if (frames !== '') this.frames(frames);
       this.done(last, receipt);

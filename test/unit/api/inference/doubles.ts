@@ -82,10 +82,9 @@ class ResponseDouble extends EventEmitter {
   end(text: string): void {
     this.written.push(text);
     this.ended = true;
-    this.emit('close');
   }
 
-  /** The client goes, or is cut off. */
+  /** The client goes, or is cut off. Also after `end`, as connections do. */
   destroy(): void {
     this.destroyed = true;
     this.emit('close');

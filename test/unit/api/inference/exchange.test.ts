@@ -48,7 +48,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('an exchange', () => {
-  it('joins answer and receipt, in whichever order they come', () => {
+  it('answer and receipt are joined, in whichever order they come', () => {
     for (const order of [
       [0, 1],
       [1, 0],
@@ -63,7 +63,7 @@ describe('an exchange', () => {
     }
   });
 
-  it('gives the answer without a receipt when that is late, and ignores it when it comes', () => {
+  it('an answer is given without a receipt when that is late, and the receipt is ignored when it comes', () => {
     const sink = listen();
     const { one } = exchange(sink);
     one.open();
@@ -75,7 +75,7 @@ describe('an exchange', () => {
     expect(sink.log).toEqual([['done', 'A', null]]);
   });
 
-  it('keeps what comes before it is opened, in order', () => {
+  it('what comes before an exchange is opened is kept, in order', () => {
     const sink = listen();
     const { one } = exchange(sink);
     one.take(frames(1, 1), 'a');
@@ -88,7 +88,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  it('drops frames that come twice', () => {
+  it('frames that come twice are dropped', () => {
     const sink = listen();
     const { one } = exchange(sink);
     one.open();
@@ -100,18 +100,21 @@ describe('an exchange', () => {
     ]);
   });
 
-  it('takes the answer of a second run when nothing of the first was seen, with the receipt of the same run', () => {
+  it('the answer of a second delivery is taken when nothing of the first was seen, with the receipt of the same delivery', () => {
     const sink = listen();
     const { one } = exchange(sink);
     one.open();
     one.take(answer(1), 'first');
-    one.take(answer(2), 'second');
     one.take(receipt(2), 'R2');
+    expect(sink.log).toEqual([]);
     one.take(answer(1, 2), 'late');
+    one.take(receipt(1), 'R1');
+    expect(sink.log).toEqual([]);
+    one.take(answer(2), 'second');
     expect(sink.log).toEqual([['done', 'second', 'R2']]);
   });
 
-  it('never restarts a stream of which the client has seen a part', () => {
+  it('a stream of which the client has seen a part is never restarted', () => {
     const sink = listen();
     const { one } = exchange(sink);
     one.open();
@@ -123,7 +126,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  it('fails when an answer that was too large for its message is no longer there', async () => {
+  it('a request fails when its answer, too large for its message, is no longer there', async () => {
     const sink = listen();
     const { one } = exchange(sink, null);
     one.open();
@@ -131,7 +134,7 @@ describe('an exchange', () => {
     await vi.waitFor(() => expect(sink.log).toEqual([['failed', 'dispatch_unavailable']]));
   });
 
-  it('fetches an answer that was too large for its message', async () => {
+  it('an answer that was too large for its message is fetched', async () => {
     const sink = listen();
     const { one } = exchange(sink);
     one.open();
@@ -140,7 +143,7 @@ describe('an exchange', () => {
     await vi.waitFor(() => expect(sink.log).toEqual([['done', 'large', 'R']]));
   });
 
-  it('gives up after a silence, telling the pipeline first; a stream that speaks is not silent', () => {
+  it('a request is given up after a silence, telling the pipeline first; a stream that speaks is not silent', () => {
     const sink = listen();
     const { one, givenUp } = exchange(sink);
     one.open();
@@ -153,15 +156,25 @@ describe('an exchange', () => {
     expect(sink.log.at(-1)).toEqual(['failed', 'upstream_timeout']);
   });
 
-  it('hears nothing more once it has ended', () => {
+  it('nothing is heard once an exchange has ended', () => {
     const sink = listen();
     const { one, ends } = exchange(sink);
     one.open();
     one.close();
     one.take(answer(), 'A');
     one.take(receipt(), 'R');
-    vi.advanceTimersByTime(PATIENCE_MS * 2);
+    expect(vi.getTimerCount()).toBe(0);
     expect(sink.log).toEqual([]);
     expect(ends).toEqual([1]);
+  });
+
+  it('an answer is given once, and no timer outlives it', () => {
+    const sink = listen();
+    const { one } = exchange(sink);
+    one.open();
+    one.take(answer(), 'A');
+    one.take(receipt(), 'R');
+    expect(vi.getTimerCount()).toBe(0);
+    expect(sink.log).toEqual([['done', 'A', 'R']]);
   });
 });

@@ -55,7 +55,7 @@ beforeEach(() => void vi.useFakeTimers({ now: NOW, toFake: ['Date'] }));
 afterEach(() => void vi.useRealTimers());
 
 describe('a request that the policy forbids', () => {
-  it('is refused with whom to write to, and neither the rule nor the text', async () => {
+  it('a request that the policy forbids is told whom to write to, and neither the rule nor its text', async () => {
     const { verdict } = bring({ screen: screenThatSays(VERDICT) });
     const fault = await verdict.then(
       () => undefined,
@@ -69,7 +69,7 @@ describe('a request that the policy forbids', () => {
     expect(String(fault)).not.toMatch(/rule-7|forbidden/);
   });
 
-  it('gets a refused receipt with policy, rule and salted digest, and not a word of its text', async () => {
+  it('a request that the policy forbids gets a refused receipt with policy, rule and salted digest, and not a word of its text', async () => {
     const { verdict, handed, prepared } = bring({ screen: screenThatSays(VERDICT) });
     await expect(verdict).rejects.toThrow();
     expect(handed).toEqual([
@@ -91,7 +91,7 @@ describe('a request that the policy forbids', () => {
     expect(JSON.stringify(handed)).not.toContain('forbidden');
   });
 
-  it('is refused also when that cannot be recorded', async () => {
+  it('a request that the policy forbids is refused also when that cannot be recorded', async () => {
     const { verdict, happened } = bring({
       screen: screenThatSays(VERDICT),
       handOutcome: () => Promise.reject(new Error('Redis is away')),
@@ -102,7 +102,7 @@ describe('a request that the policy forbids', () => {
 });
 
 describe('the second stage of screening', () => {
-  it('is asked only about what the rules let through', async () => {
+  it('the second stage is asked only about what the rules let through', async () => {
     const moderator = moderatorThatSays({ outcome: 'passed' });
     await expect(
       bring({ screen: screenThatSays(VERDICT), moderator }).verdict,
@@ -112,7 +112,7 @@ describe('the second stage of screening', () => {
     expect(moderator.judge).toHaveBeenCalledWith(['a forbidden question']);
   });
 
-  it('refuses what it flags, with a receipt', async () => {
+  it('what the second stage flags is refused, with a receipt', async () => {
     const moderator = moderatorThatSays({
       outcome: 'flagged',
       verdict: { ...VERDICT, code: 'acceptable_use_violation' },
@@ -122,7 +122,7 @@ describe('the second stage of screening', () => {
     expect(handed).toHaveLength(1);
   });
 
-  it('that cannot be asked lets requests pass, and says so, or fails them, as was declared', async () => {
+  it('requests pass, which is noted, or fail while the second stage cannot be asked, as was declared', async () => {
     const open = bring({ moderator: moderatorThatSays({ outcome: 'skipped' }) });
     await open.verdict;
     expect(open.happened).toEqual(['unjudged']);
@@ -138,7 +138,7 @@ describe('the second stage of screening', () => {
 describe('a body', () => {
   const long = { messages: [{ role: 'user', content: 'x'.repeat(257 * 1024) }] };
 
-  it('above 256 KiB is screened in turns, so that other requests have theirs', async () => {
+  it('a body above 256 KiB is screened in turns, so that other requests have theirs', async () => {
     let turns = 0;
     const inTurns = {
       *checkInTurns() {
@@ -152,7 +152,7 @@ describe('a body', () => {
     expect(turns).toBe(3);
   });
 
-  it('with more bytes than the context window has tokens is counted, and refused when it does not fit', async () => {
+  it('a body with more bytes than the context window has tokens is counted, and refused when it does not fit', async () => {
     const promptFits = vi.fn<() => boolean>(() => false);
     const tokens = { decoder: () => undefined, promptFits } as unknown as InferenceDeps['tokens'];
     await bring({ tokens }).verdict;
@@ -164,7 +164,7 @@ describe('a body', () => {
     });
   });
 
-  it('of token ids that cannot be read as text is refused: they would be a way around every rule', async () => {
+  it('token ids that cannot be read as text are refused: they would be a way around every rule', async () => {
     await expect(
       bring({}, { route: 'completions', body: { prompt: [1, 2, 3] } }).verdict,
     ).rejects.toMatchObject({ code: 'invalid_prompt', param: 'prompt' });

@@ -13,7 +13,7 @@ beforeEach(() => void vi.useFakeTimers({ now: NOW }));
 afterEach(() => void vi.useRealTimers());
 
 describe('the lease of an open stream', () => {
-  it('is renewed every ten seconds from its admission on, and given back once at its end', async () => {
+  it('the lease of a stream is renewed every ten seconds from its admission on, and given back once at its end', async () => {
     const { exchanges, redis } = openEdge();
     exchanges.start();
     const stream = exchanges.expect(entry({ id: 'req_S', stream: true }), silent);
@@ -32,7 +32,7 @@ describe('the lease of an open stream', () => {
     expect(redis.named('zadd')).toHaveLength(1);
   });
 
-  it('is the only thing that is renewed or given back: a whole answer has none', async () => {
+  it('a whole answer has no lease to be renewed or given back', async () => {
     const { exchanges, redis } = openEdge();
     exchanges.start();
     const whole = exchanges.expect(entry(), silent);
@@ -42,13 +42,13 @@ describe('the lease of an open stream', () => {
     expect(redis.commands).toEqual([]);
   });
 
-  it('is not given back for a stream that was not admitted: that would be another’s', () => {
+  it('a stream that was not admitted has no lease to give back', () => {
     const { exchanges, redis } = openEdge();
     exchanges.expect(entry({ stream: true }), silent).close();
     expect(redis.commands).toEqual([]);
   });
 
-  it('that cannot be renewed or given back is reported, and nothing else fails', async () => {
+  it('a lease that cannot be renewed or given back is reported, and nothing else fails', async () => {
     const { exchanges, redis, happened } = openEdge();
     redis.isAway = true;
     exchanges.start();
@@ -62,7 +62,7 @@ describe('the lease of an open stream', () => {
 });
 
 describe('a request that the pipeline is silent about', () => {
-  it('is given up after its deadline and five seconds, and withdrawn', async () => {
+  it('a request that the pipeline is silent about is withdrawn and fails five seconds after its deadline', async () => {
     const { exchanges, redis } = openEdge();
     const failures: string[] = [];
     const sink = { ...silent, failed: ({ code }: { code: string }) => failures.push(code) };
@@ -74,7 +74,7 @@ describe('a request that the pipeline is silent about', () => {
     expect(redis.named('withdraw')).toHaveLength(1);
   });
 
-  it('is not withdrawn when it never was on a lane', async () => {
+  it('a request that never was on a lane is given up without being withdrawn', async () => {
     const { exchanges, redis } = openEdge();
     exchanges.expect(entry(), silent);
     await vi.advanceTimersByTimeAsync(PATIENCE_MS);
@@ -83,7 +83,7 @@ describe('a request that the pipeline is silent about', () => {
 });
 
 describe('a cancellation', () => {
-  it('that Redis does not take is reported, and nothing waits for it', async () => {
+  it('a cancellation that Redis does not take is reported, and nothing waits for it', async () => {
     const { exchanges, redis, happened } = openEdge();
     redis.isAway = true;
     const exchange = exchanges.expect(entry(), silent);
@@ -96,7 +96,7 @@ describe('a cancellation', () => {
 });
 
 describe('a process that drains', () => {
-  it('waits until the last open exchange has ended', async () => {
+  it('draining waits until the last open exchange has ended', async () => {
     const { exchanges } = openEdge();
     const open = ['req_1', 'req_2'].map((id) => exchanges.expect(entry({ id }), silent));
     let drained = false;
@@ -109,7 +109,7 @@ describe('a process that drains', () => {
     expect(drained).toBe(true);
   });
 
-  it('waits for one that begins in the moment the last has ended', async () => {
+  it('draining waits for an exchange that begins in the moment the last has ended', async () => {
     const { exchanges } = openEdge();
     const first = exchanges.expect(entry({ id: 'req_1' }), silent);
     let drained = false;
@@ -123,7 +123,7 @@ describe('a process that drains', () => {
     expect(drained).toBe(true);
   });
 
-  it('that must stop fails what is open, renews no more leases and is then empty', async () => {
+  it('stopping fails what is open, renews no more leases and leaves nothing open', async () => {
     const { exchanges, redis } = openEdge();
     exchanges.start();
     const failures: string[] = [];
@@ -134,13 +134,13 @@ describe('a process that drains', () => {
     exchanges.stop();
     expect(failures).toEqual(['dispatch_unavailable', 'dispatch_unavailable']);
     await exchanges.drained();
-    await vi.advanceTimersByTimeAsync(60_000);
     expect(redis.named('zadd')).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 
 describe('a reply', () => {
-  it('to a request that is not open here is dropped', () => {
+  it('a reply to a request that is not open here is dropped', () => {
     const { exchanges } = openEdge();
     expect(() =>
       exchanges.take({ id: 'req_unknown', attempt: 1, kind: 'receipt' }, '{}'),

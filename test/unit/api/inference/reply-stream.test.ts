@@ -31,7 +31,7 @@ beforeEach(() => void vi.useFakeTimers({ now: NOW }));
 afterEach(() => void vi.useRealTimers());
 
 describe('a stream', () => {
-  it('is frames as they come, then the receipt on the last payload, then [DONE]', async () => {
+  it('a stream is frames as they come, then the receipt on the last payload, then [DONE]', async () => {
     const { raw, reply, hear, happened } = await open();
     expect(reply.hijacked).toBe(true);
     expect(raw.head).toBeUndefined();
@@ -62,7 +62,7 @@ describe('a stream', () => {
     expect(raw.written).toEqual([FRAME, FRAME]);
   });
 
-  it('whose worker was faster than the word of the admission begins with what came', async () => {
+  it('a stream begins with what its worker sent before the word of its admission came', async () => {
     const { ask, hear, holdAdmissions } = openEdge();
     const release = holdAdmissions();
     const { raw } = ask({ stream: true });
@@ -74,7 +74,7 @@ describe('a stream', () => {
     expect(raw.written).toEqual([FRAME]);
   });
 
-  it('ends with an unsigned receipt when the signed one is late', async () => {
+  it('a stream whose signed receipt is late ends with an unsigned one', async () => {
     const { raw, hear, happened } = await open();
     hear({ kind: 'last' }, '{"id":"x"}');
     await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
@@ -84,7 +84,7 @@ describe('a stream', () => {
     expect(happened).toEqual(['receiptLate', 'answered']);
   });
 
-  it('ends with an error frame and without [DONE] when a required receipt is late', async () => {
+  it('a stream that requires a receipt ends with an error frame and without [DONE] when the receipt is late', async () => {
     const { raw, hear } = await open(openEdge(), { body: { receipt: 'required' } });
     hear({ kind: 'frames' }, FRAME);
     hear({ kind: 'last', seq: 2 }, '{"id":"x"}');
@@ -94,7 +94,7 @@ describe('a stream', () => {
     expect(raw.ended).toBe(true);
   });
 
-  it('splits a last payload of several lines into lines of data', async () => {
+  it('a last payload of several lines is sent as lines of data', async () => {
     const { raw, hear } = await open();
     hear({ kind: 'last' }, '{\r\n"id":"x"\n}');
     hear({ kind: 'receipt' }, RECEIPT);
@@ -104,7 +104,7 @@ describe('a stream', () => {
   });
 });
 
-describe('failure case 7: silence of a stream', () => {
+describe('silence (failure case 7)', () => {
   it(
     'a silent stream commits its status after 15 s and sends comments until its end',
     { tags: ['clients.silence'] },
@@ -125,7 +125,7 @@ describe('failure case 7: silence of a stream', () => {
     },
   );
 
-  it('is counted from the last frame', async () => {
+  it('the silence of a stream is counted from its last frame', async () => {
     const { raw, hear } = await open();
     for (let seq = 1; seq <= 6; seq += 1) {
       hear({ kind: 'frames', seq }, FRAME);
@@ -136,7 +136,7 @@ describe('failure case 7: silence of a stream', () => {
 });
 
 describe('a stream that fails', () => {
-  it('before its first byte is an ordinary error answer with the limits, and without a receipt', async () => {
+  it('a stream that fails before its first byte is an ordinary error answer with the limits, and without a receipt', async () => {
     const { raw, hear, happened } = await open();
     hear(FAILURE);
     expect(raw.head).toMatchObject({
@@ -163,7 +163,7 @@ describe('a stream that fails', () => {
     expect(raw.written).toHaveLength(1);
   });
 
-  it('after its first byte ends with an error frame and without [DONE]', async () => {
+  it('a stream that fails after its first byte ends with an error frame and without [DONE]', async () => {
     const { raw, hear } = await open();
     hear({ kind: 'frames' }, FRAME);
     hear({ ...FAILURE, seq: 2 });
@@ -171,7 +171,7 @@ describe('a stream that fails', () => {
     expect(raw.written.at(-1)).toMatch(/^data: \{"error":\{.*"code":"upstream_error".*\}\}\n\n$/);
   });
 
-  it('because it is not admitted is an error answer with its wait, and nothing stays open', async () => {
+  it('a stream that is not admitted is an error answer with its wait, and nothing stays open', async () => {
     const edge = openEdge();
     edge.willSay(refused('streams', 1_500));
     const { raw, exchanges } = await open(edge);
@@ -183,7 +183,7 @@ describe('a stream that fails', () => {
     await exchanges.drained();
   });
 
-  it('because Redis is away is internal_error', async () => {
+  it('a stream whose admission Redis does not answer is internal_error', async () => {
     const { raw } = await open(
       openEdge({ admissions: { admit: () => Promise.reject(new Error('away')) } }),
     );
@@ -204,7 +204,7 @@ describe('an identical stream with an Idempotency-Key', () => {
   };
   const LAST = `data: {"id":"first","receipt":${stored.receipt}}\n\ndata: [DONE]\n\n`;
 
-  it('is sent from the stored frames, with the first receipt and region', async () => {
+  it('an identical stream is sent from the stored frames, with the first receipt and region', async () => {
     const replaying = edge();
     replaying.willSay(same('replay'));
     const { raw } = await open(replaying, { idempotencyKey: 'k' });
@@ -212,7 +212,7 @@ describe('an identical stream with an Idempotency-Key', () => {
     expect(raw.head?.headers).toMatchObject({ ...REPLAYED, 'x-region': 'north' });
   });
 
-  it('waits while the first runs, with keepalives that carry the headers of a replay', async () => {
+  it('an identical stream waits while the first runs, with keepalives after the headers of a replay', async () => {
     const waiting = edge();
     waiting.willSay(same('wait'));
     const { raw, hear } = await open(waiting, { idempotencyKey: 'k' });
@@ -223,7 +223,19 @@ describe('an identical stream with an Idempotency-Key', () => {
     expect(raw.written).toEqual([': keepalive\n\n', FRAME, LAST]);
   });
 
-  it('that has expired meanwhile is an ordinary error answer, which is no replay', async () => {
+  it('an identical stream whose client has left meanwhile is not written', async () => {
+    const read = Promise.withResolvers<typeof stored>();
+    const leaving = openEdge({ readClaim: () => read.promise });
+    leaving.willSay(same('replay'));
+    const { raw, happened } = await open(leaving, { idempotencyKey: 'k' });
+    raw.destroy();
+    read.resolve(stored);
+    await turn();
+    expect(raw.written).toEqual([]);
+    expect(happened).toEqual([]);
+  });
+
+  it('an identical stream is an ordinary error answer, and no replay, when the stored answer has expired', async () => {
     const expired = openEdge({ readClaim: () => Promise.resolve(null) });
     expired.willSay(same('replay'));
     const { raw } = await open(expired, { idempotencyKey: 'k' });
@@ -234,7 +246,7 @@ describe('an identical stream with an Idempotency-Key', () => {
 });
 
 describe('a client that leaves a stream', () => {
-  it('before it is admitted has it withdrawn, and its lease given back', async () => {
+  it('a client that leaves before its stream is admitted has it withdrawn, and its lease given back', async () => {
     const { ask, redis, happened, exchanges, holdAdmissions } = openEdge();
     const release = holdAdmissions();
     const { raw } = ask({ stream: true });
@@ -250,7 +262,7 @@ describe('a client that leaves a stream', () => {
     await exchanges.drained();
   });
 
-  it('while it runs has its worker stop, and hears no more', async () => {
+  it('a client that leaves while its stream runs has the worker stop, and is sent no more', async () => {
     const { raw, hear, redis, happened } = await open();
     redis.holder = 'inference-9';
     hear({ kind: 'frames' }, FRAME);
@@ -262,7 +274,7 @@ describe('a client that leaves a stream', () => {
     expect(happened).toEqual(['clientGone']);
   });
 
-  it('at its end cancels nothing', async () => {
+  it('a client that leaves at the end of its stream cancels nothing', async () => {
     const { raw, hear, redis, happened } = await open();
     hear({ kind: 'last' }, '{"id":"x"}');
     hear({ kind: 'receipt' }, RECEIPT);
@@ -272,7 +284,7 @@ describe('a client that leaves a stream', () => {
     expect(happened).toEqual(['answered']);
   });
 
-  it('by reading too slowly is cut off, and counts as gone', async () => {
+  it('a client that reads too slowly is cut off, and counts as gone', async () => {
     const { raw, hear, happened } = await open();
     raw.writableLength = 9 * 1024 * 1024;
     hear({ kind: 'frames' }, FRAME);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { InferenceDeps } from '#api/inference/handle.ts';
 import {
   NOW,
   openEdge,
@@ -20,7 +21,7 @@ beforeEach(() => void vi.useFakeTimers({ now: NOW }));
 afterEach(() => void vi.useRealTimers());
 
 describe('a whole answer', () => {
-  it('is sent with its signed receipt, the limits and the region', async () => {
+  it('a whole answer is sent with its signed receipt, the limits and the region', async () => {
     const { ask, hear, happened } = openEdge();
     const { reply } = ask();
     await turn();
@@ -48,7 +49,7 @@ describe('a whole answer', () => {
     expect(happened).toEqual(['answered']);
   });
 
-  it('is sent although answer and receipt came before the word of the admission', async () => {
+  it('an answer is sent although it came, with its receipt, before the word of its admission', async () => {
     const { ask, hear, holdAdmissions } = openEdge();
     const release = holdAdmissions();
     const { reply } = ask();
@@ -62,7 +63,7 @@ describe('a whole answer', () => {
     expect(reply.sent?.text).toBe('{"id":"chatcmpl-1","receipt":{"proof":{}}}');
   });
 
-  it('goes out with an unsigned receipt of the same id when the signed one is late', async () => {
+  it('an answer whose signed receipt is late goes out with an unsigned one of the same id', async () => {
     const { ask, hear, happened } = openEdge();
     const { reply } = ask();
     await turn();
@@ -81,7 +82,7 @@ describe('a whole answer', () => {
     expect(happened).toEqual(['receiptLate', 'answered']);
   });
 
-  it('is refused when a required receipt is late', async () => {
+  it('a request that requires a receipt is refused when the receipt is late', async () => {
     const { ask, hear } = openEdge();
     const { reply, handled } = ask({ body: { receipt: 'required' } });
     await turn();
@@ -91,7 +92,7 @@ describe('a whole answer', () => {
     expect(reply.sent).toBeUndefined();
   });
 
-  it('that was kept apart because of its size is fetched', async () => {
+  it('an answer that was kept apart because of its size is fetched', async () => {
     const { ask, hear, redis } = openEdge();
     redis.values.set('reply:1', ANSWER);
     const { reply } = ask();
@@ -102,7 +103,7 @@ describe('a whole answer', () => {
     expect(reply.sent?.text).toContain('"id":"chatcmpl-1"');
   });
 
-  it('that fails in the pipeline is that failure, with its parameter and its wait', async () => {
+  it('a failure in the pipeline is what the client gets, with its parameter and its wait', async () => {
     const { ask, hear } = openEdge();
     const { handled } = ask();
     await turn();
@@ -118,6 +119,14 @@ describe('a whole answer', () => {
 });
 
 describe('admission', () => {
+  it('a request that the policy forbids is never asked to be admitted', async () => {
+    const verdict = { rule: 'r', code: 'dual_use_screen_block', policyVersion: 'v' };
+    const screen = { check: () => verdict } as unknown as InferenceDeps['screen'];
+    const { ask, asked } = openEdge({ screen });
+    await expect(ask().handled).rejects.toMatchObject({ code: 'dual_use_screen_block' });
+    expect(asked).toEqual([]);
+  });
+
   it.each([
     [refused('rate'), 'requests_per_second_exceeded', { retryAfterMs: 1_500 }],
     [refused('day'), 'daily_budget_exceeded', { retryAfterMs: 1_500 }],
@@ -125,7 +134,7 @@ describe('admission', () => {
     [refused('backlog'), 'dispatch_unavailable', { retryAfterMs: 1_500 }],
     [reused(), 'idempotency_key_reused', { param: 'Idempotency-Key', retryAfterMs: undefined }],
   ] as const)(
-    'that says $verdict refuses the request, with the limits, and nothing stays open: %s',
+    'a request that is not admitted is refused with the limits, and nothing stays open: $0.verdict',
     async (admission, code, details) => {
       const { ask, willSay, exchanges, redis } = openEdge();
       willSay(admission);
@@ -139,7 +148,7 @@ describe('admission', () => {
     },
   );
 
-  it('asks the next region only while one is saturated, and the answer names the region that took it', async () => {
+  it('the next region is asked only while one is saturated, and the answer names the region that took the request', async () => {
     const { ask, willSay, hear, asked } = openEdge();
     willSay(refused('saturated'));
     const { reply } = ask();
@@ -151,7 +160,7 @@ describe('admission', () => {
     expect(reply.sent?.headers['x-region']).toBe('us');
   });
 
-  it('that finds every region saturated refuses with the last of them', async () => {
+  it('a request is refused when every region is saturated, and the message names the last of them', async () => {
     const { ask, willSay, asked } = openEdge();
     willSay(refused('saturated'), refused('saturated'));
     await expect(ask().handled).rejects.toMatchObject({
@@ -161,7 +170,7 @@ describe('admission', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('that Redis does not answer is internal_error with a wait, and nothing stays open', async () => {
+  it('an admission that Redis does not answer is internal_error with a wait, and nothing stays open', async () => {
     const cause = new Error('Redis is away');
     const { ask, exchanges, happened } = openEdge({
       admissions: { admit: () => Promise.reject(cause) },
@@ -187,7 +196,7 @@ describe('an identical request with an Idempotency-Key', () => {
     'idempotent-replayed': 'true',
   };
 
-  it('gets the stored answer with the first receipt, and asks the pipeline nothing', async () => {
+  it('an identical request gets the stored answer with the first receipt', async () => {
     const claims: string[] = [];
     const { ask, willSay, exchanges } = openEdge({
       readClaim: (claim) => {
@@ -204,7 +213,7 @@ describe('an identical request with an Idempotency-Key', () => {
     await exchanges.drained();
   });
 
-  it('waits while the first runs, and gets its answer when that is stored', async () => {
+  it('an identical request waits while the first runs, and gets its answer when that is stored', async () => {
     const { ask, willSay, hear } = openEdge({ readClaim: () => Promise.resolve(stored) });
     willSay(same('wait'));
     const { reply } = ask({ idempotencyKey: 'k' });
@@ -215,7 +224,7 @@ describe('an identical request with an Idempotency-Key', () => {
     expect(reply.sent?.headers).toMatchObject(REPLAYED);
   });
 
-  it('fails as the first does', async () => {
+  it('an identical request that waits fails as the first does', async () => {
     const { ask, willSay, hear } = openEdge();
     willSay(same('wait'));
     const { handled } = ask({ idempotencyKey: 'k' });
@@ -224,7 +233,7 @@ describe('an identical request with an Idempotency-Key', () => {
     await expect(handled).rejects.toMatchObject({ code: 'upstream_error' });
   });
 
-  it('is internal_error when the stored answer has expired meanwhile', async () => {
+  it('an identical request is internal_error when the stored answer has expired meanwhile', async () => {
     const { ask, willSay } = openEdge({ readClaim: () => Promise.resolve(null) });
     willSay(same('replay'));
     await expect(ask({ idempotencyKey: 'k' }).handled).rejects.toMatchObject({
@@ -234,7 +243,7 @@ describe('an identical request with an Idempotency-Key', () => {
 });
 
 describe('a client that goes', () => {
-  it('before its request is admitted has it withdrawn', async () => {
+  it('a client that goes before its request is admitted has it withdrawn', async () => {
     const { ask, hear, redis, happened, exchanges, holdAdmissions } = openEdge();
     const release = holdAdmissions();
     const { raw, reply } = ask();
@@ -251,7 +260,7 @@ describe('a client that goes', () => {
     expect(reply.sent).toBeUndefined();
   });
 
-  it('while a worker runs its request has that worker stop', async () => {
+  it('a client that goes while a worker runs its request has that worker stop', async () => {
     const { ask, redis, happened } = openEdge();
     redis.holder = 'inference-9';
     const { raw } = ask();
@@ -272,7 +281,7 @@ describe('a client that goes', () => {
     expect(happened).toEqual(['clientGone']);
   });
 
-  it('may come back for the answer when it gave an Idempotency-Key: its request runs on', async () => {
+  it('a request with an Idempotency-Key runs on when its client goes, which may come back for the answer', async () => {
     const { ask, redis, happened, exchanges } = openEdge();
     const { raw } = ask({ idempotencyKey: 'k' });
     await turn();
@@ -283,7 +292,7 @@ describe('a client that goes', () => {
     await exchanges.drained();
   });
 
-  it('with its answer cancels nothing', async () => {
+  it('a client that goes with its answer cancels nothing', async () => {
     const { ask, hear, redis, happened } = openEdge();
     const { raw } = ask();
     await turn();
@@ -298,7 +307,7 @@ describe('a client that goes', () => {
 });
 
 describe('a process that stops', () => {
-  it('fails what is open with an error that says to try again, also what is not admitted yet', async () => {
+  it('a process that stops fails what is open with an error that says to try again, also what is not admitted yet', async () => {
     const { ask, exchanges, holdAdmissions } = openEdge();
     const release = holdAdmissions();
     const { handled } = ask();
