@@ -23,8 +23,8 @@ const SUBJECTS = [
 /** Folders inside a subject that talk to the world: stores, the network, files, the machine's clock and randomness. */
 const OUTSIDE = '(postgres|redis|http|files|system)';
 
-/** Packages that are pure functions: shapes, text formats, tokenizer tables. */
-const PURE_PACKAGES = '^node_modules/(typebox|ajv|yaml|gpt-tokenizer)/';
+/** Packages that are pure functions: shapes, text formats, tables of tokenizers and transliterations. */
+const PURE_PACKAGES = '^node_modules/(typebox|ajv|yaml|gpt-tokenizer|any-ascii)/';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Fault } from '#shared/kernel/errors.ts';
-import type { CredentialObserver } from '#shared/keys/port-credentials.ts';
+import type { CredentialObserver } from '#shared/keys/credential.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
 /** What happens in an api process, each as one function that writes the log line and the metric together. */

@@ -19,7 +19,7 @@ await migrateToLatest(url);
 const pool = new Pool({ connectionString: url, max: 4 });
 const plaintexts = Array.from({ length: 1_000 }, () => generateKey(randomBytes));
 await fill(Number(accountCount), Number(keyCount));
-const { accounts, keys } = createRegistries(pool);
+const { accounts, vettings, keys } = createRegistries(pool);
 const source = createCredentialSource(pool);
 const large = orgId(0);
 
@@ -47,7 +47,7 @@ await measure('credential by hash (PostgreSQL)', (round) =>
 await measure('256 credentials by hash (PostgreSQL)', () =>
   source.findByHashes(plaintexts.slice(0, 256).map(hashKey)),
 );
-await measure('accounts due for screening', () => accounts.screeningDue(100));
+await measure('accounts due for vetting', () => vettings.due(100));
 
 const cache = new CredentialCache({
   source,
@@ -80,10 +80,10 @@ async function fill(accountsMax: number, keysMax: number): Promise<void> {
   await pool.query('alter table api_key disable trigger user');
   await pool.query(
     `insert into account (id, name, state, plan, billing_name, billing_email, technical_name,
-       technical_email, pseudonym_salt, created_at, state_changed_at)
+       technical_email, created_at, state_changed_at)
      select 'org_' || lpad(i::text, 26, '0'), 'Organisation ' || i,
        case when i % 100 = 7 then 'suspended' else 'active' end, 'audit_plus', 'B', 'b@x.example',
-       'T', 't@x.example', decode(md5(i::text), 'hex'), now(), now()
+       'T', 't@x.example', now(), now()
      from generate_series(0, $1::integer - 1) as i`,
     [accountsMax],
   );

@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
 import { DECLARATION_VERSION } from '#shared/accounts/declaration.ts';
 import { assess, type Party } from '#shared/accounts/sanctions/assess.ts';
 import { NameIndex } from '#shared/accounts/sanctions/name-index.ts';
@@ -24,7 +23,6 @@ const index = new NameIndex(
     weak: false,
     programme: 'bench',
   })),
-  transliterate,
 );
 process.stdout.write(`index of ${count} names: ${(performance.now() - begun).toFixed(0)} ms\n`);
 

@@ -8,7 +8,7 @@ import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { ACTOR, planFrom, printAccount, run, type Common } from './account-output.ts';
-import { asOperator, screenerOf, type OperatorDeps } from './operator.ts';
+import { asOperator, vetterOf, type OperatorDeps } from './operator.ts';
 
 interface CreateOptions extends Common {
   name: string;
@@ -70,7 +70,7 @@ export function registerOnboarding(accounts: Command): void {
     .option('--json', 'for programs')
     .action((id: string, options: { json?: boolean }) =>
       asOperator(async (deps) => {
-        await screenerOf(deps).screen(id, 'operator');
+        await vetterOf(deps).vet(id, 'operator');
         printAccount(await deps.accounts.get(id), options.json);
       }),
     );
@@ -138,7 +138,7 @@ async function declare(
     declaredBy: options.declaredBy,
   };
   await deps.accounts.declare(id, declaration, actor);
-  await screenerOf(deps).screen(id, 'onboarding');
+  await vetterOf(deps).vet(id, 'onboarding');
   return deps.accounts.get(id);
 }
 

@@ -29,6 +29,15 @@ export function planFrom(text: string): Plan {
   return plan;
 }
 
+/** A number of rows to print. */
+export function countFrom(text: string): number {
+  const count = Number(text);
+  if (!Number.isSafeInteger(count) || count < 1) {
+    throw invalidParam('limit', 'The limit is a whole number of at least 1.');
+  }
+  return count;
+}
+
 export function printAccount(account: Account, json: boolean | undefined): void {
   if (json === true) {
     printJson(describeAccount(account));

@@ -1,12 +1,12 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
-import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
-import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createAccountRegistry, type AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createAuditLog, type AuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createVettings, type Vettings } from '#shared/accounts/postgres/vetting.ts';
+import { createKeyRegistry, type KeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
-import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
+import { createSanctionsStore, type SanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import {
@@ -16,11 +16,7 @@ import {
   SERVICE_CHAIN,
 } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { Screener } from '#shared/accounts/screener.ts';
-import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
-import type { AuditLog } from '#shared/accounts/audit/port-audit.ts';
-import type { KeyRegistry } from '#shared/keys/port-keys.ts';
-import type { SanctionsStore } from '#shared/accounts/sanctions/port-sanctions.ts';
+import { Vetter } from '#shared/accounts/vetter.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
@@ -29,6 +25,7 @@ export interface OperatorDeps {
   pool: Pool;
   surroundings: Surroundings;
   accounts: AccountRegistry;
+  vettings: Vettings;
   keys: KeyRegistry;
   audit: AuditLog;
   sanctions: SanctionsStore;
@@ -54,6 +51,7 @@ export async function asOperator<T>(work: (deps: OperatorDeps) => Promise<T>): P
       pool,
       surroundings,
       accounts: createAccountRegistry(pool, surroundings),
+      vettings: createVettings(pool, surroundings),
       keys: createKeyRegistry(pool, surroundings),
       audit: createAuditLog(pool, surroundings),
       sanctions: createSanctionsStore(pool, surroundings),
@@ -63,14 +61,9 @@ export async function asOperator<T>(work: (deps: OperatorDeps) => Promise<T>): P
   }
 }
 
-/** Screens at once, within the command: an operator waits for the outcome. */
-export function screenerOf({ accounts, sanctions }: OperatorDeps): Screener {
-  return new Screener({
-    accounts,
-    lists: sanctions,
-    transliterate,
-    monotonicNow: () => performance.now(),
-  });
+/** Vets at once, within the command: an operator waits for the outcome. */
+export function vetterOf({ vettings, sanctions }: OperatorDeps): Vetter {
+  return new Vetter({ vettings, lists: sanctions, monotonicNow: () => performance.now() });
 }
 
 /** DATABASE_URL, or the database of the embedded mode that runs on this machine. */

@@ -2,10 +2,11 @@ import { hash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
-import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
-import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createAccountRegistry, type AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createVettings, type Vettings } from '#shared/accounts/postgres/vetting.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { createKeyRegistry, type KeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
-import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Account } from '#shared/accounts/account.ts';
 import { LIMITS_MAX } from '#shared/accounts/checks.ts';
@@ -15,9 +16,7 @@ import { SCOPES, type Scope } from '#shared/keys/credential.ts';
 import { hashKey } from '#shared/keys/format.ts';
 import { scopesOnPlan } from '#shared/keys/rules.ts';
 import { PLANS, type Plan } from '#shared/kernel/plan.ts';
-import { Screener } from '#shared/accounts/screener.ts';
-import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
-import type { KeyRegistry } from '#shared/keys/port-keys.ts';
+import { Vetter } from '#shared/accounts/vetter.ts';
 
 /** What the launcher shows: one organisation and one key per plan. */
 export interface DemoAccounts {
@@ -44,17 +43,13 @@ export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<D
   const accounts = createAccountRegistry(pool, systemSurroundings);
   const keys = createKeyRegistry(pool, systemSurroundings);
   const lists = createSanctionsStore(pool, systemSurroundings);
-  const screener = new Screener({
-    accounts,
-    lists,
-    transliterate,
-    monotonicNow: () => performance.now(),
-  });
+  const vettings = createVettings(pool, systemSurroundings);
+  const vetter = new Vetter({ vettings, lists, monotonicNow: () => performance.now() });
   const stored = await readStored(dataDir);
   const organisations: Partial<Record<Plan, string>> = {};
   const plaintexts: Partial<Record<Plan, string>> = {};
   for (const plan of PLANS) {
-    const account = await ensureAccount(pool, { accounts, screener }, plan);
+    const account = await ensureAccount(pool, { accounts, vettings, vetter }, plan);
     organisations[plan] = account.id;
     plaintexts[plan] = await ensureKey(keys, account, stored[plan]);
   }
@@ -65,23 +60,28 @@ export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<D
 
 interface Onboarding {
   accounts: AccountRegistry;
-  screener: Screener;
+  vettings: Vettings;
+  vetter: Vetter;
 }
 
 async function ensureAccount(pool: Pool, onboarding: Onboarding, plan: Plan): Promise<Account> {
   const { accounts } = onboarding;
-  const { rows } = await pool.query<{ id: string }>(
-    `select id from account where name = $1 and technical_email = $2
-       and state not in ('closed', 'rejected') order by id limit 1`,
-    [NAMES[plan], CONTACT.email],
-  );
+  const known = await queriesOn(pool)
+    .selectFrom('account')
+    .select('id')
+    .where('name', '=', NAMES[plan])
+    .where('technical_email', '=', CONTACT.email)
+    .where('state', 'not in', ['closed', 'rejected'])
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
   let account =
-    rows[0] === undefined
+    known === undefined
       ? await accounts.create(
           { name: NAMES[plan], plan, billing: CONTACT, technical: CONTACT },
           OPERATOR,
         )
-      : await accounts.get(rows[0].id);
+      : await accounts.get(known.id);
   // Each step begins where an interrupted start has left off.
   for (let next = await step(onboarding, account); next !== null;) {
     account = next;
@@ -94,16 +94,19 @@ async function ensureAccount(pool: Pool, onboarding: Onboarding, plan: Plan): Pr
 }
 
 /** The next act on an account's way to active, or null when there is none left to take. */
-async function step({ accounts, screener }: Onboarding, account: Account): Promise<Account | null> {
+async function step(
+  { accounts, vettings, vetter }: Onboarding,
+  account: Account,
+): Promise<Account | null> {
   switch (account.state) {
     case 'onboarding':
       return accounts.declare(account.id, declaration(), OPERATOR);
     case 'declared':
-      await screener.screen(account.id, 'onboarding');
+      await vetter.vet(account.id, 'onboarding');
       return accounts.get(account.id);
     case 'in_review':
       // On a fresh machine nobody has imported a list, and without one nobody is clear.
-      return accounts.decide(
+      return vettings.decide(
         account.id,
         'approved',
         OPERATOR,

@@ -1,5 +1,5 @@
 import type { Credential } from '#shared/keys/credential.ts';
-import type { CredentialSource } from '#shared/keys/port-credentials.ts';
+import type { CredentialSource } from '#shared/keys/postgres/credentials.ts';
 
 /** Keys per query: one round trip then answers a whole burst. */
 const BATCH_MAX = 256;

@@ -1,11 +1,8 @@
 import type { Credential } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
-import type {
-  CredentialChange,
-  CredentialObserver,
-  CredentialSource,
-} from '#shared/keys/port-credentials.ts';
+import type { CredentialSource } from '#shared/keys/postgres/credentials.ts';
+import type { CredentialChange, CredentialObserver } from '#shared/keys/credential.ts';
 import { BatchedLoader } from './batched-loader.ts';
 import { SecondChanceMap } from './second-chance-map.ts';
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { listenForCredentialChanges } from '#shared/keys/postgres/credentials-feed.ts';
+import { listenForCredentialChanges } from '#shared/keys/postgres/credentials.ts';
 import { createCredentialSource, createKeyUseStore } from '#shared/keys/postgres/credentials.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 import type { ApiEvents } from '#api/events.ts';

@@ -1,4 +1,4 @@
-import type { KeyUseStore } from '#shared/keys/port-credentials.ts';
+import type { KeyUseStore } from '#shared/keys/postgres/credentials.ts';
 
 /** How long a time of last use may wait to be written. */
 const FLUSH_MS = 10_000;

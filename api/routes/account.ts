@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { describeAccount } from '#shared/accounts/describe.ts';
-import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
+import type { AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 
 const Contact = Type.Object({ name: Type.String(), email: Type.String() });
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type, type Static } from 'typebox';
 import { ACTOR_KINDS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
-import type { AuditLog } from '#shared/accounts/audit/port-audit.ts';
+import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
 
 const Nullable = Type.Union([Type.String(), Type.Null()]);

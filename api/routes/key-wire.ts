@@ -7,9 +7,6 @@ import { describeKey } from '#shared/keys/describe.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import type { KeyRequest } from '#shared/keys/rules.ts';
 
-/** A burst that is not named is four seconds' worth, as in the plans. */
-const BURST_PER_REQUEST = 4;
-
 const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()]);
 const Time = Type.String({ description: 'RFC 3339, UTC' });
@@ -79,7 +76,7 @@ export function requested(
       : {
           limit: {
             requestsPerSecond: limit.requests_per_second,
-            burst: limit.burst ?? limit.requests_per_second * BURST_PER_REQUEST,
+            ...(limit.burst === undefined ? {} : { burst: limit.burst }),
           },
         }),
   };

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
-import type { IssuedKey, KeyRegistry } from '#shared/keys/port-keys.ts';
+import type { IssuedKey, KeyRegistry } from '#shared/keys/postgres/keys.ts';
 import {
   describe,
   IssueBody,

@@ -1,10 +1,23 @@
 import type { Command } from 'commander';
 import { describeAccount } from '#shared/accounts/describe.ts';
-import { limitsOf, type Account } from '#shared/accounts/account.ts';
-import type { AccountState } from '#shared/accounts/account.ts';
+import {
+  ACCOUNT_STATES,
+  limitsOf,
+  type Account,
+  type AccountState,
+} from '#shared/accounts/account.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS, type Limits } from '#shared/kernel/plan.ts';
 import { registerOnboarding } from '#cli/account-onboarding.ts';
-import { ACTOR, planFrom, printAccount, rowOf, run, type Common } from '#cli/account-output.ts';
+import {
+  ACTOR,
+  countFrom,
+  planFrom,
+  printAccount,
+  rowOf,
+  run,
+  type Common,
+} from '#cli/account-output.ts';
 import { asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
 
@@ -24,9 +37,9 @@ function registerReading(accounts: Command): void {
     .option('--state <state>', 'only those in this state')
     .option('--limit <n>', 'how many at most', '100')
     .option('--json', 'for programs')
-    .action((options: { state?: AccountState; limit: string; json?: boolean }) =>
+    .action((options: { state?: string; limit: string; json?: boolean }) =>
       asOperator(async (deps) => {
-        const found = await listAccounts(deps, options.state, Number(options.limit));
+        const found = await listAccounts(deps, stateFrom(options.state), countFrom(options.limit));
         if (options.json === true) printJson(found.map(describeAccount));
         else printTable(found.map(rowOf), 'No accounts.');
       }),
@@ -56,9 +69,9 @@ function registerStates(accounts: Command): void {
       .requiredOption(...ACTOR)
       .option('--json', 'for programs')
       .action((id: string, options: Common & { reason: string }) =>
-        run(options, ({ accounts: registry }, actor) => {
-          if (name === 'approve') return registry.decide(id, 'approved', actor, options.reason);
-          if (name === 'reject') return registry.decide(id, 'rejected', actor, options.reason);
+        run(options, ({ accounts: registry, vettings }, actor) => {
+          if (name === 'approve') return vettings.decide(id, 'approved', actor, options.reason);
+          if (name === 'reject') return vettings.decide(id, 'rejected', actor, options.reason);
           return registry[name as 'suspend' | 'reinstate' | 'close'](id, actor, options.reason);
         }),
       );
@@ -99,6 +112,14 @@ interface LimitOptions {
   day?: string;
   streams?: string;
   none?: boolean;
+}
+
+function stateFrom(text: string | undefined): AccountState | undefined {
+  const state = ACCOUNT_STATES.find((known) => known === text);
+  if (text !== undefined && state === undefined) {
+    throw invalidParam('state', `The state is one of ${ACCOUNT_STATES.join(', ')}.`);
+  }
+  return state;
 }
 
 async function listAccounts(

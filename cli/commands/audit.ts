@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AuditVerdict } from '#shared/accounts/audit/port-audit.ts';
+import type { AuditVerdict } from '#shared/accounts/audit/chain.ts';
 import { asOperator } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
 

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { describeKey, displayText, type KeyDescription } from '#shared/keys/describe.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import type { KeyRequest } from '#shared/keys/rules.ts';
-import type { IssuedKey } from '#shared/keys/port-keys.ts';
+import type { IssuedKey } from '#shared/keys/postgres/keys.ts';
 import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
@@ -52,7 +52,7 @@ function registerGrants(keys: Command): void {
       .option('--json', 'for programs');
   grantOptions(keys.command('issue').description('issue a key; it is shown this one time'))
     .option('--rps <n>', 'requests per second of this key alone')
-    .option('--burst <n>', 'burst of this key alone')
+    .option('--burst <n>', 'burst of this key alone (four seconds of --rps)')
     .action((options: GrantOptions) =>
       asOperator(async ({ keys: registry }) => {
         const request = { name: options.name ?? 'Issued by support', ...requestFrom(options) };
@@ -165,8 +165,12 @@ function requestFrom(options: GrantOptions): Partial<KeyRequest> {
     request.expiresAt = parseTimeOrDay(options.expires) ?? Number.NaN;
   }
   if (options.rps !== undefined) {
-    const requestsPerSecond = Number(options.rps);
-    request.limit = { requestsPerSecond, burst: Number(options.burst ?? options.rps) };
+    request.limit = {
+      requestsPerSecond: Number(options.rps),
+      ...(options.burst === undefined ? {} : { burst: Number(options.burst) }),
+    };
+  } else if (options.burst !== undefined) {
+    throw invalidParam('burst', 'A burst goes with --rps.');
   }
   return request;
 }

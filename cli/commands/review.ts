@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import type { Review } from '#shared/accounts/port-accounts.ts';
+import type { Review } from '#shared/accounts/vetting.ts';
 import { actorFrom, asOperator } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
@@ -14,9 +14,9 @@ export function register(program: Command): void {
     .option('--limit <n>', 'how many at most (100)', '100')
     .option('--json', 'for programs')
     .action((options: { all?: boolean; limit: string; json?: boolean }) =>
-      asOperator(async ({ accounts }) => {
+      asOperator(async ({ vettings }) => {
         const open = options.all === true ? {} : { open: true };
-        const page = await accounts.reviews({ limit: limitFrom(options.limit), ...open });
+        const page = await vettings.reviews({ limit: limitFrom(options.limit), ...open });
         if (options.json === true) printJson(page.items.map(jsonOf));
         else printTable(page.items.map(rowOf), 'No reviews.');
       }),
@@ -26,15 +26,16 @@ export function register(program: Command): void {
     .description('show a review with every reason of its screening')
     .option('--json', 'for programs')
     .action((id: string, options: { json?: boolean }) =>
-      asOperator(async ({ accounts }) => {
-        const found = await accounts.review(id);
-        const screening = await accounts.screening(found.orgId, found.screeningId);
+      asOperator(async ({ vettings }) => {
+        const found = await vettings.review(id);
+        const vetting =
+          found.vettingId === null ? null : await vettings.vetting(found.orgId, found.vettingId);
         if (options.json === true) {
-          printJson({ ...jsonOf(found), screening });
+          printJson({ ...jsonOf(found), screening: vetting });
           return;
         }
         printFields({ ...rowOf(found), 'decided by': found.decidedBy, note: found.note });
-        for (const { score, text } of screening?.reasons ?? []) {
+        for (const { score, text } of vetting?.reasons ?? []) {
           process.stdout.write(`  ${score.toFixed(3)}  ${text}\n`);
         }
       }),
@@ -47,14 +48,14 @@ export function register(program: Command): void {
     .option('--json', 'for programs')
     .action(
       (id: string, verdict: string, options: { reason: string; actor: string; json?: boolean }) =>
-        asOperator(async ({ accounts }) => {
+        asOperator(async ({ vettings }) => {
           const decision = verdictFrom(verdict);
-          const found = await accounts.review(id);
+          const found = await vettings.review(id);
           if (found.decision !== null)
             throw invalidParam('review', 'The review is decided already.');
           const actor = actorFrom(options.actor);
-          await accounts.decide(found.orgId, decision, actor, options.reason);
-          const decided = await accounts.review(id);
+          await vettings.decide(found.orgId, decision, actor, options.reason);
+          const decided = await vettings.review(id);
           if (options.json === true) printJson(jsonOf(decided));
           else printFields(rowOf(decided));
         }),
@@ -91,7 +92,7 @@ function jsonOf(review: Review): object {
     id: review.id,
     org_id: review.orgId,
     organisation_name: review.organisationName,
-    screening_id: review.screeningId,
+    screening_id: review.vettingId,
     reason: review.reason,
     opened_at: time(review.openedAt),
     decision: review.decision,

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
-import type { ImportedList } from '#shared/accounts/sanctions/port-sanctions.ts';
+import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
 import { actorFrom, asOperator } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
@@ -36,9 +36,9 @@ export function register(program: Command): void {
     .description('show the imported lists and how many accounts wait to be compared with them')
     .option('--json', 'for programs')
     .action((options: { json?: boolean }) =>
-      asOperator(async ({ sanctions: store, accounts }) => {
+      asOperator(async ({ sanctions: store, vettings }) => {
         const lists = await store.lists();
-        const due = await accounts.screeningDue(DUE_COUNTED_MAX);
+        const due = await vettings.due(DUE_COUNTED_MAX);
         if (options.json === true) {
           printJson({ lists: lists.map(jsonOf), accounts_due: due.length });
           return;

@@ -1,17 +1,19 @@
 import { PLAN_LIMITS, type Limits, type Plan } from '#shared/kernel/plan.ts';
 
 /** The states of an account; `machine.ts` says which follows which. */
-export type AccountState =
-  | 'onboarding'
-  | 'declared'
-  | 'screened'
-  | 'in_review'
-  | 'approved'
-  | 'contracted'
-  | 'active'
-  | 'suspended'
-  | 'rejected'
-  | 'closed';
+export const ACCOUNT_STATES = [
+  'onboarding',
+  'declared',
+  'screened',
+  'in_review',
+  'approved',
+  'contracted',
+  'active',
+  'suspended',
+  'rejected',
+  'closed',
+] as const;
+export type AccountState = (typeof ACCOUNT_STATES)[number];
 
 /** Someone to write to. */
 export interface Contact {
@@ -33,6 +35,9 @@ export interface Account {
   createdAt: number;
   stateChangedAt: number;
 }
+
+/** What an account begins with. */
+export type NewAccount = Pick<Account, 'name' | 'plan' | 'billing' | 'technical'>;
 
 /** The limits that apply: negotiated numbers count only while the plan is enterprise. */
 export function limitsOf(account: Pick<Account, 'plan' | 'negotiatedLimits'>): Limits {

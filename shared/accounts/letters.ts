@@ -1,9 +1,30 @@
 import type { Account } from './account.ts';
 
-/** Subject and text of a letter; who gets it is decided elsewhere. */
-export interface Draft {
+/** A letter in plain text. */
+export interface Letter {
+  to: string;
   subject: string;
   body: string;
+}
+
+/** Subject and text of a letter; who gets it is decided elsewhere. */
+export type Draft = Omit<Letter, 'to'>;
+
+/** Hands letters to what delivers them: a mail server, or a directory. Resolves when it has taken the letter. */
+export interface Mailer {
+  send(letter: Letter): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Doubling waits of a day and more together: a mail server that is away longer has lost other letters too. */
+const ATTEMPTS_MAX = 17;
+const BACKOFF_MIN_MS = 30_000;
+const BACKOFF_MAX_MS = 3 * 60 * 60 * 1_000;
+
+/** How long a letter waits after its `attempts`th failure, in milliseconds; null when it is given up. */
+export function waitAfterFailure(attempts: number): number | null {
+  if (attempts >= ATTEMPTS_MAX) return null;
+  return Math.min(BACKOFF_MIN_MS * 2 ** (attempts - 1), BACKOFF_MAX_MS);
 }
 
 const SIGNATURE = '\n\nYou get this letter because you are a contact of this organisation.';

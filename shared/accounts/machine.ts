@@ -5,7 +5,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 /** What can be done to an account. */
 export const ACCOUNT_ACTS = [
   'declare',
-  'record_screening',
+  'record_vetting',
   'clear',
   'refer',
   'approve',
@@ -22,8 +22,8 @@ export type AccountAct = (typeof ACCOUNT_ACTS)[number];
 export interface AccountFacts {
   state: AccountState;
   declared: boolean;
-  /** Outcome of the latest screening. */
-  screening: 'clear' | 'flagged' | 'hit' | null;
+  /** Outcome of the latest vetting. */
+  vetting: 'clear' | 'flagged' | 'hit' | null;
   /** The decision of the latest review; `open` while nobody has decided, null when there never was one. */
   review: 'open' | 'approved' | 'rejected' | null;
   contracted: boolean;
@@ -63,19 +63,19 @@ const RULES: Readonly<Record<AccountAct, Rule>> = {
     reasoned: false,
     gate: (facts) => (facts.declared ? null : 'No declaration is on record.'),
   },
-  record_screening: {
+  record_vetting: {
     arrows: { declared: 'screened' },
     by: ['system'],
     action: 'account.screened',
     reasoned: false,
-    gate: (facts) => (facts.screening === null ? 'No screening is on record.' : null),
+    gate: (facts) => (facts.vetting === null ? 'No screening is on record.' : null),
   },
   clear: {
     arrows: { screened: 'approved' },
     by: ['system'],
     action: 'account.approved',
     reasoned: false,
-    gate: (facts) => (facts.screening === 'clear' ? notOpen(facts) : 'The screening is not clear.'),
+    gate: (facts) => (facts.vetting === 'clear' ? notOpen(facts) : 'The screening is not clear.'),
   },
   refer: {
     arrows: { screened: 'in_review', approved: 'in_review', contracted: 'in_review' },
@@ -164,6 +164,22 @@ export function transition(
   const obstacle = rule.gate?.(facts) ?? null;
   if (obstacle !== null) throw new Fault('invalid_account_state', { message: obstacle });
   return { to, action: rule.action };
+}
+
+/**
+ * Plans and limits are terms of a contract: operators set them, as long as the account has not ended.
+ * Throws `invalid_account_state` or `invalid_actor`.
+ */
+export function checkTermsChange(state: AccountState, actor: Pick<Actor, 'kind'>): void {
+  if (state === 'closed' || state === 'rejected') {
+    throw new Fault('invalid_account_state', { message: `The account is ${state}.` });
+  }
+  if (actor.kind !== 'operator') {
+    throw new Fault('invalid_actor', {
+      message: 'Plans and limits are set by operators.',
+      param: 'actor',
+    });
+  }
 }
 
 /** Every arrow of the machine, for the test that compares it with the database's table. */

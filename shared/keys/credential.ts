@@ -11,6 +11,10 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
+export function isScope(text: string): text is Scope {
+  return (SCOPES as readonly string[]).includes(text);
+}
+
 /** Specification: what a key gets when none is named. */
 export const DEFAULT_SCOPES: readonly Scope[] = [
   'inference:read',
@@ -18,7 +22,9 @@ export const DEFAULT_SCOPES: readonly Scope[] = [
   'service:read',
 ];
 
-export type KeyState = 'active' | 'revoked' | 'expired';
+export const KEY_STATES = ['active', 'revoked', 'expired'] as const;
+export type KeyState = (typeof KEY_STATES)[number];
+
 /** All that the hot path needs to know of a key and its account. */
 export interface Credential {
   keyId: string;
@@ -33,4 +39,20 @@ export interface Credential {
   limits: Limits;
   /** A sub-limit of this key alone; null when it has none. */
   keyLimit: { requestsPerSecond: number; burst: number } | null;
+}
+
+/** A notice that something changed. It does not say to what. */
+export type CredentialChange =
+  | { kind: 'key'; hash: string; at: number }
+  | { kind: 'organisation'; orgId: string; at: number }
+  /** Notices may have been lost: the feed was cut and is back. */
+  | { kind: 'unknown' };
+
+/** What a process hears of its credentials in memory; one implementation writes the metrics. */
+export interface CredentialObserver {
+  /** A change reached this process, this many milliseconds after it was made. */
+  changeArrived: (delayMs: number) => void;
+  lookedUp: (outcome: 'hit' | 'refreshing' | 'miss' | 'unknown' | 'outage') => void;
+  feedLost: (error: unknown) => void;
+  feedRestored: () => void;
 }

@@ -1,3 +1,4 @@
+import type { AuditDetails } from '#shared/accounts/audit/entry.ts';
 import { RESTORE_WINDOW_MS, stateAt } from './lifecycle.ts';
 import type { KeyDisplay } from './format.ts';
 import type { KeyRecord } from './record.ts';
@@ -44,6 +45,21 @@ export function describeKey(key: KeyRecord, now: number): KeyDescription {
     revoked_at: optionalTimestamp(revokedAt),
     restorable_until: optionalTimestamp(revokedAt === null ? null : revokedAt + RESTORE_WINDOW_MS),
     last_used_at: optionalTimestamp(key.lastUsedAt),
+  };
+}
+
+/**
+ * What the audit log keeps of a key: what it was called and allowed, never its hash, so that the story can be
+ * told after the purge.
+ */
+export function auditDetailsOf(key: KeyRecord): AuditDetails {
+  return {
+    name: key.name,
+    display: displayText(key.display),
+    scopes: key.scopes,
+    lineage_id: key.lineageId,
+    ...(key.predecessorId === null ? {} : { predecessor_id: key.predecessorId }),
+    ...(key.expiresAt === null ? {} : { expires_at: timestamp(key.expiresAt) }),
   };
 }
 

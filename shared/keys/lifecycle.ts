@@ -28,7 +28,7 @@ export function revoke<K extends Lifetime>(key: K, now: number): K {
  */
 export function restore<K extends Lifetime>(key: K, now: number): K {
   requireState(key, now, 'revoked', 'restored');
-  if (isPurgeable(key, now)) {
+  if (key.revokedAt !== null && key.revokedAt <= purgedUntil(now)) {
     throw new Fault('key_state_conflict', {
       message: 'The 90 days in which a revocation can be undone are over.',
     });
@@ -42,16 +42,23 @@ export function restore<K extends Lifetime>(key: K, now: number): K {
   return restored;
 }
 
-/** active → expired, once its expiry has passed. Returns the key unchanged when there is nothing to do. */
-export function expire<K extends Lifetime>(key: K, now: number): K {
-  return key.state === stateAt(key, now) ? key : { ...key, state: 'expired' };
+/** Records of keys that were revoked at this time or before are deleted (epoch milliseconds). */
+export function purgedUntil(now: number): number {
+  return now - RESTORE_WINDOW_MS;
 }
 
-/** True when the hashed record of a revoked key must be deleted. */
-export function isPurgeable(key: Lifetime, now: number): boolean {
-  return (
-    key.state === 'revoked' && key.revokedAt !== null && now - key.revokedAt >= RESTORE_WINDOW_MS
-  );
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** When the contacts are warned of an expiry: two weeks are enough to rotate; the last day is for those who forgot. */
+const WARNING_DAYS = [1, 14] as const;
+
+/** The warnings that are due: keys that expire after `from`, until `until`, have so many days left at most. */
+export function expiryWarnings(now: number): { days: number; from: number; until: number }[] {
+  return WARNING_DAYS.map((days, index) => ({
+    days,
+    from: now + (WARNING_DAYS[index - 1] ?? 0) * DAY_MS,
+    until: now + days * DAY_MS,
+  }));
 }
 
 /** Only an active key can be given a successor. */

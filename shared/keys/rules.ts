@@ -1,7 +1,10 @@
-import { DEFAULT_SCOPES, SCOPES, type Scope } from './credential.ts';
+import type { AccountState } from '#shared/accounts/account.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { planCovers, type Limits, type Plan } from '#shared/kernel/plan.ts';
-import type { KeyLimit } from './record.ts';
+import { DEFAULT_SCOPES, isScope, SCOPES, type Scope } from './credential.ts';
+import { requireRotatable } from './lifecycle.ts';
+import type { KeyLimit, KeyRecord } from './record.ts';
 
 /** What may be granted on which plan (specification, section Scopes). */
 const LOWEST_PLAN: Readonly<Record<Scope, Plan>> = {
@@ -20,13 +23,17 @@ export const EXPIRY_MAX_MS = 3_653 * 24 * 60 * 60 * 1_000;
 /** Keys that one organisation may have active at once; its limits are shared over them, so more gain nothing. */
 export const ACTIVE_KEYS_MAX = 10_000;
 
+/** Burst is the size of the bucket: as in the plans, four seconds' worth of requests may come at once. */
+const BURST_SECONDS = 4;
+
 /** What someone asks for when a key is issued or rotated; what is absent is defaulted or inherited. */
 export interface KeyRequest {
   name: string;
   scopes?: readonly string[];
   /** Epoch milliseconds; null for never. */
   expiresAt?: number | null;
-  limit?: KeyLimit | null;
+  /** Null for none of its own. A burst that is not named is `BURST_SECONDS` of the rate. */
+  limit?: { requestsPerSecond: number; burst?: number } | null;
 }
 
 /** A request after the rules: everything decided. */
@@ -49,6 +56,37 @@ export interface GrantTerms {
   now: number;
 }
 
+/** The account that a key belongs to, as far as it decides what the key may be granted. */
+export interface Grantee {
+  state: AccountState;
+  plan: Plan;
+  limits: Limits;
+  activeKeys: number;
+}
+
+/**
+ * The terms on which an account is given one more active key. Throws `customer_suspended`,
+ * `invalid_account_state` or `invalid_key` when it is given none.
+ */
+export function grantTerms(
+  { state, plan, limits, activeKeys }: Grantee,
+  actor: Pick<Actor, 'kind'>,
+  now: number,
+): GrantTerms {
+  if (state === 'suspended') {
+    throw new Fault('customer_suspended');
+  }
+  if (state !== 'active') {
+    throw new Fault('invalid_account_state', {
+      message: `Keys need an active account; this one is ${state}.`,
+    });
+  }
+  if (activeKeys >= ACTIVE_KEYS_MAX) {
+    throw invalidParam('key', `An organisation can have ${ACTIVE_KEYS_MAX} active keys at most.`);
+  }
+  return { plan, limits, grantor: actor.kind === 'key' ? 'key' : 'person', now };
+}
+
 /** Applies the rules of plan, scopes, expiry and limit. Throws `invalid_name|scope|expiry|rate_limit`. */
 export function grantKey(request: KeyRequest, terms: GrantTerms): KeyGrant {
   return {
@@ -59,8 +97,49 @@ export function grantKey(request: KeyRequest, terms: GrantTerms): KeyGrant {
   };
 }
 
+/**
+ * What a rotation successor is granted: everything not named is inherited from the predecessor. Scopes and
+ * limits that the organisation has lost since are not inherited. The expiry is never inherited: a successor
+ * with its predecessor's date would die with it. Throws as `grantKey`, and `key_state_conflict`.
+ */
+export function grantSuccessor(
+  predecessor: KeyRecord,
+  request: Partial<KeyRequest>,
+  terms: GrantTerms,
+): KeyGrant {
+  requireRotatable(predecessor, terms.now);
+  const { limit } = predecessor;
+  return grantKey(
+    {
+      name: request.name ?? predecessor.name,
+      scopes: request.scopes ?? scopesOnPlan(predecessor.scopes, terms.plan),
+      expiresAt: request.expiresAt ?? null,
+      limit:
+        limit === null
+          ? null
+          : {
+              requestsPerSecond: Math.min(limit.requestsPerSecond, terms.limits.requestsPerSecond),
+              burst: Math.min(limit.burst, terms.limits.burst),
+            },
+    },
+    terms,
+  );
+}
+
+/** A key with `admin:keys` revokes other keys, never itself: nobody locks the last administrator out by a slip. */
+export function checkRevoker(keyId: string, actor: Pick<Actor, 'kind' | 'id'>): void {
+  if (actor.kind === 'key' && actor.id === keyId) {
+    throw new Fault('invalid_key', { message: 'A key cannot revoke itself.' });
+  }
+}
+
+/** Bringing an administrator back is granting one: the same rule holds. Throws `invalid_scope`. */
+export function checkRestorable({ scopes }: Pick<KeyRecord, 'scopes'>, terms: GrantTerms): void {
+  if (scopes.includes('admin:keys')) checkScopes(['admin:keys'], terms);
+}
+
 /** The given scopes, known, allowed, without repetition and in the order of the specification. */
-export function checkScopes(
+function checkScopes(
   scopes: readonly string[],
   terms: Pick<GrantTerms, 'plan' | 'grantor'>,
 ): readonly Scope[] {
@@ -80,12 +159,8 @@ export function checkScopes(
 }
 
 /** Scopes that still count on a plan: a downgrade takes the others away without touching the key. */
-export function scopesOnPlan(scopes: readonly Scope[], plan: Plan): readonly Scope[] {
-  return scopes.filter((scope) => planCovers(plan, LOWEST_PLAN[scope]));
-}
-
-function isScope(text: string): text is Scope {
-  return (SCOPES as readonly string[]).includes(text);
+export function scopesOnPlan(scopes: readonly string[], plan: Plan): readonly Scope[] {
+  return scopes.filter(isScope).filter((scope) => planCovers(plan, LOWEST_PLAN[scope]));
 }
 
 function checkName(name: string): string {
@@ -113,9 +188,13 @@ function checkExpiry(expiresAt: number | null, terms: GrantTerms): number | null
   return expiresAt;
 }
 
-function checkLimit(limit: KeyLimit | null, organisation: Limits): KeyLimit | null {
+function checkLimit(
+  limit: NonNullable<KeyRequest['limit']> | null,
+  organisation: Limits,
+): KeyLimit | null {
   if (limit === null) return null;
-  const { requestsPerSecond, burst } = limit;
+  const { requestsPerSecond } = limit;
+  const burst = limit.burst ?? Math.min(requestsPerSecond * BURST_SECONDS, organisation.burst);
   const whole = Number.isSafeInteger(requestsPerSecond) && Number.isSafeInteger(burst);
   if (!whole || requestsPerSecond < 1 || burst < 1) {
     throw invalidParam(

@@ -156,6 +156,23 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     },
   );
 
+  it('gives a key’s own limit four seconds of burst when none is named, and no burst without a rate', async () => {
+    const id = await activeAccount();
+    const issue = (...limit: string[]) => ['keys', 'issue', '--org', id, ...limit, ...ACTOR];
+    expect((await json(issue('--rps', '50'))).rate_limit).toEqual({
+      requests_per_second: 50,
+      burst: 200,
+    });
+    expect((await json(issue('--rps', '50', '--burst', '60'))).rate_limit.burst).toBe(60);
+    expect(await refused(issue('--burst', '60'))).toContain('--rps');
+  });
+
+  it('lists accounts by a state that exists, and as many as a whole number says', async () => {
+    expect(await refused(['accounts', 'list', '--state', 'gone'])).toContain('The state is one of');
+    expect(await refused(['accounts', 'list', '--limit', 'many'])).toContain('whole number');
+    expect(await json(['accounts', 'list', '--limit', '1'])).toHaveLength(1);
+  });
+
   it('suspends, reinstates, sets plan and limits, closes', async () => {
     const id = await activeAccount();
     const because = ['--reason', 'because', ...ACTOR];

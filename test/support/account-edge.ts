@@ -8,9 +8,9 @@ import { replyWithError } from '#api/plugins/reply-with-error.ts';
 import { accountRoutes } from '#api/routes/account.ts';
 import { auditLogRoutes } from '#api/routes/audit-log.ts';
 import { keyRoutes } from '#api/routes/keys.ts';
-import { listenForCredentialChanges } from '#shared/keys/postgres/credentials-feed.ts';
+import { listenForCredentialChanges } from '#shared/keys/postgres/credentials.ts';
 import { createCredentialSource, createKeyUseStore } from '#shared/keys/postgres/credentials.ts';
-import type { CredentialFeed } from '#shared/keys/port-credentials.ts';
+import type { CredentialFeed } from '#shared/keys/postgres/credentials.ts';
 import { createRegistries, movableClock, type MovableClock } from './accounts.ts';
 import type { TestDatabase } from './database.ts';
 

@@ -1,19 +1,20 @@
 import type { Pool } from 'pg';
-import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
-import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
-import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createAccountRegistry, type AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createAuditLog, type AuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createVettings, type Vettings } from '#shared/accounts/postgres/vetting.ts';
+import { createKeyDeadlines, type KeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
+import { createKeyRegistry, type KeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
-import type { Account, Declaration, ServiceContract } from '#shared/accounts/account.ts';
+import type {
+  Account,
+  Declaration,
+  NewAccount,
+  ServiceContract,
+} from '#shared/accounts/account.ts';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
-import type {
-  AccountRegistry,
-  NewAccount,
-  ScreeningRecord,
-} from '#shared/accounts/port-accounts.ts';
-import type { AuditLog } from '#shared/accounts/audit/port-audit.ts';
-import type { KeyRegistry } from '#shared/keys/port-keys.ts';
+import type { Vetting } from '#shared/accounts/vetting.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 
 export const OPERATOR: Actor = { kind: 'operator', id: 'ada' };
@@ -37,7 +38,9 @@ export function movableClock(): MovableClock {
 
 export interface Registries {
   accounts: AccountRegistry;
+  vettings: Vettings;
   keys: KeyRegistry;
+  deadlines: KeyDeadlines;
   audit: AuditLog;
   clock: MovableClock;
 }
@@ -45,7 +48,9 @@ export interface Registries {
 export function createRegistries(pool: Pool, clock: MovableClock = movableClock()): Registries {
   return {
     accounts: createAccountRegistry(pool, clock),
+    vettings: createVettings(pool, clock),
     keys: createKeyRegistry(pool, clock),
+    deadlines: createKeyDeadlines(pool, clock),
     audit: createAuditLog(pool, clock),
     clock,
   };
@@ -75,7 +80,7 @@ export function declaration(over: Partial<Declaration> = {}): Declaration {
   };
 }
 
-export function screening(over: Partial<ScreeningRecord> = {}): ScreeningRecord {
+export function vetting(over: Partial<Vetting> = {}): Vetting {
   return { cause: 'onboarding', outcome: 'clear', lists: [], reasons: [], durationMs: 1, ...over };
 }
 
@@ -85,12 +90,12 @@ export function contract(): ServiceContract {
 
 /** An organisation that has come all the way to active. */
 export async function activeAccount(
-  { accounts }: Pick<Registries, 'accounts'>,
+  { accounts, vettings }: Pick<Registries, 'accounts' | 'vettings'>,
   plan: Plan = 'audit_plus',
 ): Promise<Account> {
   const { id } = await accounts.create(newAccount({ plan }), OPERATOR);
   await accounts.declare(id, declaration(), OPERATOR);
-  await accounts.recordScreening(id, screening());
+  await vettings.record(id, vetting());
   await accounts.sign(id, contract(), OPERATOR);
   return accounts.activate(id, OPERATOR);
 }

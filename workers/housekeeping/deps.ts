@@ -1,21 +1,20 @@
 import { join } from 'node:path';
 import { createFileMailer } from './mail/files.ts';
 import { createSmtpMailer } from './mail/smtp.ts';
-import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
-import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createVettings } from '#shared/accounts/postgres/vetting.ts';
+import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { ensureLedgerPartitions } from '#shared/ledger/postgres/upkeep.ts';
-import { createMailOutbox } from '#shared/accounts/postgres/mail-outbox.ts';
+import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
-import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
 import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
 import { runJobs, type RunningJobs } from '#shared/jobs/redis/job-runner.ts';
-import { Screener } from '#shared/accounts/screener.ts';
-import type { Mailer } from '#shared/accounts/port-mail.ts';
+import { Vetter } from '#shared/accounts/vetter.ts';
+import type { Mailer } from '#shared/accounts/letters.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { jobEvents } from '#workers/runtime/job-events.ts';
 import { housekeepingHandlers } from './handlers.ts';
@@ -31,7 +30,7 @@ const SCHEDULED = [
   'mail',
 ] as const;
 
-/** Composes the housekeeping process: screening, expiry, partitions, mail. */
+/** Composes the housekeeping process: vetting, expiry, partitions, mail. */
 export async function housekeepingProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry, processId } = context;
   const observer = jobEvents(log, registry);
@@ -50,16 +49,15 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
   );
   const queues = new JobQueues(connection, redisFailed);
   const mailer = openMailer(config);
-  const accounts = createAccountRegistry(pool, systemSurroundings);
+  const vettings = createVettings(pool, systemSurroundings);
   const handlers = housekeepingHandlers({
-    accounts,
-    keys: createKeyRegistry(pool, systemSurroundings),
-    screener: new Screener({
-      accounts,
+    vettings,
+    vetter: new Vetter({
+      vettings,
       lists: createSanctionsStore(pool, systemSurroundings),
-      transliterate,
       monotonicNow: () => performance.now(),
     }),
+    keys: createKeyDeadlines(pool, systemSurroundings),
     outbox: createMailOutbox(pool, systemSurroundings),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
@@ -67,8 +65,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       const made = await ensureLedgerPartitions(pool);
       if (made.length > 0) log.info({ event: 'ledger_partitions_made', partitions: made });
     },
-    onScreeningFailed: (orgId, error) =>
-      log.error({ event: 'screening_failed', orgId, err: error }),
+    onVettingFailed: (orgId, error) => log.error({ event: 'vetting_failed', orgId, err: error }),
   });
   let running: RunningJobs[] = [];
   return {

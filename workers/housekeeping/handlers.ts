@@ -1,9 +1,10 @@
 import type { JobHandler } from '#shared/jobs/redis/job-runner.ts';
-import type { Screener } from '#shared/accounts/screener.ts';
+import type { Vetter } from '#shared/accounts/vetter.ts';
 import type { JobName } from '#shared/jobs/table.ts';
-import type { AccountRegistry } from '#shared/accounts/port-accounts.ts';
-import type { KeyRegistry } from '#shared/keys/port-keys.ts';
-import type { MailOutbox, Mailer } from '#shared/accounts/port-mail.ts';
+import type { Vettings } from '#shared/accounts/postgres/vetting.ts';
+import type { KeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
+import type { MailOutbox } from '#shared/accounts/postgres/mail.ts';
+import type { Mailer } from '#shared/accounts/letters.ts';
 
 /** Accounts read at once by a sweep. */
 const SWEEP_PAGE = 100;
@@ -11,17 +12,17 @@ const SWEEP_PAGE = 100;
 const BATCH = 500;
 
 export interface HousekeepingOptions {
-  accounts: Pick<AccountRegistry, 'screeningDue'>;
-  keys: Pick<KeyRegistry, 'expireDue' | 'warnExpiring'>;
-  screener: Pick<Screener, 'screen'>;
+  vettings: Pick<Vettings, 'due'>;
+  vetter: Pick<Vetter, 'vet'>;
+  keys: Pick<KeyDeadlines, 'expireDue' | 'warnExpiring'>;
   outbox: Pick<MailOutbox, 'sendDue'>;
   mailer: Mailer;
   /** Deletes at most so many stored answers whose time is over; returns how many. */
   dropExpiredAnswers: (limit: number) => Promise<number>;
   /** Makes the partitions of months to come, those that are missing. */
   ensureLedgerPartitions: () => Promise<unknown>;
-  /** Told of accounts that could not be screened; the sweep goes on with the next. */
-  onScreeningFailed: (orgId: string, error: unknown) => void;
+  /** Told of accounts that could not be vetted; the sweep goes on with the next. */
+  onVettingFailed: (orgId: string, error: unknown) => void;
 }
 
 export type HousekeepingJob = Extract<
@@ -39,11 +40,10 @@ export type HousekeepingJob = Extract<
 export function housekeepingHandlers(options: HousekeepingOptions): {
   [N in HousekeepingJob]: JobHandler<N>;
 } {
-  const { accounts, keys, screener, outbox, mailer } = options;
-  const { dropExpiredAnswers, ensureLedgerPartitions } = options;
+  const { vetter, keys, outbox, mailer, dropExpiredAnswers, ensureLedgerPartitions } = options;
   return {
-    screening: ({ orgId }) => screener.screen(orgId, 'operator'),
-    'screening-sweep': (_payload, signal) => sweep({ ...options, accounts, screener }, signal),
+    screening: ({ orgId }) => vetter.vet(orgId, 'operator'),
+    'screening-sweep': (_payload, signal) => sweep(options, signal),
     'key-expiry': async () => {
       await keys.expireDue(BATCH);
     },
@@ -62,25 +62,25 @@ export function housekeepingHandlers(options: HousekeepingOptions): {
 }
 
 /**
- * Screens everyone who is due. An account that fails is left for the next sweep; when a whole page
+ * Vets everyone who is due. An account that fails is left for the next sweep; when a whole page
  * fails, so would the next, and the sweep ends.
  */
 async function sweep(
-  { accounts, screener, onScreeningFailed }: HousekeepingOptions,
+  { vettings, vetter, onVettingFailed }: HousekeepingOptions,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const due = await accounts.screeningDue(SWEEP_PAGE);
-    let screened = 0;
+    const due = await vettings.due(SWEEP_PAGE);
+    let vetted = 0;
     for (const orgId of due) {
       if (signal.aborted) return;
       try {
-        await screener.screen(orgId, 'list_import');
-        screened += 1;
+        await vetter.vet(orgId, 'list_import');
+        vetted += 1;
       } catch (error) {
-        onScreeningFailed(orgId, error);
+        onVettingFailed(orgId, error);
       }
     }
-    if (screened === 0) return;
+    if (vetted === 0) return;
   }
 }

@@ -1,4 +1,4 @@
-import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -29,7 +29,7 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
     redisFailed,
   );
   const queues = new JobQueues(connection, redisFailed);
-  const keys = createKeyRegistry(pool, systemSurroundings);
+  const keys = createKeyDeadlines(pool, systemSurroundings);
   let running: RunningJobs | undefined;
   return {
     readiness: {

@@ -44,6 +44,12 @@ export interface ChainFault {
   problem: 'gap' | 'broken_link' | 'altered' | 'truncated' | 'head_mismatch';
 }
 
+/** What rebuilding one organisation's chain has found: its head, and the first fault if there is one. */
+export interface AuditVerdict extends ChainHead {
+  orgId: string;
+  fault: ChainFault | null;
+}
+
 /** Checks that `entry` may follow `head`. Returns the fault, or null when the link is sound. */
 export function checkLink(head: ChainHead, entry: AuditEntry): ChainFault | null {
   if (entry.sequence !== head.size) return { sequence: head.size, problem: 'gap' };

@@ -1,6 +1,22 @@
-import type { Updateable } from 'kysely';
+import { sql, type Selectable, type Updateable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
-import type { Account } from '../account.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { isId } from '#shared/kernel/ids.ts';
+import type { Page, PageRequest } from '#shared/kernel/page.ts';
+import type { Limits, Plan } from '#shared/kernel/plan.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import type {
+  Account,
+  AccountState,
+  Declaration,
+  NewAccount,
+  ServiceContract,
+} from '../account.ts';
+import type { Actor, AuditDetails } from '../audit/entry.ts';
 import {
   checkContact,
   checkContract,
@@ -8,87 +24,163 @@ import {
   checkLabel,
   checkLimits,
 } from '../checks.ts';
-import type { AccountAct } from '../machine.ts';
-import type { Actor, AuditDetails } from '../audit/entry.ts';
-import { Fault } from '#shared/kernel/errors.ts';
-import type { AccountRegistry, NewAccount } from '../port-accounts.ts';
-import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { act, holdAccount, type ActDescription, type HeldAccount } from './act.ts';
-import {
-  ACCOUNT_COLUMNS,
-  accountOf,
-  findAccount,
-  findApplicant,
-  findReview,
-  findScreening,
-  listAccounts,
-  listReviews,
-  listScreeningDue,
-} from './read.ts';
-import { decideReview, recordScreening } from './screening.ts';
-import type { Database } from '#shared/kernel/postgres/database.ts';
-import { queriesOn } from '#shared/kernel/postgres/queries.ts';
-import type { Limits } from '#shared/kernel/plan.ts';
-import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
-import { queueAccountMail } from './mail-events.ts';
-import { appendAudit } from './audit-append.ts';
-import type { AccountRow } from './schema.ts';
+import { checkTermsChange, transition, type AccountAct, type AccountFacts } from '../machine.ts';
+import { appendAudit } from './audit.ts';
+import { queueAccountMail } from './mail.ts';
 
-/** Accounts in PostgreSQL: evidence, state and audit entry of an act are one transaction. */
-export function createAccountRegistry(pool: Pool, surroundings: Surroundings): AccountRegistry {
+type AccountRow = Selectable<Database['account']>;
+
+export type AccountRegistry = ReturnType<typeof createAccountRegistry>;
+
+/**
+ * Organisations and their way to an active account, in PostgreSQL. Each act is one transaction: its evidence,
+ * the account's state, the audit entry and the letters. Refusals are Faults.
+ */
+export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
   const hold = <T>(id: string, work: (held: HeldAccount) => Promise<T>): Promise<T> =>
     inTransaction(pool, async (client) => work(await holdAccount(client, surroundings, id)));
   const simple = (id: string, name: AccountAct, how: ActDescription): Promise<Account> =>
     hold(id, async (held) => (await act(held, name, how)).account);
 
   return {
-    create: (account, actor) =>
+    create: (account: NewAccount, actor: Actor): Promise<Account> =>
       inTransaction(pool, (client) => createAccount(client, surroundings, account, actor)),
-    get: (id) => findAccount(pool, id),
-    list: (request) => listAccounts(pool, request),
-    declare: (id, declaration, actor) =>
-      hold(id, (held) => declare(held, checkDeclaration(declaration), actor)),
-    recordScreening: (id, screening) =>
-      inTransaction(pool, (client) => recordScreening(client, surroundings, id, screening)),
-    decide: (orgId, verdict, actor, note) =>
-      inTransaction(pool, (client) =>
-        decideReview(client, surroundings, { orgId, verdict, actor, note }),
-      ),
-    sign: (id, contract, actor) =>
-      hold(id, (held) => sign(held, checkContract(contract, surroundings.now()), actor)),
-    activate: (id, actor) => simple(id, 'activate', { actor }),
-    suspend: (id, actor, reason) => simple(id, 'suspend', { actor, reason }),
-    reinstate: (id, actor, reason) => simple(id, 'reinstate', { actor, reason }),
-    close: (id, actor, reason) => hold(id, (held) => closeAccount(held, actor, reason)),
-    setPlan: (id, plan, actor) =>
-      hold(id, (held) =>
-        change(held, actor, {
+
+    async get(orgId: string): Promise<Account> {
+      const row = await queriesOn(pool)
+        .selectFrom('account')
+        .selectAll()
+        .where('id', '=', orgId)
+        .executeTakeFirst();
+      if (row === undefined) throw new Fault('organisation_not_found');
+      return accountOf(row);
+    },
+
+    list: (request: PageRequest & { state?: AccountState }): Promise<Page<Account>> =>
+      listAccounts(pool, request),
+
+    declare: (orgId: string, declaration: Declaration, actor: Actor): Promise<Account> =>
+      hold(orgId, (held) => declare(held, checkDeclaration(declaration), actor)),
+
+    sign: (orgId: string, contract: ServiceContract, actor: Actor): Promise<Account> =>
+      hold(orgId, (held) => sign(held, checkContract(contract, surroundings.now()), actor)),
+
+    activate: (orgId: string, actor: Actor): Promise<Account> =>
+      simple(orgId, 'activate', { actor }),
+
+    suspend: (orgId: string, actor: Actor, reason: string): Promise<Account> =>
+      simple(orgId, 'suspend', { actor, reason }),
+
+    reinstate: (orgId: string, actor: Actor, reason: string): Promise<Account> =>
+      simple(orgId, 'reinstate', { actor, reason }),
+
+    /** Closes the account and revokes its keys. */
+    close: (orgId: string, actor: Actor, reason: string): Promise<Account> =>
+      hold(orgId, (held) => closeAccount(held, actor, reason)),
+
+    setPlan: (orgId: string, plan: Plan, actor: Actor): Promise<Account> =>
+      hold(orgId, (held) =>
+        changeTerms(held, actor, {
           set: { plan },
           action: 'account.plan_set',
           details: { from: held.account.plan, to: plan },
         }),
       ),
-    setLimits: (id, limits, actor) =>
-      hold(id, (held) => {
+
+    /** Sets negotiated limits, which only enterprise has (`invalid_plan`). Null goes back to the plan's numbers. */
+    setLimits: (orgId: string, limits: Limits | null, actor: Actor): Promise<Account> =>
+      hold(orgId, (held) => {
         const set = limitColumns(limits === null ? null : checkLimits(limits, held.account.plan));
-        return change(held, actor, { set, action: 'account.limits_set', details: set });
+        return changeTerms(held, actor, { set, action: 'account.limits_set', details: set });
       }),
-    applicant: (id) => findApplicant(pool, id),
-    screeningDue: (limit) => listScreeningDue(pool, limit),
-    reviews: (request) => listReviews(pool, request),
-    review: (id) => findReview(pool, id),
-    screening: (id, screeningId) => findScreening(pool, id, screeningId),
   };
 }
 
-/** The four columns of negotiated limits, empty for the plan's own. */
-function limitColumns(limits: Limits | null) {
-  return {
-    requests_per_second: limits?.requestsPerSecond ?? null,
-    burst: limits?.burst ?? null,
-    requests_per_day: limits?.requestsPerDay ?? null,
-    concurrent_streams: limits?.concurrentStreams ?? null,
-  };
+/**
+ * A transaction that holds an account's row: acts happen one after the other, never side by side.
+ * `no key`: rows that only refer to the account (a letter, a key) are not held up by it.
+ */
+export interface HeldAccount {
+  client: PoolClient;
+  surroundings: Surroundings;
+  account: Account;
+}
+
+/** Locks an account until the transaction ends. Throws `organisation_not_found`. */
+export async function holdAccount(
+  client: PoolClient,
+  surroundings: Surroundings,
+  orgId: string,
+): Promise<HeldAccount> {
+  const row = await queriesOn(client)
+    .selectFrom('account')
+    .selectAll()
+    .where('id', '=', orgId)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  if (row === undefined) throw new Fault('organisation_not_found');
+  return { client, surroundings, account: accountOf(row) };
+}
+
+export interface ActDescription {
+  actor: Actor;
+  reason?: string;
+  subject?: string;
+  details?: AuditDetails;
+}
+
+/** Takes one arrow of the machine: checks it, writes the state, the audit entry and the letters that go with it. */
+export async function act(
+  held: HeldAccount,
+  name: AccountAct,
+  { details, ...description }: ActDescription,
+): Promise<HeldAccount> {
+  const { client, surroundings, account } = held;
+  const facts = await readFacts(client, account);
+  const next = transition(facts, name, description.actor, description.reason);
+  const row = await queriesOn(client)
+    .updateTable('account')
+    .set({ state: next.to, state_changed_at: new Date(surroundings.now()) })
+    .where('id', '=', account.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const changed = accountOf(row);
+  await appendAudit(client, surroundings, {
+    orgId: account.id,
+    action: next.action,
+    ...description,
+    details: { ...details, from: account.state, to: next.to },
+  });
+  await queueAccountMail(client, surroundings, changed, next.action);
+  return { ...held, account: changed };
+}
+
+/** The evidence that the machine's gates look at. */
+async function readFacts(client: Queryable, { id, state }: Account): Promise<AccountFacts> {
+  const evidence = await queriesOn(client)
+    .selectNoFrom((eb) => [
+      eb.exists(eb.selectFrom('declaration').select('id').where('org_id', '=', id)).as('declared'),
+      eb
+        .selectFrom('screening')
+        .select('outcome')
+        .where('org_id', '=', id)
+        .orderBy('sequence', 'desc')
+        .limit(1)
+        .as('vetting'),
+      eb
+        .selectFrom('review')
+        .select(({ fn }) => fn.coalesce('decision', sql.lit<'open'>('open')).as('decision'))
+        .where('org_id', '=', id)
+        .orderBy('sequence', 'desc')
+        .limit(1)
+        .as('review'),
+      eb
+        .exists(eb.selectFrom('service_contract').select('id').where('org_id', '=', id))
+        .as('contracted'),
+    ])
+    .executeTakeFirstOrThrow();
+  const { declared, contracted } = evidence;
+  return { ...evidence, state, declared: declared === true, contracted: contracted === true };
 }
 
 async function createAccount(
@@ -101,22 +193,22 @@ async function createAccount(
   const billing = checkContact(account.billing, 'billing');
   const technical = checkContact(account.technical, 'technical');
   const now = new Date(surroundings.now());
-  const { rows } = await client.query<AccountRow>(
-    `insert into account (id, name, plan, billing_name, billing_email, technical_name, technical_email,
-       created_at, state_changed_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning ${ACCOUNT_COLUMNS}`,
-    [
-      surroundings.newId('org'),
+  const row = await queriesOn(client)
+    .insertInto('account')
+    .values({
+      id: surroundings.newId('org'),
       name,
-      account.plan,
-      billing.name,
-      billing.email,
-      technical.name,
-      technical.email,
-      now,
-    ],
-  );
-  const created = accountOf(rows[0]!);
+      plan: account.plan,
+      billing_name: billing.name,
+      billing_email: billing.email,
+      technical_name: technical.name,
+      technical_email: technical.email,
+      created_at: now,
+      state_changed_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const created = accountOf(row);
   await appendAudit(client, surroundings, {
     orgId: created.id,
     action: 'account.created',
@@ -129,48 +221,39 @@ async function createAccount(
 
 async function declare(
   held: HeldAccount,
-  declaration: ReturnType<typeof checkDeclaration>,
+  declaration: Declaration,
   actor: Actor,
 ): Promise<Account> {
-  await held.client.query(
-    `insert into declaration (org_id, version, statements, country, industry, trading_names,
-       declared_by, declared_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      held.account.id,
-      declaration.version,
-      JSON.stringify(declaration.statements),
-      declaration.country,
-      declaration.industry,
-      declaration.tradingNames,
-      declaration.declaredBy,
-      new Date(held.surroundings.now()),
-    ],
-  );
+  await queriesOn(held.client)
+    .insertInto('declaration')
+    .values({
+      org_id: held.account.id,
+      version: declaration.version,
+      statements: JSON.stringify(declaration.statements),
+      country: declaration.country,
+      industry: declaration.industry,
+      trading_names: [...declaration.tradingNames],
+      declared_by: declaration.declaredBy,
+      declared_at: new Date(held.surroundings.now()),
+    })
+    .execute();
   const details = { version: declaration.version, declared_by: declaration.declaredBy };
   return (await act(held, 'declare', { actor, details })).account;
 }
 
-async function sign(
-  held: HeldAccount,
-  contract: ReturnType<typeof checkContract>,
-  actor: Actor,
-): Promise<Account> {
-  const now = new Date(held.surroundings.now());
-  await held.client.query(
-    `insert into service_contract (org_id, kind, document_sha256, signatory, signed_at,
-       recorded_by, recorded_at)
-     values ($1, $2, decode($3, 'hex'), $4, $5, $6, $7)`,
-    [
-      held.account.id,
-      contract.kind,
-      contract.documentSha256,
-      contract.signatory,
-      new Date(contract.signedAt),
-      actor.id,
-      now,
-    ],
-  );
+async function sign(held: HeldAccount, contract: ServiceContract, actor: Actor): Promise<Account> {
+  await queriesOn(held.client)
+    .insertInto('service_contract')
+    .values({
+      org_id: held.account.id,
+      kind: contract.kind,
+      document_sha256: Buffer.from(contract.documentSha256, 'hex'),
+      signatory: contract.signatory,
+      signed_at: new Date(contract.signedAt),
+      recorded_by: actor.id,
+      recorded_at: new Date(held.surroundings.now()),
+    })
+    .execute();
   const details = { kind: contract.kind, document_sha256: contract.documentSha256 };
   return (await act(held, 'sign', { actor, details })).account;
 }
@@ -178,18 +261,25 @@ async function sign(
 /** A closed account has no keys: its active ones are revoked with it, each with its own audit entry. */
 async function closeAccount(held: HeldAccount, actor: Actor, reason: string): Promise<Account> {
   const { client, surroundings, account } = held;
+  const db = queriesOn(client);
   // Keys are locked before the audit chain, as everywhere else.
-  await client.query(
-    `select from api_key where org_id = $1 and state = 'active' order by id for update`,
-    [account.id],
-  );
+  await db
+    .selectFrom('api_key')
+    .select('id')
+    .where('org_id', '=', account.id)
+    .where('state', '=', 'active')
+    .orderBy('id')
+    .forUpdate()
+    .execute();
   const closed = await act(held, 'close', { actor, reason });
-  const { rows } = await client.query<{ id: string }>(
-    `update api_key set state = 'revoked', revoked_at = $2
-     where org_id = $1 and state = 'active' returning id`,
-    [account.id, new Date(surroundings.now())],
-  );
-  for (const { id } of rows) {
+  const revoked = await db
+    .updateTable('api_key')
+    .set({ state: 'revoked', revoked_at: new Date(surroundings.now()) })
+    .where('org_id', '=', account.id)
+    .where('state', '=', 'active')
+    .returning('id')
+    .execute();
+  for (const { id } of revoked) {
     await appendAudit(client, surroundings, {
       orgId: account.id,
       action: 'key.revoked',
@@ -201,35 +291,82 @@ async function closeAccount(held: HeldAccount, actor: Actor, reason: string): Pr
   return closed.account;
 }
 
-interface Change {
+interface TermsChange {
   set: Updateable<Database['account']>;
   action: string;
   details: AuditDetails;
 }
 
 /** Changes what an account may do, not where it stands. */
-async function change(held: HeldAccount, actor: Actor, what: Change): Promise<Account> {
-  const { client, surroundings, account } = held;
-  if (account.state === 'closed' || account.state === 'rejected') {
-    throw new Fault('invalid_account_state', { message: `The account is ${account.state}.` });
-  }
-  if (actor.kind !== 'operator') {
-    throw new Fault('invalid_actor', {
-      message: 'Plans and limits are set by operators.',
-      param: 'actor',
-    });
-  }
+async function changeTerms(
+  { client, surroundings, account }: HeldAccount,
+  actor: Actor,
+  { set, action, details }: TermsChange,
+): Promise<Account> {
+  checkTermsChange(account.state, actor);
   const row = await queriesOn(client)
     .updateTable('account')
-    .set(what.set)
+    .set(set)
     .where('id', '=', account.id)
     .returningAll()
     .executeTakeFirstOrThrow();
-  await appendAudit(client, surroundings, {
-    orgId: account.id,
-    action: what.action,
-    actor,
-    details: what.details,
-  });
+  await appendAudit(client, surroundings, { orgId: account.id, action, actor, details });
   return accountOf(row);
+}
+
+async function listAccounts(
+  pool: Pool,
+  request: PageRequest & { state?: AccountState },
+): Promise<Page<Account>> {
+  const { after, state } = request;
+  if (after !== undefined && !isId('org', after)) throw new Fault('invalid_after');
+  let query = queriesOn(pool).selectFrom('account').selectAll();
+  if (state !== undefined) query = query.where('state', '=', state);
+  return pageOf(await keyset(query, 'id', request).execute(), request, accountOf);
+}
+
+function accountOf(row: AccountRow): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    state: row.state,
+    plan: row.plan,
+    negotiatedLimits: negotiatedLimitsOf(row),
+    billing: { name: row.billing_name, email: row.billing_email },
+    technical: { name: row.technical_name, email: row.technical_email },
+    createdAt: row.created_at.getTime(),
+    stateChangedAt: row.state_changed_at.getTime(),
+  };
+}
+
+/** The columns of an account that hold its negotiated limits: all four, or none. */
+type LimitColumns = Pick<
+  AccountRow,
+  'requests_per_second' | 'burst' | 'requests_per_day' | 'concurrent_streams'
+>;
+
+export function negotiatedLimitsOf(row: LimitColumns): Limits | null {
+  if (
+    row.requests_per_second === null ||
+    row.burst === null ||
+    row.requests_per_day === null ||
+    row.concurrent_streams === null
+  ) {
+    return null;
+  }
+  return {
+    requestsPerSecond: row.requests_per_second,
+    burst: row.burst,
+    requestsPerDay: Number(row.requests_per_day),
+    concurrentStreams: row.concurrent_streams,
+  };
+}
+
+function limitColumns(limits: Limits | null) {
+  return {
+    requests_per_second: limits?.requestsPerSecond ?? null,
+    burst: limits?.burst ?? null,
+    requests_per_day: limits?.requestsPerDay ?? null,
+    concurrent_streams: limits?.concurrentStreams ?? null,
+  };
 }

@@ -1,93 +1,172 @@
-import { Fault } from '#shared/kernel/errors.ts';
+import type { Selectable } from 'kysely';
 import type { Pool } from 'pg';
-import { checkHead, checkLink, EMPTY_CHAIN, type ChainHead } from '../audit/chain.ts';
-import type { AuditEntry } from '../audit/entry.ts';
-import type { Page } from '#shared/kernel/page.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
-import type { AuditLog, AuditPageRequest, AuditVerdict } from '../audit/port-audit.ts';
-import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import type { Page, PageRequest } from '#shared/kernel/page.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { appendAudit } from './audit-append.ts';
-import type { AuditHeadRow, AuditRow } from './schema.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import {
+  CHAIN_START,
+  checkHead,
+  checkLink,
+  EMPTY_CHAIN,
+  hashEntry,
+  type AuditVerdict,
+  type ChainHead,
+} from '../audit/chain.ts';
+import type { AuditEntry, AuditEvent } from '../audit/entry.ts';
 
 /** Entries read at once while a chain is verified: about a megabyte. */
 const VERIFY_PAGE = 2_000;
 
-const COLUMNS = `id, org_id, sequence, at, action, actor_kind, actor_id, address, subject,
-  reason, details, encode(previous_hash, 'hex') as previous_hash, encode(hash, 'hex') as hash`;
+interface AuditPageRequest extends PageRequest {
+  orgId: string;
+  action?: string;
+  /** An actor's id. */
+  actor?: string;
+}
 
-/** The audit log in PostgreSQL. */
-export function createAuditLog(pool: Pool, surroundings: Surroundings): AuditLog {
+export type AuditLog = ReturnType<typeof createAuditLog>;
+
+/** The append-only record of who did what, in PostgreSQL. */
+export function createAuditLog(pool: Pool, surroundings: Surroundings) {
   return {
-    append: (event) => inTransaction(pool, (client) => appendAudit(client, surroundings, event)),
-    list: (request) => listEntries(pool, request),
-    verify: (orgId) => verifyChains(pool, orgId),
+    /** Appends one entry in its own transaction. Acts that write rows append in theirs (`appendAudit`). */
+    append: (event: AuditEvent): Promise<AuditEntry> =>
+      inTransaction(pool, (client) => appendAudit(client, surroundings, event)),
+
+    /** Throws `invalid_after` when `after` names no entry of this organisation. */
+    list: (request: AuditPageRequest): Promise<Page<AuditEntry>> => listEntries(pool, request),
+
+    /** Rebuilds the chains (all of them, or one) and compares them with their heads. */
+    verify: (orgId?: string): AsyncGenerator<AuditVerdict> => verifyChains(pool, orgId),
   };
+}
+
+/**
+ * Appends one entry within the caller's transaction, so that an act and its record are one.
+ * Locks the organisation's chain until the transaction ends; take this lock last.
+ */
+export async function appendAudit(
+  client: Queryable,
+  surroundings: Surroundings,
+  event: AuditEvent,
+): Promise<AuditEntry> {
+  const head = await lockHead(client, event.orgId);
+  const unhashed = {
+    id: surroundings.newId('aud'),
+    orgId: event.orgId,
+    sequence: head.size,
+    at: surroundings.now(),
+    action: event.action,
+    actorKind: event.actor.kind,
+    actorId: storable(event.actor.id) ?? '',
+    address: storable(event.actor.address),
+    subject: storable(event.subject),
+    reason: storable(event.reason),
+    details: JSON.stringify(event.details ?? {}),
+    previousHash: head.hash,
+  };
+  const entry: AuditEntry = { ...unhashed, hash: hashEntry(unhashed) };
+  await queriesOn(client)
+    .insertInto('audit_log')
+    .values({
+      org_id: entry.orgId,
+      sequence: entry.sequence,
+      id: entry.id,
+      at: new Date(entry.at),
+      action: entry.action,
+      actor_kind: entry.actorKind,
+      actor_id: entry.actorId,
+      address: entry.address,
+      subject: entry.subject,
+      reason: entry.reason,
+      details: entry.details,
+      previous_hash: Buffer.from(entry.previousHash, 'hex'),
+      hash: Buffer.from(entry.hash, 'hex'),
+    })
+    .execute();
+  return entry;
+}
+
+/** What PostgreSQL would refuse (NUL) or replace (half a surrogate pair) must not be in what is hashed. */
+function storable(text: string | undefined): string | null {
+  return text?.toWellFormed().replaceAll('\0', '') ?? null;
+}
+
+/** Writers of one organisation take turns on this row. */
+async function lockHead(client: Queryable, orgId: string): Promise<ChainHead> {
+  const db = queriesOn(client);
+  await db
+    .insertInto('audit_head')
+    .values({ org_id: orgId, size: 0, hash: Buffer.from(CHAIN_START, 'hex') })
+    .onConflict((conflict) => conflict.column('org_id').doNothing())
+    .execute();
+  const row = await db
+    .selectFrom('audit_head')
+    .selectAll()
+    .where('org_id', '=', orgId)
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+  return headOf(row);
 }
 
 async function listEntries(pool: Pool, request: AuditPageRequest): Promise<Page<AuditEntry>> {
-  const cursor = await sequenceOf(pool, request);
-  const descending = request.order === 'desc';
-  // One row more than asked for tells whether there is a next page.
-  const { rows } = await pool.query<AuditRow>(
-    `select ${COLUMNS} from audit_log
-     where org_id = $1
-       and ($2::bigint is null or sequence ${descending ? '<' : '>'} $2)
-       and ($3::text is null or action = $3)
-       and ($4::text is null or actor_id = $4)
-     order by sequence ${descending ? 'desc' : 'asc'} limit $5`,
-    [request.orgId, cursor, request.action ?? null, request.actor ?? null, request.limit + 1],
-  );
-  return {
-    items: rows.slice(0, request.limit).map(entryOf),
-    hasMore: rows.length > request.limit,
-  };
+  const { orgId, action, actor } = request;
+  let query = queriesOn(pool).selectFrom('audit_log').selectAll().where('org_id', '=', orgId);
+  if (action !== undefined) query = query.where('action', '=', action);
+  if (actor !== undefined) query = query.where('actor_id', '=', actor);
+  const after =
+    request.after === undefined ? undefined : await sequenceOf(pool, request.after, orgId);
+  return pageOf(await keyset(query, 'sequence', { ...request, after }).execute(), request, entryOf);
 }
 
-async function sequenceOf(pool: Pool, request: AuditPageRequest): Promise<number | null> {
-  if (request.after === undefined) return null;
-  if (!isId('aud', request.after)) throw new Fault('invalid_after');
-  const { rows } = await pool.query<{ sequence: string }>(
-    'select sequence from audit_log where id = $1 and org_id = $2',
-    [request.after, request.orgId],
-  );
-  const row = rows[0];
+async function sequenceOf(pool: Pool, id: string, orgId: string): Promise<string> {
+  if (!isId('aud', id)) throw new Fault('invalid_after');
+  const row = await queriesOn(pool)
+    .selectFrom('audit_log')
+    .select('sequence')
+    .where('id', '=', id)
+    .where('org_id', '=', orgId)
+    .executeTakeFirst();
   if (row === undefined) throw new Fault('invalid_after');
-  return Number(row.sequence);
+  return row.sequence;
 }
 
 async function* verifyChains(pool: Pool, orgId?: string): AsyncGenerator<AuditVerdict> {
-  const { rows: heads } = await pool.query<AuditHeadRow>(
-    `select org_id, size, encode(hash, 'hex') as hash from audit_head
-     where $1::text is null or org_id = $1 order by org_id`,
-    [orgId ?? null],
-  );
-  for (const head of heads) {
-    yield await verifyChain(pool, head.org_id, {
-      size: Number(head.size),
-      hash: head.hash,
-    });
+  const db = queriesOn(pool);
+  let heads = db.selectFrom('audit_head').selectAll().orderBy('org_id');
+  // A chain whose head row was removed would not be looked at by its head, yet its entries are there.
+  let headless = db
+    .selectFrom('audit_log as l')
+    .select('l.org_id')
+    .distinct()
+    .leftJoin('audit_head as h', 'h.org_id', 'l.org_id')
+    .where('h.org_id', 'is', null);
+  if (orgId !== undefined) {
+    heads = heads.where('org_id', '=', orgId);
+    headless = headless.where('l.org_id', '=', orgId);
   }
-  // A chain whose head row was removed would not be looked at above, yet its entries are there.
-  const { rows: headless } = await pool.query<{ org_id: string }>(
-    `select distinct org_id from audit_log l
-     where not exists (select from audit_head h where h.org_id = l.org_id)
-       and ($1::text is null or org_id = $1)`,
-    [orgId ?? null],
-  );
-  for (const row of headless) yield await verifyChain(pool, row.org_id, EMPTY_CHAIN);
+  for (const row of await heads.execute()) yield await verifyChain(pool, row.org_id, headOf(row));
+  for (const row of await headless.execute())
+    yield await verifyChain(pool, row.org_id, EMPTY_CHAIN);
 }
 
 /** `kept` was read first: entries that are appended meanwhile lie beyond it and are not looked at. */
-async function verifyChain(pool: Queryable, orgId: string, kept: ChainHead): Promise<AuditVerdict> {
+async function verifyChain(pool: Pool, orgId: string, kept: ChainHead): Promise<AuditVerdict> {
   let rebuilt: ChainHead = EMPTY_CHAIN;
-  const headless = kept.size === 0;
+  let entries = queriesOn(pool)
+    .selectFrom('audit_log')
+    .selectAll()
+    .where('org_id', '=', orgId)
+    .orderBy('sequence')
+    .limit(VERIFY_PAGE);
+  if (kept.size > 0) entries = entries.where('sequence', '<', String(kept.size));
   for (;;) {
-    const { rows } = await pool.query<AuditRow>(
-      `select ${COLUMNS} from audit_log where org_id = $1 and sequence >= $2
-         and ($3 or sequence < $4) order by sequence limit $5`,
-      [orgId, rebuilt.size, headless, kept.size, VERIFY_PAGE],
-    );
+    const rows = await entries.where('sequence', '>=', String(rebuilt.size)).execute();
     for (const row of rows) {
       const entry = entryOf(row);
       const fault = checkLink(rebuilt, entry);
@@ -99,7 +178,11 @@ async function verifyChain(pool: Queryable, orgId: string, kept: ChainHead): Pro
   return { orgId, ...rebuilt, fault: checkHead(rebuilt, kept) };
 }
 
-function entryOf(row: AuditRow): AuditEntry {
+function headOf(row: Selectable<Database['audit_head']>): ChainHead {
+  return { size: Number(row.size), hash: row.hash.toString('hex') };
+}
+
+function entryOf(row: Selectable<Database['audit_log']>): AuditEntry {
   return {
     id: row.id,
     orgId: row.org_id,
@@ -112,7 +195,7 @@ function entryOf(row: AuditRow): AuditEntry {
     subject: row.subject,
     reason: row.reason,
     details: row.details,
-    previousHash: row.previous_hash,
-    hash: row.hash,
+    previousHash: row.previous_hash.toString('hex'),
+    hash: row.hash.toString('hex'),
   };
 }

@@ -1,126 +1,149 @@
-import type { Pool, PoolClient } from 'pg';
-import { SERVICE_CHAIN, type Actor } from '../audit/entry.ts';
+import { sql, type Selectable } from 'kysely';
+import type { Pool } from 'pg';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import type { ListedEntity, ListedName } from '../sanctions/listed.ts';
-import type { ImportedList, ListUpload, SanctionsStore } from '../sanctions/port-sanctions.ts';
-import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { appendAudit } from './audit-append.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { SERVICE_CHAIN } from '../audit/entry.ts';
+import type {
+  ImportedList,
+  ListedEntity,
+  ListedName,
+  ListUpload,
+  ListVersion,
+} from '../sanctions/listed.ts';
+import { appendAudit } from './audit.ts';
 
 /** Names written with one statement. */
 const BATCH = 2_000;
 
-const LIST_COLUMNS = `source, version, file_name, published_on, entities, names, imported_by,
-  imported_at, current`;
+/** Lists shown: far more than anybody imports in the years that a database lives. */
+const LISTS_MAX = 1_000;
 
-interface ListRow {
-  source: ImportedList['source'];
-  version: string;
-  file_name: string;
-  published_on: string | null;
-  entities: number;
-  names: number;
-  imported_by: string;
-  imported_at: Date;
-  current: boolean;
-}
+export type SanctionsStore = ReturnType<typeof createSanctionsStore>;
 
-/** Sanctions lists in PostgreSQL. */
-export function createSanctionsStore(pool: Pool, surroundings: Surroundings): SanctionsStore {
+/** The sanctions lists with their versions, in PostgreSQL. */
+export function createSanctionsStore(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
   return {
-    import: (upload, importedBy) =>
+    /**
+     * Stores a list and makes it its source's current one, all or nothing. The version that is current
+     * already changes nothing. Throws `invalid_file` for a list without names.
+     */
+    import: (
+      upload: ListUpload,
+      importedBy: string,
+    ): Promise<{ list: ImportedList; isNew: boolean }> =>
       inTransaction(pool, (client) => importList(client, surroundings, upload, importedBy)),
-    async lists() {
-      const { rows } = await pool.query<ListRow>(
-        `select ${LIST_COLUMNS} from sanctions_list order by id desc limit 1000`,
-      );
+
+    /** Newest first. */
+    async lists(): Promise<ImportedList[]> {
+      const rows = await db
+        .selectFrom('sanctions_list')
+        .selectAll()
+        .orderBy('id', 'desc')
+        .limit(LISTS_MAX)
+        .execute();
       return rows.map(listOf);
     },
-    async currentVersions() {
-      const { rows } = await pool.query<Pick<ImportedList, 'source' | 'version'>>(
-        'select source, version from sanctions_list where current order by source',
-      );
-      return rows.map(({ source, version }) => ({ source, version }));
-    },
-    async namesOf(versions) {
-      const { rows } = await pool.query<{
-        source: ListedName['source'];
-        entity_id: string;
-        name: string;
-        kind: ListedName['kind'];
-        weak: boolean;
-        programme: string;
-      }>(
-        `select l.source, n.entity_id, n.name, n.kind, n.weak, n.programme
-         from sanctions_list l join sanctions_name n on n.list_id = l.id
-         where (l.source, l.version) in (select * from unnest($1::text[], $2::text[]))`,
-        [versions.map(({ source }) => source), versions.map(({ version }) => version)],
-      );
+
+    /** Versions of the current lists, in the order of their sources. */
+    currentVersions: (): Promise<ListVersion[]> =>
+      db
+        .selectFrom('sanctions_list')
+        .select(['source', 'version'])
+        .where('current', '=', true)
+        .orderBy('source')
+        .execute(),
+
+    /** All names of these versions. */
+    async namesOf(versions: readonly ListVersion[]): Promise<ListedName[]> {
+      if (versions.length === 0) return [];
+      const rows = await db
+        .selectFrom('sanctions_list as l')
+        .innerJoin('sanctions_name as n', 'n.list_id', 'l.id')
+        .select(['l.source', 'n.entity_id', 'n.name', 'n.kind', 'n.weak', 'n.programme'])
+        .where((eb) =>
+          eb.or(versions.map(({ source, version }) => eb.and({ 'l.source': source, version }))),
+        )
+        .execute();
       return rows.map(({ entity_id: entityId, ...rest }) => ({ ...rest, entityId }));
     },
   };
 }
 
 async function importList(
-  client: PoolClient,
+  client: Queryable,
   surroundings: Surroundings,
   upload: ListUpload,
   importedBy: string,
 ): Promise<{ list: ImportedList; isNew: boolean }> {
+  const db = queriesOn(client);
+  const { source, version } = upload;
   // Two imports of one source take turns; the second sees what the first has made current.
-  await client.query('select pg_advisory_xact_lock(hashtext($1))', [`sanctions ${upload.source}`]);
-  const known = await findList(client, upload);
+  await sql`select pg_advisory_xact_lock(hashtext(${`sanctions ${source}`}))`.execute(db);
+  const known = await db
+    .selectFrom('sanctions_list')
+    .selectAll()
+    .where('source', '=', source)
+    .where('version', '=', version)
+    .executeTakeFirst();
   if (known?.current === true) return { list: listOf(known), isNew: false };
-  await client.query('update sanctions_list set current = false where source = $1 and current', [
-    upload.source,
-  ]);
-  const row =
-    known === undefined ? await insertList(client, surroundings, upload, importedBy) : known;
-  const { rows } = await client.query<ListRow>(
-    `update sanctions_list set current = true where source = $1 and version = $2
-     returning ${LIST_COLUMNS}`,
-    [row.source, row.version],
-  );
-  const list = listOf(rows[0]!);
-  const actor: Actor = { kind: 'operator', id: importedBy };
+  await db
+    .updateTable('sanctions_list')
+    .set({ current: false })
+    .where('source', '=', source)
+    .where('current', '=', true)
+    .execute();
+  const id = known?.id ?? (await insertList(client, surroundings, upload, importedBy));
+  const row = await db
+    .updateTable('sanctions_list')
+    .set({ current: true })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const list = listOf(row);
   await appendAudit(client, surroundings, {
     orgId: SERVICE_CHAIN,
     action: 'sanctions.imported',
-    actor,
-    subject: list.source,
-    details: { version: list.version, entities: list.entities, names: list.names },
+    actor: { kind: 'operator', id: importedBy },
+    subject: source,
+    details: { version, entities: list.entities, names: list.names },
   });
   return { list, isNew: true };
 }
 
-async function findList(client: Queryable, upload: ListUpload): Promise<ListRow | undefined> {
-  const { rows } = await client.query<ListRow>(
-    `select ${LIST_COLUMNS} from sanctions_list where source = $1 and version = $2`,
-    [upload.source, upload.version],
-  );
-  return rows[0];
-}
-
+/** Stores a list that is not known yet, not current, and returns its id. */
 async function insertList(
   client: Queryable,
   surroundings: Surroundings,
   upload: ListUpload,
   importedBy: string,
-): Promise<Pick<ListRow, 'source' | 'version'>> {
-  const { rows } = await client.query<{ id: string }>(
-    `insert into sanctions_list (source, version, file_name, entities, names, imported_by, imported_at)
-     values ($1, $2, $3, 0, 0, $4, $5) returning id`,
-    [upload.source, upload.version, upload.fileName, importedBy, new Date(surroundings.now())],
-  );
-  const listId = rows[0]!.id;
-  const counts = await insertNames(client, listId, upload.entities);
+): Promise<string> {
+  const db = queriesOn(client);
+  const { id } = await db
+    .insertInto('sanctions_list')
+    .values({
+      source: upload.source,
+      version: upload.version,
+      file_name: upload.fileName,
+      entities: 0,
+      names: 0,
+      imported_by: importedBy,
+      imported_at: new Date(surroundings.now()),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  const counts = await insertNames(client, id, upload.entities);
   // An empty list would clear everybody: it is a broken download, not a world without sanctions.
   if (counts.names === 0) throw invalidParam('file', 'The list holds no names.');
-  await client.query(
-    'update sanctions_list set entities = $2, names = $3, published_on = $4 where id = $1',
-    [listId, counts.entities, counts.names, upload.publishedOn()],
-  );
-  return upload;
+  await db
+    .updateTable('sanctions_list')
+    .set({ ...counts, published_on: upload.publishedOn() })
+    .where('id', '=', id)
+    .execute();
+  return id;
 }
 
 interface NameRow {
@@ -178,7 +201,7 @@ async function insertBatch(
   );
 }
 
-function listOf(row: ListRow): ImportedList {
+function listOf(row: Selectable<Database['sanctions_list']>): ImportedList {
   return {
     source: row.source,
     version: row.version,

@@ -6,11 +6,11 @@ import { COUNTRY_RISK_TEXTS, COUNTRY_RISKS } from './risk-rules.ts';
 export const HIT_SCORE = 0.92;
 /** From here on it is worth a look. Chosen on the spelling variants in the tests: below lie other people. */
 export const LOOK_SCORE = 0.85;
-/** Reasons kept of one screening; whoever has more has enough. */
+/** Reasons kept of one vetting; whoever has more has enough. */
 const REASONS_MAX = 20;
 
-/** Why a screening was not clear, for the person who reviews. */
-export interface ScreeningReason {
+/** Why a vetting was not clear, for the person who reviews. */
+interface VettingReason {
   kind: 'list_match' | 'country' | 'industry' | 'statement' | 'no_list';
   /** 0..1; 1 for rules. */
   score: number;
@@ -35,7 +35,7 @@ export interface Party {
 export interface Assessment {
   /** hit: a listed name · flagged: a question for a person · clear: neither. */
   outcome: 'clear' | 'flagged' | 'hit';
-  reasons: readonly ScreeningReason[];
+  reasons: readonly VettingReason[];
 }
 
 /** Compares a party with the lists and the rules. Without any list nobody is clear. */
@@ -76,7 +76,7 @@ function isHit(match: PartyMatch): boolean {
   return match.score >= HIT_SCORE && !match.listed.weak;
 }
 
-function reasonOf(match: PartyMatch): ScreeningReason {
+function reasonOf(match: PartyMatch): VettingReason {
   const { listed } = match;
   const score = Math.round(match.score * 1_000) / 1_000;
   const weak = listed.weak ? ', a weak alias' : '';
@@ -89,8 +89,8 @@ function reasonOf(match: PartyMatch): ScreeningReason {
   };
 }
 
-function ruleReasons(party: Party): ScreeningReason[] {
-  const reasons: ScreeningReason[] = [];
+function ruleReasons(party: Party): VettingReason[] {
+  const reasons: VettingReason[] = [];
   const country = COUNTRY_RISKS[party.country];
   if (country !== undefined) {
     const text = `The country ${party.country} ${COUNTRY_RISK_TEXTS[country]}.`;

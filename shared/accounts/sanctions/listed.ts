@@ -23,3 +23,29 @@ export interface ListedName {
   weak: boolean;
   programme: string;
 }
+
+/** Which edition of a list: hex SHA-256 of its file. */
+export interface ListVersion {
+  source: ListSource;
+  version: string;
+}
+
+/** A list as it was imported. */
+export interface ImportedList extends ListVersion {
+  fileName: string;
+  publishedOn: string | null;
+  entities: number;
+  names: number;
+  importedBy: string;
+  /** Epoch milliseconds. */
+  importedAt: number;
+  current: boolean;
+}
+
+/** A list that is being read. */
+export interface ListUpload extends ListVersion {
+  fileName: string;
+  entities: AsyncIterable<ListedEntity>;
+  /** What the list says of its date; asked for when the entities have been read. */
+  publishedOn: () => string | null;
+}

@@ -1,5 +1,5 @@
 import type { ListedName } from './listed.ts';
-import { isGeneric, joinedOf, tokensOf } from './tokens.ts';
+import { isGeneric, joinedOf, tokensOf, transliterate } from './tokens.ts';
 import { WordTable } from './word-table.ts';
 
 /** Two words are taken for spellings of one from here on; Jaro-Winkler of unrelated names stays below. */
@@ -24,9 +24,6 @@ export interface NameMatch {
   score: number;
 }
 
-/** Turns a name of any script into ASCII. */
-export type Transliterate = (text: string) => string;
-
 /** A query's words, what each weighs, and how well each is found in one listed name. */
 interface Query {
   words: readonly string[];
@@ -40,7 +37,6 @@ interface Query {
  */
 export class NameIndex {
   readonly #listed: readonly ListedName[];
-  readonly #transliterate: Transliterate;
   readonly #words: WordTable;
   readonly #joined: WordTable;
   /** Per word: the names that hold it, and what it weighs. */
@@ -50,9 +46,8 @@ export class NameIndex {
   readonly #nameWeights: Float64Array;
   readonly #nameCounts: Uint8Array;
 
-  constructor(listed: readonly ListedName[], transliterate: Transliterate) {
+  constructor(listed: readonly ListedName[]) {
     this.#listed = listed;
-    this.#transliterate = transliterate;
     const ascii = listed.map(({ name }) => transliterate(name));
     const names = ascii.map(tokensOf);
     const holders = holdersOf(names);
@@ -72,7 +67,7 @@ export class NameIndex {
 
   /** Listed names that resemble `name` with a score of at least `scoreMin`, best first, one per entity. */
   search(name: string, scoreMin: number): NameMatch[] {
-    const ascii = this.#transliterate(name);
+    const ascii = transliterate(name);
     const scores = this.#scoreByWords(tokensOf(ascii));
     const joined = joinedOf(ascii);
     if (joined.length >= JOINED_LENGTH_MIN) {

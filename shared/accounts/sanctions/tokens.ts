@@ -1,3 +1,4 @@
+import anyAscii from 'any-ascii';
 import { TOKEN_LENGTH_MAX } from './jaro-winkler.ts';
 
 /** Tokens of one name that take part; lists know names of a dozen, an applicant's text may be longer. */
@@ -43,6 +44,14 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
   [/ee|y/g, 'i'],
   [/([a-z])\1+/g, '$1'],
 ];
+
+/**
+ * A name of any script in ASCII letters. Accents are taken off first (NFKD), so that `é` is `e` and a
+ * base letter with several marks still becomes that letter.
+ */
+export function transliterate(text: string): string {
+  return anyAscii(text.normalize('NFKD').replaceAll(/\p{M}/gu, ''));
+}
 
 /**
  * The telling words of a name that has been transliterated to ASCII, each once: lower case, spelt in

@@ -1,8 +1,9 @@
 import type { QueryConfig } from 'pg';
 import type { Queryable } from './transaction.ts';
 
-/** Types of columns by PostgreSQL's names, and what the driver makes of them: `int8` stays text, it may exceed a number. */
+/** Types of columns by PostgreSQL's names (`_text` is an array of `text`), and what the driver makes of them: `int8` stays text, it may exceed a number. */
 interface DriverTypes {
+  _text: string[];
   bool: boolean;
   bytea: Buffer;
   float8: number;

@@ -1,106 +1,177 @@
+import type { Selectable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { limitsOf } from '#shared/accounts/account.ts';
-import type { Actor, AuditDetails } from '#shared/accounts/audit/entry.ts';
-import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { negotiatedLimitsOf } from '#shared/accounts/postgres/accounts.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
+import { queueKeyMail } from '#shared/accounts/postgres/mail.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
+import type { Page, PageRequest } from '#shared/kernel/page.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { isScope } from '../credential.ts';
+import { auditDetailsOf, displayText } from '../describe.ts';
 import { displayOf, generateKey, hashKey } from '../format.ts';
-import { requireRotatable, restore, revoke } from '../lifecycle.ts';
-import type { KeyRecord } from '../record.ts';
+import { restore, revoke } from '../lifecycle.ts';
+import type { KeyLimit, KeyRecord } from '../record.ts';
 import {
   ACTIVE_KEYS_MAX,
-  checkScopes,
+  checkRestorable,
+  checkRevoker,
   grantKey,
+  grantSuccessor,
+  grantTerms,
   type GrantTerms,
   type KeyGrant,
   type KeyRequest,
 } from '../rules.ts';
-import { successorOf } from '../rotation.ts';
-import type { IssuedKey, KeyRegistry } from '../port-keys.ts';
-import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
-import { expireDueKeys, purgeDueKeys, warnOfExpiry } from './deadlines.ts';
-import { queueKeyMail } from '#shared/accounts/postgres/mail-events.ts';
-import { findKeyByHash, findKey, keyOf, KEY_COLUMNS, listKeys } from './read.ts';
-import { negotiatedLimitsOf, type AccountRow } from '#shared/accounts/postgres/schema.ts';
-import { type KeyRow } from './rows.ts';
+
+/** A key at the only moment its plaintext is known. */
+export interface IssuedKey {
+  key: KeyRecord;
+  /** The bearer secret. Shown once, never stored. */
+  plaintext: string;
+}
+
+export type KeyRegistry = ReturnType<typeof createKeyRegistry>;
 
 /**
- * Keys in PostgreSQL. Every act takes its locks in one order (account, key, audit chain),
- * so that two acts never wait for each other in a circle.
+ * The keys of organisations, in PostgreSQL. Each act is one transaction with its audit entry and letter, and
+ * takes its locks in one order (account, key, audit chain), so that two acts never wait for each other in a
+ * circle. Refusals are Faults.
  */
-export function createKeyRegistry(pool: Pool, surroundings: Surroundings): KeyRegistry {
-  const context = { pool, surroundings };
+export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
+  const inAct = <T>(work: (within: Within) => Promise<T>): Promise<T> =>
+    inTransaction(pool, (client) => work({ client, surroundings }));
   return {
-    issue: (orgId, request, actor) =>
-      inTransaction(pool, async (client) => {
-        const terms = await lockTerms(client, context, orgId, actor);
-        const grant = grantKey(request, terms);
-        return insertKey(client, context, { orgId, grant, predecessor: null, actor });
+    issue: (orgId: string, request: KeyRequest, actor: Actor): Promise<IssuedKey> =>
+      inAct(async (within) => {
+        const grant = grantKey(request, await lockTerms(within, orgId, actor));
+        return insertKey(within, { orgId, grant, predecessor: null, actor });
       }),
-    list: (request) => listKeys(pool, request),
-    get: (orgId, keyId) => findKey(pool, orgId, keyId),
-    rotate: (orgId, keyId, request, actor) =>
-      inTransaction(pool, (client) => rotateKey(client, context, { orgId, keyId, request, actor })),
-    revoke: (orgId, keyId, actor, reason) =>
-      inTransaction(pool, (client) => revokeKey(client, context, { orgId, keyId, actor, reason })),
-    restore: (orgId, keyId, actor, reason) =>
-      inTransaction(pool, (client) => restoreKey(client, context, { orgId, keyId, actor, reason })),
-    findByHash: (hash) => findKeyByHash(pool, hash),
-    expireDue: (limit) => expireDueKeys(pool, surroundings, limit),
-    warnExpiring: (limit) => warnOfExpiry(pool, surroundings, limit),
-    purgeDue: (limit) => purgeDueKeys(pool, surroundings, limit),
+
+    /** Issues a successor in the same lineage. The predecessor stays active until it is revoked. */
+    rotate: (
+      orgId: string,
+      keyId: string,
+      request: Partial<KeyRequest>,
+      actor: Actor,
+    ): Promise<IssuedKey> =>
+      inAct(async (within) => {
+        const terms = await lockTerms(within, orgId, actor);
+        const predecessor = await lockKey(within, orgId, keyId);
+        const grant = grantSuccessor(predecessor, request, terms);
+        return insertKey(within, { orgId, grant, predecessor, actor });
+      }),
+
+    async revoke(orgId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord> {
+      checkRevoker(keyId, actor);
+      return inAct(async (within) => {
+        const key = revoke(await lockKey(within, orgId, keyId), surroundings.now());
+        await writeState(within, key);
+        await record(within, key, { action: 'key.revoked', actor, reason });
+        return key;
+      });
+    },
+
+    restore: (orgId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord> =>
+      inAct(async (within) => {
+        const terms = await lockTerms(within, orgId, actor);
+        const key = restore(await lockKey(within, orgId, keyId), terms.now);
+        checkRestorable(key, terms);
+        await writeState(within, key);
+        await record(within, key, { action: 'key.restored', actor, reason });
+        return key;
+      }),
+
+    /** A page of an organisation's keys. Ids sort by time, so it follows the index on (org_id, id). */
+    async list(request: PageRequest & { orgId: string }): Promise<Page<KeyRecord>> {
+      const { after, orgId } = request;
+      if (after !== undefined && !isId('key', after)) throw new Fault('invalid_after');
+      const query = keysOn(pool).where('org_id', '=', orgId);
+      return pageOf(await keyset(query, 'id', request).execute(), request, keyOf);
+    },
+
+    async get(orgId: string, keyId: string): Promise<KeyRecord> {
+      if (!isId('key', keyId)) throw new Fault('key_not_found');
+      const row = await keysOn(pool)
+        .where('id', '=', keyId)
+        .where('org_id', '=', orgId)
+        .executeTakeFirst();
+      if (row === undefined) throw new Fault('key_not_found');
+      return keyOf(row);
+    },
+
+    /** Finds a key that has leaked by its hash (hex), for support. Null when there is none. */
+    async findByHash(hash: string): Promise<KeyRecord | null> {
+      const row = await keysOn(pool)
+        .where('hash', '=', Buffer.from(hash, 'hex'))
+        .executeTakeFirst();
+      return row === undefined ? null : keyOf(row);
+    },
   };
 }
 
-interface Context {
-  pool: Pool;
+/** The transaction of an act, and the clock and ids that it uses. */
+export interface Within {
+  client: PoolClient;
   surroundings: Surroundings;
 }
 
-interface KeyAct {
-  orgId: string;
-  keyId: string;
-  actor: Actor;
-  reason?: string | undefined;
+/** Locks the account against changes of state and plan, and asks whether it may have one more key. */
+async function lockTerms(
+  { client, surroundings }: Within,
+  orgId: string,
+  actor: Actor,
+): Promise<GrantTerms> {
+  const db = queriesOn(client);
+  const account = await db
+    .selectFrom('account')
+    .select([
+      'state',
+      'plan',
+      'requests_per_second',
+      'burst',
+      'requests_per_day',
+      'concurrent_streams',
+    ])
+    .where('id', '=', orgId)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  if (account === undefined) throw new Fault('organisation_not_found');
+  const active = await db
+    .selectFrom(
+      db
+        .selectFrom('api_key')
+        .select('id')
+        .where('org_id', '=', orgId)
+        .where('state', '=', 'active')
+        // Counting further would change nothing.
+        .limit(ACTIVE_KEYS_MAX)
+        .as('active'),
+    )
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow();
+  const { state, plan } = account;
+  const limits = limitsOf({ plan, negotiatedLimits: negotiatedLimitsOf(account) });
+  const grantee = { state, plan, limits, activeKeys: Number(active.count) };
+  return grantTerms(grantee, actor, surroundings.now());
 }
 
-async function rotateKey(
-  client: PoolClient,
-  context: Context,
-  act: KeyAct & { request: Partial<KeyRequest> },
-): Promise<IssuedKey> {
-  const terms = await lockTerms(client, context, act.orgId, act.actor);
-  const predecessor = await lockKey(client, act);
-  requireRotatable(predecessor, terms.now);
-  const grant = grantKey(successorOf(predecessor, act.request, terms), terms);
-  return insertKey(client, context, {
-    orgId: act.orgId,
-    grant,
-    predecessor,
-    actor: act.actor,
-  });
-}
-
-async function revokeKey(client: PoolClient, context: Context, act: KeyAct): Promise<KeyRecord> {
-  const { surroundings } = context;
-  if (act.actor.kind === 'key' && act.actor.id === act.keyId) {
-    throw new Fault('invalid_key', { message: 'A key cannot revoke itself.' });
-  }
-  const key = revoke(await lockKey(client, act), surroundings.now());
-  await writeState(client, key);
-  await record(client, surroundings, { ...act, action: 'key.revoked', key });
-  return key;
-}
-
-async function restoreKey(client: PoolClient, context: Context, act: KeyAct): Promise<KeyRecord> {
-  const terms = await lockTerms(client, context, act.orgId, act.actor);
-  const key = restore(await lockKey(client, act), terms.now);
-  // Bringing an administrator back is granting one: the same rule holds.
-  if (key.scopes.includes('admin:keys')) checkScopes(['admin:keys'], terms);
-  await writeState(client, key);
-  await record(client, context.surroundings, { ...act, action: 'key.restored', key });
-  return key;
+/** Someone else's key and no key are the same answer. */
+async function lockKey({ client }: Within, orgId: string, keyId: string): Promise<KeyRecord> {
+  if (!isId('key', keyId)) throw new Fault('key_not_found');
+  const row = await keysOn(client)
+    .where('id', '=', keyId)
+    .where('org_id', '=', orgId)
+    .forUpdate()
+    .executeTakeFirst();
+  if (row === undefined) throw new Fault('key_not_found');
+  return keyOf(row);
 }
 
 interface Birth {
@@ -110,132 +181,121 @@ interface Birth {
   actor: Actor;
 }
 
-async function insertKey(client: PoolClient, context: Context, birth: Birth): Promise<IssuedKey> {
-  const { surroundings } = context;
-  const { grant, predecessor, orgId } = birth;
+async function insertKey(
+  within: Within,
+  { orgId, grant, predecessor, actor }: Birth,
+): Promise<IssuedKey> {
+  const { client, surroundings } = within;
   const plaintext = generateKey((size) => surroundings.randomBytes(size));
   const id = surroundings.newId('key');
-  const display = displayOf(plaintext);
-  const { rows } = await client.query<KeyRow>(
-    `insert into api_key (id, org_id, name, hash, head, tail, scopes, requests_per_second,
-       burst, lineage_id, predecessor_id, created_at, expires_at)
-     values ($1, $2, $3, decode($4, 'hex'), $5, $6, $7, $8, $9, $10, $11, $12, $13)
-     returning ${KEY_COLUMNS}`,
-    [
+  const row = await queriesOn(client)
+    .insertInto('api_key')
+    .values({
       id,
-      orgId,
-      grant.name,
-      hashKey(plaintext),
-      display.head,
-      display.tail,
-      grant.scopes,
-      grant.limit?.requestsPerSecond ?? null,
-      grant.limit?.burst ?? null,
-      predecessor?.lineageId ?? id,
-      predecessor?.id ?? null,
-      new Date(surroundings.now()),
-      grant.expiresAt === null ? null : new Date(grant.expiresAt),
-    ],
-  );
-  const key = keyOf(rows[0]!);
+      org_id: orgId,
+      name: grant.name,
+      hash: Buffer.from(hashKey(plaintext), 'hex'),
+      ...displayOf(plaintext),
+      scopes: [...grant.scopes],
+      requests_per_second: grant.limit?.requestsPerSecond ?? null,
+      burst: grant.limit?.burst ?? null,
+      lineage_id: predecessor?.lineageId ?? id,
+      predecessor_id: predecessor?.id ?? null,
+      created_at: new Date(surroundings.now()),
+      expires_at: dateOf(grant.expiresAt),
+    })
+    .returning(KEY_COLUMNS)
+    .executeTakeFirstOrThrow();
+  const key = keyOf(row);
   const action = predecessor === null ? 'key.issued' : 'key.rotated';
-  await record(client, surroundings, { actor: birth.actor, action, key });
+  await record(within, key, { action, actor });
   return { key, plaintext };
 }
 
-/** Locks the account against changes of state and plan, and checks that it may have one more key. */
-async function lockTerms(
-  client: PoolClient,
-  context: Context,
-  orgId: string,
-  actor: Actor,
-): Promise<GrantTerms> {
-  const { rows } = await client.query<
-    Pick<
-      AccountRow,
-      'state' | 'plan' | 'requests_per_second' | 'burst' | 'requests_per_day' | 'concurrent_streams'
-    > & { active_keys: string }
-  >(
-    `select a.state, a.plan, a.requests_per_second, a.burst, a.requests_per_day, a.concurrent_streams,
-       (select count(*) from (select from api_key k where k.org_id = a.id
-          and k.state = 'active' limit $2)) as active_keys
-     from account a where a.id = $1 for no key update of a`,
-    [orgId, ACTIVE_KEYS_MAX],
-  );
-  const row = rows[0];
-  if (row === undefined) throw new Fault('organisation_not_found');
-  if (row.state === 'suspended') {
-    throw new Fault('customer_suspended');
-  }
-  if (row.state !== 'active') {
-    throw new Fault('invalid_account_state', {
-      message: `Keys need an active account; this one is ${row.state}.`,
-    });
-  }
-  if (Number(row.active_keys) >= ACTIVE_KEYS_MAX) {
-    throw invalidParam('key', `An organisation can have ${ACTIVE_KEYS_MAX} active keys at most.`);
-  }
-  return {
-    plan: row.plan,
-    limits: limitsOf({ plan: row.plan, negotiatedLimits: negotiatedLimitsOf(row) }),
-    grantor: actor.kind === 'key' ? 'key' : 'person',
-    now: context.surroundings.now(),
-  };
+async function writeState({ client }: Within, key: KeyRecord): Promise<void> {
+  await queriesOn(client)
+    .updateTable('api_key')
+    .set({ state: key.state, revoked_at: dateOf(key.revokedAt) })
+    .where('id', '=', key.id)
+    .execute();
 }
 
-/** Someone else's key and no key are the same answer. */
-async function lockKey(client: Queryable, act: KeyAct): Promise<KeyRecord> {
-  if (!isId('key', act.keyId)) throw new Fault('key_not_found');
-  const { rows } = await client.query<KeyRow>(
-    `select ${KEY_COLUMNS} from api_key where id = $1 and org_id = $2 for update`,
-    [act.keyId, act.orgId],
-  );
-  if (rows[0] === undefined) throw new Fault('key_not_found');
-  return keyOf(rows[0]);
-}
-
-async function writeState(client: Queryable, key: KeyRecord): Promise<void> {
-  await client.query('update api_key set state = $2, revoked_at = $3 where id = $1', [
-    key.id,
-    key.state,
-    key.revokedAt === null ? null : new Date(key.revokedAt),
-  ]);
-}
-
-interface KeyEvent {
-  actor: Actor;
+export interface KeyEvent {
   action: string;
-  key: KeyRecord;
+  actor: Actor;
   reason?: string | undefined;
 }
 
-/** The log keeps what a key was called and allowed, never its hash: it must tell the story after the purge. */
-async function record(
-  client: Queryable,
-  surroundings: Surroundings,
-  event: KeyEvent,
+/** Writes the audit entry and the letter of what happened to a key. */
+export async function record(
+  { client, surroundings }: Within,
+  key: KeyRecord,
+  { action, actor, reason }: KeyEvent,
 ): Promise<void> {
-  const { key } = event;
-  const display = `${key.display.head}…${key.display.tail}`;
-  const details: AuditDetails = {
-    name: key.name,
-    display,
-    scopes: key.scopes,
-    lineage_id: key.lineageId,
-    ...(key.predecessorId === null ? {} : { predecessor_id: key.predecessorId }),
-    ...(key.expiresAt === null ? {} : { expires_at: new Date(key.expiresAt).toISOString() }),
-  };
+  const { id, orgId, name } = key;
   await appendAudit(client, surroundings, {
-    orgId: key.orgId,
-    action: event.action,
-    actor: event.actor,
-    subject: key.id,
-    details,
-    ...(event.reason === undefined ? {} : { reason: event.reason }),
+    orgId,
+    action,
+    actor,
+    subject: id,
+    details: auditDetailsOf(key),
+    ...(reason === undefined ? {} : { reason }),
   });
-  await queueKeyMail(client, surroundings, {
-    key: { orgId: key.orgId, name: key.name, display },
-    action: event.action,
-    actor: event.actor,
-  });
+  const named = { orgId, name, display: displayText(key.display) };
+  await queueKeyMail(client, surroundings, { key: named, action, actor });
+}
+
+/** Everything of a key but its hash. */
+export const KEY_COLUMNS = [
+  'id',
+  'org_id',
+  'name',
+  'head',
+  'tail',
+  'state',
+  'scopes',
+  'requests_per_second',
+  'burst',
+  'lineage_id',
+  'predecessor_id',
+  'created_at',
+  'expires_at',
+  'revoked_at',
+  'last_used_at',
+] as const;
+
+export type KeyRow = Pick<Selectable<Database['api_key']>, (typeof KEY_COLUMNS)[number]>;
+
+function keysOn(on: Queryable) {
+  return queriesOn(on).selectFrom('api_key').select(KEY_COLUMNS);
+}
+
+export function keyOf(row: KeyRow): KeyRecord {
+  return {
+    id: row.id,
+    orgId: row.org_id,
+    name: row.name,
+    display: { head: row.head, tail: row.tail },
+    state: row.state,
+    scopes: row.scopes.filter(isScope),
+    limit: keyLimitOf(row.requests_per_second, row.burst),
+    lineageId: row.lineage_id,
+    predecessorId: row.predecessor_id,
+    createdAt: row.created_at.getTime(),
+    expiresAt: row.expires_at?.getTime() ?? null,
+    revokedAt: row.revoked_at?.getTime() ?? null,
+    lastUsedAt: row.last_used_at?.getTime() ?? null,
+  };
+}
+
+/** The two limit columns of a key, or null when it has none of its own. */
+export function keyLimitOf(
+  requestsPerSecond: number | null,
+  burst: number | null,
+): KeyLimit | null {
+  return requestsPerSecond === null || burst === null ? null : { requestsPerSecond, burst };
+}
+
+function dateOf(epochMs: number | null): Date | null {
+  return epochMs === null ? null : new Date(epochMs);
 }

@@ -14,7 +14,7 @@ import { MalformedLedgerText } from '../notes.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
-import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 
 /** A key has a handful of events in its life, and keys are rotated by hand. */
 const KEY_EVENTS_MAX = 10_000;

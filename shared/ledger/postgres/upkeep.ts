@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { type Actor, SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
-import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type UpdateObject } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
-import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';

@@ -1,7 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Pool } from 'pg';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
-import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import { type Page, type PageRequest } from '#shared/kernel/page.ts';

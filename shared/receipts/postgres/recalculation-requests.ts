@@ -9,7 +9,7 @@ import type {
 } from '../port-recalculation.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
-import { appendAudit } from '#shared/accounts/postgres/audit-append.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 
 /** For the roles `docket_api` and `docket_operator`. */
 export function createRecalculationRequests(

@@ -11,24 +11,24 @@ import {
   declaration,
   newAccount,
   OPERATOR,
-  screening,
+  vetting,
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const pool = database.poolAs('docket_operator');
 const registries = createRegistries(pool);
-const { accounts, keys, audit } = registries;
+const { accounts, vettings, keys, audit } = registries;
 
 const ACTS = {
   declare: (id: string) => accounts.declare(id, declaration(), OPERATOR),
-  screenClear: (id: string) => accounts.recordScreening(id, screening()),
-  screenFlagged: (id: string) =>
-    accounts.recordScreening(id, screening({ outcome: 'flagged', reasons: [reason('industry')] })),
-  screenHit: (id: string) =>
-    accounts.recordScreening(id, screening({ outcome: 'hit', reasons: [reason('list_match')] })),
-  approve: (id: string) => accounts.decide(id, 'approved', OPERATOR, 'looked at it'),
-  reject: (id: string) => accounts.decide(id, 'rejected', OPERATOR, 'looked at it'),
+  vetClear: (id: string) => vettings.record(id, vetting()),
+  vetFlagged: (id: string) =>
+    vettings.record(id, vetting({ outcome: 'flagged', reasons: [reason('industry')] })),
+  vetHit: (id: string) =>
+    vettings.record(id, vetting({ outcome: 'hit', reasons: [reason('list_match')] })),
+  approve: (id: string) => vettings.decide(id, 'approved', OPERATOR, 'looked at it'),
+  reject: (id: string) => vettings.decide(id, 'rejected', OPERATOR, 'looked at it'),
   sign: (id: string) => accounts.sign(id, contract(), OPERATOR),
   activate: (id: string) => accounts.activate(id, OPERATOR),
   suspend: (id: string) => accounts.suspend(id, OPERATOR, 'because'),
@@ -50,7 +50,7 @@ class Model {
   // oxlint-disable-next-line typescript/consistent-return -- the switch knows every act
   apply(name: ActName): AccountState | null {
     const { state, review } = this;
-    if (state === 'onboarding' && name.startsWith('screen')) return state;
+    if (state === 'onboarding' && name.startsWith('vet')) return state;
     const ended = state === 'rejected' || state === 'closed';
     switch (name) {
       case 'declare':
@@ -74,12 +74,12 @@ class Model {
         this.review = name === 'approve' ? 'approved' : 'rejected';
         return this.#go(true, state === 'in_review' ? this.review : state);
       }
-      case 'screenClear':
+      case 'vetClear':
         return this.#go(true, state === 'declared' ? 'approved' : state);
-      case 'screenFlagged':
+      case 'vetFlagged':
         if (state === 'declared') this.review = 'open';
         return this.#go(true, state === 'declared' ? 'in_review' : state);
-      case 'screenHit':
+      case 'vetHit':
         if (!ended && state !== 'onboarding') this.review = 'open';
         if (state === 'active') return this.#go(true, 'suspended');
         if (['declared', 'approved', 'contracted'].includes(state))
@@ -110,7 +110,7 @@ describe('the account’s way in the database', () => {
     { tags: ['accounts.onboarding'] },
     async () => {
       const names = Object.keys(ACTS) as ActName[];
-      const way: ActName[] = ['declare', 'screenClear', 'sign', 'activate'];
+      const way: ActName[] = ['declare', 'vetClear', 'sign', 'activate'];
       // Half of the sequences begin far enough for the later states to be seen.
       const sequence = fc
         .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
@@ -164,12 +164,9 @@ describe('the account’s way in the database', () => {
     await expect(set('declared')).rejects.toThrow('no declaration is on record');
     await accounts.declare(id, declaration(), OPERATOR);
     await expect(set('screened')).rejects.toThrow('no screening is on record');
-    await accounts.recordScreening(
-      id,
-      screening({ outcome: 'flagged', reasons: [reason('industry')] }),
-    );
+    await vettings.record(id, vetting({ outcome: 'flagged', reasons: [reason('industry')] }));
     await expect(set('approved')).rejects.toThrow('no review has approved');
-    await accounts.decide(id, 'approved', OPERATOR, 'looked at it');
+    await vettings.decide(id, 'approved', OPERATOR, 'looked at it');
     await expect(set('contracted')).rejects.toThrow('no contract is on record');
     await expect(
       pool.query(
@@ -215,14 +212,11 @@ describe('what an account may do', () => {
   it('nobody but an operator decides a review, and not without a reason', async () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);
     await accounts.declare(id, declaration(), OPERATOR);
-    await accounts.recordScreening(
-      id,
-      screening({ outcome: 'hit', reasons: [reason('list_match')] }),
-    );
+    await vettings.record(id, vetting({ outcome: 'hit', reasons: [reason('list_match')] }));
     await expect(
-      accounts.decide(id, 'approved', { kind: 'support', id: 'T-1' }, 'please'),
+      vettings.decide(id, 'approved', { kind: 'support', id: 'T-1' }, 'please'),
     ).rejects.toMatchObject({ code: 'invalid_actor' });
-    await expect(accounts.decide(id, 'approved', OPERATOR, ' ')).rejects.toMatchObject({
+    await expect(vettings.decide(id, 'approved', OPERATOR, ' ')).rejects.toMatchObject({
       code: 'invalid_reason',
     });
   });

@@ -2,11 +2,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
-import { transliterate } from '#shared/accounts/sanctions/files/transliterate.ts';
 import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import type { ListedEntity } from '#shared/accounts/sanctions/listed.ts';
-import { Screener } from '#shared/accounts/screener.ts';
-import type { ListUpload } from '#shared/accounts/sanctions/port-sanctions.ts';
+import { Vetter } from '#shared/accounts/vetter.ts';
+import type { ListUpload } from '#shared/accounts/sanctions/listed.ts';
 import { housekeepingHandlers } from '#workers/housekeeping/handlers.ts';
 import {
   activeAccount,
@@ -21,29 +20,28 @@ import { createTestDatabase } from '#test/support/database.ts';
 const database = await createTestDatabase();
 const pool = database.poolAs('docket_operator');
 const registries = createRegistries(pool);
-const { accounts, audit, keys, clock } = registries;
+const { accounts, vettings, audit, keys, clock } = registries;
 const store = createSanctionsStore(pool, clock);
 const FIXTURES = join(import.meta.dirname, '../../fixtures/sanctions');
 
 // The jobs run with their own role's rights.
 const own = database.poolAs('docket_housekeeping');
 const theirs = createRegistries(own, clock);
-const screener = new Screener({
-  accounts: theirs.accounts,
+const vetter = new Vetter({
+  vettings: theirs.vettings,
   lists: createSanctionsStore(own, clock),
-  transliterate,
   monotonicNow: () => performance.now(),
 });
 const failures: unknown[] = [];
 const jobs = housekeepingHandlers({
   dropExpiredAnswers: () => Promise.resolve(0),
   ensureLedgerPartitions: () => Promise.resolve(),
-  accounts: theirs.accounts,
-  keys: theirs.keys,
-  screener,
+  vettings: theirs.vettings,
+  keys: theirs.deadlines,
+  vetter,
   outbox: { sendDue: async () => ({ sent: 0, failed: 0 }) },
   mailer: { send: async () => {}, close: async () => {} },
-  onScreeningFailed: (_id, error) => failures.push(error),
+  onVettingFailed: (_id, error) => failures.push(error),
 });
 const sweep = () => jobs['screening-sweep']({}, new AbortController().signal);
 
@@ -119,7 +117,7 @@ describe('importing a list', () => {
   });
 });
 
-describe('screening', () => {
+describe('vetting', () => {
   it(
     'leads a harmless applicant to approved and a listed one to review, by the job alone',
     { tags: ['accounts.review'] },
@@ -131,8 +129,8 @@ describe('screening', () => {
       expect(failures).toEqual([]);
       expect((await accounts.get(harmless.id)).state).toBe('approved');
       expect((await accounts.get(listed.id)).state).toBe('in_review');
-      const { items } = await accounts.reviews({ limit: 1, open: true });
-      const recorded = await accounts.screening(listed.id, items[0]!.screeningId);
+      const { items } = await vettings.reviews({ limit: 1, open: true });
+      const recorded = await vettings.vetting(listed.id, items[0]!.vettingId!);
       expect(recorded).toMatchObject({ outcome: 'hit', cause: 'onboarding' });
       expect(recorded?.reasons[0]?.text).toContain('ZHI Works');
     },
@@ -146,9 +144,9 @@ describe('screening', () => {
     expect((await accounts.get(id)).state).toBe('active');
 
     await store.import(upload(['Fresh Listing Traders'], 'e'.repeat(64)), 'ada');
-    expect(await accounts.screeningDue(100)).toContain(id);
+    expect(await vettings.due(100)).toContain(id);
     await Promise.all([sweep(), sweep()]);
-    expect(await accounts.screeningDue(100)).toEqual([]);
+    expect(await vettings.due(100)).toEqual([]);
     expect((await accounts.get(id)).state).toBe('suspended');
     expect((await accounts.get(other.id)).state).toBe('active');
     const story = await audit.list({
@@ -172,7 +170,7 @@ describe('screening', () => {
     await expect(accounts.reinstate(id, OPERATOR, 'no')).rejects.toMatchObject({
       code: 'invalid_account_state',
     });
-    await accounts.decide(id, 'approved', OPERATOR, 'another firm of the same name');
+    await vettings.decide(id, 'approved', OPERATOR, 'another firm of the same name');
     await accounts.reinstate(id, OPERATOR, 'another firm of the same name');
     await store.import(upload(['Fresh Listing Traders', 'Somebody Else'], 'f'.repeat(64)), 'ada');
     await sweep();
@@ -192,24 +190,24 @@ describe('screening', () => {
     });
   });
 
-  it('of one that cannot be screened does not hold up the others', async () => {
+  it('of one that cannot be vetted does not hold up the others', async () => {
     const bad = await accounts.create(newAccount(), OPERATOR);
     const good = await accounts.create(newAccount(), OPERATOR);
     for (const { id } of [bad, good]) await accounts.declare(id, declaration(), OPERATOR);
     const troubled = housekeepingHandlers({
       dropExpiredAnswers: () => Promise.resolve(0),
       ensureLedgerPartitions: () => Promise.resolve(),
-      accounts: theirs.accounts,
-      keys: theirs.keys,
-      screener: {
-        screen: async (id, cause) => {
+      vettings: theirs.vettings,
+      keys: theirs.deadlines,
+      vetter: {
+        vet: async (id, cause) => {
           if (id === bad.id) throw new Error('no');
-          await screener.screen(id, cause);
+          await vetter.vet(id, cause);
         },
       },
       outbox: { sendDue: async () => ({ sent: 0, failed: 0 }) },
       mailer: { send: async () => {}, close: async () => {} },
-      onScreeningFailed: () => {},
+      onVettingFailed: () => {},
     });
     await troubled['screening-sweep']({}, new AbortController().signal);
     expect((await accounts.get(good.id)).state).toBe('approved');

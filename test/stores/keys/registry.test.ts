@@ -193,7 +193,7 @@ describe('the purge', () => {
       await admin.keys.revoke(id, gone.key.id, { kind: 'support', id: 'T-4711' }, 'leaked');
 
       clock.advance(89 * DAY_MS);
-      expect(await purge.keys.purgeDue(100)).toBe(0);
+      expect(await purge.deadlines.purgeDue(100)).toBe(0);
       expect((await admin.keys.restore(id, kept.key.id, OPERATOR)).state).toBe('active');
 
       clock.advance(DAY_MS);
@@ -201,8 +201,8 @@ describe('the purge', () => {
         code: 'key_state_conflict',
       });
       // Twice at the same time, and once more.
-      await Promise.all([purge.keys.purgeDue(100), purge.keys.purgeDue(100)]);
-      expect(await purge.keys.purgeDue(100)).toBe(0);
+      await Promise.all([purge.deadlines.purgeDue(100), purge.deadlines.purgeDue(100)]);
+      expect(await purge.deadlines.purgeDue(100)).toBe(0);
       expect(await admin.keys.findByHash(hashKey(gone.plaintext))).toBeNull();
       expect((await admin.keys.get(id, kept.key.id)).state).toBe('active');
 
@@ -242,20 +242,23 @@ describe('expiry', () => {
       return rows.map((row) => row.subject);
     };
     const issued = 'API key "short" was issued';
-    await housekeeping.keys.warnExpiring(10);
+    await housekeeping.deadlines.warnExpiring(10);
     expect(await letters()).toEqual([issued]);
     clock.advance(17 * DAY_MS);
-    await Promise.all([housekeeping.keys.warnExpiring(10), housekeeping.keys.warnExpiring(10)]);
+    await Promise.all([
+      housekeeping.deadlines.warnExpiring(10),
+      housekeeping.deadlines.warnExpiring(10),
+    ]);
     clock.advance(12.5 * DAY_MS);
-    await housekeeping.keys.warnExpiring(10);
-    await housekeeping.keys.warnExpiring(10);
+    await housekeeping.deadlines.warnExpiring(10);
+    await housekeeping.deadlines.warnExpiring(10);
     const warning = 'API key "short" expires soon';
     expect(await letters()).toEqual([issued, warning, warning]);
 
     clock.advance(DAY_MS);
     const counts = await Promise.all([
-      housekeeping.keys.expireDue(10),
-      housekeeping.keys.expireDue(10),
+      housekeeping.deadlines.expireDue(10),
+      housekeeping.deadlines.expireDue(10),
     ]);
     expect(counts[0] + counts[1]).toBe(1);
     expect((await admin.keys.get(id, key.id)).state).toBe('expired');

@@ -14,7 +14,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 const fresh: AccountFacts = {
   state: 'onboarding',
   declared: false,
-  screening: null,
+  vetting: null,
   review: null,
   contracted: false,
 };
@@ -47,7 +47,7 @@ const event = fc.oneof(
       fc.record({ declared: fc.constant(true) }),
       fc.record({ contracted: fc.constant(true) }),
       fc.record({
-        screening: fc.constantFrom('clear' as const, 'flagged' as const, 'hit' as const),
+        vetting: fc.constantFrom('clear' as const, 'flagged' as const, 'hit' as const),
       }),
       fc.record({
         review: fc.constantFrom('open' as const, 'approved' as const, 'rejected' as const),
@@ -74,9 +74,9 @@ describe('the account’s state machine', () => {
             if (result.startsWith('invalid_')) continue;
             const to = result as AccountState;
             if (to === 'declared') expect(facts.declared).toBe(true);
-            if (to === 'screened') expect(facts.screening).not.toBeNull();
+            if (to === 'screened') expect(facts.vetting).not.toBeNull();
             if (to === 'approved' && facts.state === 'screened') {
-              expect([facts.screening, step.kind]).toEqual(['clear', 'system']);
+              expect([facts.vetting, step.kind]).toEqual(['clear', 'system']);
             }
             if (to === 'approved' && facts.state === 'in_review') {
               expect([facts.review, step.kind]).toEqual(['approved', 'operator']);
@@ -102,10 +102,10 @@ describe('the account’s state machine', () => {
     'reaches every state on the way of the specification',
     { tags: ['accounts.onboarding'] },
     () => {
-      let facts: AccountFacts = { ...fresh, declared: true, screening: 'clear', contracted: true };
+      let facts: AccountFacts = { ...fresh, declared: true, vetting: 'clear', contracted: true };
       const way: [AccountAct, Actor['kind']][] = [
         ['declare', 'user'],
-        ['record_screening', 'system'],
+        ['record_vetting', 'system'],
         ['clear', 'system'],
         ['sign', 'operator'],
         ['activate', 'operator'],
@@ -137,7 +137,7 @@ describe('the account’s state machine', () => {
         const facts: AccountFacts = {
           state,
           declared: true,
-          screening: 'clear',
+          vetting: 'clear',
           review: 'approved',
           contracted: true,
         };

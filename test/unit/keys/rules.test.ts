@@ -1,12 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { AccountState } from '#shared/accounts/account.ts';
 import { DEFAULT_SCOPES, SCOPES } from '#shared/keys/credential.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
-import { successorOf } from '#shared/keys/rotation.ts';
 import {
+  ACTIVE_KEYS_MAX,
+  checkRestorable,
+  checkRevoker,
   EXPIRY_MAX_MS,
   grantKey,
+  grantSuccessor,
+  grantTerms,
   scopesOnPlan,
   type GrantTerms,
   type KeyRequest,
@@ -33,6 +38,16 @@ function refusal(
     throw error;
   }
   throw new Error('was not refused');
+}
+
+function codeOf(act: () => unknown): string | null {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (error instanceof Fault) return error.code;
+    throw error;
+  }
 }
 
 describe('what a key may be granted', () => {
@@ -113,6 +128,18 @@ describe('what a key may be granted', () => {
     }
   });
 
+  it('may burst to four seconds’ worth when no burst is named, as far as the organisation may', () => {
+    const limit = (requestsPerSecond: number, limits = PLAN_LIMITS.audit_plus) =>
+      grantKey({ name: 'a', limit: { requestsPerSecond } }, terms({ limits })).limit;
+    expect(limit(50)).toEqual({ requestsPerSecond: 50, burst: 200 });
+    const tight = { ...PLAN_LIMITS.audit_plus, burst: 60 };
+    expect(limit(50, tight)).toEqual({ requestsPerSecond: 50, burst: 60 });
+    for (const plan of PLANS) {
+      const { requestsPerSecond, burst } = PLAN_LIMITS[plan];
+      expect(limit(requestsPerSecond, PLAN_LIMITS[plan])).toEqual({ requestsPerSecond, burst });
+    }
+  });
+
   it('has a name of 1 to 100 printable characters', () => {
     for (const name of ['', '   ', 'a\nb', 'x'.repeat(101)]) {
       expect(refusal({ name })).toEqual(['invalid_name', 'name']);
@@ -138,7 +165,7 @@ describe('a rotation successor', () => {
   };
 
   it('inherits name, scopes and limit, not the expiry', { tags: ['keys.successor'] }, () => {
-    expect(successorOf(predecessor, {}, terms())).toEqual({
+    expect(grantSuccessor(predecessor, {}, terms())).toEqual({
       name: 'production',
       scopes: ['inference:write', 'service:export'],
       expiresAt: null,
@@ -148,14 +175,77 @@ describe('a rotation successor', () => {
 
   it('takes what is specified instead', { tags: ['keys.successor'] }, () => {
     const request = { scopes: ['service:read'], expiresAt: NOW + 5 };
-    expect(successorOf(predecessor, request, terms())).toMatchObject(request);
+    expect(grantSuccessor(predecessor, request, terms())).toMatchObject(request);
   });
 
   it('after a downgrade inherits only what the plan still holds', () => {
     const lower = terms({ plan: 'audit', limits: PLAN_LIMITS.audit });
-    const successor = successorOf(predecessor, {}, lower);
+    const successor = grantSuccessor(predecessor, {}, lower);
     expect(successor.scopes).toEqual(['inference:write']);
     expect(successor.limit).toEqual({ requestsPerSecond: 50, burst: 200 });
-    expect(() => grantKey(successor, lower)).not.toThrow();
+  });
+
+  it('is given to an active key only', () => {
+    for (const key of [
+      { ...predecessor, state: 'revoked', revokedAt: NOW - 1 } as const,
+      { ...predecessor, expiresAt: NOW },
+    ]) {
+      expect(codeOf(() => grantSuccessor(key, {}, terms()))).toBe('key_state_conflict');
+    }
+  });
+});
+
+describe('the terms of one more key', () => {
+  const grantee = {
+    state: 'active',
+    plan: 'audit_plus',
+    limits: PLAN_LIMITS.audit_plus,
+    activeKeys: 0,
+  } as const;
+
+  it('are those of the account, and tell a key that grants from a person', () => {
+    const { plan, limits } = grantee;
+    expect(grantTerms(grantee, { kind: 'key' }, NOW)).toEqual({
+      plan,
+      limits,
+      grantor: 'key',
+      now: NOW,
+    });
+    for (const kind of ['user', 'operator', 'support', 'system'] as const) {
+      expect(grantTerms(grantee, { kind }, NOW).grantor).toBe('person');
+    }
+  });
+
+  it('are given to active accounts only', () => {
+    const refused = (state: AccountState) =>
+      codeOf(() => grantTerms({ ...grantee, state }, { kind: 'operator' }, NOW));
+    expect(refused('suspended')).toBe('customer_suspended');
+    for (const state of ['onboarding', 'contracted', 'closed'] as const) {
+      expect(refused(state)).toBe('invalid_account_state');
+    }
+  });
+
+  it('are refused to an organisation with as many active keys as it may have', () => {
+    const having = (activeKeys: number) =>
+      codeOf(() => grantTerms({ ...grantee, activeKeys }, { kind: 'operator' }, NOW));
+    expect(having(ACTIVE_KEYS_MAX - 1)).toBeNull();
+    expect(having(ACTIVE_KEYS_MAX)).toBe('invalid_key');
+  });
+});
+
+describe('a key with admin:keys', () => {
+  it('revokes other keys, not itself', () => {
+    expect(codeOf(() => checkRevoker('key_1', { kind: 'key', id: 'key_1' }))).toBe('invalid_key');
+    expect(codeOf(() => checkRevoker('key_2', { kind: 'key', id: 'key_1' }))).toBeNull();
+    // The id of a user may be any text.
+    expect(codeOf(() => checkRevoker('key_1', { kind: 'user', id: 'key_1' }))).toBeNull();
+  });
+
+  it('is restored by people, not by keys', () => {
+    const admin = { scopes: ['service:read', 'admin:keys'] } as const;
+    const byKey = terms({ grantor: 'key' });
+    expect(codeOf(() => checkRestorable(admin, byKey))).toBe('invalid_scope');
+    expect(codeOf(() => checkRestorable(admin, terms()))).toBeNull();
+    expect(codeOf(() => checkRestorable({ scopes: ['service:read'] }, byKey))).toBeNull();
   });
 });

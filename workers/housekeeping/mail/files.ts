@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
-import type { Mailer } from '#shared/accounts/port-mail.ts';
+import type { Mailer } from '#shared/accounts/letters.ts';
 
 /** Writes each letter as an `.eml` file, for machines without a mail server. Any mail program opens them. */
 export function createFileMailer(directory: string, from: string): Mailer {

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import type { Mailer } from '#shared/accounts/port-mail.ts';
+import type { Mailer } from '#shared/accounts/letters.ts';
 
 /** A mail server that does not answer must not hold up the letters behind this one for long. */
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -1,0 +1,144 @@
+import type { Pool } from 'pg';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import type { Account } from '../account.ts';
+import type { Actor } from '../audit/entry.ts';
+import {
+  draftOfAccountAct,
+  draftOfExpiry,
+  draftOfKeyAct,
+  waitAfterFailure,
+  type Letter,
+  type Mailer,
+} from '../letters.ts';
+
+/** Tells both contacts of an account what happened to it, within the transaction in which it happens. */
+export async function queueAccountMail(
+  client: Queryable,
+  surroundings: Surroundings,
+  account: Account,
+  action: string,
+): Promise<void> {
+  const draft = draftOfAccountAct(account, action);
+  if (draft === null) return;
+  for (const to of new Set([account.billing.email, account.technical.email])) {
+    await queueLetter(client, surroundings, { to, ...draft }, { orgId: account.id });
+  }
+}
+
+interface NamedKey {
+  orgId: string;
+  name: string;
+  display: string;
+}
+
+/** Tells the technical contact what happened to a key, within the transaction in which it happens. */
+export async function queueKeyMail(
+  client: Queryable,
+  surroundings: Surroundings,
+  { key, action, actor }: { key: NamedKey; action: string; actor: Actor },
+): Promise<void> {
+  const draft = draftOfKeyAct(key, action, `${actor.kind} ${actor.id}`);
+  if (draft === null) return;
+  const contact = await queriesOn(client)
+    .selectFrom('account')
+    .select('technical_email')
+    .where('id', '=', key.orgId)
+    .executeTakeFirstOrThrow();
+  const letter = { to: contact.technical_email, ...draft };
+  await queueLetter(client, surroundings, letter, { orgId: key.orgId });
+}
+
+/** Warns of an expiry; `once` keeps a job that repeats itself from repeating the letter. */
+export async function queueExpiryWarning(
+  client: Queryable,
+  surroundings: Surroundings,
+  { key, to, expiresAt, once }: { key: NamedKey; to: string; expiresAt: number; once: string },
+): Promise<void> {
+  const letter = { to, ...draftOfExpiry(key, expiresAt) };
+  await queueLetter(client, surroundings, letter, { orgId: key.orgId, once });
+}
+
+/** Queues a letter. `once` names one that must not be written twice. */
+export async function queueLetter(
+  client: Queryable,
+  surroundings: Surroundings,
+  { to, subject, body }: Letter,
+  about: { orgId?: string; once?: string } = {},
+): Promise<void> {
+  const now = new Date(surroundings.now());
+  await queriesOn(client)
+    .insertInto('mail_outbox')
+    .values({
+      org_id: about.orgId ?? null,
+      recipient: to,
+      subject,
+      body,
+      once: about.once ?? null,
+      created_at: now,
+      next_attempt_at: now,
+    })
+    .onConflict((conflict) => conflict.column('once').doNothing())
+    .execute();
+}
+
+export type MailOutbox = ReturnType<typeof createMailOutbox>;
+
+/** The letters that wait. One may reach its reader twice (sent, then the power fails), never not at all. */
+export function createMailOutbox(pool: Pool, surroundings: Surroundings) {
+  return {
+    /** Sends what is due, at most `limit`. Returns how many were sent and how many failed. */
+    async sendDue(mailer: Mailer, limit: number): Promise<{ sent: number; failed: number }> {
+      const result = { sent: 0, failed: 0 };
+      while (result.sent + result.failed < limit) {
+        const outcome = await inTransaction(pool, (client) =>
+          sendOne(client, surroundings, mailer),
+        );
+        if (outcome === null) break;
+        result[outcome] += 1;
+      }
+      return result;
+    },
+  };
+}
+
+/** The letter's row stays locked while it is sent: two senders never take the same one. */
+async function sendOne(
+  client: Queryable,
+  surroundings: Surroundings,
+  mailer: Mailer,
+): Promise<'sent' | 'failed' | null> {
+  const now = new Date(surroundings.now());
+  const db = queriesOn(client);
+  const letter = await db
+    .selectFrom('mail_outbox')
+    .select(['id', 'recipient', 'subject', 'body', 'attempts'])
+    .where('sent_at', 'is', null)
+    .where('failed_at', 'is', null)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('next_attempt_at')
+    .limit(1)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst();
+  if (letter === undefined) return null;
+  const row = db.updateTable('mail_outbox').where('id', '=', letter.id);
+  try {
+    await mailer.send({ to: letter.recipient, subject: letter.subject, body: letter.body });
+  } catch {
+    const attempts = letter.attempts + 1;
+    const waitMs = waitAfterFailure(attempts);
+    await row
+      .set(
+        waitMs === null
+          ? { attempts, failed_at: now }
+          : { attempts, next_attempt_at: new Date(now.getTime() + waitMs) },
+      )
+      .execute();
+    return 'failed';
+  }
+  // The text has reached its reader; what stays is that it was sent.
+  await row.set({ sent_at: now, body: '' }).execute();
+  return 'sent';
+}

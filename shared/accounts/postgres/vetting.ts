@@ -1,0 +1,280 @@
+import { sql, type Selectable } from 'kysely';
+import type { Pool } from 'pg';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Page } from '#shared/kernel/page.ts';
+import type { Database } from '#shared/kernel/postgres/database.ts';
+import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import type { Account, Declaration } from '../account.ts';
+import type { Actor } from '../audit/entry.ts';
+import {
+  actOfDecision,
+  checkDecision,
+  consequenceOf,
+  summaryOf,
+  VETTED_STATES,
+  type Applicant,
+  type Decision,
+  type Review,
+  type Vetting,
+} from '../vetting.ts';
+import { act, holdAccount, type HeldAccount } from './accounts.ts';
+import { appendAudit } from './audit.ts';
+
+/** Who acts where a vetting has consequences; the audit log knows it by this name. */
+const VETTER: Actor = { kind: 'system', id: 'screening' };
+
+export type Vettings = ReturnType<typeof createVettings>;
+
+/** Vettings and the reviews that follow from them, in PostgreSQL. Their tables are `screening` and `review`. */
+export function createVettings(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
+  return {
+    /** What a vetting compares; null before there is a declaration. */
+    applicant: (orgId: string): Promise<Applicant | null> => findApplicant(pool, orgId),
+
+    /**
+     * Ids of at most `limit` accounts whose latest vetting did not compare exactly the current lists:
+     * new applicants, and everyone after an import.
+     */
+    async due(limit: number): Promise<string[]> {
+      const rows = await queryRows(pool, FIND_DUE, [VETTED_STATES, limit]);
+      return rows.map(({ id }) => id);
+    },
+
+    /** Records a vetting and draws its consequence in the same transaction, so that none is ever without the other. */
+    record: (orgId: string, vetting: Vetting): Promise<Account> =>
+      inTransaction(pool, async (client) =>
+        recordVetting(await holdAccount(client, surroundings, orgId), vetting),
+      ),
+
+    /** A vetting as it was recorded; null when there is none. */
+    async vetting(orgId: string, vettingId: string): Promise<Vetting | null> {
+      const row = await db
+        .selectFrom('screening')
+        .selectAll()
+        .where('id', '=', vettingId)
+        .where('org_id', '=', orgId)
+        .executeTakeFirst();
+      return row === undefined ? null : vettingOf(row);
+    },
+
+    /** Reviews, newest first. */
+    async reviews(request: {
+      after?: string;
+      limit: number;
+      open?: boolean;
+    }): Promise<Page<Review>> {
+      let query = reviewsOn(pool);
+      if (request.open !== undefined) {
+        query = query.where('r.decision', request.open ? 'is' : 'is not', null);
+      }
+      const rows = await keyset(query, 'r.id', { ...request, order: 'desc' }).execute();
+      return pageOf(rows, request, reviewOf);
+    },
+
+    async review(reviewId: string): Promise<Review> {
+      const row = await reviewsOn(pool).where('r.id', '=', reviewId).executeTakeFirst();
+      if (row === undefined) throw new Fault('review_not_found');
+      return reviewOf(row);
+    },
+
+    /** Decides the open review, and the account with it: in_review → approved or rejected. */
+    async decide(orgId: string, decision: Decision, actor: Actor, note: string): Promise<Account> {
+      checkDecision(actor, note);
+      return inTransaction(pool, async (client) =>
+        decideReview(await holdAccount(client, surroundings, orgId), { decision, actor, note }),
+      );
+    },
+  };
+}
+
+/** What was compared is kept with each vetting, in the form that this makes of the current lists. */
+const FIND_DUE = statement(
+  { id: 'text' },
+  `with lists as (
+     select coalesce(jsonb_agg(jsonb_build_object('source', source, 'version', version)
+       order by source), '[]') as compared
+     from sanctions_list where current)
+   select a.id from account a, lists
+   where a.state = any($1)
+     and (select s.lists from screening s where s.org_id = a.id order by s.sequence desc limit 1)
+       is distinct from lists.compared
+   order by a.id limit $2`,
+);
+
+async function recordVetting(held: HeldAccount, vetting: Vetting): Promise<Account> {
+  if (!VETTED_STATES.includes(held.account.state)) return held.account;
+  const vettingId = await insertVetting(held, vetting);
+  const vetted = await takeNote(held, vettingId, vetting);
+  const consequence = consequenceOf(vetted.account.state, vetting);
+  const reason = summaryOf(vetting);
+  const reviewId = consequence.opensReview ? await openReview(held, vettingId, reason) : null;
+  if (consequence.act === null) return vetted.account;
+  const subject = consequence.act === 'refer' ? reviewId! : vettingId;
+  const why = consequence.act === 'clear' ? {} : { reason };
+  return (await act(vetted, consequence.act, { actor: VETTER, subject, ...why })).account;
+}
+
+/** A vetting is a step of an applicant's way, and an entry in the audit log of everybody else. */
+async function takeNote(
+  held: HeldAccount,
+  vettingId: string,
+  { outcome, cause }: Vetting,
+): Promise<HeldAccount> {
+  const noted = { actor: VETTER, subject: vettingId, details: { outcome, cause } };
+  if (held.account.state === 'declared') return act(held, 'record_vetting', noted);
+  await appendAudit(held.client, held.surroundings, {
+    orgId: held.account.id,
+    action: 'account.screened',
+    ...noted,
+  });
+  return held;
+}
+
+async function insertVetting(held: HeldAccount, vetting: Vetting): Promise<string> {
+  const { client, surroundings, account } = held;
+  const id = surroundings.newId('scr');
+  await queriesOn(client)
+    .insertInto('screening')
+    .values({
+      id,
+      org_id: account.id,
+      cause: vetting.cause,
+      outcome: vetting.outcome,
+      lists: JSON.stringify(vetting.lists),
+      reasons: JSON.stringify(vetting.reasons),
+      duration_ms: Math.round(vetting.durationMs),
+      screened_at: new Date(surroundings.now()),
+    })
+    .execute();
+  return id;
+}
+
+/** Opens a review, or adds this vetting's reason to the one that is open already. */
+async function openReview(
+  { client, surroundings, account }: HeldAccount,
+  vettingId: string,
+  reason: string,
+): Promise<string> {
+  const db = queriesOn(client);
+  const open = await db
+    .updateTable('review')
+    .set({ screening_id: vettingId, reason: sql`left(reason || ' · ' || ${reason}, 2000)` })
+    .where('org_id', '=', account.id)
+    .where('decision', 'is', null)
+    .returning('id')
+    .executeTakeFirst();
+  if (open !== undefined) return open.id;
+  const id = surroundings.newId('rev');
+  await db
+    .insertInto('review')
+    .values({
+      id,
+      org_id: account.id,
+      screening_id: vettingId,
+      reason,
+      opened_at: new Date(surroundings.now()),
+    })
+    .execute();
+  return id;
+}
+
+async function decideReview(
+  held: HeldAccount,
+  { decision, actor, note }: { decision: Decision; actor: Actor; note: string },
+): Promise<Account> {
+  const { client, surroundings, account } = held;
+  const review = await queriesOn(client)
+    .updateTable('review')
+    .set({ decision, decided_by: actor.id, decided_at: new Date(surroundings.now()), note })
+    .where('org_id', '=', account.id)
+    .where('decision', 'is', null)
+    .returning('id')
+    .executeTakeFirst();
+  if (review === undefined)
+    throw new Fault('invalid_account_state', { message: 'No review is open.' });
+  const decided = { actor, subject: review.id, reason: note };
+  const name = actOfDecision(account.state, decision);
+  if (name !== null) return (await act(held, name, decided)).account;
+  await appendAudit(client, surroundings, {
+    orgId: account.id,
+    action: 'review.decided',
+    ...decided,
+    details: { decision },
+  });
+  return account;
+}
+
+async function findApplicant(pool: Pool, orgId: string): Promise<Applicant | null> {
+  const row = await queriesOn(pool)
+    .selectFrom('account as a')
+    .innerJoin('declaration as d', 'd.org_id', 'a.id')
+    .selectAll('d')
+    .select(['a.state', 'a.name', 'a.billing_name', 'a.technical_name'])
+    .where('a.id', '=', orgId)
+    .orderBy('d.id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  return {
+    orgId,
+    state: row.state,
+    names: [row.name, ...row.trading_names],
+    people: [...new Set([row.billing_name, row.technical_name, row.declared_by])],
+    country: row.country,
+    industry: row.industry,
+    declarationVersion: row.version,
+    statements: row.statements as Declaration['statements'],
+    dismissed: await findDismissed(pool, orgId),
+  };
+}
+
+/** The listed parties of vettings that a review has approved: they were found to be somebody else. */
+async function findDismissed(pool: Pool, orgId: string): Promise<string[]> {
+  const approved = await queriesOn(pool)
+    .selectFrom('review as r')
+    .innerJoin('screening as s', 's.id', 'r.screening_id')
+    .selectAll('s')
+    .where('r.org_id', '=', orgId)
+    .where('r.decision', '=', 'approved')
+    .execute();
+  const reasons = approved.flatMap((row) => vettingOf(row).reasons);
+  return [...new Set(reasons.flatMap(({ entity }) => entity ?? []))];
+}
+
+function vettingOf(row: Selectable<Database['screening']>): Vetting {
+  return {
+    cause: row.cause,
+    outcome: row.outcome,
+    lists: row.lists as Vetting['lists'],
+    reasons: row.reasons as Vetting['reasons'],
+    durationMs: row.duration_ms,
+  };
+}
+
+function reviewsOn(pool: Pool) {
+  return queriesOn(pool)
+    .selectFrom('review as r')
+    .innerJoin('account as a', 'a.id', 'r.org_id')
+    .selectAll('r')
+    .select('a.name as organisation_name');
+}
+
+function reviewOf(row: Selectable<Database['review']> & { organisation_name: string }): Review {
+  return {
+    id: row.id,
+    orgId: row.org_id,
+    organisationName: row.organisation_name,
+    vettingId: row.screening_id,
+    reason: row.reason,
+    openedAt: row.opened_at.getTime(),
+    decision: row.decision,
+    decidedBy: row.decided_by,
+    decidedAt: row.decided_at?.getTime() ?? null,
+    note: row.note,
+  };
+}
