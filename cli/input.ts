@@ -51,7 +51,7 @@ export function utf8(bytes: Uint8Array): string {
 const LINE_BYTES_MAX = 65_536;
 const LINE_FEED = 0x0a;
 
-/** What is wrong with a line, whatever it says. */
+/** Reasons for which a line cannot be read. */
 export type LineProblem = 'line_too_long' | 'line_not_utf8' | 'line_not_json';
 
 /**

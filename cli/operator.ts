@@ -20,7 +20,7 @@ import { Vetter } from '#shared/accounts/vetter.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
-/** What an operator's command works with. */
+/** The stores and registries that an operator's command works with. */
 export interface OperatorDeps {
   pool: Pool;
   surroundings: Surroundings;
@@ -36,7 +36,7 @@ const CONNECTIONS = 2;
 /** Longer than any statement of a command, shorter than a person's patience. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 
-/** Runs `work` with the rights of an operator and closes the connections after it, whatever happens. */
+/** Runs `work` with the rights of an operator and closes the connections after it, also when it fails. */
 export async function asOperator<T>(work: (deps: OperatorDeps) => Promise<T>): Promise<T> {
   const pool = createPool({
     url: await databaseUrl(),
@@ -74,7 +74,7 @@ export async function databaseUrl(): Promise<string> {
   throw new Error('DATABASE_URL is not set, and no embedded instance is running here.');
 }
 
-/** Reads `--actor`; everything an operator does is somebody's act. */
+/** Reads `--actor`; every act of an operator is in the audit log under a name. */
 export function actorFrom(text: string): Actor {
   const actor = parseActor(text);
   if (actor === null) {
@@ -85,7 +85,7 @@ export function actorFrom(text: string): Actor {
   return actor;
 }
 
-/** What a command takes that acts on the service itself: in whose name, and why. */
+/** Options of a command that acts on the service itself: in whose name, and why. */
 export interface ActOptions {
   actor?: string;
   reason?: string;

@@ -32,7 +32,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** What an error says, on one line. A connection refused at several addresses has its reason inside. */
+/** The message of an error on one line. A connection refused at several addresses has its reason inside. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   const reason = error instanceof Error ? error.message || error.name : String(error);

@@ -4,7 +4,7 @@ import { DEFAULT_PACK_PATH, loadScreen } from '#shared/screening/files/load.ts';
 import { readInput } from '#cli/input.ts';
 import { printJson, printTable } from '#cli/print.ts';
 
-/** What a request body may hold by default; a text to try out is smaller. */
+/** The default limit of a request body; a text to try out is smaller. */
 const TEXT_BYTES_MAX = 20 * 1_048_576;
 /** The exit code for "this would be blocked", apart from 1 for "this did not work". */
 const EXIT_BLOCKED = 3;

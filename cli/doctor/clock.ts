@@ -1,6 +1,6 @@
 import { type Finding, ok, problem, warning } from './finding.ts';
 
-/** A second matters to nobody; more than that and expiries, limits and timestamps drift apart visibly. */
+/** Above a second, expiries, limits and timestamps drift apart visibly. */
 const DRIFT_WARNING_MS = 1_000;
 /** Keys expire, budgets end and receipts are dated by this much too early or late. */
 const DRIFT_PROBLEM_MS = 10_000;

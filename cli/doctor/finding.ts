@@ -5,9 +5,9 @@ export type Verdict = 'ok' | 'warning' | 'problem' | 'skipped';
 export interface Finding {
   name: string;
   verdict: Verdict;
-  /** What was found, in a line. Never a secret. */
+  /** One line, never with a secret. */
   detail: string;
-  /** What to do about it. */
+  /** The advice for a warning or a problem. */
   fix?: string;
 }
 

@@ -4,7 +4,7 @@ import { reasonOf } from '#cli/print.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
-/** What the migrations use (builtin collations, MERGE … RETURNING) came with it. */
+/** The migrations use builtin collations and MERGE … RETURNING, which came with it. */
 const VERSION_MIN = 17;
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** Room for every process of one machine with its pool, and for an operator. */
@@ -70,7 +70,7 @@ async function schema(pool: ReturnType<typeof createPool>): Promise<Finding> {
     if (pending.length === 0) return ok('schema', 'every migration is applied');
     return problem('schema', `not applied: ${pending.join(', ')}`, fix);
   } catch (error) {
-    // undefined_table: nobody has ever migrated this database.
+    // undefined_table: this database was never migrated.
     const empty = (error as { code?: string }).code === '42P01';
     return problem('schema', empty ? 'the database is empty' : reasonOf(error), fix);
   }

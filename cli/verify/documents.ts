@@ -11,8 +11,9 @@ import type { Citation } from './shard-judge.ts';
 const VC_CONTEXT_FILE = 'credentials-v2.jsonld';
 
 /**
- * What receipts mean rests on documents that their signatures name only by address: contexts and methodologies. Each is
- * in the pack, is what the seal says, and is what the receipts cite by digest or by a name that holds one.
+ * The documents that receipts rest on, and that their signatures name only by address: contexts and methodologies. Each
+ * must be in the pack, have the digest that the seal states, and have the one that receipts cite (contexts hold theirs
+ * in their names).
  */
 export class CitedDocuments {
   readonly #bag: Bag;

@@ -43,12 +43,12 @@ export interface Anchored {
   /** Place in the anchor log, and its entries at the checkpoint that the pack leads to. */
   index: number;
   anchorSize: number;
-  /** What time-stamping authorities have said; their certificates are for whoever trusts them. */
+  /** Claims of time-stamping authorities; whether their certificates are trusted is the reader's decision. */
   timestamps: Pick<AnchorTimestamp, 'authority' | 'time'>[];
 }
 
 /**
- * When each key's signatures count. A key that was retired, or got into other hands, still counts for what was anchored
+ * The time for which each key's signatures count. A key that was retired, or got into other hands, still counts for what was anchored
  * before: the ledger shows what is older, and no date that a thief can write.
  */
 export interface KeyStanding {

@@ -11,13 +11,13 @@ const LINEAGE_CONTEXT = /\/contexts\/docket-lineage-[0-9a-f]{64}\.jsonld$/;
 export interface LineageStatements {
   /** Address of the context that it cites; it is one of lineage documents. */
   context: string;
-  /** What it says and the receipt denies, e.g. `measurement.hadPlan`; undefined when nothing. */
+  /** The place where document and receipt disagree, e.g. `measurement.hadPlan`; undefined when they agree. */
   contradiction: string | undefined;
 }
 
 /**
- * Compares what a lineage document repeats of its receipt, and the records that the receipt names by digest. What lies
- * between, the steps, is not computed. Null when it is no lineage document in its canonical form.
+ * Compares the members that a lineage document repeats of its receipt, and the records that the receipt names by
+ * digest. The steps between them are not computed. Null when it is no lineage document in its canonical form.
  */
 export function readStatements(
   text: string,
@@ -77,7 +77,7 @@ function unlike(
 function parse(text: string): Loose {
   try {
     const value = JSON.parse(text) as Json;
-    // What was read is then all that there is: no member twice, no white space.
+    // The text then holds nothing else: no member twice, no white space.
     return canonicalJson(value) === text ? value : undefined;
   } catch {
     return undefined;

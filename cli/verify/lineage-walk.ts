@@ -10,14 +10,14 @@ import { PackProblem } from '#shared/packs/problem.ts';
 import type { Bag } from './bag.ts';
 import type { LineageFindings, PackedLineage } from './shard-lineage.ts';
 
-/** What was learnt of the lineage documents of a pack. */
+/** Counts of the lineage documents of a pack. */
 export interface LineageSummary {
   documents: number;
   /** Made again from receipt and methodology, and found the same; of the others only what is signed was compared. */
   remade: number;
 }
 
-/** Sees to it that each derivation of a pack has its document, and that there are no others. */
+/** Checks that each derivation of a pack has its document, and that there are no others. */
 export class LineageWalk {
   readonly #bag: Bag;
   readonly #coverage = new LineageCoverage();

@@ -77,7 +77,7 @@ function anchoredText({ anchored }: PackVerdict): string {
   return `the head of ${size} entries, entry ${index} of ${anchorSize} in the anchor log${times.join('')}`;
 }
 
-/** What cannot be computed here is not said to be right. */
+/** Documents of methodologies that this release cannot compute are counted apart, not called right. */
 function lineageText({ lineage, seal }: PackVerdict): string {
   if (lineage === null || seal === undefined) return 'no';
   const { documents, remade } = lineage;

@@ -12,7 +12,7 @@ import { numberIn, objectsOf } from './lines.ts';
 import type { ShardFindings, ShardTask, ShardTerms } from './shard-judge.ts';
 import { judgeShards } from './shard-pool.ts';
 
-/** What is learnt of a pack on the way, before a problem comes up too. */
+/** Facts learnt of a pack on the way; they are reported also when a problem comes up later. */
 export interface SeenOnWalk {
   /** Receipts by the key that signed them. */
   signers: Record<string, number>;

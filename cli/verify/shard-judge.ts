@@ -17,7 +17,7 @@ import { linesOf, textOf } from './lines.ts';
 import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';
 import { type LineageFindings, type PackedLineage, ShardLineage } from './shard-lineage.ts';
 
-/** What every receipt of a pack must agree with. */
+/** Facts that every receipt of a pack must agree with. */
 export interface ShardTerms {
   packPath: string;
   /** did.json that is trusted. */
@@ -51,7 +51,7 @@ interface RevisionFact {
   counted: CountedReceipt;
 }
 
-/** What the receipts cite, told apart by one text each. */
+/** A context or methodology that receipts cite. */
 export interface Citation {
   kind: 'context' | 'methodology';
   id: string;

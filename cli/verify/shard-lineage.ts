@@ -18,11 +18,11 @@ export interface PackedLineage {
 }
 
 export interface LineageFindings {
-  /** What the shard's receipts derive their numbers by, in the order of their first. */
+  /** The ways in which the shard's receipts derive their numbers, in the order of the first receipt of each. */
   derivations: { key: string; firstIndex: number; receipts: number }[];
   /** Documents that were compared with their receipts; `remade` ones byte for byte. */
   documents: { index: number; remade: boolean }[];
-  /** The first document that its receipt denies. */
+  /** The first document that disagrees with its receipt. */
   contradiction?: { path: string; message: string };
 }
 
@@ -31,7 +31,7 @@ export interface LineageVerdict {
   remade: boolean;
   /** Address of the context that the document cites. */
   context?: string;
-  /** What the document says and the receipt denies, in a sentence. */
+  /** A sentence on where document and receipt disagree. */
   contradiction?: string;
 }
 
@@ -51,8 +51,9 @@ export class ShardLineage {
   }
 
   /**
-   * Takes the next receipt. Returns the context that its lineage document cites, if it has one. What the document says
-   * wrongly is told with the findings: that a receipt is not where it must be is the ledger's to say, and comes first.
+   * Takes the next receipt. Returns the context that its lineage document cites, if it has one. A document that
+   * disagrees with its receipt is reported with the findings, not thrown: a receipt in the wrong place is the graver
+   * problem, and the ledger's check of that comes first.
    * @throws PackProblem when the document is not what the manifest says
    */
   take(receipt: Omit<PackedReceipt, 'log'>): string | undefined {

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { judgeShard, type ShardFindings, type ShardTask, type ShardTerms } from './shard-judge.ts';
 
-/** What a thread says. */
+/** A message from a thread to the pool. */
 export type ThreadMessage =
   | { type: 'lines'; lines: number }
   | { type: 'findings'; findings: ShardFindings }

@@ -20,7 +20,7 @@ export interface PackVerdict extends SeenOnWalk {
   place?: string;
   /** The seal as far as it could be read; a bad pack's seal proves nothing. */
   seal?: SealDocument;
-  /** The keys were the pack's own: it is whole, and says itself whose it is. */
+  /** The keys were the pack's own: the verdict shows that it is whole, not whose it is. */
   ownKeys: boolean;
   /** The newest head in the anchor log, if the pack has one. */
   anchored: Anchored | null;
@@ -34,7 +34,7 @@ export interface VerifyPackOptions {
   onProgress?: (done: number, total: number) => void;
 }
 
-/** Is this pack what its issuer sealed and logged, whole and unchanged? Offline, in constant memory. */
+/** Judges whether a pack is what its issuer sealed and logged, whole and unchanged: offline, in constant memory. */
 export async function verifyPack(path: string, options: VerifyPackOptions): Promise<PackVerdict> {
   const seen: Seen = {
     ownKeys: options.didJson === undefined,
@@ -55,7 +55,7 @@ export async function verifyPack(path: string, options: VerifyPackOptions): Prom
 
 const GOOD = 'The pack is whole: every receipt is signed, in the ledger, and in its place.';
 
-/** What was learnt before a problem came up. */
+/** Facts learnt before a problem came up. */
 type Seen = SeenOnWalk & Pick<PackVerdict, 'ownKeys' | 'anchored' | 'seal'>;
 
 async function examine(path: string, options: VerifyPackOptions, seen: Seen): Promise<void> {
@@ -85,7 +85,7 @@ async function examine(path: string, options: VerifyPackOptions, seen: Seen): Pr
       options.onProgress ?? (() => {}),
     );
     documents.finish();
-    // What nothing above had to read is still compared with its digest.
+    // Files that nothing above had to read are compared with their digests here.
     for (const file of bag.manifest.keys()) if (!walk.wasJudged(file)) bag.read(file);
   } finally {
     pack.close();

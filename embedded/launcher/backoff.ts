@@ -2,10 +2,10 @@
 const FIRST_MS = 250;
 /** A process that cannot live is tried six times a minute. */
 const MOST_MS = 10_000;
-/** Who has lived this long starts over with a short wait. */
+/** A process that has lived this long starts over with a short wait. */
 const HEALTHY_MS = 30_000;
 
-/** How long to wait before the next restart: doubled with each early death. */
+/** The wait before the next restart: doubled with each early death. */
 export class Backoff {
   #deaths = 0;
 

@@ -3,7 +3,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plan } from '#shared/kernel/plan.ts';
 
-/** What tools need to know of a running embedded instance. */
+/** The content of `dev.json`: the facts that tools need of a running embedded instance. */
 export interface DevFile {
   base_url: string;
   dashboard_url: string;
@@ -19,7 +19,7 @@ export interface DevFile {
   processes: { role: string; pid: number; metrics_port: number }[];
 }
 
-/** Who may sign in to the operator's side of the dashboard. */
+/** The login to the operator's side of the dashboard. */
 export interface OperatorLogin {
   email: string;
   password: string;
@@ -33,7 +33,7 @@ export async function writeDevFile(dataDir: string, content: DevFile): Promise<v
   await writePrivately(join(dataDir, DEV_FILE), content);
 }
 
-/** What the instance that runs on a data directory says of itself; undefined when none does. */
+/** Reads `dev.json`; undefined when no instance runs on the data directory. */
 export async function readDevFile(dataDir: string): Promise<DevFile | undefined> {
   try {
     return JSON.parse(await readFile(join(dataDir, DEV_FILE), 'utf8')) as DevFile;
@@ -42,7 +42,7 @@ export async function readDevFile(dataDir: string): Promise<DevFile | undefined>
   }
 }
 
-/** Nothing runs any more that the file could describe. */
+/** Removes `dev.json`: the instance that it describes is stopping. */
 export async function removeDevFile(dataDir: string): Promise<void> {
   await rm(join(dataDir, DEV_FILE), { force: true });
 }

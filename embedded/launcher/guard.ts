@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * Reads lists of process ids, one per line; when its input ends, which the system sees to even if the
- * launcher is killed, it asks those of the last line to finish. Both stores take SIGINT for that.
+ * Reads lists of process ids, one list per line. When its input ends, as it does even when the launcher is killed, it
+ * asks the processes of the last line to finish. Both stores take SIGINT for that.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
@@ -11,7 +11,7 @@ while read -r line; do pids=$line; done
 [ -z "$pids" ] || kill -INT $pids
 `;
 
-/** Stops the database servers when the launcher dies without having done it. They know no channel to it. */
+/** Stops the database servers when the launcher dies without having done so: they have no channel to it. */
 export class Guard {
   readonly #shell: ChildProcess;
   readonly #pids = new Map<string, number>();
@@ -28,7 +28,7 @@ export class Guard {
     this.#shell.unref();
   }
 
-  /** Watches the process that has this name now; with no id, nobody of that name. */
+  /** Watches the process that has this name now; without an id, none of that name any more. */
   watch(name: string, pid: number | undefined): void {
     if (pid === undefined) this.#pids.delete(name);
     else this.#pids.set(name, pid);

@@ -33,7 +33,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** How much longer than its own SHUTDOWN_MS a process may take before it is killed. */
+/** Time beyond its own SHUTDOWN_MS after which a process is killed. */
 const STOP_SLACK_MS = 2_000;
 /** Roles that take requests in are stopped one after the other, so that what they took can finish behind them. */
 const INTAKE_ORDER = ['api', 'inference'];
@@ -74,7 +74,7 @@ export class Launcher {
     // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
     const sandboxPort = await claimPort('127.0.0.1', 0);
     const sandboxUrl = `http://127.0.0.1:${sandboxPort}`;
-    // What can be refused is refused before anything is started.
+    // Settings and catalogue are refused before anything is started.
     const common = this.#environment(sandboxUrl, host, port);
     const config = loadToolConfig(common);
     const chatModel = checkCatalogue(config);
@@ -120,7 +120,7 @@ export class Launcher {
     return this.#stopping !== undefined;
   }
 
-  /** SIGKILL to everything: for who does not want to wait. */
+  /** SIGKILL to everything, at the second signal. */
   async kill(): Promise<void> {
     for (const role of [...this.#roles, this.#sandbox]) role?.kill();
     const stores = await this.#stores?.catch(() => undefined);
@@ -186,7 +186,7 @@ export class Launcher {
     }
   }
 
-  /** What every process is given besides the stores: where things are, and what the caller had set himself. */
+  /** The environment of every process besides the stores' addresses: the caller's own, and where things are. */
   #environment(sandboxUrl: string, host: string, port: number): Record<string, string | undefined> {
     return {
       // Compiled code is kept between starts; a start is mostly compiling.
@@ -219,7 +219,7 @@ export class Launcher {
     }
     await stop(this.#roles.filter(({ command }) => !INTAKE_ORDER.includes(command.role)));
     await this.#sandbox?.stop(withinMs);
-    // Where the start was interrupted they may still be coming up.
+    // After an interrupted start they may still be coming up.
     const stores = await this.#stores?.catch(() => undefined);
     await Promise.all([stores?.redis.stop(), stores?.postgres.stop()]);
     this.#guard.dismiss();
@@ -235,7 +235,7 @@ function checkCatalogue(config: ToolConfig): string | undefined {
 }
 
 function addresses(host: string, port: number): Pick<DevFile, 'base_url' | 'dashboard_url'> {
-  // Who listens everywhere is reached here by the loopback address.
+  // A server that listens on every address is reached here by the loopback address.
   const name = ['0.0.0.0', '::'].includes(host)
     ? '127.0.0.1'
     : host.includes(':')

@@ -1,11 +1,10 @@
 /**
- * Loaded before the main file of every process that the launcher starts (`node --import`). When the
- * launcher is gone, however it went, the channel to it closes: then this process finishes like after
- * a SIGTERM, and is gone itself when it does not.
+ * Loaded before the main file of every process that the launcher starts (`node --import`). When the launcher ends, in
+ * any way, the channel to it closes: then this process stops as on SIGTERM, and exits when that takes too long.
  */
 import process from 'node:process';
 
-/** What an orderly stop of any role may take; nobody is there any more to wait longer. */
+/** Time for an orderly stop of any role. No launcher is left that could grant more. */
 const FINISH_MS = 10_000;
 
 if (process.channel) {

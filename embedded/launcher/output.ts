@@ -35,7 +35,7 @@ export interface OutputOptions {
   colour: boolean;
 }
 
-/** What all processes say, line by line, each with the name of who said it in front. */
+/** The lines of all processes, each with the name of its process in front. */
 export class Output {
   readonly #options: OutputOptions;
   readonly #colours = new Map<string, Colour>();

@@ -7,19 +7,19 @@ const LEASH = new URL('./leash.ts', import.meta.url);
 
 /** Which program to run, and how. */
 export interface RoleCommand {
-  /** What its lines are marked with: `api`, or `api.2` for the second of several. */
+  /** The mark of its lines: `api`, or `api.2` for the second of several. */
   name: string;
   role: string;
   /** The main file. */
   entry: URL;
   cwd: URL;
   env: Readonly<Record<string, string | undefined>>;
-  /** Whether it serves /readyz on a port of its own. */
+  /** True when it serves /readyz on a port of its own. */
   probed: boolean;
   onLine: (line: string) => void;
 }
 
-/** What a process has told of itself in its ready line. */
+/** The ports that a process names in its ready line. */
 interface Announcement {
   port: number | null;
   metricsPort: number | null;
@@ -33,7 +33,7 @@ const PROBE_MS = 1_000;
 export class RoleProcess {
   readonly command: RoleCommand;
   readonly startedAt = performance.now();
-  /** How it ended. */
+  /** Resolves when it has ended, with `exit 0`, `exit SIGKILL` or an error. */
   readonly exited: Promise<string>;
   readonly #child: ChildProcess;
   readonly #announced: Promise<Announcement>;

@@ -4,7 +4,7 @@ import type { Output } from './output.ts';
 import type { RoleCommand } from './role-process.ts';
 
 export interface RolesOptions {
-  /** Where the Procfile is. */
+  /** The folder of the Procfile. */
   root: URL;
   output: Output;
   replicas: Readonly<Partial<Record<Role, number>>>;

@@ -21,7 +21,7 @@ export interface Stores {
 
 interface StoresOptions {
   dataDir: string;
-  /** Where these are given, nothing is started. */
+  /** Of servers that run already; none is started for those. */
   databaseUrl: string | undefined;
   redisUrl: string | undefined;
   output: Output;
@@ -75,9 +75,9 @@ interface KeptStoreOptions {
   name: string;
   output: Output;
   guard: Guard;
-  /** Tells a line of the server's log from a line of whoever starts it. */
+  /** Tells a line of the server's log from a line of the program that starts it. */
   itsOwnLine: RegExp;
-  /** Lines of its log that are shown while it runs; its starts and stops are told by us. */
+  /** Lines of its log that are shown while it runs; the launcher itself reports starts and stops. */
   worthALine: RegExp;
   start: (how: {
     port?: number;
@@ -165,7 +165,7 @@ class KeptStore implements Store {
         continue;
       }
       if (this.#stopping.signal.aborted) {
-        // Told to stop while it was coming up: the stop has found the dead one only.
+        // Told to stop while it was coming up: `stop` has found only the dead one.
         await this.#server.stop();
         return false;
       }

@@ -9,9 +9,9 @@ export interface SupervisorOptions {
   onChange: () => void;
 }
 
-/** A process that keeps dying before it was ever ready will not be cured by another try. */
+/** A process that dies three times before it was ever ready would die a fourth time too. */
 const FIRST_LIVES_MAX = 3;
-/** What a role ends with when its settings cannot be used (sysexits' EX_CONFIG): it has said which. */
+/** The end of a role whose settings cannot be used (EX_CONFIG of sysexits); it has named them. */
 const UNUSABLE_SETTINGS = 'exit 78';
 /** The slowest machine this is meant for starts a role in a few seconds. */
 const READY_MS = 60_000;
@@ -35,7 +35,7 @@ export class Supervisor {
 
   /**
    * Starts it and resolves once it is ready; from then on it is kept alive.
-   * @throws Error when it cannot be brought to life; what it said was shown.
+   * @throws Error when it does not become ready; its output has been shown.
    */
   async start(): Promise<void> {
     for (let life = 1; ; life += 1) {
@@ -85,7 +85,7 @@ export class Supervisor {
     try {
       await process.ready(this.#deadline());
     } catch {
-      // Not ready in time, or dead already: the one is left to try on, the other comes round again.
+      // Not ready in time: it goes on trying. Dead already: `#keepAlive` starts another.
       return;
     }
     this.#options.output.say(`${this.command.name} is back`, 'green');

@@ -16,7 +16,7 @@ export async function up(options: { root?: URL } = {}): Promise<void> {
   const output = terminalOutput(process.stdout);
   const launcher = new Launcher({ env: readEnvironment(), output, ...options });
   const told = toldToStop(launcher, (signal) => output.say(`${signal}: stopping`));
-  // Whoever read our output is gone: there is nothing left to say, but everything to stop.
+  // The reader of our output is gone: nothing can be said any more, but everything is to be stopped.
   process.stdout.on('error', () => {});
   process.stdout.once('error', () => process.kill(process.pid, 'SIGHUP'));
   try {
@@ -38,7 +38,7 @@ function toldToStop(launcher: Launcher, say: (signal: NodeJS.Signals) => void): 
     let signals = 0;
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
-        // The terminal goes once; that it says so again, or that its pipe breaks too, is no impatience.
+        // A terminal that closes sends this more than once, and its pipe breaks too; that is no second request.
         if (signal === 'SIGHUP' && signals > 0) return;
         signals += 1;
         if (signals > 1) {
@@ -53,7 +53,7 @@ function toldToStop(launcher: Launcher, say: (signal: NodeJS.Signals) => void): 
   });
 }
 
-/** What a person needs to see when everything is ready: where, with which key, and something to try. */
+/** The text shown when everything is ready: where it is, with which key, and something to try. */
 export function welcome(info: DevFile, chatModel: string | undefined, tookMs: number): string {
   const body = JSON.stringify({
     model: chatModel ?? '<model>',

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 /** running → finished: answered to the end · aborted: the caller left first · faulted: spoilt on purpose, or refused. */
 export type CallState = 'running' | 'finished' | 'aborted' | 'faulted';
 
-/** What the sandbox remembers of one call. Never a prompt, an answer or a credential. */
+/** One call as the sandbox remembers it: never a prompt, an answer or a credential. */
 export interface Call {
   seq: number;
   /** The fault's `id`. */

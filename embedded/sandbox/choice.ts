@@ -1,7 +1,7 @@
 import type { TokenStep } from './sampling.ts';
 import { piecesOf } from './tokens.ts';
 
-/** What a client may see next of one choice: the text that no stop sequence can take back any more. */
+/** The next part of one choice that a client may see: text that no stop sequence can take back any more. */
 export interface ChoicePart {
   text: string;
   steps: readonly TokenStep[];
@@ -31,7 +31,7 @@ function stopPosition(text: string, stops: readonly string[]): number {
   return first;
 }
 
-/** How many characters at the end of `text` could be the beginning of a stop sequence. */
+/** The number of characters at the end of `text` that could be the beginning of a stop sequence. */
 function heldLength(text: string, stops: readonly string[]): number {
   let held = 0;
   for (const stop of stops) {

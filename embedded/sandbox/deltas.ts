@@ -3,7 +3,7 @@ import { fixedText, writeChoice } from './choice.ts';
 import type { TokenStep } from './sampling.ts';
 import type { ToolCall } from './tool-choice.ts';
 
-/** What a chat answer adds next to one of its choices. */
+/** The next addition to one choice of a chat answer. */
 export type Delta =
   | { kind: 'text'; text: string; steps: readonly TokenStep[] }
   | { kind: 'tool'; position: number; call: ToolCall }
@@ -14,7 +14,7 @@ export interface DeltaEnd {
   tokens: number;
 }
 
-/** What a tool call costs beside its arguments: its name and its frame, by OpenAI's own models about this. */
+/** Tokens of a tool call beside its arguments: its name and its frame, about as many as in OpenAI's own models. */
 const TOKENS_PER_CALL = 7;
 
 /** A choice that is text. */

@@ -89,7 +89,7 @@ function embed(tokens: readonly number[], dimensions: number): Float32Array {
   return Float32Array.from(sum, (value) => value / length);
 }
 
-/** Little-endian float32 in base64, whatever the machine's own order. */
+/** Little-endian float32 in base64, on machines of either byte order. */
 function toBase64(vector: Float32Array): string {
   const bytes = Buffer.alloc(vector.length * 4);
   for (let index = 0; index < vector.length; index += 1) {

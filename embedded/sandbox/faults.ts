@@ -1,5 +1,5 @@
 /**
- * How one call shall go wrong. Named in the header `x-sandbox-fault` or the body field
+ * The ways in which one call is to go wrong. They are named in the header `x-sandbox-fault` or the body field
  * `sandbox_fault` (a gateway forwards unknown fields, but not unknown headers), as
  * `name=value; name; …` or as a JSON object with the same names. docs/sandbox.md describes each.
  */
@@ -48,7 +48,7 @@ export interface SandboxFault {
 
 type Reader = (value: unknown, name: string) => unknown;
 
-/** What the caller asked for is not in the language: answered as 400, so that a typing error is no silent success. */
+/** The fault that was asked for does not exist: answered with 400, so that a typing error is no silent success. */
 export class BadFault extends Error {}
 
 const number =

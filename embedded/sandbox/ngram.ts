@@ -8,7 +8,7 @@ export const END = 262_143;
 /** One more than the largest id, so that a pair of ids is one number below 2^36. */
 const ID_SPAN = 262_144;
 
-/** What may come next: ids by falling count, then by rising id, so that order never depends on chance. */
+/** The tokens that may come next: ids by falling count, then by rising id, so that order never depends on chance. */
 export interface Candidates {
   readonly tokens: readonly number[];
   readonly counts: readonly number[];

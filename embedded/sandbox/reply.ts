@@ -32,7 +32,7 @@ export class Reply {
     });
   }
 
-  /** True once nobody listens any more, whoever ended it. */
+  /** True once the connection is closed, by either side. */
   get gone(): boolean {
     return this.#response.closed || this.#response.destroyed;
   }
@@ -95,7 +95,7 @@ export class Reply {
       this.#response.end();
       return;
     }
-    // What was written so far must leave first; the turn lets the socket hand it over.
+    // The bytes written so far must leave first; the turn lets the socket hand them over.
     await setImmediate();
     const socket = this.#response.socket;
     if (how === 'reset') socket?.resetAndDestroy();

@@ -13,7 +13,7 @@ export interface SamplerSettings {
   logitBias: ReadonlyMap<number, number>;
   /** Tokens of the prompt: they weigh more, so that an answer keeps to its question. */
   topic: ReadonlySet<number>;
-  /** How many alternatives to report with each token; `undefined` where no log probabilities are wanted. */
+  /** Number of alternatives to report with each token; `undefined` where no log probabilities are wanted. */
   topLogprobs: number | undefined;
   /** Go on after the end of a paragraph (as vLLM's `ignore_eos`), so that exactly `max_tokens` come. */
   ignoreEnd: boolean;
@@ -27,7 +27,7 @@ export interface Alternative {
 /** One token of an answer. */
 export interface TokenStep {
   text: string;
-  /** How many tokens this is: one, unless a character is spread over several. */
+  /** Number of tokens: one, unless a character is spread over several. */
   tokens: number;
   logprob: number;
   top: readonly Alternative[];
@@ -42,7 +42,7 @@ const PARAGRAPH_BREAK = '\n\n';
 /** A bias of -100 leaves less than this of any count: then nothing of a context is allowed, and it backs off. */
 const FORBIDDEN_BELOW = 1e-30;
 
-/** What an answer has said so far, by how often. */
+/** The tokens of an answer so far, each with its count. */
 interface Said {
   words: Map<number, number>;
   /** The same, of pairs: first word, then the word after it. */
@@ -172,7 +172,7 @@ function wordOf(token: number): string {
 }
 
 /**
- * Writes text from the model until a paragraph ends (then it returns) or nobody asks for more.
+ * Writes text from the model until a paragraph ends (then it returns) or the caller asks for no more.
  * Log probabilities are those of the model's distribution before temperature and top_p.
  */
 export function* sampleText(

@@ -15,7 +15,7 @@ export interface SandboxOptions {
   apiKey?: string;
 }
 
-/** What a call needs from the process. */
+/** The state of the process that calls share. */
 export interface Sandbox {
   model: TextModel;
   book: CallBook;

@@ -2,7 +2,7 @@ import { BadRequest, type Input } from './input.ts';
 import type { SamplerSettings } from './sampling.ts';
 import { topicTokens } from './tokens.ts';
 
-/** What chat and legacy completions have in common. */
+/** The part of a request that chat and legacy completions have in common. */
 export interface TextRequest {
   model: string;
   stream: boolean;
@@ -14,7 +14,7 @@ export interface TextRequest {
   settings: SamplerSettings;
 }
 
-/** Where nothing limits an answer, it ends here: a paragraph has about 90 tokens. */
+/** The end of an answer that nothing else limits: a paragraph has about 90 tokens. */
 const MAX_TOKENS_DEFAULT = 256;
 /** A bound for everybody; the models of the default catalogue have at most 131,072. */
 const MAX_TOKENS_LIMIT = 200_000;

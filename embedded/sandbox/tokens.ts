@@ -46,7 +46,7 @@ export function encode(text: string): number[] {
 
 /**
  * The bytes of one token. From the table and not by the library's `decode`, whose decoder is shared:
- * half a character left in it appears at the front of the next text, whoever decodes it.
+ * half a character left in it appears at the front of the next text of any caller.
  */
 function bytesOf(token: number): Buffer {
   const entry = ranks[token] ?? '';

@@ -11,7 +11,7 @@ import { type RunningServer, ServerStartError, startServer, withPort } from './s
 import { giveTo, runAs, type SystemUser, unprivilegedUser } from './unprivileged-user.ts';
 
 export interface EmbeddedPostgresOptions {
-  /** Where the cluster lives; made at the first start, reused afterwards. */
+  /** The directory of the cluster; made at the first start, reused afterwards. */
   dataDir: string;
   /** A free one when absent. */
   port?: number;

@@ -6,7 +6,7 @@ import { ensureRedisBinary } from './redis-binary.ts';
 import { type RunningServer, startServer, withPort } from './server-process.ts';
 
 export interface RedisServerOptions {
-  /** Where it keeps its files; a temporary directory, removed at the stop, when absent. */
+  /** The directory of its files; a temporary one, removed at the stop, when absent. */
   dataDir?: string;
   /** A free one when absent. */
   port?: number;

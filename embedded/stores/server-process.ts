@@ -6,7 +6,7 @@ import { claimPort } from '#embedded/ports.ts';
 /** A server that has said it is ready. */
 export interface RunningServer {
   readonly pid: number;
-  /** How it ended, once it has: `exit 0`, `exit SIGKILL`. */
+  /** Resolves when it has ended, with `exit 0`, `exit SIGKILL` or the like. */
   readonly exited: Promise<string>;
   /** Asks it to finish and waits until it has; kills it when it takes longer than its bound. */
   readonly stop: () => Promise<void>;
@@ -15,7 +15,7 @@ export interface RunningServer {
 }
 
 export interface ServerCommand {
-  /** What it is called in messages. */
+  /** Its name in messages. */
   name: string;
   command: string;
   args: readonly string[];
@@ -23,13 +23,13 @@ export interface ServerCommand {
   user?: { uid: number; gid: number };
   /** The line after which it takes connections. */
   ready: RegExp;
-  /** How long that may take. */
+  /** A bound on the time until that line. */
   readyMs: number;
   stopSignal: NodeJS.Signals;
-  /** How long a stop may take before it becomes a kill. */
+  /** A bound on the time that a stop takes before it becomes a kill. */
   stopMs: number;
   onLog?: (line: string) => void;
-  /** Told its process id before it is ready: whoever must not leave it behind knows it at once. */
+  /** Told its process id before it is ready, so that it is not left behind when the launcher dies meanwhile. */
   onSpawn?: (pid: number) => void;
 }
 

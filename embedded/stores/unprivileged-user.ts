@@ -9,7 +9,7 @@ export interface SystemUser {
   gid: number;
 }
 
-/** Whom a server runs as when we are root and it refuses to: its own account if there is one. */
+/** The users that a server may run as when this process is root, in order of preference. */
 const CANDIDATES = ['postgres', 'nobody'];
 
 /** The user to drop to, or undefined when this process is not root. */
@@ -40,7 +40,7 @@ export interface Invocation {
 }
 
 /**
- * How to run `command` as the user. A root's home directory is closed to everyone else; where the
+ * The command line that runs `command` as the user. Root's home directory is closed to everyone else; where the
  * paths lie in such a place the command keeps one capability, to pass through directories, and
  * nothing more of root's rights.
  */

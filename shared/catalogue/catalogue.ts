@@ -38,7 +38,7 @@ export interface Endpoint {
   apiKeyEnv?: string;
   regions: readonly string[];
   timeoutMs: number;
-  /** Where the upstream reports measured energy in joules, if it does. */
+  /** The header or usage field in which the upstream reports measured energy in joules, if it does. */
   energy?: { header?: string; usageField?: string };
 }
 

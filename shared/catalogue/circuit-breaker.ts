@@ -8,7 +8,7 @@ export interface Breaker {
   failures: number;
   /** Epoch milliseconds until which an open breaker lets nothing through. */
   openUntil: number;
-  /** How long it was opened last, in milliseconds. */
+  /** The time for which it was opened last, in milliseconds. */
   openMs: number;
 }
 
@@ -19,7 +19,7 @@ const OPEN_MS_MAX = 60_000;
 
 export const CLOSED: Breaker = { state: 'closed', failures: 0, openUntil: 0, openMs: 0 };
 
-/** Whether a call may be made now, and the state after asking (an open breaker whose time is over lets one trial through). */
+/** Tells whether a call may be made now, with the state after asking: an open breaker whose time is over lets one trial through. */
 export function askBreaker(breaker: Breaker, now: number): { allowed: boolean; next: Breaker } {
   if (breaker.state === 'closed') return { allowed: true, next: breaker };
   if (breaker.state === 'half_open' && now < breaker.openUntil)

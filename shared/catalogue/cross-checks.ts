@@ -1,7 +1,7 @@
 import type { CatalogueFile, FileEndpoint, FileModel } from './file-shape.ts';
 import type { Path } from './problem.ts';
 
-/** What the catalogue may refer to outside itself. A set that is not given is not checked. */
+/** Things outside itself that the catalogue may refer to. A set that is not given is not checked. */
 export interface KnownReferences {
   /** Grid zones of the factor set. */
   zones?: ReadonlySet<string>;
@@ -14,7 +14,7 @@ export interface KnownReferences {
 /** Collects what is wrong at a path. */
 export type Report = (path: Path, message: string) => void;
 
-/** What a schema cannot say: references that lead nowhere, names used twice, fields that contradict each other. */
+/** Checks what a schema cannot: references that lead nowhere, names used twice, fields that contradict each other. */
 export function crossCheck(file: CatalogueFile, known: KnownReferences, report: Report): void {
   const regions = uniqueNames(
     file.regions.map((region) => region.code),
@@ -47,7 +47,7 @@ export function crossCheck(file: CatalogueFile, known: KnownReferences, report: 
   }
 }
 
-/** What will work and is probably not meant. `variable` tells which credentials are there. */
+/** Reports what will work and is probably not meant. `variable` tells which credentials are there. */
 export function findOddities(
   file: CatalogueFile,
   variable: (name: string) => string | undefined,

@@ -105,7 +105,7 @@ function suggestion(written: string, parentSchema: ErrorObject['parentSchema']):
 
 /** Levenshtein distance; field names are short. */
 function distance(a: string, b: string): number {
-  // Beyond this the answer is "far" whatever the letters are, and a hostile key cannot make the table large.
+  // So different in length that they are far apart in any case; and a hostile key cannot make the table large.
   if (Math.abs(a.length - b.length) > 2) return Infinity;
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {

@@ -21,7 +21,7 @@ export interface CatalogueSources {
 
 export interface LoadedCatalogue {
   catalogue: Catalogue;
-  /** What will work and is probably not meant. */
+  /** Things that will work and are probably not meant. */
   warnings: readonly CatalogueProblem[];
 }
 

@@ -6,7 +6,7 @@ import type { Plan } from '#shared/kernel/plan.ts';
 /** An endpoint that serves a model, and the model's name there. */
 interface RouteEndpoint {
   endpoint: Endpoint;
-  /** What the upstream calls the model. */
+  /** The upstream's name of the model. */
   model: string;
 }
 
@@ -16,7 +16,7 @@ export interface RegionRoute {
   endpoints: readonly RouteEndpoint[];
 }
 
-/** Where a model can be run. */
+/** The places where a model can be run. */
 export interface ModelRoutes {
   model: Model;
   /** Regions that offer the model, in the catalogue's order of regions: the order of default routing. */

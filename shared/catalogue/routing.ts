@@ -6,7 +6,7 @@ import type { ModelRoutes, RegionRoute, RoutingIndex } from './route-index.ts';
 
 export type RegionState = RegionStatus | 'saturated';
 
-/** What is known of regions and endpoints at this moment. */
+/** The state of regions and endpoints at this moment. */
 export interface RegionHealth {
   /** States set at run time (by an operator, or because a region is full). Others have the catalogue's status. */
   states: ReadonlyMap<string, RegionState>;
@@ -14,7 +14,7 @@ export interface RegionHealth {
   openCircuits: ReadonlySet<string>;
 }
 
-/** What a request says about where it wants to go. Null and absent are the same. */
+/** The fields of a request that choose model, region and tier. Null and absent are the same. */
 export interface RouteRequest {
   model: string;
   kind: ModelKind;
@@ -23,7 +23,7 @@ export interface RouteRequest {
   /** The header `x-region`. */
   regionHeader?: string | null | undefined;
   tier?: string | null | undefined;
-  /** How many choices are asked for. */
+  /** The number of choices that is asked for. */
   n?: number | null | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface RouteAccount {
 export interface Resolution {
   model: Model;
   tier: Plan;
-  /** Where to run it, best first; never empty. A pinned request has exactly its region. */
+  /** Regions to run it in, best first; never empty. A pinned request has exactly its region. */
   candidates: readonly RegionRoute[];
 }
 
@@ -44,7 +44,7 @@ export interface Resolution {
  *
  * Throws a Fault: `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n` when the request asks for what does not
  * exist or is not for this account; `region_degraded`, `region_saturated`, `region_decommissioned` when it exists and
- * cannot be had now. What is wrong with the request is said before what is wrong with a region.
+ * cannot be had now. Problems of the request are reported before those of a region.
  */
 export function resolveRoute(
   index: RoutingIndex,
@@ -83,7 +83,7 @@ export function isOpenTo(
 
 function findModel(index: RoutingIndex, request: RouteRequest, account: RouteAccount): ModelRoutes {
   const routes = index.models.get(request.model);
-  // One answer for both, so that nobody learns which models other customers have.
+  // One answer for both, so that a caller does not learn which models other customers have.
   if (routes === undefined || !isOpenTo(routes.model, account)) {
     throw new Fault('invalid_model');
   }

@@ -17,14 +17,14 @@ type Values<Secret extends boolean> = {
 };
 type StoreUrls = 'databaseUrl' | 'redisUrl';
 
-/** What a command that can do without stores gets: the launcher, offline verification. */
+/** The configuration of commands that can do without stores: the launcher, offline verification. */
 export interface ToolConfig extends Values<false> {
   readonly secrets: Values<true>;
   /** Credential that the catalogue names (`api_key_env`); undefined when it is not set. */
   readonly upstreamCredential: (name: string) => string | undefined;
 }
 
-/** What every process gets: both stores are known. */
+/** The configuration of every process: both stores are known. */
 export interface Config extends ToolConfig {
   readonly secrets: Omit<Values<true>, StoreUrls> & Readonly<Record<StoreUrls, string>>;
 }
@@ -116,7 +116,7 @@ export interface SettingReport {
   source: 'environment' | 'default' | 'unset';
   secret: boolean;
   description: string;
-  /** What is wrong with the value, or null. */
+  /** The reason why the value cannot be used, or null. */
   problem: string | null;
 }
 
@@ -161,7 +161,7 @@ function hideValues<T extends object>(values: T): Readonly<T> {
   return Object.freeze(hidden);
 }
 
-/** What is printed in place of a credential. */
+/** Printed in place of a credential. */
 const MASK = '******';
 
 /** `text` fit for a screen: a URL without its password and query, anything else the mask alone. */

@@ -1,6 +1,6 @@
 /**
- * What an environment variable's text may say. Each parser takes the text as it was set (empty only
- * where the default is an empty list) and returns the value, or throws an `Error` whose message completes "NAME …".
+ * Reads the text of an environment variable as it was set (empty only where the default is an empty list) and returns
+ * the value, or throws an `Error` whose message completes "NAME …".
  */
 export type Parser<T> = (text: string) => T;
 

@@ -7,7 +7,7 @@ export type ReadinessCheck = () => Promise<unknown>;
 export interface HealthOptions {
   port: number;
   host: string;
-  /** What the process needs before it may get work, by name. */
+  /** Checks that must pass before the process may get work, by name. */
   readiness: Readonly<Record<string, ReadinessCheck>>;
   registry: Registry;
 }

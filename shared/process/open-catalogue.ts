@@ -17,7 +17,7 @@ export interface OpenCatalogue {
   reload: () => void;
 }
 
-/** What a catalogue file is read with: variables, settings, the newest factor set, the providers there are. */
+/** The sources that a catalogue file is read with: variables, settings, the newest factor set, the providers there are. */
 export function catalogueSources(config: ToolConfig): CatalogueSources {
   return {
     variable: config.upstreamCredential,

@@ -1,7 +1,7 @@
-/** What stands in a log line in place of a value that may not. */
+/** Stands in a log line in place of a value that may not be logged. */
 const WITHHELD = '[withheld]';
 
-/** Fields whose value is never logged: credentials, and whatever callers and models say. */
+/** Fields whose value is never logged: credentials, and the words of callers and models. */
 const PRIVATE_FIELDS = new Set([
   'api_key',
   'apikey',
@@ -58,7 +58,7 @@ function scrub(value: unknown, depth: number): unknown {
 
 function scrubField(name: string, field: unknown, depth: number): unknown {
   if (PRIVATE_FIELDS.has(name.toLowerCase())) return WITHHELD;
-  // Whatever was thrown: an error that is none may be anything.
+  // Anything can be thrown; a value that is no Error may hold a prompt.
   if (name === 'err') return describeError(field);
   return scrub(field, depth);
 }
@@ -72,7 +72,7 @@ export interface ErrorDescription {
 }
 
 /**
- * What the log says of an error. Only these fields: drivers hang the failing row, the request's
+ * An error as it is logged, with these fields only: drivers hang the failing row, the request's
  * headers or the answer's body on their errors. A `SyntaxError` quotes the text it could not parse,
  * which may be a prompt.
  */

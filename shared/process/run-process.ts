@@ -12,7 +12,7 @@ import {
 import { type Config, ConfigError, loadConfig } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
 
-/** What every process is given. */
+/** Given to every process. */
 export interface ProcessContext {
   config: Config;
   log: Logger;
@@ -21,9 +21,9 @@ export interface ProcessContext {
   processId: string;
 }
 
-/** What a process consists of. Building it connects to nothing. */
+/** The parts of a process. Building them connects to nothing. */
 export interface ProcessParts {
-  /** What it needs before it can work, by name. */
+  /** Checks that must pass before it can work, by name. */
   readiness: Readonly<Record<string, ReadinessCheck>>;
   /** Called once every check has passed. Returns the port of its API, if it has one. */
   start: () => Promise<{ port?: number } | void>;
@@ -35,7 +35,7 @@ export interface ProcessParts {
   reload?: () => void;
 }
 
-/** How often a process that waits for its stores looks again. */
+/** The pause between two looks of a process that waits for its stores. */
 const STORE_RETRY_MS = 250;
 const CLOSE_MS = 3_000;
 

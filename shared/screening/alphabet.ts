@@ -11,7 +11,7 @@ export const SPACE = 0;
 export const MARK = 1;
 /** Invisible: reads as if it were not there. */
 export const DROP = 2;
-/** Not one symbol: a ligature, an ideograph, a surrogate, or a unit nobody has met yet. */
+/** Not one symbol: a ligature, an ideograph, a surrogate, or a unit that no text has had yet. */
 export const EXPAND = 3;
 /** An ideograph that no term uses: a word by itself that leads nowhere. */
 export const IDEOGRAPH = 4;
@@ -26,9 +26,9 @@ const FIRST_LETTER = OTHER + 1;
 const SYMBOLS_MAX = 256;
 
 export interface Alphabet {
-  /** How many symbols there are: the width of the automaton's table. */
+  /** The number of symbols: the width of the automaton's table. */
   readonly size: number;
-  /** UTF-16 unit → symbol or class. Units that nobody has met yet are `EXPAND` until `expand` has met them. */
+  /** UTF-16 unit → symbol or class. Units that no text has had yet are `EXPAND` until `expand` has been asked for them. */
   readonly ofUnit: Uint8Array;
   /** Symbol → the symbol it stands for in leetspeak; itself for everything else. */
   readonly leetOf: Uint8Array;
@@ -107,7 +107,7 @@ function leetTable(symbolOf: ReadonlyMap<string, number>): Uint8Array {
   return table;
 }
 
-/** What leads nowhere is one symbol: a Hangul syllable that no term uses, an ideograph that no term uses. */
+/** Letters that no term uses become one symbol: all of a Hangul syllable, or an ideograph. */
 function shorten(symbols: readonly number[]): Uint8Array {
   if (String(symbols) === String([SPACE, OTHER, SPACE])) return Uint8Array.of(IDEOGRAPH);
   const unknown = symbols.length > 1 && symbols.every((symbol) => symbol === OTHER);

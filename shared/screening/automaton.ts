@@ -1,4 +1,4 @@
-/** An Aho-Corasick automaton with every transition resolved: one table look-up per symbol, whatever the text. */
+/** An Aho-Corasick automaton with every transition resolved: one table look-up per symbol, for any text. */
 export interface Automaton {
   /** `next[state * width + symbol]` is the state that follows. State 0 has read nothing of use. */
   readonly next: Uint16Array;

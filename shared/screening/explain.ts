@@ -21,7 +21,7 @@ interface RuleHit extends Span {
   rule: string;
   code: ScreenCode;
   category: string;
-  /** Where each element of the sequence was found, in their order. */
+  /** The places of the sequence's elements, in their order. */
   evidence: readonly Span[];
 }
 

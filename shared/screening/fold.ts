@@ -79,7 +79,7 @@ const IDEOGRAPH = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 const ROUNDS_MAX = 8;
 
 /**
- * What a code point reads as: `''` when it is invisible, `' '` when it is white space, `'.'` when it only separates,
+ * The reading of a code point: `''` when it is invisible, `' '` when it is white space, `'.'` when it only separates,
  * a leet mark as itself, otherwise lower-case letters and digits (several for a ligature; an ideograph stands
  * between spaces). `l` reads as `i`, because capital I, l, 1 and | are drawn alike. Folding twice changes nothing.
  */

@@ -1,6 +1,6 @@
 import { parseTerm } from './terms.ts';
 
-/** What a blocked request is refused with. */
+/** The error codes of blocked requests. */
 const SCREEN_CODES = ['dual_use_screen_block', 'acceptable_use_violation'] as const;
 export type ScreenCode = (typeof SCREEN_CODES)[number];
 
@@ -67,7 +67,7 @@ export class PackError extends Error {
 }
 
 /**
- * Checks untrusted data and gives it its types; `digest` comes from whoever read the bytes.
+ * Checks untrusted data and gives it its types; `digest` comes from the reader of the bytes.
  * Unknown fields, unknown groups, unusable terms and missing examples are refused with their path (`PackError`).
  */
 export function validatePack(data: unknown, digest: string): Pack {

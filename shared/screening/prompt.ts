@@ -7,7 +7,7 @@ export type DecodeTokens = (tokens: readonly number[]) => string;
  * The texts of a parsed OpenAI request body that a model would read, as references into the body (nothing is copied):
  * messages of every role with their text parts, refusals and tool-call arguments, descriptions of tools,
  * predicted output; prompts with their suffix; embedding inputs. Token arrays are read through `decode`, and
- * skipped without it. The body is untrusted: whatever has another shape is passed over, never an error.
+ * skipped without it. The body is untrusted: values of another shape are passed over, never an error.
  */
 export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): string[] {
   const out: string[] = [];
@@ -20,7 +20,7 @@ export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): str
   return out;
 }
 
-/** What a model reads in one go: it must fit in the context window as a whole. */
+/** A text that a model reads in one go: it must fit in the context window as a whole. */
 export interface Prompt {
   texts: readonly string[];
   /** Tokens that the client sent as ids. */

@@ -11,7 +11,7 @@ import {
 import type { Automaton } from './automaton.ts';
 import { SpacedLetters } from './spaced-letters.ts';
 
-/** What a reader needs: the alphabet and two automata over the same terms. */
+/** The tables of a reader: the alphabet and two automata over the same terms. */
 export interface ReadingTables {
   alphabet: Alphabet;
   /** Terms with their word boundaries. */
@@ -53,7 +53,7 @@ export class Reader {
   /** Number of the word being read. */
   word = 0;
   readonly #tables: ReadingTables;
-  // What every step looks at, one load away instead of three.
+  // Every step looks at these; here they are one load away instead of three.
   readonly #next: Uint16Array;
   readonly #width: number;
   readonly #outputsAt: Uint32Array;
@@ -72,7 +72,7 @@ export class Reader {
   #before = SPACE;
   /** True when its chunk had letters before it. */
   #glued = false;
-  /** What the next word will have before it. */
+  /** The separator that the next word will have before it. */
   #separator = SPACE;
   /** The last number reported. */
   #lastEnd = 0;
@@ -164,7 +164,7 @@ export class Reader {
     this.#trace?.word(this.word, at);
   }
 
-  /** Takes whatever stands at `at`, in every reading; returns how many units it is long. */
+  /** Takes the character at `at`, in every reading; returns its length in units. */
   #unit(text: string, at: number, symbol: number): number {
     if (symbol !== EXPAND) {
       this.#step(symbol, at);

@@ -20,7 +20,7 @@ export interface Screen {
   checkInTurns(texts: Iterable<string>): Generator<void, Verdict | null>;
   /** Every term and rule found in one text, with their places. Slower than `check`: for people and tests. */
   explain(text: string): Explanation;
-  /** Steps that the last `check` took: grows with the length of the texts, whatever they say. */
+  /** Steps that the last `check` took: they grow with the length of the texts, not with their content. */
   readonly lastSteps: number;
 }
 

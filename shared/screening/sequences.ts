@@ -134,12 +134,12 @@ function setBit(bits: Int32Array, from: number, bit: number): void {
   bits[from + (bit >> 5)]! |= 1 << (bit & 31);
 }
 
-/** Whether the terms seen (their `stepBits` together) include one for every step of some sequence. */
+/** True when the terms seen (their `stepBits` together) include one for every step of some sequence. */
 export function canComplete(tables: SequenceTables, seen: Int32Array): boolean {
   return tables.needs.some((need) => need.every((bits, word) => (seen[word]! & bits) === bits));
 }
 
-/** How a step was reached, for `explain`: the term's span and the step before it. */
+/** The way to a step, for `explain`: the term's span and the step before it. */
 export interface Evidence {
   start: number;
   end: number;

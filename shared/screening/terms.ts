@@ -18,7 +18,7 @@ export const TERM_WORDS_MAX = 7;
 const TERM_LETTERS_MIN = 3;
 /** An open term shorter than this would be the beginning of too many words. */
 const OPEN_LETTERS_MIN = 4;
-/** What one written term may expand to. More is a mistake of the author's. */
+/** The most alternatives of one written term. More is a mistake of the author's. */
 const ALTERNATIVES_MAX = 512;
 
 /**

@@ -23,7 +23,7 @@ interface Row {
 /** The API version that its library speaks. */
 const ANTHROPIC_VERSION = '2023-06-01';
 
-/** What `provider` may say in the catalogue. Another of the AI SDK's providers is one more row and its package. */
+/** The values of `provider` in the catalogue. Another of the AI SDK's providers is one more row and its package. */
 export const NATIVE_PROVIDERS: Readonly<Record<string, Row>> = {
   anthropic: {
     async load(settings) {

@@ -4,7 +4,7 @@ import { poll, type Polled } from './poll.ts';
 
 /**
  * A sorted set: `<open|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
- * the server. One key, so any node of a cluster can hold it; a worker that dies takes its word back within seconds.
+ * the server. One key, so any node of a cluster can hold it; the members of a worker that dies end within seconds.
  */
 const KEY = 'circuits';
 /** Workers repeat themselves every second; two that are lost do not matter. */
@@ -25,7 +25,7 @@ local time = redis.call('TIME')
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000))
 return redis.call('ZRANGE', KEYS[1], 0, -1)`;
 
-/** What one inference worker knows of one endpoint in one region. */
+/** The state of one endpoint in one region, as one inference worker knows it. */
 export interface CircuitReport {
   region: string;
   endpoint: string;
@@ -35,7 +35,7 @@ export interface CircuitReport {
 
 export type CircuitBoard = ReturnType<typeof createCircuitBoard>;
 
-/** Where one inference worker tells all processes what it knows of endpoints. `worker` must hold no space. */
+/** Publishes what one inference worker knows of endpoints, for all processes. `worker` must hold no space. */
 export function createCircuitBoard(client: RedisClient, worker: string) {
   let said: readonly string[] = [];
   return {

@@ -1,6 +1,6 @@
 /**
- * What is set at run time is in force everywhere within a second. Asking is one small command per process and second;
- * a subscription would need a connection of its own and this question as well, for notices that are lost.
+ * Settings made at run time are in force everywhere within a second. Asking is one small command per process and
+ * second; a subscription would need a connection of its own, and asking as well, for notices that are lost.
  */
 const PERIOD_MS = 1_000;
 

@@ -5,10 +5,10 @@ import { poll, type Polled } from './poll.ts';
 /** A hash: region code → status. */
 const KEY = 'regions:status';
 
-/** What operators have set at run time, by region code. Regions that are not in it have the catalogue's status. */
+/** Statuses set by operators at run time, by region code. Regions that are not in it have the catalogue's status. */
 export type RegionOverrides = ReadonlyMap<string, RegionStatus>;
 
-/** Where operators' settings are kept for all processes. */
+/** Keeps the statuses that operators set, for all processes. */
 export function createRegionStatusStore(client: RedisClient) {
   return {
     list: () => read(client),

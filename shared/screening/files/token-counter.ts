@@ -14,7 +14,7 @@ const COUNTED_CHARS_MAX = 262_144;
 /** Used for families that are not known: of the public vocabularies the one nearest to current models. */
 const NEAREST_FAMILY = 'o200k_base';
 /**
- * What OpenAI's chat format adds: three tokens around each message and one for its role, three before the answer
+ * Tokens that OpenAI's chat format adds: three around each message and one for its role, three before the answer
  * (OpenAI cookbook, "How to count tokens with tiktoken"). Other templates differ by a few tokens per message.
  */
 const TOKENS_PER_MESSAGE = 4;
@@ -76,7 +76,7 @@ function promptFits(
   if (room < 0) return false;
   let bytes = 0;
   for (const text of prompt.texts) bytes += Buffer.byteLength(text);
-  // Every token is at least one byte and at most TOKEN_BYTES_MAX, whatever the family.
+  // Every token is at least one byte and at most TOKEN_BYTES_MAX, in every family.
   if (bytes <= room) return true;
   if (bytes > room * TOKEN_BYTES_MAX) return false;
   return isKnownFamily(tokenizer) ? fitsByCount(prompt.texts, loadEncoding(tokenizer), room) : true;

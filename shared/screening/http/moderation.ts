@@ -15,7 +15,7 @@ export interface ModerationOptions {
   apiKey?: string;
   /** The whole call. Screening is on the way of every request, so this should be short. */
   timeoutMs: number;
-  /** What becomes of requests that could not be judged: `open` lets them pass, `closed` does not. */
+  /** `open` lets requests pass that could not be judged, `closed` does not. */
   failMode: 'open' | 'closed';
   /** Epoch milliseconds. */
   now: () => number;
@@ -23,7 +23,7 @@ export interface ModerationOptions {
   dispatcher?: Dispatcher;
 }
 
-/** What one call may carry. No model that is offered reads more, so a longer request is not one to be judged. */
+/** The most that one call carries. No model that is offered reads more, so a longer request is not judged. */
 const TEXT_UNITS_MAX = 8_388_608;
 /** A verdict for each of some thousand inputs; more is not an answer. */
 const ANSWER_BYTES_MAX = 4 * 1_048_576;
@@ -32,7 +32,7 @@ const CONNECTIONS_MAX = 256;
 const CATEGORY = /^[a-z0-9][a-z0-9/_ -]{0,63}$/i;
 
 /**
- * What the second stage of screening says. `skipped`: it could not be asked, and requests then pass (`open`);
+ * The outcome of the second stage of screening. `skipped`: it could not be asked, and requests then pass (`open`);
  * `unavailable`: it could not be asked, and they then do not (`closed`).
  */
 export type Moderation =
