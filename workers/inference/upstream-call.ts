@@ -75,10 +75,12 @@ export function callForStream(
 ): StartedCall<OpenStream> {
   const { promise: opened, resolve: open, reject } = Promise.withResolvers<OpenStream>();
   const { promise: ended, resolve: end } = Promise.withResolvers<StreamEnd>();
-  let isOpen = false;
+  // What a failed call goes on to say must not reach the client: another call may be answering already.
+  let state: 'waiting' | 'open' | 'over' = 'waiting';
   const fail = (failure: UpstreamFailure): void => {
-    if (isOpen) end({ failure });
+    if (state === 'open') end({ failure });
     else reject(new UpstreamError(failure));
+    state = 'over';
   };
   const sink: UpstreamSink = {
     onAnswer(text) {
@@ -87,18 +89,19 @@ export function callForStream(
       else fail({ kind: 'malformed', detail: 'a whole answer came where a stream was asked for' });
     },
     onPayload(text) {
+      if (state === 'over') return;
       const chunk = parseObject(text);
       if (chunk === undefined)
         return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
       if (isTruthy(chunk['error'])) return fail(failureOfErrorObject(chunk['error']));
-      if (!isOpen) {
-        isOpen = true;
+      if (state === 'waiting') {
+        state = 'open';
         open({ ended });
       }
       onPayload(text, chunk);
     },
     onEnd(clean, joules) {
-      if (isOpen) end({ failure: null, clean, joules });
+      if (state === 'open') end({ failure: null, clean, joules });
       else fail({ kind: 'malformed', detail: 'the stream ended before its first frame' });
     },
     onFailure: fail,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readPayload } from '#shared/jobs/table.ts';
 
 describe('a job’s payload', () => {
-  it('is read as its row of the table says, or not at all', () => {
+  it('a payload is read as its row of the table says, or not at all', () => {
     expect(readPayload('recalculation', { receiptId: 'rcpt_1' })).toEqual({ receiptId: 'rcpt_1' });
     expect(readPayload('recalculation', { receiptId: 'req_1' })).toBeNull();
     expect(readPayload('recalculation', { receiptId: 'rcpt_1', more: 1 })).toBeNull();
@@ -10,7 +10,7 @@ describe('a job’s payload', () => {
   });
 
   it.each(['screening', 'restatement'] as const)(
-    'of %s names the organisation also where the release before this one wrote it',
+    'a payload of %s names the organisation also when the release before this one wrote it',
     (name) => {
       expect(readPayload(name, { orgId: 'org_a' })).toEqual({ orgId: 'org_a' });
       expect(readPayload(name, { organisationId: 'org_a' })).toEqual({ orgId: 'org_a' });

@@ -26,7 +26,7 @@ const formerly = ({ orgId, ...rest }: InferenceEntry | InferenceRecord) => ({
 });
 
 describe('a message', () => {
-  it('brings head and payload as they were, newlines in both included', () => {
+  it('a message brings head and payload as they were, newlines in both included', () => {
     const text = encodeMessage({ ...entry, model: 'two\nlines' }, '{\n"a": 1}\n\n');
     expect(decodeMessage<InferenceEntry>(text)).toEqual({
       head: { ...entry, model: 'two\nlines' },
@@ -34,14 +34,14 @@ describe('a message', () => {
     });
   });
 
-  it('without a payload is its head alone', () => {
+  it('a message without a payload is its head alone', () => {
     expect(encodeMessage({ kind: 'cancel', id: 'req_1' })).toBe('{"kind":"cancel","id":"req_1"}');
     expect(decodeMessage('{"kind":"cancel","id":"req_1"}').payload).toBe('');
   });
 });
 
 describe('a lane entry', () => {
-  it('is read as it was written', () => {
+  it('a lane entry is read as it was written', () => {
     expect(decodeInferenceEntry(encodeMessage(entry, '{}'))).toEqual({
       head: entry,
       payload: '{}',
@@ -49,7 +49,7 @@ describe('a lane entry', () => {
     expect(decodeReceiptEntry(encodeMessage(handed))).toEqual(handed);
   });
 
-  it('names the organisation also where the release before this one wrote it', () => {
+  it('a lane entry of the release before this one names its organisation too', () => {
     const { head, payload } = decodeInferenceEntry(`${JSON.stringify(formerly(entry))}\n{}`);
     expect([head.orgId, payload]).toEqual([entry.orgId, '{}']);
     const record = formerly(handed.record);
@@ -57,7 +57,7 @@ describe('a lane entry', () => {
     expect(read.record.orgId).toBe(handed.record.orgId);
   });
 
-  it('that is no JSON, or no object, throws', () => {
+  it('a lane entry that is no JSON, or no object, is refused', () => {
     for (const text of ['', '{', 'null', 'x\n{}']) {
       expect(() => decodeInferenceEntry(text)).toThrow();
       expect(() => decodeReceiptEntry(text)).toThrow();
@@ -74,7 +74,7 @@ describe('what the receipts lane is told', () => {
     source: 'counted',
   } as const;
 
-  it('is what the request asked for and what became of it', () => {
+  it('the receipts lane is told what was asked for and what became of it', () => {
     const told = receiptEntryOf(entry, 2, {
       outcome: 'complete',
       endedAt: entry.startedAt + 5,
@@ -108,7 +108,7 @@ describe('what the receipts lane is told', () => {
     });
   });
 
-  it('leaves out what is not known', () => {
+  it('the receipts lane is not told what is not known', () => {
     const { record } = receiptEntryOf(entry, 1, {
       outcome: 'truncated',
       endedAt: 1,

@@ -1,0 +1,149 @@
+import type { Usage } from '#shared/kernel/inference.ts';
+import type { InferenceEntry, ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import { Slots } from '#shared/lanes/slots.ts';
+import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
+import { decodeReceiptEntry, encodeMessage } from '#shared/lanes/wire-format.ts';
+import { Breakers } from '#workers/inference/breakers.ts';
+import type {
+  Provider,
+  UpstreamRequest,
+  UpstreamSink,
+} from '#workers/inference/providers/provider.ts';
+import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
+import { InferenceWorker, type WorkerDeps } from '#workers/inference/worker.ts';
+import { admissionRequest } from '#test/support/lanes.ts';
+import { RecordedOutbox } from '#test/support/outbox.ts';
+import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
+
+const LANE = '{s0}:lane:inference:eu-west';
+export const COUNTED: Usage = {
+  inputTokens: 7,
+  cachedInputTokens: 0,
+  outputTokens: 3,
+  source: 'counted',
+};
+export const UNAVAILABLE: UpstreamFailure = { kind: 'unavailable', detail: 'HTTP 503' };
+
+/** What an upstream does with one call. */
+export type Behaviour = (sink: UpstreamSink, request: UpstreamRequest) => void;
+
+export const answers =
+  (text: string): Behaviour =>
+  (sink) =>
+    sink.onAnswer(text);
+export const fails =
+  (failure: UpstreamFailure): Behaviour =>
+  (sink) =>
+    sink.onFailure(failure);
+export const streams =
+  (...payloads: string[]): Behaviour =>
+  (sink) => {
+    for (const payload of payloads) sink.onPayload(payload);
+    sink.onEnd(true);
+  };
+
+export const chunk = (content: string, finish: string | null = null): string =>
+  JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content }, finish_reason: finish }] });
+
+/** An upstream that does with its first call what the first behaviour says, and so on; with the last for ever. */
+export class ScriptedProvider implements Provider {
+  readonly requests: UpstreamRequest[] = [];
+  readonly #behaviours: Behaviour[];
+  aborts = 0;
+
+  constructor(...behaviours: Behaviour[]) {
+    this.#behaviours = behaviours;
+  }
+
+  call(request: UpstreamRequest, sink: UpstreamSink) {
+    const behaviour =
+      this.#behaviours[Math.min(this.requests.length, this.#behaviours.length - 1)]!;
+    this.requests.push(request);
+    // As a socket would: never within the call itself.
+    queueMicrotask(() => behaviour(sink, request));
+    return {
+      abort: () => {
+        this.aborts += 1;
+        sink.onFailure({ kind: 'aborted', detail: 'the caller has gone' });
+      },
+    };
+  }
+
+  probe = () => Promise.resolve(true);
+  close = () => Promise.resolve();
+}
+
+/** An inference worker whose upstream, Redis and clock are the test's. */
+export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps> = {}) {
+  const outbox = new RecordedOutbox();
+  const redis = new Map<string, string>();
+  const freed: [StoredAnswerName, WireFault][] = [];
+  const events: string[] = [];
+  const note = (event: string) => (): void => void events.push(event);
+  const clock = { now: 1_800_000_000_000 };
+  const known = catalogue(
+    [region('eu-west')],
+    [endpoint('first', ['eu-west']), endpoint('second', ['eu-west'])],
+    [model('m', ['first', 'second'])],
+  );
+  const slots = new Slots(1);
+  const worker = new InferenceWorker(
+    {
+      outbox,
+      client: {
+        get: (key: string) => Promise.resolve(redis.get(key) ?? null),
+        set: (key: string, value: string) => {
+          redis.set(key, value);
+          return Promise.resolve('OK' as const);
+        },
+      },
+      claims: {
+        free: (name, fault) => {
+          freed.push([name, fault]);
+          return Promise.resolve();
+        },
+      },
+      events: {
+        runFinished: note('runFinished'),
+        runFailed: note('runFailed'),
+        runCrashed: note('runCrashed'),
+        upstreamFailed: note('upstreamFailed'),
+        entryUnreadable: note('entryUnreadable'),
+        breakerChanged: note('breakerChanged'),
+        storeFailed: note('storeFailed'),
+      },
+      breakers: new Breakers(() => {}),
+      catalogue: () => known,
+      providerOf: () => provider,
+      countUsage: () => COUNTED,
+      now: () => clock.now,
+      ...over,
+    },
+    slots,
+  );
+  /** Delivers an entry and waits until the worker is done with it. */
+  const run = async (one: Delivery): Promise<void> => {
+    slots.take();
+    worker.take([one]);
+    await slots.whenIdle();
+  };
+  /** What the receipts lane was told. */
+  const handed = (): ReceiptEntry[] =>
+    outbox.queued.flatMap(({ command }) =>
+      command?.[1] === '{s0}:lane:receipts' ? decodeReceiptEntry(String(command.at(-1))) : [],
+    );
+  return { worker, run, slots, outbox, redis, freed, events, clock, handed };
+}
+
+/** An entry as a lane delivers it. The clock of `workerWith` is at its start. */
+export function delivery(
+  entry: Partial<InferenceEntry> = {},
+  over: Partial<Delivery> & { body?: string } = {},
+): Delivery & { entry: InferenceEntry } {
+  const { body = '{"model":"m","messages":[]}', ...rest } = over;
+  const startedAt = 1_800_000_000_000;
+  const request = admissionRequest({ startedAt, deadlineAt: startedAt + 60_000, ...entry });
+  const text = encodeMessage(request.entry, body);
+  return { shard: 0, lane: LANE, entryId: '1-0', number: 1, text, entry: request.entry, ...rest };
+}

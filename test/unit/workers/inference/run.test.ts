@@ -1,0 +1,453 @@
+import { createHash } from 'node:crypto';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { begunKey, bodyKey, claimedReplyKey } from '#shared/lanes/keys.ts';
+import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
+import type { UpstreamSink } from '#workers/inference/providers/provider.ts';
+import { inShort } from '#test/support/outbox.ts';
+import { until } from '#test/support/until.ts';
+import {
+  answers,
+  type Behaviour,
+  chunk,
+  COUNTED,
+  delivery,
+  fails,
+  ScriptedProvider,
+  streams,
+  UNAVAILABLE,
+  workerWith,
+} from './doubles.ts';
+
+const ANSWER = '{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":4}}';
+const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
+
+/** SHA-256 of salt and payloads, as whoever holds them would compute it. */
+function digestOf(salt: string, ...payloads: string[]): string {
+  const hash = createHash('sha256').update(Buffer.from(salt, 'base64url'));
+  for (const payload of payloads) hash.update(payload);
+  return hash.digest('base64url');
+}
+
+afterEach(() => void vi.useRealTimers());
+
+describe('a request for a whole answer', () => {
+  it('a whole answer is sent, handed to the receipts lane and acknowledged in one write', async () => {
+    const { run, outbox, handed } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    const one = delivery();
+    await run(one);
+    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, 'done']]);
+    expect(outbox.replies).toEqual([
+      {
+        inbox: one.entry.inbox,
+        id: one.entry.id,
+        attempt: 1,
+        seq: 1,
+        kind: 'answer',
+        payload: ANSWER,
+      },
+    ]);
+    expect(handed()).toEqual([
+      {
+        record: expect.objectContaining({
+          requestId: one.entry.id,
+          outcome: 'complete',
+          upstreamModel: 'up/m',
+          attempts: 1,
+          usage: {
+            inputTokens: 11,
+            cachedInputTokens: 0,
+            outputTokens: 4,
+            source: 'upstream',
+          },
+          responseDigest: digestOf(one.entry.salt, ANSWER),
+        }) as unknown,
+        inbox: one.entry.inbox,
+        attempt: 1,
+        receipt: 'best_effort',
+      },
+    ]);
+  });
+
+  it('tokens are counted here when the upstream did not count them', async () => {
+    const { run, handed } = workerWith(new ScriptedProvider(answers('{"choices":[]}')));
+    await run(delivery());
+    expect(handed()[0]!.record.usage).toEqual(COUNTED);
+  });
+
+  it('the upstream gets its own name for the model, and otherwise the body as it came', async () => {
+    const provider = new ScriptedProvider(answers(ANSWER));
+    await workerWith(provider).run(delivery({}, { body: '{ "a":1.0, "model": "m" }' }));
+    expect(provider.requests[0]!.body).toBe('{ "a":1.0, "model": "up/m" }');
+  });
+
+  it('a large answer is left under a key before the reply names that key', async () => {
+    const large = JSON.stringify({ text: 'x'.repeat(INLINE_BYTES_MAX) });
+    const { run, outbox, redis } = workerWith(new ScriptedProvider(answers(large)));
+    const one = delivery();
+    await run(one);
+    const ref = claimedReplyKey(one.entry.id, 1);
+    expect(outbox.replies).toMatchObject([{ kind: 'answer', ref, payload: '' }]);
+    expect(redis.get(ref)).toBe(large);
+  });
+
+  it('a request whose body is kept apart runs with that body, which is deleted with the entry', async () => {
+    const provider = new ScriptedProvider(answers(ANSWER));
+    const { run, outbox, redis } = workerWith(provider);
+    const bodyRef = bodyKey(0, 'req_large');
+    redis.set(bodyRef, '{"model":"m","large":true}');
+    await run(delivery({ bodyRef }, { body: '' }));
+    expect(provider.requests[0]!.body).toContain('"large":true');
+    expect(inShort(outbox.writes.at(-1)!)).toEqual([
+      'answer',
+      TO_RECEIPTS,
+      `DEL ${bodyRef}`,
+      'done',
+    ]);
+  });
+
+  it('a request whose body has expired is not run', async () => {
+    const provider = new ScriptedProvider(answers(ANSWER));
+    const { run, outbox } = workerWith(provider);
+    await run(delivery({ bodyRef: bodyKey(0, 'req_gone') }, { body: '' }));
+    expect(provider.requests).toEqual([]);
+    expect(outbox.replies).toMatchObject([{ error: { code: 'dispatch_unavailable' } }]);
+  });
+
+  it('when one endpoint fails the next is called, and the receipt counts both calls', async () => {
+    const provider = new ScriptedProvider(fails(UNAVAILABLE), answers(ANSWER));
+    const { run, handed, outbox } = workerWith(provider);
+    await run(delivery());
+    expect(provider.requests.map(({ endpoint }) => endpoint.name)).toEqual(['first', 'second']);
+    expect(handed()[0]!.record).toMatchObject({ attempts: 2, outcome: 'complete' });
+    expect(outbox.replies.map(({ kind }) => kind)).toEqual(['answer']);
+  });
+
+  it('after four failed calls a request gets an error and no receipt, and leaves the lane', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const provider = new ScriptedProvider(fails(UNAVAILABLE));
+    const { run, outbox, handed, events } = workerWith(provider);
+    const over = run(delivery());
+    await vi.advanceTimersByTimeAsync(10_000);
+    await over;
+    expect(provider.requests).toHaveLength(4);
+    expect(outbox.replies).toMatchObject([
+      { kind: 'error', seq: 1, error: { code: 'upstream_error' } },
+    ]);
+    expect(outbox.writes.map(inShort)).toEqual([['error', 'done']]);
+    expect(handed()).toEqual([]);
+    expect(events.filter((event) => event === 'upstreamFailed')).toHaveLength(4);
+    expect(events.at(-1)).toBe('runFailed');
+  });
+
+  it('a request that an upstream refuses as malformed is not tried again, and its caller is told why', async () => {
+    const rejected = {
+      kind: 'rejected',
+      detail: 'HTTP 400',
+      message: 'too hot',
+      param: 'temperature',
+    };
+    const provider = new ScriptedProvider(fails(rejected as never));
+    const { run, outbox } = workerWith(provider);
+    await run(delivery());
+    expect(provider.requests).toHaveLength(1);
+    expect(outbox.replies).toMatchObject([
+      { error: { code: 'invalid_temperature', message: 'too hot', param: 'temperature' } },
+    ]);
+  });
+
+  it('a request that our own code fails on gets an error and does not come back for ever', async () => {
+    const broken = () => {
+      throw new Error('a bug');
+    };
+    const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)), {
+      catalogue: broken,
+    });
+    await run(delivery());
+    expect(outbox.writes.map(inShort)).toEqual([['error', 'done']]);
+    expect(events).toContain('runCrashed');
+  });
+});
+
+describe('a request for a stream', () => {
+  const hello = [chunk('he'), chunk('llo'), chunk('', 'stop')] as const;
+
+  it('a stream is relayed chunk by chunk; its last chunk, hand-over and acknowledgement are one write', async () => {
+    let upstream!: UpstreamSink;
+    const provider = new ScriptedProvider((sink) => void (upstream = sink));
+    const { run, outbox, handed } = workerWith(provider);
+    const one = delivery({ stream: true });
+    const over = run(one);
+    await until(() => upstream !== undefined);
+    upstream.onPayload(hello[0]);
+    await outbox.flushed();
+    upstream.onPayload(hello[1]);
+    await outbox.flushed();
+    upstream.onPayload(hello[2]);
+    upstream.onEnd(true);
+    await over;
+    const begun = begunKey(0, one.entry.id);
+    expect(outbox.writes.map(inShort)).toEqual([
+      [`SET ${begun}`, 'frames'],
+      ['frames'],
+      ['last', TO_RECEIPTS, `DEL ${begun}`, 'done'],
+    ]);
+    expect(outbox.replies.map(({ payload }) => payload)).toEqual([
+      `data: ${hello[0]}\n\n`,
+      `data: ${hello[1]}\n\n`,
+      hello[2],
+    ]);
+    expect(outbox.replies.map((reply) => 'seq' in reply && reply.seq)).toEqual([1, 2, 3]);
+    expect(handed()[0]!.record).toMatchObject({
+      outcome: 'complete',
+      responseDigest: digestOf(one.entry.salt, ...hello),
+    });
+  });
+
+  it('a stream notes with its first frame that it has begun, and once a second how far it is', async () => {
+    let upstream!: UpstreamSink;
+    const { run, outbox, clock } = workerWith(
+      new ScriptedProvider((sink) => void (upstream = sink)),
+    );
+    const one = delivery({ stream: true });
+    const over = run(one);
+    await until(() => upstream !== undefined);
+    for (const elapsedMs of [0, 400, 999, 1_000, 1_500, 2_100]) {
+      clock.now = one.entry.startedAt + elapsedMs;
+      upstream.onPayload(chunk('x'));
+    }
+    upstream.onEnd(true);
+    await over;
+    const notes = outbox.queued.flatMap(({ command }) => (command?.[0] === 'SET' ? [command] : []));
+    const begun = begunKey(0, one.entry.id);
+    expect(notes).toEqual([1, 4, 6].map((sent) => ['SET', begun, sent, 'EX', 3_600]));
+  });
+
+  it('a stream whose first chunk is an error is asked of the next endpoint, and nothing of the first is relayed', async () => {
+    const failing = streams('{"error":{"message":"overloaded"}}', chunk('stray'));
+    const provider = new ScriptedProvider(failing, streams(...hello));
+    const { run, outbox, handed } = workerWith(provider);
+    await run(delivery({ stream: true }));
+    expect(outbox.replies.map(({ payload }) => payload).join('')).not.toContain('stray');
+    expect(outbox.replies.map(({ kind }) => kind)).toEqual(['frames', 'frames', 'last']);
+    expect(handed()[0]!.record).toMatchObject({ outcome: 'complete', attempts: 2 });
+  });
+
+  it.each<[string, Behaviour]>([
+    [
+      'the connection breaks',
+      (sink) => {
+        sink.onPayload(hello[0]);
+        sink.onPayload(hello[2]);
+        sink.onFailure({ kind: 'connection', detail: 'reset' });
+      },
+    ],
+    [
+      'an error comes in a chunk, also when more chunks follow',
+      (sink) => {
+        sink.onPayload(hello[0]);
+        sink.onPayload(hello[2]);
+        sink.onPayload('{"error":{"message":"out of memory"}}');
+        sink.onPayload(chunk('stray'));
+        sink.onEnd(true);
+      },
+    ],
+  ])(
+    'a stream ends with an error frame and a truncated receipt over what was sent when %s',
+    async (_, behaviour) => {
+      const { run, outbox, handed } = workerWith(new ScriptedProvider(behaviour));
+      const one = delivery({ stream: true });
+      await run(one);
+      expect(outbox.writes.map(inShort)).toEqual([
+        [
+          `SET ${begunKey(0, one.entry.id)}`,
+          'frames',
+          'frames',
+          'error',
+          TO_RECEIPTS,
+          `DEL ${begunKey(0, one.entry.id)}`,
+          'done',
+        ],
+      ]);
+      expect(outbox.replies.at(-1)).toMatchObject({ seq: 3, error: { code: 'upstream_error' } });
+      expect(handed()[0]!.record).toMatchObject({
+        outcome: 'truncated',
+        usage: COUNTED,
+        responseDigest: digestOf(one.entry.salt, hello[0], hello[2]),
+      });
+    },
+  );
+
+  it('a stream that ends without [DONE] is whole when every choice has finished, and broken when not', async () => {
+    const closing =
+      (...payloads: string[]): Behaviour =>
+      (sink) => {
+        for (const payload of payloads) sink.onPayload(payload);
+        sink.onEnd(false);
+      };
+    const whole = workerWith(new ScriptedProvider(closing(...hello)));
+    await whole.run(delivery({ stream: true }));
+    expect(whole.handed()[0]!.record.outcome).toBe('complete');
+    const broken = workerWith(new ScriptedProvider(closing(hello[0], hello[1])));
+    await broken.run(delivery({ stream: true }));
+    expect(broken.handed()[0]!.record.outcome).toBe('truncated');
+    expect(broken.outbox.replies.at(-1)!.kind).toBe('error');
+  });
+});
+
+describe('a cancelled request', () => {
+  it('a cancelled stream stops the upstream and says no more; its receipt is partial and covers what was sent', async () => {
+    const provider = new ScriptedProvider((sink) => sink.onPayload(chunk('he')));
+    const { worker, run, outbox, handed } = workerWith(provider);
+    const one = delivery({ stream: true });
+    const over = run(one);
+    await until(() => outbox.replies.length === 1);
+    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    await over;
+    expect(provider.aborts).toBe(1);
+    expect(outbox.replies.map(({ kind }) => kind)).toEqual(['frames']);
+    expect(handed()[0]!.record).toMatchObject({
+      outcome: 'partial',
+      responseDigest: digestOf(one.entry.salt, chunk('he')),
+    });
+    expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
+  });
+
+  it('a request that is cancelled before the upstream has answered is receipted: the call has used energy', async () => {
+    const provider = new ScriptedProvider(() => {});
+    const { worker, run, outbox, handed } = workerWith(provider);
+    const one = delivery();
+    const over = run(one);
+    await until(() => provider.requests.length === 1);
+    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    await over;
+    expect(outbox.replies).toEqual([]);
+    expect(handed()[0]!.record).toMatchObject({ outcome: 'partial', attempts: 1 });
+  });
+
+  it('a cancelled request makes no further call', async () => {
+    const provider = new ScriptedProvider(fails(UNAVAILABLE));
+    const { worker, run, handed, events } = workerWith(provider);
+    const one = delivery();
+    const over = run(one);
+    await until(() => events.includes('upstreamFailed'));
+    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    await over;
+    expect(provider.requests).toHaveLength(1);
+    expect(handed()[0]!.record.outcome).toBe('partial');
+  });
+
+  it('cancelling a request that this worker does not run, or no longer, changes nothing', async () => {
+    const { worker, run, handed } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    const one = delivery();
+    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    await run(one);
+    worker.cancel({ kind: 'cancel', id: one.entry.id });
+    expect(handed()).toHaveLength(1);
+    expect(handed()[0]!.record.outcome).toBe('complete');
+  });
+});
+
+describe('an entry that is delivered again', () => {
+  it('an entry that is delivered again runs again when nothing of its answer was sent; the call of the lost worker is counted', async () => {
+    const { run, outbox, handed } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    await run(delivery({}, { number: 2 }));
+    expect(outbox.replies).toMatchObject([{ kind: 'answer', attempt: 2, seq: 1 }]);
+    expect(handed()).toMatchObject([{ attempt: 2, record: { attempts: 2, outcome: 'complete' } }]);
+  });
+
+  it.each([
+    ['in the entry', {}],
+    ['kept apart', { bodyRef: bodyKey(0, 'req_large') }],
+  ])(
+    'a stream that a lost worker had begun is not run again: the client is told, and the receipt says truncated (body %s)',
+    async (_, more) => {
+      const provider = new ScriptedProvider(streams(chunk('again')));
+      const bodies: string[] = [];
+      const { run, outbox, redis, handed } = workerWith(provider, {
+        countUsage: (_entry, body) => {
+          bodies.push(body);
+          return { ...COUNTED, outputTokens: 0 };
+        },
+      });
+      const body = '{"model":"m"}';
+      const one = delivery(
+        { stream: true, ...more },
+        { number: 2, body: 'bodyRef' in more ? '' : body },
+      );
+      redis.set(bodyKey(0, 'req_large'), body);
+      redis.set(begunKey(0, one.entry.id), '42');
+      await run(one);
+      expect(provider.requests).toEqual([]);
+      expect(bodies).toEqual([body]);
+      expect(outbox.replies).toMatchObject([
+        { kind: 'error', attempt: 2, error: { code: 'worker_lost' } },
+      ]);
+      const [told] = handed();
+      expect(told!.record).toMatchObject({
+        outcome: 'truncated',
+        attempts: 1,
+        usage: { inputTokens: COUNTED.inputTokens, outputTokens: 42 },
+      });
+      expect(told!.record).not.toHaveProperty('responseDigest');
+      expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
+    },
+  );
+
+  it('an entry is given up at its fourth delivery: it may be what kills its workers', async () => {
+    const provider = new ScriptedProvider(answers(ANSWER));
+    const third = workerWith(provider);
+    await third.run(delivery({}, { number: 3 }));
+    expect(provider.requests).toHaveLength(1);
+    const fourth = workerWith(provider);
+    await fourth.run(delivery({}, { number: 4 }));
+    expect(provider.requests).toHaveLength(1);
+    expect(fourth.outbox.replies).toMatchObject([{ error: { code: 'worker_lost' } }]);
+    expect(inShort(fourth.outbox.queued)).toEqual(['error', 'done']);
+  });
+});
+
+describe('an entry that cannot be run', () => {
+  it('an entry whose deadline has passed is answered with an error and not run', async () => {
+    const provider = new ScriptedProvider(answers(ANSWER));
+    const { run, outbox, clock, handed } = workerWith(provider);
+    const one = delivery();
+    clock.now = one.entry.deadlineAt;
+    await run(one);
+    expect(provider.requests).toEqual([]);
+    expect(outbox.replies).toMatchObject([{ error: { code: 'dispatch_unavailable' } }]);
+    expect(inShort(outbox.queued)).toEqual(['error', 'done']);
+    expect(handed()).toEqual([]);
+  });
+
+  it('an entry whose body cannot be fetched is answered with an error', async () => {
+    const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)), {
+      client: { get: () => Promise.reject(new Error('WRONGTYPE')) } as never,
+    });
+    await run(delivery({ bodyRef: bodyKey(0, 'req_large') }, { body: '' }));
+    expect(outbox.replies).toMatchObject([{ error: { code: 'worker_lost' } }]);
+    expect(events[0]).toBe('runCrashed');
+    expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
+  });
+
+  it('an entry that cannot be read leaves the lane, and the log says so', async () => {
+    const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    await run(delivery({}, { text: 'no head' }));
+    expect(events).toEqual(['entryUnreadable']);
+    expect(inShort(outbox.queued)).toEqual(['done']);
+  });
+});
+
+describe('a slot', () => {
+  it('a slot is held until the outcome is written', async () => {
+    const { worker, slots, outbox } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    const written = Promise.withResolvers<void>();
+    const flushed = vi.spyOn(outbox, 'flushed').mockReturnValue(written.promise);
+    slots.take();
+    worker.take([delivery()]);
+    await until(() => flushed.mock.calls.length > 0);
+    expect(slots.taken).toBe(1);
+    written.resolve();
+    await slots.whenIdle();
+    expect(slots.taken).toBe(0);
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { answerKey, begunKey, bodyKey, idempotencyKey } from '#shared/lanes/keys.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { unpackAnswer } from '#shared/lanes/stored-answer.ts';
+import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
+import { Settlement, type SettlementDeps, type Spent } from '#workers/inference/settlement.ts';
+import { inShort, RecordedOutbox } from '#test/support/outbox.ts';
+import { COUNTED, delivery } from './doubles.ts';
+
+const CLAIM = idempotencyKey(0, 'org_a', 'digest');
+const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
+const SPENT: Spent = { usage: COUNTED, calls: 1, responseDigest: 'digest', upstreamModel: 'up/m' };
+const FAULT = { code: 'upstream_error', message: 'It failed.' } as const;
+
+function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = {}) {
+  const outbox = new RecordedOutbox();
+  const freed: unknown[][] = [];
+  const one = delivery({ id: 'req_1', ...entry }, { number: 2 });
+  const deps: SettlementDeps = {
+    outbox,
+    client: { set: () => Promise.resolve('OK') } as unknown as SettlementDeps['client'],
+    claims: {
+      // With what was queued by then: freeing comes before the entry leaves its lane.
+      free: (...args) => {
+        freed.push([...args, inShort(outbox.queued)]);
+        return Promise.resolve();
+      },
+    },
+    events: { runFinished: () => {}, runFailed: () => {} },
+    now: () => 1_800_000_000_500,
+    ...over,
+  };
+  const handed = () => {
+    const added = outbox.queued.find(({ command }) => command?.[0] === 'XADD');
+    return added && decodeReceiptEntry(String(added.command!.at(-1)));
+  };
+  return { settlement: new Settlement(deps, one, one.entry), outbox, freed, handed };
+}
+
+describe('an answer', () => {
+  it('an answer without an Idempotency-Key is sent and handed over, and not kept', async () => {
+    const { settlement, outbox, freed, handed } = settle({});
+    await settlement.answered('{"a":1}', SPENT);
+    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, 'done']]);
+    expect(handed()).not.toHaveProperty('claim');
+    expect(handed()).toMatchObject({ attempt: 2, record: { endedAt: 1_800_000_000_500 } });
+    expect(freed).toEqual([]);
+  });
+
+  it('an answer with an Idempotency-Key is kept for its delivery, for a day, in the write that sends it', async () => {
+    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM });
+    await settlement.answered('{"a":1}', SPENT);
+    const key = answerKey({ claim: CLAIM, requestId: 'req_1', delivery: 2 });
+    expect(outbox.writes.map(inShort)).toEqual([
+      ['answer', `SET ${key}`, `EXPIRE ${CLAIM}`, TO_RECEIPTS, 'done'],
+    ]);
+    const [, , packed, ...life] = outbox.queued[1]!.command!;
+    expect(await unpackAnswer(packed as Buffer)).toEqual({ frames: '', last: '{"a":1}' });
+    expect(life).toEqual(['EX', 86_400]);
+    expect(outbox.queued[2]!.command).toEqual(['EXPIRE', CLAIM, 86_400]);
+    expect(handed()).toMatchObject({ claim: CLAIM, storedBytes: (packed as Buffer).length });
+    expect(freed).toEqual([]);
+  });
+
+  it('an answer that was streamed is kept with its frames', async () => {
+    const { settlement, outbox } = settle({ claim: CLAIM, stream: true });
+    await settlement.streamed('data: 1\n\n', '{"last":1}', SPENT);
+    expect(inShort(outbox.writes[0]!)).toEqual([
+      'last',
+      expect.stringMatching(/^SET .*:answer:/) as string,
+      `EXPIRE ${CLAIM}`,
+      TO_RECEIPTS,
+      `DEL ${begunKey(0, 'req_1')}`,
+      'done',
+    ]);
+    const packed = outbox.queued[1]!.command![2] as Buffer;
+    expect(await unpackAnswer(packed)).toEqual({ frames: 'data: 1\n\n', last: '{"last":1}' });
+  });
+
+  it('an answer that is too large to be kept frees its key, and those who wait are told so', async () => {
+    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true });
+    await settlement.streamed(null, '{"last":1}', SPENT);
+    const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
+    const fault = { code: 'upstream_error', message: expect.stringContaining('too large') };
+    expect(freed).toEqual([[name, fault, ['last']]]);
+    expect(inShort(outbox.queued)).not.toContain(`EXPIRE ${CLAIM}`);
+    expect(handed()).not.toHaveProperty('claim');
+    expect(handed()!.record.outcome).toBe('complete');
+  });
+});
+
+describe('a stream that broke off', () => {
+  it('a stream that broke off ends with an error frame, frees its key before the hand-over, and is not kept', async () => {
+    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true });
+    await settlement.broke(FAULT, SPENT);
+    expect(freed.map(([, , queued]) => queued)).toEqual([['error']]);
+    expect(inShort(outbox.queued)).toEqual([
+      'error',
+      TO_RECEIPTS,
+      `DEL ${begunKey(0, 'req_1')}`,
+      'done',
+    ]);
+    expect(handed()).not.toHaveProperty('claim');
+    expect(handed()!.record.outcome).toBe('truncated');
+  });
+});
+
+describe('a request whose client has left', () => {
+  it('a request whose client has left is handed over as partial, without a reply', async () => {
+    const { settlement, outbox, handed } = settle({});
+    await settlement.left(SPENT);
+    expect(outbox.writes.map(inShort)).toEqual([[TO_RECEIPTS, 'done']]);
+    expect(handed()!.record).toMatchObject({ outcome: 'partial', usage: COUNTED });
+  });
+});
+
+describe('a request that failed', () => {
+  it('a request that failed gets an error and no receipt, frees its key, and leaves nothing behind', async () => {
+    const bodyRef = bodyKey(0, 'req_1');
+    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true, bodyRef });
+    await settlement.failed(FAULT);
+    expect(freed).toEqual([[{ claim: CLAIM, requestId: 'req_1', delivery: 2 }, FAULT, ['error']]]);
+    expect(inShort(outbox.queued)).toEqual([
+      'error',
+      `DEL ${begunKey(0, 'req_1')}`,
+      `DEL ${bodyRef}`,
+      'done',
+    ]);
+    expect(handed()).toBeUndefined();
+  });
+
+  it.each(['failed', 'broke'] as const)(
+    'an entry stays on its lane while its key cannot be freed, so that it comes again (%s)',
+    async (how) => {
+      const claims = { free: () => Promise.reject(new Error('Redis is away')) };
+      const { settlement, outbox, handed } = settle({ claim: CLAIM }, { claims });
+      await expect(settlement[how](FAULT, SPENT)).rejects.toThrow('Redis is away');
+      expect(inShort(outbox.queued)).toEqual(['error']);
+      expect(handed()).toBeUndefined();
+    },
+  );
+});

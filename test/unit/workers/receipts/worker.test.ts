@@ -1,0 +1,299 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import { Slots } from '#shared/lanes/slots.ts';
+import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
+import { encodeMessage } from '#shared/lanes/wire-format.ts';
+import { type ReceiptRow, UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
+import { type ReceiptsDeps, ReceiptsWorker } from '#workers/receipts/worker.ts';
+import {
+  catalogue,
+  inferenceRecord,
+  issuer,
+  makeReceiptSigner,
+  methodology,
+  UNSIZED,
+} from '#test/support/issuing.ts';
+import { inShort, RecordedOutbox } from '#test/support/outbox.ts';
+import { until } from '#test/support/until.ts';
+
+const LANE = '{s0}:lane:receipts';
+const CLAIM = '{s0}:idem:org_a:digest';
+const { signer } = makeReceiptSigner();
+
+afterEach(() => void vi.useRealTimers());
+
+/** A receipts worker with a store of the test's own, and what it did in order. */
+function workerWith(over: Partial<ReceiptsDeps> = {}) {
+  const outbox = new RecordedOutbox();
+  const stored = new Map<string, ReceiptRow>();
+  /** Commits and endings of claims, each with what was queued by then. */
+  const log: [what: string, ...details: unknown[]][] = [];
+  const note = (...what: [string, ...unknown[]]): void => {
+    log.push([...what, inShort(outbox.queued)]);
+  };
+  const events: string[] = [];
+  const say = (event: string) => (): void => void events.push(event);
+  const slots = new Slots(1);
+  const store = {
+    commit: (rows: readonly ReceiptRow[]): Promise<boolean> => {
+      note('commit', rows.length);
+      const fresh = rows.filter(({ receiptId }) => !stored.has(receiptId));
+      for (const row of fresh) stored.set(row.receiptId, row);
+      return Promise.resolve(fresh.length === rows.length);
+    },
+    read: (ids: readonly string[]): Promise<Map<string, string>> =>
+      Promise.resolve(new Map(ids.map((id) => [id, stored.get(id)!.text]))),
+  };
+  const worker = new ReceiptsWorker(
+    {
+      issuer,
+      signer: () => signer,
+      estimate: methodology.estimate,
+      catalogue: () => catalogue,
+      now: Date.now,
+      store,
+      outbox,
+      placeAnswer: () => Promise.resolve('redis'),
+      claims: {
+        settle: (name: StoredAnswerName, receipt: string, kept: string): Promise<void> => {
+          note('settle', name, receipt, kept);
+          return Promise.resolve();
+        },
+        free: (name: StoredAnswerName, fault: WireFault): Promise<void> => {
+          note('free', name, fault.code);
+          return Promise.resolve();
+        },
+      },
+      events: {
+        receiptIssued: say('receiptIssued'),
+        batchCommitted: say('batchCommitted'),
+        commitFailed: say('commitFailed'),
+        receiptImpossible: say('receiptImpossible'),
+        storeFailed: say('storeFailed'),
+      },
+      ...over,
+    },
+    slots,
+  );
+  /** Delivers a batch. Resolves when the worker is done with it. */
+  const take = (...batch: Delivery[]): Promise<void> => {
+    slots.take();
+    worker.take(batch);
+    return slots.whenIdle();
+  };
+  return { worker, take, slots, outbox, store, stored, log, events };
+}
+
+function handed(over: Partial<ReceiptEntry> = {}): ReceiptEntry {
+  return {
+    record: inferenceRecord(),
+    inbox: 'api-test',
+    attempt: 1,
+    receipt: 'best_effort',
+    ...over,
+  };
+}
+
+const delivered = (entryId: string, entry: ReceiptEntry | string): Delivery => ({
+  shard: 0,
+  lane: LANE,
+  entryId,
+  number: 1,
+  text: typeof entry === 'string' ? entry : encodeMessage(entry),
+});
+
+describe('a batch of outcomes', () => {
+  it('a batch is committed in one statement, and only then are the receipts sent', async () => {
+    const { take, outbox, stored, log } = workerWith();
+    const [one, two] = [handed(), handed({ attempt: 2 })];
+    await take(delivered('1-0', one), delivered('2-0', two));
+    expect(log).toEqual([['commit', 2, []]]);
+    expect(outbox.writes.map(inShort)).toEqual([['receipt', 'done', 'receipt', 'done']]);
+    const textOf = ({ record }: ReceiptEntry) => stored.get(receiptIdOf(record.requestId))!.text;
+    expect(outbox.replies).toEqual(
+      [one, two].map((entry) => ({
+        inbox: 'api-test',
+        id: entry.record.requestId,
+        attempt: entry.attempt,
+        kind: 'receipt',
+        payload: textOf(entry),
+      })),
+    );
+    expect(outbox.queued.flatMap(({ done }) => done ?? [])).toEqual(['1-0', '2-0']);
+  });
+
+  it('a batch that comes again is answered with the receipts that were stored, byte for byte', async () => {
+    const { take, outbox } = workerWith();
+    const one = handed();
+    await take(delivered('1-0', one));
+    const { payload: first } = outbox.replies[0]!;
+    // Signed at another time, it would be another receipt.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 5_000 });
+    const two = handed();
+    await take(delivered('1-0', one), delivered('2-0', two));
+    expect(outbox.replies.map(({ id, payload }) => [id, payload === first])).toEqual([
+      [one.record.requestId, true],
+      [one.record.requestId, true],
+      [two.record.requestId, false],
+    ]);
+    expect(outbox.queued.filter(({ done }) => done !== undefined)).toHaveLength(3);
+  });
+
+  it('a batch waits on its lane while PostgreSQL is away, and is committed when it is back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const { take, store, slots, outbox, events } = workerWith();
+    const commit = vi.spyOn(store, 'commit');
+    commit.mockRejectedValue(new Error('connection refused'));
+    const over = take(delivered('1-0', handed()));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(commit.mock.calls.length).toBeGreaterThan(100);
+    expect([outbox.queued, slots.taken]).toEqual([[], 1]);
+    commit.mockRestore();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await over;
+    expect(inShort(outbox.queued)).toEqual(['receipt', 'done']);
+    expect(new Set(events)).toEqual(new Set(['commitFailed', 'batchCommitted', 'receiptIssued']));
+  });
+
+  it('a batch stays on its lane when the process stops before PostgreSQL is back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const { worker, take, store, outbox } = workerWith();
+    vi.spyOn(store, 'commit').mockRejectedValue(new Error('connection refused'));
+    const over = take(delivered('1-0', handed()));
+    await vi.advanceTimersByTimeAsync(1_000);
+    worker.stop();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await over;
+    expect(outbox.queued).toEqual([]);
+  });
+
+  it('a batch of which the store will never take one row is committed without that row', async () => {
+    const { take, store, stored, outbox, events } = workerWith();
+    const [good, bad, better] = [handed(), handed({ claim: CLAIM }), handed()];
+    const refused = receiptIdOf(bad.record.requestId);
+    const { commit } = store;
+    vi.spyOn(store, 'commit').mockImplementation((rows) =>
+      rows.some(({ receiptId }) => receiptId === refused)
+        ? Promise.reject(new UnstorableReceipt(new Error('no partition')))
+        : commit(rows),
+    );
+    await take(delivered('1-0', good), delivered('2-0', bad), delivered('3-0', better));
+    await until(() => outbox.queued.some(({ done }) => done === '2-0'));
+    expect([...stored.keys()]).toEqual(
+      [good, better].map(({ record }) => receiptIdOf(record.requestId)),
+    );
+    const repliesOf = ({ record }: ReceiptEntry) =>
+      outbox.replies.filter(({ id }) => id === record.requestId).map(({ kind }) => kind);
+    expect([good, bad, better].map(repliesOf)).toEqual([
+      ['receipt'],
+      ['receipt_failed'],
+      ['receipt'],
+    ]);
+    expect(events.filter((event) => event === 'receiptImpossible')).toHaveLength(1);
+  });
+});
+
+describe('an entry that no receipt can be made of', () => {
+  it('an entry that cannot be read is set aside, and does not hold up the others', async () => {
+    const { take, outbox, events } = workerWith();
+    await take(delivered('1-0', 'not JSON'), delivered('2-0', handed()));
+    expect(inShort(outbox.queued)).toEqual([`XADD ${LANE}:set-aside`, 'done', 'receipt', 'done']);
+    expect(outbox.queued[0]!.command!.slice(2)).toEqual([
+      'MAXLEN',
+      '~',
+      10_000,
+      '*',
+      'e',
+      'not JSON',
+    ]);
+    expect(outbox.queued[1]).toEqual({ done: '1-0' });
+    expect(events[0]).toBe('receiptImpossible');
+  });
+
+  it('an entry whose record cannot stand on a receipt frees its claim, tells its caller, and is set aside', async () => {
+    const { take, outbox, log, stored } = workerWith();
+    const bad = handed({ record: inferenceRecord({ responseDigest: 'short' }), claim: CLAIM });
+    await take(delivered('1-0', bad));
+    await until(() => outbox.queued.some(({ done }) => done === '1-0'));
+    const name = { claim: CLAIM, requestId: bad.record.requestId, delivery: 1 };
+    expect(log).toEqual([['free', name, 'receipt_generation_failed', ['receipt_failed']]]);
+    expect(inShort(outbox.queued)).toEqual(['receipt_failed', `XADD ${LANE}:set-aside`, 'done']);
+    expect(stored.size).toBe(0);
+  });
+});
+
+describe('a receipt without an estimate', () => {
+  const unsized = () => inferenceRecord({ model: UNSIZED });
+
+  it('a receipt without an estimate is degraded and sent like any other', async () => {
+    const { take, outbox, stored } = workerWith();
+    await take(delivered('1-0', handed({ record: unsized() })));
+    expect([...stored.values()].map(({ kind, tier }) => [kind, tier])).toEqual([
+      ['degraded', 'degraded'],
+    ]);
+    expect(inShort(outbox.queued)).toEqual(['receipt', 'done']);
+  });
+
+  it('a receipt without an estimate is stored but refused to a caller who requires one, and the claim is free again', async () => {
+    const { take, outbox, stored, log } = workerWith();
+    const record = unsized();
+    await take(delivered('1-0', handed({ record, receipt: 'required', claim: CLAIM })));
+    expect([...stored.values()].map(({ kind }) => kind)).toEqual(['degraded']);
+    expect(outbox.replies).toMatchObject([
+      { kind: 'receipt_failed', error: { code: 'receipt_generation_failed' }, payload: '' },
+    ]);
+    const name = { claim: CLAIM, requestId: record.requestId, delivery: 1 };
+    expect(log.slice(1)).toEqual([['free', name, 'receipt_generation_failed', []]]);
+    expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
+  });
+});
+
+describe('the claim of an idempotent request', () => {
+  it('a claim is settled with the receipt after the commit and before its entry is acknowledged', async () => {
+    const settled = Promise.withResolvers<void>();
+    const placed: unknown[] = [];
+    const { take, outbox, stored, log } = workerWith({
+      placeAnswer: (name, bytes) => {
+        placed.push([name, bytes]);
+        return Promise.resolve('postgres');
+      },
+      claims: {
+        settle: (...args) => {
+          log.push(['settle', ...args]);
+          return settled.promise;
+        },
+        free: () => Promise.reject(new Error('not to be freed')),
+      },
+    });
+    const one = handed({ claim: CLAIM, storedBytes: 17, attempt: 2 });
+    const over = take(delivered('1-0', one), delivered('2-0', handed()));
+    await until(() => log.length === 2);
+    const name = { claim: CLAIM, requestId: one.record.requestId, delivery: 2 };
+    const { text } = stored.get(receiptIdOf(one.record.requestId))!;
+    expect(placed).toEqual([[name, 17]]);
+    expect(log).toEqual([
+      ['commit', 2, []],
+      ['settle', name, text, 'postgres'],
+    ]);
+    // The other request of the batch does not wait for it.
+    expect(inShort(outbox.queued)).toEqual(['receipt', 'done']);
+    expect(outbox.queued[1]).toEqual({ done: '2-0' });
+    settled.resolve();
+    await over;
+    expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
+  });
+
+  it('a claim is not settled with the receipt of another delivery’s answer', async () => {
+    const { take, outbox, log } = workerWith();
+    const requestId = newId('req');
+    const answered = (fill: number) =>
+      inferenceRecord({ requestId, responseDigest: Buffer.alloc(32, fill).toString('base64url') });
+    await take(delivered('1-0', handed({ record: answered(1), claim: CLAIM })));
+    await take(delivered('2-0', handed({ record: answered(2), claim: CLAIM, attempt: 2 })));
+    expect(log.map(([what]) => what)).toEqual(['commit', 'settle', 'commit']);
+    expect(outbox.queued.at(-1)).toEqual({ done: '2-0' });
+  });
+});
