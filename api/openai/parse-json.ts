@@ -1,13 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { Fault } from '#shared/kernel/errors.ts';
-import { firstSyntaxError } from '#shared/kernel/json-reader.ts';
-import { repeatedMember, scanStructure } from './json-syntax.ts';
+import { firstJsonError } from '#shared/kernel/json-reader.ts';
+import { stringEnd } from '#shared/kernel/json-text.ts';
 
 /**
  * Deeper than any tool schema in practice, shallow enough that recursive readers of the value
  * (screening, JSON.stringify) stay far from the end of the stack.
  */
 export const JSON_DEPTH_MAX = 128;
+
+/** In a longer body the place of an error is not looked for: it takes tens of milliseconds for so many characters. */
+const LOOKED_AT_CHARS_MAX = 256 * 1024;
 
 export interface JsonBody {
   /** The decoded body, for editing as text. A byte-order mark is left out, as RFC 8259 allows. */
@@ -33,13 +36,38 @@ export function parseJsonBody(raw: Buffer): JsonBody {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Fault('invalid_json', { values: { place: place(text, firstSyntaxError(text)) } });
+    throw errorOf(text, false);
   }
   // The parser keeps one member per name, so it has fewer than the text when a name repeats.
-  if (structure.members !== countMembers(value)) {
-    throw invalidJson(`The body has a repeated member name: ${place(text, repeatedMember(text))}.`);
-  }
+  if (structure.members !== countMembers(value)) throw errorOf(text, true);
   return { text, value };
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+/** With this bit set, `[` and `{` are the same character, and so are `]` and `}`. */
+const BRACE_BIT = 0x20;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+
+/**
+ * One pass over any text, before it is parsed (millions of nested brackets take the parser seconds): how many members its
+ * objects have (a colon outside strings is a member), and whether it is nested deeper than `depthMax`. Strings are jumped
+ * over with indexOf, so long prompts and images cost almost nothing.
+ */
+function scanStructure(text: string, depthMax: number): { members: number; tooDeep: boolean } {
+  let members = 0;
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = stringEnd(text, at) - 1;
+    else if (code === COLON) members += 1;
+    else if ((code | BRACE_BIT) === OPEN) {
+      depth += 1;
+      if (depth > depthMax) return { members, tooDeep: true };
+    } else if ((code | BRACE_BIT) === CLOSE) depth -= 1;
+  }
+  return { members, tooDeep: false };
 }
 
 /** How many members all objects in the value have. Its depth is bounded already. */
@@ -61,7 +89,16 @@ function countMembers(value: unknown): number {
   return count + keys.length;
 }
 
-function place(text: string, at: number): string {
+/** `isJson`: the parser took it, so a name must be repeated. */
+function errorOf(text: string, isJson: boolean): Fault {
+  const error = text.length > LOOKED_AT_CHARS_MAX ? null : firstJsonError(text);
+  const place = error === null ? 'it is too long to say where' : placeOf(text, error.at);
+  return (error?.repeatedName ?? isJson)
+    ? invalidJson(`The body has a repeated member name: ${place}.`)
+    : new Fault('invalid_json', { values: { place } });
+}
+
+function placeOf(text: string, at: number): string {
   if (at === text.length) return 'it ends too early';
   let line = 1;
   let lineStart = 0;

@@ -25,26 +25,32 @@ export function parseStrictJson(text: string): StrictValue {
   }
 }
 
-/**
- * Where any text stops being JSON: the index of the offending character (the length, when it ends too early); -1 when it
- * is JSON. Recursive: the caller has bounded the depth.
- */
-export function firstSyntaxError(text: string): number {
+export interface JsonError {
+  /** The index of the offending character; the length of the text when it ends too early. */
+  at: number;
+  /** The text is JSON up to here, but this member name stands in its object already. */
+  repeatedName: boolean;
+}
+
+/** The first place where a text is not JSON, or repeats a name in an object; null when there is none. Recursive: the caller has bounded the depth. */
+export function firstJsonError(text: string): JsonError | null {
   try {
     new Reader(text, false).document();
-    return -1;
+    return null;
   } catch (error) {
     if (!(error instanceof Misplaced)) throw error;
-    return error.at;
+    return error;
   }
 }
 
-/** Never leaves this file. */
-class Misplaced extends Error {
+/** Never leaves this file as an error. */
+class Misplaced extends Error implements JsonError {
   readonly at: number;
-  constructor(at: number) {
+  readonly repeatedName: boolean;
+  constructor(at: number, repeatedName = false) {
     super('misplaced character');
     this.at = at;
+    this.repeatedName = repeatedName;
   }
 }
 
@@ -70,12 +76,12 @@ const WORDS = new Map<string, boolean | null>([
   ['null', null],
 ]);
 
-/** What any JSON gives; null only where the reader is not strict. */
+/** What a strict reader gives; one that only looks for errors keeps nothing of objects, arrays and numbers. */
 type Value = StrictValue | null;
 
 class Reader {
   readonly #text: string;
-  /** Refuses, beside what is no JSON, what signed documents may not hold. */
+  /** Refuses, beside what is no JSON, what signed documents may not hold, and says where with a path. */
   readonly #strict: boolean;
   #at = 0;
 
@@ -105,11 +111,15 @@ class Reader {
     const object: StrictObject = {};
     this.#at += 1;
     if (this.#take(CLOSE_BRACE)) return object;
+    const names = new Set<string>();
     do {
       if (this.#next() !== QUOTE) throw new Misplaced(this.#at);
+      const start = this.#at;
       const key = this.#string(path);
-      const place = path === '' ? key : `${path}.${key}`;
-      if (this.#strict) checkKey(key, path, place, object);
+      const place = this.#strict && path !== '' ? `${path}.${key}` : key;
+      if (this.#strict) checkKey(key, path, place, names);
+      else if (names.has(key)) throw new Misplaced(start, true);
+      names.add(key);
       if (!this.#take(COLON)) throw new Misplaced(this.#at);
       const value = this.#value(depth + 1, place);
       if (this.#strict) object[key] = value as StrictValue;
@@ -123,7 +133,9 @@ class Reader {
     this.#at += 1;
     if (this.#take(CLOSE_BRACKET)) return items;
     do {
-      items.push(this.#value(depth + 1, `${path}[${items.length}]`) as StrictValue);
+      const place = this.#strict ? `${path}[${items.length}]` : path;
+      const value = this.#value(depth + 1, place);
+      if (this.#strict) items.push(value as StrictValue);
     } while (this.#take(COMMA));
     if (!this.#take(CLOSE_BRACKET)) throw new Misplaced(this.#at);
     return items;
@@ -171,11 +183,9 @@ class Reader {
   #number(path: string): number {
     NUMBER.lastIndex = this.#at;
     if (!NUMBER.test(this.#text)) throw new Misplaced(this.#at);
-    const digits = this.#text.slice(this.#at, NUMBER.lastIndex);
-    const value = Number(digits);
-    if (this.#strict) checkInteger(digits, value, path);
+    const start = this.#at;
     this.#at = NUMBER.lastIndex;
-    return value;
+    return this.#strict ? integerOf(this.#text.slice(start, this.#at), path) : 0;
   }
 
   /** The character that comes next, white space passed over. */
@@ -191,18 +201,20 @@ class Reader {
   }
 }
 
-function checkKey(key: string, path: string, place: string, object: StrictObject): void {
+function checkKey(key: string, path: string, place: string, names: ReadonlySet<string>): void {
   if (!ASCII_KEY.test(key)) throw refuse('non_ascii_key', path, 'a key is not printable ASCII');
   // Assigning it would change what the object is instead of what it holds.
   if (key === '__proto__') throw refuse('forbidden_key', path, 'a key is __proto__');
-  if (Object.hasOwn(object, key)) throw refuse('duplicate_key', place, 'stands twice');
+  if (names.has(key)) throw refuse('duplicate_key', place, 'stands twice');
 }
 
-function checkInteger(digits: string, value: number, path: string): void {
+function integerOf(digits: string, path: string): number {
+  const value = Number(digits);
   if (FRACTION.test(digits)) throw refuse('not_an_integer', path, 'is written as a fraction');
   if (!Number.isSafeInteger(value) || Object.is(value, -0)) {
     throw refuse('not_an_integer', path, 'lies outside ±(2^53-1), or is a negative zero');
   }
+  return value;
 }
 
 function refuse(code: MalformedCode, path: string, message: string): MalformedData {

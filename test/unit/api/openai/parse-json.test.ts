@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { firstSyntaxError } from '#shared/kernel/json-reader.ts';
+import { firstJsonError } from '#shared/kernel/json-reader.ts';
 import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
@@ -66,9 +66,24 @@ describe('parseJsonBody', () => {
         } catch {
           valid = false;
         }
-        expect(firstSyntaxError(text) === -1).toBe(valid);
+        const error = firstJsonError(text);
+        expect(error === null || error.repeatedName).toBe(valid || error?.repeatedName);
       }),
       { numRuns: 20_000 },
+    );
+  });
+
+  it('finds a repeated name where it stands for the second time, and no other', () => {
+    const names = fc.array(fc.constantFrom('a', 'b', 'c', '__proto__', 'a\n'), { maxLength: 4 });
+    fc.assert(
+      fc.property(names, (keys) => {
+        const members = keys.map((key) => `${JSON.stringify(key)}:{"a":[{"a":1}]}`);
+        const second = keys.findIndex((key, index) => keys.indexOf(key) < index);
+        const at = 1 + members.slice(0, second).join(',').length + 1;
+        expect(firstJsonError(`{${members.join(',')}}`)).toEqual(
+          second === -1 ? null : expect.objectContaining({ at, repeatedName: true }),
+        );
+      }),
     );
   });
 
@@ -87,6 +102,15 @@ describe('parseJsonBody', () => {
     ['{"a":1}\u0000', 'see line 1, column 8'],
   ])('says where %j is wrong', (text, place) => {
     expect(fault(text).message).toBe(`The body is not valid JSON: ${place}.`);
+  });
+
+  it('does not look for the place in a long body: a caller could keep the process busy with that', () => {
+    const long = `[${'{},'.repeat(100_000)}`;
+    expect(fault(long).message).toBe('The body is not valid JSON: it is too long to say where.');
+    const repeated = `{${'"a":1,'.repeat(100_000)}"a":1}`;
+    expect(fault(repeated).message).toBe(
+      'The body has a repeated member name: it is too long to say where.',
+    );
   });
 
   it('never repeats the body in the message', { tags: ['errors.silent-on-content'] }, () => {
