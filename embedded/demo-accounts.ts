@@ -105,7 +105,7 @@ async function step(
       await vetter.vet(account.id, 'onboarding');
       return accounts.get(account.id);
     case 'in_review':
-      // On a fresh machine nobody has imported a list, and without one nobody is clear.
+      // A fresh machine has no list, and without one no applicant is clear.
       return vettings.decide(
         account.id,
         'approved',

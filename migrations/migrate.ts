@@ -4,11 +4,12 @@ import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { Pool } from 'pg';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 
 const DIRECTORY = import.meta.dirname;
 const TABLE = 'schema_migration';
 
-/** Migrations are numbered from 0001 without a gap, so that two people cannot take one number unseen. */
+/** Migrations are applied in the order of their numbers. Two with one number are refused, so that none is passed by unseen. */
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
 /**
@@ -29,7 +30,11 @@ export async function migrateToLatest(target: Pool | string): Promise<string[]> 
 
 /** Names of the migrations that the database does not have yet. */
 export async function pendingMigrations(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ name: string }>(`select name from ${TABLE}`);
+  const rows = await queriesOn(pool)
+    .withTables<{ [TABLE]: { name: string } }>()
+    .selectFrom(TABLE)
+    .select('name')
+    .execute();
   const applied = new Set(rows.map(({ name }) => name));
   return Object.keys(await readMigrations()).filter((name) => !applied.has(name));
 }

@@ -25,7 +25,7 @@ export function checkLabel(text: string, param: string): string {
   return trimmed;
 }
 
-/** Whether an address can be delivered to is only found by writing to it; this refuses what is none. */
+/** Refuses what is no address. Whether one can be delivered to is only found by writing to it. */
 export function checkContact(contact: Contact, param: string): Contact {
   const email = contact.email.trim();
   if (email.length > EMAIL_LENGTH_MAX || !/^[^\s@<>,;"]+@[^\s@<>,;"]+\.[^\s@<>,;"]+$/.test(email)) {

@@ -5,7 +5,7 @@ export interface Statement {
   expected: boolean;
 }
 
-/** Version → statements. A version never changes: what somebody declared must stay readable. */
+/** Version → statements. A version never changes, so that each declaration stays readable. */
 export const STATEMENTS: Readonly<Record<string, readonly Statement[]>> = {
   '2026-01': [
     {

@@ -7,7 +7,7 @@ export interface Letter {
   body: string;
 }
 
-/** Subject and text of a letter; who gets it is decided elsewhere. */
+/** A letter without its addressee. */
 export type Draft = Omit<Letter, 'to'>;
 
 /** Hands letters to what delivers them: a mail server, or a directory. Resolves when it has taken the letter. */

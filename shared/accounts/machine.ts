@@ -24,7 +24,7 @@ export interface AccountFacts {
   declared: boolean;
   /** Outcome of the latest vetting. */
   vetting: 'clear' | 'flagged' | 'hit' | null;
-  /** The decision of the latest review; `open` while nobody has decided, null when there never was one. */
+  /** The decision of the latest review; `open` until there is one, null when there never was a review. */
   review: 'open' | 'approved' | 'rejected' | null;
   contracted: boolean;
 }
@@ -34,7 +34,7 @@ interface Rule {
   arrows: Partial<Record<AccountState, AccountState>>;
   by: readonly Actor['kind'][];
   action: string;
-  /** Whether a reason must be given: where somebody loses or regains something. */
+  /** Whether a reason must be given: where the customer loses or regains something. */
   reasoned: boolean;
   /** Why not, or null when the evidence suffices. */
   gate?: (facts: AccountFacts) => string | null;
@@ -180,15 +180,4 @@ export function checkTermsChange(state: AccountState, actor: Pick<Actor, 'kind'>
       param: 'actor',
     });
   }
-}
-
-/** Every arrow of the machine, for the test that compares it with the database's table. */
-export function arrows(): readonly { from: AccountState; to: AccountState }[] {
-  const seen = new Map<string, { from: AccountState; to: AccountState }>();
-  for (const rule of Object.values(RULES)) {
-    for (const [from, to] of Object.entries(rule.arrows)) {
-      seen.set(`${from} ${to}`, { from: from as AccountState, to });
-    }
-  }
-  return [...seen.values()];
 }

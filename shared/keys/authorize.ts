@@ -6,7 +6,7 @@ import { stateAt } from './lifecycle.ts';
 /** What a route demands: one scope, or any valid key. */
 export type Demand = Scope | 'any';
 
-/** Missing, malformed, mistyped and unknown keys are one answer, so that nobody learns which keys exist. */
+/** Missing, malformed, mistyped and unknown keys are one answer, so that answers do not tell which keys exist. */
 export function invalidApiKey(): Fault {
   return new Fault('invalid_api_key');
 }

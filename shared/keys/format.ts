@@ -3,7 +3,7 @@ import { crc32 } from './crc32.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'dkt_';
-/** 62^32 is about 2^190: nobody guesses a key, and no two are ever drawn alike. */
+/** 62^32 is about 2^190: too many to guess one, or to draw one twice. */
 const SECRET_LENGTH = 32;
 /** 62^6 exceeds 2^32, so six characters always hold the CRC. */
 const CHECKSUM_LENGTH = 6;

@@ -8,8 +8,8 @@ export const RESTORE_WINDOW_MS = 90 * 24 * 60 * 60 * 1_000;
 type Lifetime = Pick<KeyRecord, 'state' | 'expiresAt' | 'revokedAt'>;
 
 /**
- * The state a key is in at `now`, whatever a job has or has not yet written down:
- * an active key whose expiry has passed is expired.
+ * The state a key is in at `now`. An active key whose expiry has passed is expired, also before a job has
+ * recorded it.
  */
 export function stateAt(key: Lifetime, now: number): KeyState {
   if (key.state === 'active' && key.expiresAt !== null && key.expiresAt <= now) return 'expired';
@@ -49,7 +49,7 @@ export function purgedUntil(now: number): number {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** When the contacts are warned of an expiry: two weeks are enough to rotate; the last day is for those who forgot. */
+/** When the contacts are warned of an expiry: two weeks are enough to rotate, and the last day is for keys that were forgotten. */
 const WARNING_DAYS = [1, 14] as const;
 
 /** The warnings that are due: keys that expire after `from`, until `until`, have so many days left at most. */

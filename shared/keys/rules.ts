@@ -126,7 +126,7 @@ export function grantSuccessor(
   );
 }
 
-/** A key with `admin:keys` revokes other keys, never itself: nobody locks the last administrator out by a slip. */
+/** A key with `admin:keys` revokes other keys, never itself: a slip must not take an organisation's last administrator. */
 export function checkRevoker(keyId: string, actor: Pick<Actor, 'kind' | 'id'>): void {
   if (actor.kind === 'key' && actor.id === keyId) {
     throw new Fault('invalid_key', { message: 'A key cannot revoke itself.' });

@@ -208,7 +208,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect((await runDocket(['accounts', 'list', '--state', 'closed'], ENV)).stdout).toContain(id);
   });
 
-  it('verifies the audit log, and fails when somebody has altered it', async () => {
+  it('verifies the audit log, and fails when it was altered', async () => {
     const id = await activeAccount();
     const sound = await json(['audit', 'verify']);
     expect(sound.every(({ fault }: { fault: unknown }) => fault === null)).toBe(true);
@@ -224,7 +224,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(stderr).toContain('tampered');
   });
 
-  it('names nobody as actor that is not there, and says in one line what is wrong', async () => {
+  it('refuses an organisation, an actor and a list that are not there, in one line each', async () => {
     expect(await refused(['accounts', 'suspend', 'org_none', '--reason', 'x', ...ACTOR])).toContain(
       'No such organisation',
     );

@@ -62,8 +62,8 @@ export function housekeepingHandlers(options: HousekeepingOptions): {
 }
 
 /**
- * Vets everyone who is due. An account that fails is left for the next sweep; when a whole page
- * fails, so would the next, and the sweep ends.
+ * Vets everyone who is due. An account that fails is left for the next sweep. When a whole page
+ * fails the next one would too, so the sweep ends.
  */
 async function sweep(
   { vettings, vetter, onVettingFailed }: HousekeepingOptions,

@@ -92,7 +92,7 @@ export async function appendAudit(
   return entry;
 }
 
-/** What PostgreSQL would refuse (NUL) or replace (half a surrogate pair) must not be in what is hashed. */
+/** Without the characters that PostgreSQL refuses (NUL) or replaces (half a surrogate pair): the hash covers what is stored. */
 function storable(text: string | undefined): string | null {
   return text?.toWellFormed().replaceAll('\0', '') ?? null;
 }

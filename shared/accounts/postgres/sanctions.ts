@@ -18,7 +18,7 @@ import { appendAudit } from './audit.ts';
 /** Names written with one statement. */
 const BATCH = 2_000;
 
-/** Lists shown: far more than anybody imports in the years that a database lives. */
+/** Lists shown: a list a day for almost three years. */
 const LISTS_MAX = 1_000;
 
 export type SanctionsStore = ReturnType<typeof createSanctionsStore>;
@@ -136,7 +136,7 @@ async function insertList(
     .returning('id')
     .executeTakeFirstOrThrow();
   const counts = await insertNames(client, id, upload.entities);
-  // An empty list would clear everybody: it is a broken download, not a world without sanctions.
+  // A list without names is a broken download, and would clear every applicant.
   if (counts.names === 0) throw invalidParam('file', 'The list holds no names.');
   await db
     .updateTable('sanctions_list')

@@ -24,7 +24,7 @@ import {
 import { act, holdAccount, type HeldAccount } from './accounts.ts';
 import { appendAudit } from './audit.ts';
 
-/** Who acts where a vetting has consequences; the audit log knows it by this name. */
+/** The actor of what follows from a vetting. The audit log has this older name. */
 const VETTER: Actor = { kind: 'system', id: 'screening' };
 
 export type Vettings = ReturnType<typeof createVettings>;
@@ -119,7 +119,7 @@ async function recordVetting(held: HeldAccount, vetting: Vetting): Promise<Accou
   return (await act(vetted, consequence.act, { actor: VETTER, subject, ...why })).account;
 }
 
-/** A vetting is a step of an applicant's way, and an entry in the audit log of everybody else. */
+/** A vetting is a step of an applicant's way, and an entry in the audit log of every other account. */
 async function takeNote(
   held: HeldAccount,
   vettingId: string,
@@ -233,7 +233,7 @@ async function findApplicant(pool: Pool, orgId: string): Promise<Applicant | nul
   };
 }
 
-/** The listed parties of vettings that a review has approved: they were found to be somebody else. */
+/** The listed parties that a review has found to be others: those of vettings after which it approved the account. */
 async function findDismissed(pool: Pool, orgId: string): Promise<string[]> {
   const approved = await queriesOn(pool)
     .selectFrom('review as r')

@@ -2,11 +2,11 @@ import { INDUSTRIES, STATEMENTS } from '../declaration.ts';
 import type { NameIndex, NameMatch } from './name-index.ts';
 import { COUNTRY_RISK_TEXTS, COUNTRY_RISKS } from './risk-rules.ts';
 
-/** From here on a name is a hit: suspended first, looked at then. */
+/** From this score on a name is a hit: an active account is suspended, and then reviewed. */
 export const HIT_SCORE = 0.92;
-/** From here on it is worth a look. Chosen on the spelling variants in the tests: below lie other people. */
+/** From this score on a person should look. Chosen on the spelling variants in the tests; below it lie other names. */
 export const LOOK_SCORE = 0.85;
-/** Reasons kept of one vetting; whoever has more has enough. */
+/** Reasons kept of one vetting: a person decides on the first few. */
 const REASONS_MAX = 20;
 
 /** Why a vetting was not clear, for the person who reviews. */
@@ -28,7 +28,7 @@ export interface Party {
   /** Which text the statements answer. */
   declarationVersion: string;
   statements: Readonly<Record<string, boolean>>;
-  /** Listed entities that a review has found to be somebody else. */
+  /** Listed entities that a review has found to be another party of a similar name. */
   dismissed: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface Assessment {
   reasons: readonly VettingReason[];
 }
 
-/** Compares a party with the lists and the rules. Without any list nobody is clear. */
+/** Compares a party with the lists and the rules. Without any list no party is clear. */
 export function assess(party: Party, index: NameIndex): Assessment {
   const matches = matchNames(party, index);
   const reasons = [...matches.map(reasonOf), ...ruleReasons(party)];

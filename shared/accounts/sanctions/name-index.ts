@@ -15,7 +15,7 @@ const CONTAINED_LETTERS_MIN = 8;
 const CONTAINED_SHARE_MIN = 0.5;
 /** A common word is still part of a name: it weighs at least a fifth of a unique one. */
 const COMMON_WEIGHT_MIN = 0.2;
-/** More matches than this are not read by anybody. */
+/** Matches of one name that are kept: no reviewer reads more. */
 const MATCHES_MAX = 50;
 
 export interface NameMatch {

@@ -63,13 +63,13 @@ export function tokensOf(ascii: string): readonly string[] {
   return [...new Set((telling.length > 0 ? telling : all).map(foldSpelling))];
 }
 
-/** A name as one word, for when spaces come and go. Particles stay: they are what is written together. */
+/** A name as one word, for spellings that differ in their spaces. Particles stay, since they are written together with names. */
 export function joinedOf(ascii: string): string {
   const telling = split(ascii).filter((token) => !LEGAL_FORMS.has(token));
   return foldSpelling(telling.join('')).slice(0, TOKEN_LENGTH_MAX);
 }
 
-/** True for a word that says little about who somebody is. The word must have been folded. */
+/** True for a word of trade that says little about which party it names. The word must have been folded. */
 export function isGeneric(token: string): boolean {
   return FOLDED_GENERIC.has(token);
 }

@@ -11,8 +11,8 @@ const EXACT_LENGTH_MAX = 3;
 
 /**
  * Words side by side in arrays, so that one word is compared with tens of thousands in a few
- * milliseconds. Most comparisons end at a count of letters: whoever lacks too many of the other's
- * letters cannot be similar enough, and who begins differently must agree all the more.
+ * milliseconds. Most comparisons end at a count of letters: a word that lacks too many of the other's
+ * letters cannot be similar enough, and words that begin differently must agree in more of the rest.
  */
 export class WordTable {
   readonly #texts: readonly string[];

@@ -25,7 +25,7 @@ export interface PoolOptions {
   onError?: (error: Error) => void;
 }
 
-/** A healthy server answers in a few milliseconds; whoever waits for a connection waits no longer. */
+/** How long to wait for a connection. A healthy server answers in a few milliseconds. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /** How much later than the server's own time-out a silent connection is given up. */
 const SILENCE_MS = 2_000;
@@ -52,8 +52,8 @@ export function createPool(options: PoolOptions): Pool {
         }),
   });
   pool.on('error', onError);
-  // A connection that breaks while somebody uses it tells that user; without a listener it would
-  // also end the process.
+  // A connection that breaks during a query rejects that query; without a listener it would also end
+  // the process.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
@@ -75,7 +75,7 @@ function withRole(url: string, role: DatabaseRole | undefined): string {
  * closed, so that it does not go back into the pool to swallow the next query too.
  */
 class SelfClosingClient extends Client {
-  // The driver's own type has nine overloads; this passes through whatever came.
+  // The driver's own type has nine overloads; this passes its arguments through.
   override query = ((...args: Parameters<Client['query']>): unknown => {
     const result: unknown = super.query(...args);
     if (result instanceof Promise) result.catch((error: unknown) => this.#closeIfSilent(error));

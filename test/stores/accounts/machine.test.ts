@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arrows } from '#shared/accounts/machine.ts';
 import type { AccountState } from '#shared/accounts/account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Account } from '#shared/accounts/account.ts';
+import { accountArrows } from '#test/support/account-arrows.ts';
 import {
   activeAccount,
   contract,
@@ -142,14 +142,10 @@ describe('the account’s way in the database', () => {
       'select from_state, to_state from account_transition',
     );
     const inDatabase = rows.map((row) => `${row.from_state} → ${row.to_state}`).toSorted();
-    expect(inDatabase).toEqual(
-      arrows()
-        .map(({ from, to }) => `${from} → ${to}`)
-        .toSorted(),
-    );
+    expect(inDatabase).toEqual(accountArrows());
   });
 
-  it('refuses an account that does not begin at the beginning, a skipped gate, and a key for it, at the SQL prompt', async () => {
+  it('refuses SQL that inserts an account past onboarding, skips a gate, or gives such an account a key', async () => {
     await expect(
       pool.query(
         `insert into account (id, name, state, plan, billing_name, billing_email, technical_name,
@@ -209,7 +205,7 @@ describe('what an account may do', () => {
     },
   );
 
-  it('nobody but an operator decides a review, and not without a reason', async () => {
+  it('reviews are decided by operators, who give a reason', async () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);
     await accounts.declare(id, declaration(), OPERATOR);
     await vettings.record(id, vetting({ outcome: 'hit', reasons: [reason('list_match')] }));

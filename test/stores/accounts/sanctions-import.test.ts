@@ -119,7 +119,7 @@ describe('importing a list', () => {
 
 describe('vetting', () => {
   it(
-    'leads a harmless applicant to approved and a listed one to review, by the job alone',
+    'approves a harmless applicant and sends a listed one to review, by the job alone',
     { tags: ['accounts.review'] },
     async () => {
       const harmless = await accounts.create(newAccount({ name: 'Harmless Bakery' }), OPERATOR);
@@ -136,7 +136,7 @@ describe('vetting', () => {
     },
   );
 
-  it('of existing accounts after an import suspends a hit to review, never silently, and says so by letter', async () => {
+  it('suspends an active account that a new list names, opens a review, and tells its contacts', async () => {
     const { id } = await activeAccount(registries);
     const other = await activeAccount(registries);
     await pool.query('update account set name = $2 where id = $1', [id, 'Fresh Listing Traders']);
@@ -190,7 +190,7 @@ describe('vetting', () => {
     });
   });
 
-  it('of one that cannot be vetted does not hold up the others', async () => {
+  it('goes on with the others when one account cannot be vetted', async () => {
     const bad = await accounts.create(newAccount(), OPERATOR);
     const good = await accounts.create(newAccount(), OPERATOR);
     for (const { id } of [bad, good]) await accounts.declare(id, declaration(), OPERATOR);

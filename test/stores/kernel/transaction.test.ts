@@ -13,7 +13,7 @@ async function notes(): Promise<string[]> {
 }
 
 describe('a transaction', () => {
-  it('is seen by others when its work resolves, and by nobody when it rejects', async () => {
+  it('is committed when its work resolves, and leaves nothing when it rejects', async () => {
     await inTransaction(pool, (client) => client.query(`insert into note values ('kept')`));
     const lost = inTransaction(pool, async (client) => {
       await client.query(`insert into note values ('lost')`);

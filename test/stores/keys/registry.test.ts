@@ -131,7 +131,7 @@ describe('a key in the database', () => {
   });
 
   it(
-    'moves at the SQL prompt only along its arrows, and disappears only after a revocation',
+    'cannot be moved by SQL outside its arrows, nor be deleted before a revocation',
     { tags: ['keys.no-other-arrows'] },
     async () => {
       const { id } = await activeAccount(operator);
@@ -180,7 +180,7 @@ describe('acts that race', () => {
 
 describe('the purge', () => {
   it(
-    'with the clock moved: 89 days restore, 90 gone, and the audit log still tells the story',
+    'leaves a key to be restored for 89 days and deletes it after 90; the audit log keeps its story',
     { tags: ['keys.ninety-days'] },
     async () => {
       const clock = movableClock();
@@ -227,7 +227,7 @@ describe('the purge', () => {
 });
 
 describe('expiry', () => {
-  it('is written down once by two that race, told by letter, warned of twice before', async () => {
+  it('is recorded once when two jobs race, told by letter, and warned of twice before', async () => {
     const clock = movableClock();
     const admin = createRegistries(database.poolAs('docket_operator'), clock);
     const housekeeping = createRegistries(database.poolAs('docket_housekeeping'), clock);
@@ -292,7 +292,7 @@ describe('a credential', () => {
     });
   });
 
-  it('last use only moves forward, whoever writes, without deadlock', async () => {
+  it('last use only moves forward when many write at once, without deadlock', async () => {
     const { id } = await activeAccount(operator);
     const issued = await Promise.all(
       Array.from({ length: 10 }, (_, i) => operator.keys.issue(id, { name: `k${i}` }, OPERATOR)),

@@ -69,7 +69,7 @@ describe('the audit chain', () => {
     );
   });
 
-  it('betrays any change to any field of any entry', { tags: ['keys.audited'] }, () => {
+  it('shows any change to any field of any entry', { tags: ['keys.audited'] }, () => {
     fc.assert(
       fc.property(
         fc.array(content, { minLength: 1, maxLength: 8 }),
@@ -86,7 +86,7 @@ describe('the audit chain', () => {
     );
   });
 
-  it('betrays entries that were cut off, taken out, or swapped', () => {
+  it('shows entries that were cut off, taken out, or swapped', () => {
     fc.assert(
       fc.property(
         fc.array(content, { minLength: 2, maxLength: 8 }),
@@ -104,7 +104,7 @@ describe('the audit chain', () => {
     );
   });
 
-  it('betrays a tail that was rewritten with right hashes', () => {
+  it('shows a tail that was rewritten with right hashes', () => {
     const entries = build(
       Array.from({ length: 3 }, (_, at) => ({
         action: 'key.revoked',

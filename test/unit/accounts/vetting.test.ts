@@ -35,7 +35,7 @@ describe('the consequence of a vetting', () => {
     }
   });
 
-  it('opens a review and cuts nobody off when a name among them resembles a listed one', () => {
+  it('opens a review and suspends no account when a name among them only resembles a listed one', () => {
     for (const state of INSIDE) expect(consequenceOf(state, RESEMBLING)).toEqual(REVIEW);
   });
 

@@ -71,7 +71,7 @@ describe('an API key', () => {
     );
   });
 
-  it('is never taken for well-formed when it is any other text', () => {
+  it('is told from any other text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => !isWellFormedKey(text)),
     );

@@ -66,7 +66,7 @@ describe('the life of a key', () => {
   });
 
   it(
-    'takes only the arrows of the specification, whatever is tried in whatever order',
+    'takes only the arrows of the specification, under any sequence of acts',
     { tags: ['keys.no-other-arrows'] },
     () => {
       const act = fc.record({

@@ -110,7 +110,7 @@ describe('the purge process', () => {
 });
 
 describe('the job queues', () => {
-  it('refuse a payload that is not what the table says, and fail one that somebody else wrote', async () => {
+  it('refuse a payload that does not fit the table, and fail one that another program wrote', async () => {
     await expect(queues.add('screening', { orgId: 'nobody' })).rejects.toThrow('payload');
     const failed = Promise.withResolvers<[unknown, boolean]>();
     const running = runJobs({

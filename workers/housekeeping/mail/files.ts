@@ -13,7 +13,7 @@ export function createFileMailer(directory: string, from: string): Mailer {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const name = `${new Date().toISOString().replaceAll(':', '')}-${randomUUID()}.eml`;
       const path = join(directory, name);
-      // Renamed when complete, so that whoever watches the directory never sees half a letter.
+      // Renamed when complete, so that a program that watches the directory never sees half a letter.
       await writeFile(`${path}.part`, message as Buffer, { mode: 0o600 });
       await rename(`${path}.part`, path);
     },

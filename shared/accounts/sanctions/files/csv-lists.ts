@@ -75,7 +75,7 @@ async function* ofacRecords(chunks: AsyncIterable<string>): AsyncGenerator<strin
   }
 }
 
-/** `compose` carries an error of either stream to whoever reads, and ends both when the reader stops. */
+/** `compose` carries an error of either stream to the reader, and ends both when the reader stops. */
 function records<T>(
   chunks: AsyncIterable<string>,
   parser: ReturnType<typeof parse>,
