@@ -91,7 +91,7 @@ describe('docket doctor', () => {
     expect(verdicts['schema']).toBe('problem');
   });
 
-  it('finds a Redis that forgets, unless that is allowed', async () => {
+  it('finds a Redis that would lose data, unless that is allowed', async () => {
     const { url } = await startTestRedis({ durable: false });
     const forgetful = { ...healthy, REDIS_URL: url };
     expect((await examined(forgetful)).verdicts['Redis durability']).toBe('problem');
@@ -105,7 +105,7 @@ describe('docket doctor', () => {
     expect(missing.verdicts['catalogue']).toBe('problem');
   });
 
-  it('tells every setting, where it came from, and no secret', async () => {
+  it('shows every setting with its source, and no secret', async () => {
     const { report, stdout } = await examined({
       ...healthy,
       SMTP_URL: 'smtp://u:hush@mail.example',

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await writer.turn(worker, { keys: [key] });
 });
 
-it('says in the anchor log from where a key does not count, as an act of somebody', async () => {
+it('writes in the anchor log from where a key does not count, and who said so in the audit log', async () => {
   const named = await compromised(
     key.key,
     '--index',
@@ -53,7 +53,7 @@ it.each([
   [[key.key, '--index', 'x']],
   [[key.key, '--since', 'yesterday']],
   [[key.key, '--since', '2026-01-01', '--index', '1']],
-])('refuses with one line: %j', async (args) => {
+])('keys-signing compromised refuses with one line: %j', async (args) => {
   const { code, stderr } = await compromised(...args);
   expect(code).toBe(1);
   expect(stderr.trim().split('\n')).toHaveLength(1);

@@ -154,7 +154,7 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
   });
 });
 
-describe('docket up, where it cannot start,', { timeout: 2 * START_MS }, () => {
+describe('docket up that cannot start', { timeout: 2 * START_MS }, () => {
   it('names the port that is taken', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => squatter.once('listening', resolve));

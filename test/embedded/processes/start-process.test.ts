@@ -5,7 +5,7 @@ const start = (env: Record<string, string> = {}): Promise<StartedProcess> =>
   startProcess({ role: 'api', env, entry: 'test/embedded/processes/stub-process.ts' });
 
 describe('a process started by a test', () => {
-  it('is there when it says so, with its ports, and stops when asked', async () => {
+  it('is ready with its ports when the start returns, and stops when asked', async () => {
     const started = await start();
     expect(started).toMatchObject({ port: 1, metricsPort: 2 });
     expect(await started.stop()).toBe(0);
@@ -27,11 +27,11 @@ describe('a process started by a test', () => {
     expect(await started.exited).toBeNull();
   });
 
-  it('that ends before it is ready fails the start with what it wrote', async () => {
+  it('fails the start with its output when it ends before it is ready', async () => {
     await expect(start({ MODE: 'fail' })).rejects.toThrow(/the catalogue is wrong/);
   });
 
-  it('that is left running is ended with the file', async () => {
+  it('is ended with the file when a test leaves it running', async () => {
     expect((await start()).pid).toBeGreaterThan(0);
   });
 });

@@ -83,7 +83,7 @@ describe('the fault language', () => {
     }
   });
 
-  it('is a 400 when it is wrong', async () => {
+  it('is answered with 400 when it is wrong', async () => {
     await expect(ask('nonsense=1')).rejects.toMatchObject({ status: 400, param: 'sandbox_fault' });
   });
 
@@ -96,7 +96,7 @@ describe('the fault language', () => {
     await expect(call).rejects.toMatchObject({ status: 418 });
   });
 
-  it('can stand for every call until it is taken back', async () => {
+  it('can apply to every call until it is taken back', async () => {
     await fetch(`${sandbox.url}/sandbox/fault`, { method: 'PUT', body: 'status=500' });
     const plain = () => sandbox.client.chat.completions.create({ model: 'm', messages: QUESTION });
     await expect(plain()).rejects.toMatchObject({ status: 500 });
@@ -106,7 +106,7 @@ describe('the fault language', () => {
 });
 
 describe('failing calls', () => {
-  it('fail the first so many times of an id, then recover', async () => {
+  it('fail as often as they are told for one id, then go well', async () => {
     const fault = 'id=recovers; status=503; retry-after=0; fail-first=2';
     await expect(ask(fault)).rejects.toMatchObject({ status: 503 });
     await expect(ask(fault)).rejects.toMatchObject({ status: 503 });
@@ -115,7 +115,7 @@ describe('failing calls', () => {
     expect(calls.map((call) => call.state)).toEqual(['finished', 'faulted', 'faulted']);
   });
 
-  it('carry Retry-After, and a rate limit looks like one', async () => {
+  it('carry Retry-After, and a rate limit has the code of one', async () => {
     const error = await ask('status=429; retry-after=7').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(OpenAI.RateLimitError);
     expect((error as InstanceType<typeof OpenAI.APIError>).headers?.get('retry-after')).toBe('7');
@@ -127,7 +127,7 @@ describe('failing calls', () => {
     await expect(ask('malformed-after=0')).rejects.toThrow();
   });
 
-  it('wait before the headers for as long as they are told', async () => {
+  it('wait as long as they are told before the headers', async () => {
     const startedAt = performance.now();
     await ask('stall=150');
     expect(performance.now() - startedAt).toBeGreaterThan(145);
@@ -135,7 +135,7 @@ describe('failing calls', () => {
 });
 
 describe('spoilt streams', () => {
-  it('break off after so many frames', async () => {
+  it('break off after the number of frames that is asked for', async () => {
     for (const how of ['reset', 'close'] as const) {
       const { text, broken } = await rawStream(`cut=${how}; cut-after=3`);
       expect(broken).toBe(true);
@@ -155,7 +155,7 @@ describe('spoilt streams', () => {
     expect(text).not.toContain('[DONE]');
   });
 
-  it('say the same however the frames are written', async () => {
+  it('hold the same events in every framing', async () => {
     const plain = await contentOf('');
     for (const fault of [
       'eol=crlf',
@@ -173,7 +173,7 @@ describe('spoilt streams', () => {
     }
   });
 
-  it('arrive byte by byte, characters split, and still mean what they meant', async () => {
+  it('hold the same events when they arrive byte by byte, with characters split', async () => {
     const said = 'Der Leuchtturm 🌊 — 灯台 ✓';
     const { text, pieces } = await rawStream({ say: said, drip: 1 }, { max_tokens: 100 });
     const content = text
@@ -188,7 +188,7 @@ describe('spoilt streams', () => {
     expect(pieces).toBeGreaterThan(10);
   });
 
-  it('leave out what they are told to leave out', async () => {
+  it('leave out [DONE], finish reason or usage when they are told to', async () => {
     const usage = { stream_options: { include_usage: true } };
     expect((await rawStream('usage=none', usage)).text).not.toContain('usage');
     expect((await rawStream('usage=zero', usage)).text).toContain('"completion_tokens":0');
@@ -198,7 +198,7 @@ describe('spoilt streams', () => {
     expect(html.response.headers.get('content-type')).toBe('text/html');
   });
 
-  it('break a frame and go on', async () => {
+  it('break one frame and go on with the next', async () => {
     const { text } = await rawStream('malformed-after=2');
     const broken = text.split('\n\n').filter((frame) => {
       if (!frame.startsWith('data: {')) return false;
@@ -227,7 +227,7 @@ describe('spoilt streams', () => {
     });
   });
 
-  it('return floats to one who asked for base64', async () => {
+  it('return floats although base64 was asked for', async () => {
     const ask64 = {
       model: 'm',
       input: 'x',
@@ -240,7 +240,7 @@ describe('spoilt streams', () => {
 });
 
 describe('the book of calls', () => {
-  it('sees a client leave, streamed or not, at once', async () => {
+  it('notes at once that a client leaves, streamed or not', async () => {
     for (const stream of [true, false]) {
       const id = `leaves-${stream}`;
       const leaving = new AbortController();

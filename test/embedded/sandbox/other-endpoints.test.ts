@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox[Symbol.asyncDispose]());
 
-describe('legacy completions', () => {
+describe('legacy completions of the sandbox', () => {
   it('answer each prompt n times, with parallel arrays of log probabilities', async () => {
     const answer = await client.completions.create({
       model: 'm',
@@ -49,7 +49,7 @@ describe('legacy completions', () => {
   });
 });
 
-describe('embeddings', () => {
+describe('embeddings of the sandbox', () => {
   it('are the same unit vectors as base64 and as floats, of the size asked for', async () => {
     for (const dimensions of [1, 3, 256, 1024]) {
       const ask = { model: 'm', input: ['a lamp', 'a ship'], dimensions };
@@ -80,8 +80,8 @@ describe('embeddings', () => {
   });
 });
 
-describe('the process', () => {
-  it('lists its model, and wants its key where it has one', async () => {
+describe('the sandbox process', () => {
+  it('lists its model, and refuses other keys where it has one', async () => {
     expect((await client.models.list()).data[0]?.id).toBe('almanac');
     expect((await fetch(`${sandbox.url}/models`)).status).toBe(200);
     expect((await fetch(`${sandbox.url}/v1/nothing`)).status).toBe(404);

@@ -27,8 +27,8 @@ async function chunksOf(body: Partial<OpenAI.ChatCompletionCreateParamsStreaming
   return chunks;
 }
 
-describe('chat completions', () => {
-  it('count what they say with the tokenizer', async () => {
+describe('chat completions of the sandbox', () => {
+  it('report usage as the tokenizer counts it', async () => {
     const { choices, usage } = await client.chat.completions.create({
       ...base,
       n: 3,
@@ -43,7 +43,7 @@ describe('chat completions', () => {
     expect(usage?.prompt_tokens_details?.cached_tokens).toBe(0);
   });
 
-  it('repeat themselves for the same seed, streamed or not', async () => {
+  it('are the same for the same seed, streamed or not', async () => {
     const body = { seed: 11, max_tokens: 50, temperature: 0.9 };
     const [first, second] = await Promise.all([
       client.chat.completions.create({ ...base, ...body }),
@@ -91,8 +91,8 @@ describe('chat completions', () => {
   });
 });
 
-describe('chat streams', () => {
-  it('share id and created, and end every choice once', async () => {
+describe('chat streams of the sandbox', () => {
+  it('share id and time on all chunks, and end every choice once', async () => {
     const chunks = await chunksOf({ n: 2, max_tokens: 10 });
     expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1);
     expect(new Set(chunks.map((chunk) => chunk.created)).size).toBe(1);
@@ -131,7 +131,7 @@ describe('chat streams', () => {
     expect(tookMs).toBeLessThan(2_000);
   });
 
-  it('are what the SDK can put together again', async () => {
+  it('can be put together again by the SDK', async () => {
     const final = await client.chat.completions
       .stream({ ...base, max_tokens: 12 })
       .finalChatCompletion();
@@ -154,7 +154,7 @@ const TOOLS: OpenAI.ChatCompletionTool[] = ['get_tide', 'light_lamp'].map((name)
   },
 }));
 
-describe('tools', () => {
+describe('tools of a sandbox chat', () => {
   it('are called when they must be, when they are named, and never when forbidden', async () => {
     const called = async (content: string, choice?: OpenAI.ChatCompletionToolChoiceOption) => {
       const answer = await client.chat.completions.create({
@@ -198,7 +198,7 @@ describe('tools', () => {
     }
   });
 
-  it('speak once the tool has answered', async () => {
+  it('are not called again once the tool has answered', async () => {
     const answer = await client.chat.completions.create({
       model: 'm',
       tools: TOOLS,
@@ -219,7 +219,7 @@ describe('tools', () => {
   });
 });
 
-describe('structured answers', () => {
+describe('structured answers of the sandbox', () => {
   it('are valid JSON of the schema', async () => {
     const answer = await client.chat.completions.create({
       ...base,

@@ -44,7 +44,7 @@ describe('embedded PostgreSQL', () => {
     expect(row).toEqual({ fsync: 'on', commit: 'on', pages: 'on', zone: 'UTC' });
   });
 
-  it('takes nobody in without the password', async () => {
+  it('refuses a connection without the password', async () => {
     const { url } = await start(await privateDirectory());
     const guess = new URL(url);
     guess.password = 'guess';

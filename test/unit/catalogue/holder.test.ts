@@ -21,8 +21,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-describe('createCatalogueHolder', () => {
-  it('stops the start on a bad file', () => {
+describe('the catalogue of a process', () => {
+  it('refuses to start on a bad file', () => {
     writeFileSync(file, 'version: 1\n');
     expect(() => createCatalogueHolder(file, sources)).toThrow(CatalogueError);
   });

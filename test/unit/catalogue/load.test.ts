@@ -4,7 +4,7 @@ import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.t
 import { changed, GOOD, parse, problems } from './files.ts';
 
 describe('a good catalogue', () => {
-  it('becomes the domain’s catalogue, with the documented values for what it leaves out', () => {
+  it('becomes a catalogue with the documented values for fields that it leaves out', () => {
     const { catalogue, warnings } = parse(GOOD);
     expect(warnings).toEqual([]);
     expect(catalogue).toMatchObject({
@@ -43,7 +43,7 @@ describe('a good catalogue', () => {
     expect(catalogue.digest).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('is the one that is shipped, checked against the factor set that is shipped', () => {
+  it('is the shipped one, checked against the shipped factor set', () => {
     const factors = JSON.parse(
       readFileSync(
         new URL('../../../shared/methodology/factors/2026-10.json', import.meta.url),
@@ -64,7 +64,7 @@ describe('a good catalogue', () => {
   });
 });
 
-describe('environment variables', () => {
+describe('environment variables in a catalogue', () => {
   it('are put in for ${NAME}, more than one in a value', () => {
     const text = changed('http://127.0.0.1:8000/v1/', 'http://${HOST_NAME}:${PORT_1}/v1');
     expect(parse(text, { HOST_NAME: 'vllm', PORT_1: '8000' }).catalogue.endpoints[0]?.baseUrl).toBe(
@@ -72,7 +72,7 @@ describe('environment variables', () => {
     );
   });
 
-  it('are numbers where they stand without quotes', () => {
+  it('are numbers where they have no quotes', () => {
     expect(
       parse(changed('8192', '${WINDOW}'), { WINDOW: '4096' }).catalogue.models[0]?.contextWindow,
     ).toBe(4096);
@@ -81,13 +81,13 @@ describe('environment variables', () => {
     );
   });
 
-  it('that are not set are refused with their line', () => {
+  it('are refused with their line when they are not set', () => {
     expect(problems(changed('http://127.0.0.1:8000/v1/', '${UPSTREAM}'))).toEqual([
       'catalogue.yaml:10: the environment variable UPSTREAM is not set',
     ]);
   });
 
-  it('in another notation are refused, not passed on', () => {
+  it('are refused in another notation than ${NAME}, not passed on', () => {
     expect(problems(changed('http://127.0.0.1:8000/v1/', '${UPSTREAM:-x}'))[0]).toContain(
       'only ${NAME} is replaced',
     );
@@ -100,7 +100,7 @@ describe('environment variables', () => {
   });
 });
 
-describe('warnings', () => {
+describe('warnings of a catalogue', () => {
   it('name what works and is probably not meant', () => {
     const text = changed(
       'models:\n',
@@ -116,7 +116,7 @@ describe('warnings', () => {
     ]);
   });
 
-  it('tell of a model whose every region is gone', () => {
+  it('name a model whose every region is decommissioned', () => {
     const text = changed('zone: FRA', 'zone: FRA\n    status: decommissioned').replace(
       ', eu-north]',
       ']',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { changed, GOOD, problems, sources } from './files.ts';
 
-describe('a bad catalogue is refused', () => {
+describe('a bad catalogue', () => {
   it.each<[why: string, text: string, problem: string]>([
     [
       'an unknown field, with the field that was probably meant',
@@ -86,7 +86,7 @@ describe('a bad catalogue is refused', () => {
       'catalogue.yaml:8: endpoints[0]: the adapter ai-sdk needs a `provider`',
     ],
     [
-      'a provider that nobody knows',
+      'a provider that does not exist',
       changed('openai-compatible', 'ai-sdk\n    provider: acme'),
       'catalogue.yaml:10: endpoints[0].provider: there is no provider acme; there are anthropic',
     ],
@@ -107,28 +107,28 @@ describe('a bad catalogue is refused', () => {
     ],
     ['an empty file', '', 'catalogue.yaml:1: must be a set of fields'],
     ['a list', '- 1\n', 'catalogue.yaml:1: must be a set of fields'],
-  ])('for %s', (_why, text, problem) => {
+  ])('is refused for %s', (_why, text, problem) => {
     expect(problems(text)).toContain(problem);
   });
 
-  it('for broken YAML, with the line', () => {
+  it('is refused for broken YAML, with the line', () => {
     expect(problems(changed('    zone: FRA', '  zone: FRA'))[0]).toMatch(/^catalogue\.yaml:4: /);
     expect(problems(changed('zone: FRA', 'zone: "FRA'))[0]).toMatch(/^catalogue\.yaml:\d+: /);
   });
 
-  it('for a field written twice, instead of taking one of them', () => {
+  it('is refused for a field written twice; neither value is taken', () => {
     expect(problems(changed('    zone: FRA\n', '    zone: FRA\n    zone: SWE\n'))).toEqual([
       'catalogue.yaml:5: Map keys must be unique',
     ]);
   });
 
-  it('for bytes that are not UTF-8', () => {
+  it('is refused for bytes that are not UTF-8', () => {
     expect(problems(Uint8Array.of(0xff))).toEqual([
       'catalogue.yaml:1: the file is not valid UTF-8',
     ]);
   });
 
-  it('for aliases that would grow without bound', () => {
+  it('is refused for aliases that would grow without bound', () => {
     const levels = Array.from(
       { length: 12 },
       (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`,
@@ -136,13 +136,13 @@ describe('a bad catalogue is refused', () => {
     expect(problems(`l0: &l0 [x]\n${levels.join('\n')}\n`)[0]).toContain('alias');
   });
 
-  it('for a file that is not there', () => {
+  it('is refused when its file is missing', () => {
     expect(() => loadCatalogue('/nowhere/catalogue.yaml', sources())).toThrow(
       '/nowhere/catalogue.yaml:1: the file cannot be read: ENOENT',
     );
   });
 
-  it('with everything that is wrong at once, in the order of the file', () => {
+  it('is refused with all its problems at once, in the order of the file', () => {
     const text = changed('zone: FRA', 'zone: ATL')
       .replace('[eu-west, eu-north]', '[eu-south]')
       .replace('{ name: local,', '{ name: remote,');
@@ -153,7 +153,7 @@ describe('a bad catalogue is refused', () => {
     ]);
   });
 
-  it('without repeating a credential that was written where a name belongs', () => {
+  it('is refused without repeating a credential that was written where a name belongs', () => {
     const inUrl = problems(changed('http://127', 'http://user:s3cret@127'));
     const inEnv = problems(changed('base_url:', 'api_key_env: sk-s3cret\n    base_url:'));
     expect(inUrl[0]).toContain('must not hold a credential');

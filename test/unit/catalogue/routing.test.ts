@@ -16,7 +16,7 @@ describe('the model', () => {
     ['not offered in the pinned region', { model: 'eu-only', region: 'us' }, {}],
     ['offered only where the account may not go', { model: 'private' }, { orgId: 'org_B' }],
   ])(
-    'that is %s is invalid_model with param model',
+    'refuses a model that is %s with invalid_model and its param',
     { tags: ['codes.invalid_model'] },
     (_why, request, account) => {
       expect(faultOf(request, account)).toMatchObject({
@@ -27,7 +27,7 @@ describe('the model', () => {
     },
   );
 
-  it('that is another customer’s is answered like one that does not exist', () => {
+  it('answers for another customer’s model as for one that does not exist', () => {
     expect(faultOf({ model: 'private' }, { orgId: 'org_C' }).message).toBe(
       faultOf({ model: 'nope' }).message,
     );
@@ -42,7 +42,7 @@ describe('the model', () => {
     },
   );
 
-  it('is listed only for accounts that may use it', () => {
+  it('lists a model only for accounts that may use it', () => {
     const ids = (plan: Plan, orgId: string) =>
       modelsFor(index, { plan, orgId }).map((routes) => routes.model.id);
     expect(ids('audit', 'org_C')).toEqual(['both', 'eu-only', 'vectors', 'plain', 'hourly']);
@@ -51,26 +51,30 @@ describe('the model', () => {
 });
 
 describe('the region', () => {
-  it('that does not exist is invalid_region', { tags: ['codes.invalid_region'] }, () => {
-    expect(faultOf({ region: 'mars' })).toMatchObject({
-      code: 'invalid_region',
-      param: 'region',
-      status: 400,
-    });
-    expect(faultOf({ regionHeader: 'mars' })).toMatchObject({
-      code: 'invalid_region',
-      param: 'region',
-    });
-    expect(faultOf({ region: '' }).code).toBe('invalid_region');
-  });
+  it(
+    'refuses a region that does not exist with invalid_region',
+    { tags: ['codes.invalid_region'] },
+    () => {
+      expect(faultOf({ region: 'mars' })).toMatchObject({
+        code: 'invalid_region',
+        param: 'region',
+        status: 400,
+      });
+      expect(faultOf({ regionHeader: 'mars' })).toMatchObject({
+        code: 'invalid_region',
+        param: 'region',
+      });
+      expect(faultOf({ region: '' }).code).toBe('invalid_region');
+    },
+  );
 
-  it('that differs between body and header is invalid_region', () => {
+  it('refuses different regions in body and header with invalid_region', () => {
     expect(faultOf({ region: 'eu', regionHeader: 'us' }).code).toBe('invalid_region');
     expect(codes({ region: 'eu', regionHeader: 'eu' })).toEqual(['eu']);
     expect(codes({ region: null, regionHeader: 'us' })).toEqual(['us']);
   });
 
-  it('of another organisation does not exist', () => {
+  it('answers for a region of another organisation as for one that does not exist', () => {
     expect(faultOf({ model: 'both', region: 'dedicated' }, { orgId: 'org_C' }).code).toBe(
       'invalid_region',
     );
@@ -78,7 +82,7 @@ describe('the region', () => {
   });
 
   it.each(['degraded', 'saturated', 'decommissioned'] as const)(
-    'that is pinned and %s is a 503 of that name',
+    'answers for a pinned region that is %s with a 503 of that name',
     (state) => {
       const fault = faultOf({ region: 'eu' }, { health: states({ eu: state }) });
       expect(fault).toMatchObject({
@@ -91,26 +95,30 @@ describe('the region', () => {
     },
   );
 
-  it('that is gone says so, whatever the model', { tags: ['codes.region_decommissioned'] }, () => {
-    expect(faultOf({ region: 'gone' }).code).toBe('region_decommissioned');
-    expect(
-      faultOf({ region: 'us', model: 'eu-only' }, { health: states({ us: 'decommissioned' }) })
-        .code,
-    ).toBe('region_decommissioned');
-  });
+  it(
+    'says that a decommissioned region is gone, also for a model that it never offered',
+    { tags: ['codes.region_decommissioned'] },
+    () => {
+      expect(faultOf({ region: 'gone' }).code).toBe('region_decommissioned');
+      expect(
+        faultOf({ region: 'us', model: 'eu-only' }, { health: states({ us: 'decommissioned' }) })
+          .code,
+      ).toBe('region_decommissioned');
+    },
+  );
 
-  it('with every endpoint of the model cut off is degraded; with one left it is not', () => {
+  it('treats a region as degraded when every endpoint of the model is cut off, and not while one is left', () => {
     expect(faultOf({ region: 'eu' }, { health: states({}, ['eu eu-1', 'eu eu-2']) }).code).toBe(
       'region_degraded',
     );
     expect(codes({ region: 'eu' }, { health: states({}, ['eu eu-1']) })).toEqual(['eu']);
   });
 
-  it('is not degraded by an endpoint that is cut off from another region', () => {
+  it('keeps a region healthy whose endpoint is cut off from another region only', () => {
     expect(codes({ region: 'eu' }, { health: states({}, ['us eu-1', 'us eu-2']) })).toEqual(['eu']);
   });
 
-  it('set to normal at run time overrides the catalogue', () => {
+  it('lets a status that is set at run time override the catalogue', () => {
     const again = indexCatalogue(
       catalogue(
         [region('eu', { status: 'degraded' })],
@@ -143,18 +151,18 @@ describe('default routing', () => {
     [{ eu: 'saturated', us: 'degraded' }, 'region_saturated'],
     [{ eu: 'decommissioned', us: 'degraded' }, 'region_degraded'],
     [{ eu: 'decommissioned', us: 'decommissioned' }, 'region_decommissioned'],
-  ] as const)('with no healthy region %j answers %s', (entries, code) => {
+  ] as const)('answers default routing with no healthy region %j by %s', (entries, code) => {
     expect(faultOf({}, { health: states(entries) }).code).toBe(code);
   });
 });
 
 describe('the tier', () => {
-  it('defaults to the account’s plan, or the best below it that the route offers', () => {
+  it('gives the tier of the account’s plan by default, or the best below it that the route offers', () => {
     expect(resolve({}, { plan: 'audit_plus' }).tier).toBe('audit_plus');
     expect(resolve({ model: 'plain' }).tier).toBe('audit');
   });
 
-  it('may be lower than the plan', { tags: ['operations.tier'] }, () => {
+  it('gives a tier below the plan when it is asked for', { tags: ['operations.tier'] }, () => {
     expect(resolve({ tier: 'audit' }).tier).toBe('audit');
   });
 
@@ -165,7 +173,7 @@ describe('the tier', () => {
     ['not offered on the route', { model: 'plain', tier: 'audit_plus' }, {}],
     ['none that the plan covers', { model: 'hourly' }, { plan: 'audit' as const }],
   ])(
-    'that is %s is invalid_tier',
+    'refuses a tier that is %s with invalid_tier',
     { tags: ['operations.tier', 'codes.invalid_tier'] },
     (_why, request, account) => {
       expect(faultOf(request, account)).toMatchObject({
@@ -176,7 +184,7 @@ describe('the tier', () => {
     },
   );
 
-  it('is refused before an unhealthy region is', () => {
+  it('refuses a tier before it looks at the health of the region', () => {
     expect(
       faultOf({ region: 'eu', tier: 'gold' }, { health: states({ eu: 'degraded' }) }).code,
     ).toBe('invalid_tier');

@@ -35,7 +35,7 @@ describe('docs/catalogue.schema.json', () => {
     expect(open.map(([at]) => at)).toEqual([]);
   });
 
-  it('says in words what every pattern wants', () => {
+  it('describes every pattern in words', () => {
     const silent = objects(schema).filter(
       ([, node]) => typeof node.pattern === 'string' && typeof node.description !== 'string',
     );

@@ -23,7 +23,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   return [];
 }
 
-describe('loadConfig', () => {
+describe('the configuration', () => {
   it('needs nothing but the two stores', () => {
     const config = loadConfig(STORES);
     expect(config.secrets.databaseUrl).toBe(STORES.DATABASE_URL);
@@ -111,7 +111,7 @@ describe('loadConfig', () => {
   });
 });
 
-describe('credentials', () => {
+describe('credentials in the configuration', () => {
   const env = { ...STORES, OPENAI_API_KEY: 'sk-hunter2', AWS_ACCESS_KEY_ID: 'hunter2' };
 
   it('never appear when the configuration is printed, serialised, spread or refused', () => {
@@ -133,14 +133,14 @@ describe('credentials', () => {
     expect(database?.value).toContain('db.internal');
   });
 
-  it('of an upstream are read under the name that the catalogue gives', () => {
+  it('are read for upstreams under the names that the catalogue gives', () => {
     const config = loadToolConfig({ OPENAI_API_KEY: 'sk-x', EMPTY: '' });
     expect(config.upstreamCredential('OPENAI_API_KEY')).toBe('sk-x');
     expect(config.upstreamCredential('EMPTY')).toBeUndefined();
   });
 });
 
-describe('describeSettings', () => {
+describe('the doctor’s report of settings', () => {
   it('tells where each value came from and what is wrong with it, without throwing', () => {
     const reports = describeSettings({ PORT: '70000', SMTP_URL: '' });
     const byName = new Map(reports.map((report) => [report.name, report]));

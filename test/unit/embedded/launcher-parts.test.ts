@@ -12,7 +12,7 @@ describe('the Procfile', () => {
     expect(roles.toSorted()).toEqual(['release', ...ROLES].toSorted());
   });
 
-  it('is refused by line', () => {
+  it('is refused with the number of the wrong line', () => {
     expect(() => parseProcfile('api: node a.ts\nledger: python b.py')).toThrow('Procfile:2');
     expect(() => parseProcfile('api: node a.ts\n\napi: node b.ts')).toThrow('Procfile:3');
     expect(parseProcfile('# nothing\n\n')).toEqual([]);
@@ -28,7 +28,7 @@ describe('the wait before a restart', () => {
   });
 });
 
-describe('the output', () => {
+describe('the launcher’s output', () => {
   function shown(line: string): string {
     let text = '';
     const output = new Output({ write: (part) => (text += part), colour: false });
@@ -47,13 +47,13 @@ describe('the output', () => {
     expect(shown(JSON.stringify({ level: 'error', event: 'e', err })).split('\n')).toHaveLength(4);
   });
 
-  it('passes on what is no JSON, without what could move the cursor', () => {
+  it('passes on lines that are not JSON, without control characters', () => {
     expect(shown('plain \u001b[2J{text}')).toBe('api             │ plain {text}\n');
     expect(shown('{broken')).toContain('{broken');
   });
 });
 
-describe('the welcome', () => {
+describe('the launcher’s welcome', () => {
   it('has a curl line whose body is JSON', () => {
     const info = { base_url: 'http://h/v1', api_key: 'k' };
     const text = welcome(info as never, 'm', 1234);

@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 describe('/healthz', () => {
-  it('asks nobody', async () => {
+  it('answers without any check', async () => {
     let asked = 0;
     const server = await start({
       redis: async () => {
@@ -95,15 +95,15 @@ describe('/metrics', () => {
   });
 });
 
-describe('the port', () => {
-  it('refuses what it does not know', async () => {
+describe('the health server', () => {
+  it('answers other paths with 404, and other methods with 405', async () => {
     const server = await start();
     expect((await get(server, '/')).status).toBe(404);
     expect((await get(server, '/__proto__')).status).toBe(404);
     expect((await get(server, '/metrics', 'POST')).status).toBe(405);
   });
 
-  it('that is taken is an error, not a crash', async () => {
+  it('fails to start with an error when its port is taken', async () => {
     const { port } = await start();
     const again = serveHealth({ port, host: '127.0.0.1', readiness: {}, registry });
     await expect(again).rejects.toMatchObject({ code: 'EADDRINUSE' });

@@ -5,7 +5,7 @@ import { foldCodePoint, normalise } from '#shared/screening/fold.ts';
 /** Any code points, unpaired surrogates among them. */
 const codePoints = fc.array(fc.integer({ min: 0, max: 0x10_ffff }), { maxLength: 20 });
 
-describe('folding', () => {
+describe('folding a text', () => {
   it('changes nothing the second time, for any text', () => {
     fc.assert(
       fc.property(codePoints, (points) => {

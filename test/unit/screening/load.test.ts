@@ -28,14 +28,14 @@ const HEAD = 'format: 1\nversion: 2026-01-31\ndescription: for tests\n';
 const GROUPS = 'groups: { bake: [bake], cake: [cake] }\n';
 
 describe('a pack of several files', () => {
-  it('is one pack, whatever file a rule stands in', () => {
+  it('is one pack of all their groups and rules', () => {
     write('part.yaml', RULES);
     const split = readPack(write('split.yaml', `${HEAD}include: [part.yaml]\n${GROUPS}`));
     const whole = readPack(write('whole.yaml', `${HEAD}${GROUPS}${RULES}`));
     expect(split).toEqual(whole);
   });
 
-  it('may be JSON', () => {
+  it('may be written in JSON', () => {
     const { digest, ...pack } = readPack(write('whole.yaml', `${HEAD}${GROUPS}${RULES}`));
     const read = readPack(write('whole.json', JSON.stringify(pack)));
     expect(read.rules).toEqual(pack.rules);

@@ -46,7 +46,7 @@ function answer(
 }
 
 describe('the moderation endpoint', () => {
-  it('is asked about all texts at once, with the credential', async () => {
+  it('gets all texts at once, with the credential', async () => {
     const { requests } = answer(200, { results: [{ flagged: false }, { flagged: false }] });
     expect(await moderator().judge(['one', ' ', 'two'])).toEqual({ outcome: 'passed' });
     expect(requests).toEqual([
@@ -57,11 +57,11 @@ describe('the moderation endpoint', () => {
     ]);
   });
 
-  it('is not asked about nothing', async () => {
+  it('is not asked when there is no text', async () => {
     expect(await moderator().judge(['', '  '])).toEqual({ outcome: 'passed' });
   });
 
-  it('flags by the first category', async () => {
+  it('flags a text under the first category, by name', async () => {
     const categories = { violence: true, harassment: true, self_harm: false };
     answer(200, { results: [{ flagged: true, categories }] });
     expect(await moderator().judge(['one'])).toEqual({
@@ -105,7 +105,7 @@ describe('a moderation endpoint that fails', () => {
     expect(await moderator({ timeoutMs: 5 }).judge(['one'])).toEqual({ outcome: 'unavailable' });
   });
 
-  it('is left alone after five failures, and tried again later', async () => {
+  it('is not asked for a while after five failures, and then tried again', async () => {
     const one = moderator();
     for (let i = 0; i < 5; i += 1) {
       answer(500, {});
@@ -120,7 +120,7 @@ describe('a moderation endpoint that fails', () => {
     expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
   });
 
-  it('is not blamed for callers who leave', async () => {
+  it('does not count callers who leave as its failures', async () => {
     const one = moderator();
     for (let i = 0; i < 6; i += 1) {
       expect(await one.judge(['one'], AbortSignal.abort())).toEqual({ outcome: 'unavailable' });
@@ -129,7 +129,7 @@ describe('a moderation endpoint that fails', () => {
     expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
   });
 
-  it('is not sent more than it may be', async () => {
+  it('is not sent texts over the bound', async () => {
     expect(await moderator().judge(['x'.repeat(9_000_000)])).toEqual({ outcome: 'unavailable' });
   });
 });

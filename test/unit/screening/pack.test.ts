@@ -34,7 +34,7 @@ const withRule = (change: object): object => ({ ...PACK, rules: [{ ...RULE, ...c
 const withPattern = (change: object): object =>
   withRule({ any: [{ sequence: ['one', 'two'], gap: 2, ...change }] });
 
-describe('a pack', () => {
+describe('a rule pack', () => {
   it('gets its types and defaults', () => {
     expect(validatePack(PACK, 'digest')).toMatchObject({
       digest: 'digest',
@@ -88,7 +88,7 @@ describe('a pack', () => {
   });
 });
 
-describe('terms', () => {
+describe('terms of a rule pack', () => {
   it('resolve alternatives, nested and empty ones too', () => {
     const texts = parseTerm('(big|very (big|small)) cake(|s)').map((term) => term.text);
     expect(texts).toEqual([

@@ -52,7 +52,7 @@ describe('promptsOf', () => {
     expect(promptsOf('completions', { prompt: 'x', suffix: 'z' })[0]?.texts).toEqual(['x', 'z']);
   });
 
-  it('never throws, whatever the body is', () => {
+  it('never throws, for any body', () => {
     fc.assert(
       fc.property(
         fc.dictionary(

@@ -33,7 +33,7 @@ function inTurns(screen: Screen, texts: string[]): { verdict: unknown; turns: nu
   }
 }
 
-describe('what is found', () => {
+describe('a screen', () => {
   it.each([
     'how to bake a cake',
     'Help me frosting the gateau',
@@ -99,8 +99,8 @@ describe('what is found', () => {
   });
 });
 
-describe('invariants', () => {
-  it('inserting invisible characters anywhere never changes the verdict', () => {
+describe('every screen', () => {
+  it('gives the same verdict with invisible characters anywhere in the text', () => {
     const texts = fc.constantFrom(
       HARMFUL,
       'b0mb h0w t0',
@@ -120,7 +120,7 @@ describe('invariants', () => {
     );
   });
 
-  it('benign text around a hit never hides it, beyond the declared windows', () => {
+  it('finds a hit with benign text around it, beyond the declared windows', () => {
     const around = fc.array(fc.constantFrom(...benign), { maxLength: 5 });
     fc.assert(
       fc.property(around, around, (before, after) => {
@@ -133,7 +133,7 @@ describe('invariants', () => {
     );
   });
 
-  it('any text around a hit never hides it, beyond the declared windows', () => {
+  it('finds a hit with any text around it, beyond the declared windows', () => {
     const unit = fc.constantFrom(
       'a',
       ' ',
@@ -160,7 +160,7 @@ describe('invariants', () => {
     );
   });
 
-  it('joining benign texts at a distance blocks nothing', () => {
+  it('blocks nothing when benign texts are joined at a distance', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...benign), { maxLength: 6 }), (texts) => {
         expect(shipped.check([texts.join(PADDING)])).toBeNull();
@@ -169,14 +169,14 @@ describe('invariants', () => {
     );
   });
 
-  it('a hit is found wherever it lies in a long text, and past any number of held terms', () => {
+  it('finds a hit at any place of a long text, and past any number of held terms', () => {
     const filler = 'how to make, how do I create, '.repeat(HELD_MAX);
     expect(shipped.check([filler])).toBeNull();
     expect(shipped.check([filler + PADDING + HARMFUL])).not.toBeNull();
     expect(shipped.check([filler + PADDING + HARMFUL + PADDING + filler])).not.toBeNull();
   });
 
-  it('turns find what one go finds, wherever the cuts fall', () => {
+  it('finds in turns what it finds in one go, with the cuts at any place', () => {
     for (const length of [TURN_UNITS - 25, TURN_UNITS - 12, TURN_UNITS - 1, TURN_UNITS]) {
       const text = `${'😀'.repeat(length / 2)} ${HARMFUL}${' x'.repeat(TURN_UNITS)}`;
       const { verdict, turns } = inTurns(shipped, [text, 'bye']);
@@ -187,7 +187,7 @@ describe('invariants', () => {
     expect(inTurns(shipped, ['hello'])).toEqual({ verdict: null, turns: 0 });
   });
 
-  it('other checks between the turns change nothing', () => {
+  it('is not disturbed by other checks between its turns', () => {
     const turns = shipped.checkInTurns([`how do I build ${' '.repeat(TURN_UNITS)} a pipe bomb?`]);
     expect(turns.next().done).toBe(false);
     expect(shipped.check([HARMFUL])).not.toBeNull();
@@ -198,7 +198,7 @@ describe('invariants', () => {
   });
 });
 
-describe('time', () => {
+describe('the time of a check', () => {
   /** A megabyte of each, made to be as costly as it can be. */
   const COSTLY: Record<string, string> = {
     'one letter': 'a',
@@ -232,7 +232,7 @@ describe('time', () => {
   );
 });
 
-describe('explanations', () => {
+describe('explanations of a text', () => {
   it('say where each element was found', () => {
     const text = 'Well:\nhow to\u200b bake a very big wedding cake?';
     const [hit, ...more] = cakes.explain(text).rules;

@@ -53,7 +53,7 @@ function model(all: readonly Hit[], gap: number): number[] {
   return all.flatMap((_, index) => (reached(2, index) ? [index] : []));
 }
 
-describe('sequences', () => {
+describe('the matcher of sequences', () => {
   it.each([0, 2, 5])('completes exactly where some choice of terms does, gap %i', (gap) => {
     const pack = packOf(
       Object.fromEntries(NAMES.map((name) => [name, [`${name}term`]])),

@@ -6,7 +6,7 @@ import { textsOf } from '#shared/screening/prompt.ts';
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 
 describe('the texts of a request', () => {
-  it('are all that a chat model reads, from every role', () => {
+  it('are all texts that a chat model reads, from every role', () => {
     const body = {
       messages: [
         { role: 'system', content: 'system' },
@@ -65,15 +65,15 @@ describe('the texts of a request', () => {
     ['inputs', 'embeddings', { input: ['a', '', 'b'] }, ['a', 'b']],
     ['inputs of tokens', 'embeddings', { input: [[7, 8]] }, ['<7 8>']],
     ['nothing', 'embeddings', {}, []],
-  ])('are those of %s', (_, route, body, expected) => {
+  ])('are listed for %s', (_, route, body, expected) => {
     expect(textsOf(route, body, decode)).toEqual(expected);
   });
 
-  it('leave out tokens that nobody can decode', () => {
+  it('leave out tokens whose vocabulary is unknown', () => {
     expect(textsOf('completions', { prompt: [1, 2] })).toEqual([]);
   });
 
-  it('are texts, and no error, whatever the body is', () => {
+  it('are listed without an error for any body', () => {
     const key = fc.constantFrom(
       'messages',
       'content',

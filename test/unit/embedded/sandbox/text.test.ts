@@ -61,7 +61,7 @@ describe('the text model', () => {
     }
   });
 
-  it('is of tokens that are whole characters, so that every step can be shown', () => {
+  it('has tokens of whole characters only, so that every step can be shown', () => {
     const text = readFileSync('embedded/sandbox/almanac.txt', 'utf8');
     for (const token of new Set(encode(text))) expect(textOf([token])).not.toContain('\ufffd');
   });
@@ -77,7 +77,7 @@ describe('sampling', () => {
     expect(text(7)).not.toBe(text(8));
   });
 
-  it('takes the likeliest token at temperature 0, whatever the seed', () => {
+  it('takes the likeliest token at temperature 0 for any seed', () => {
     const greedy = (seed: number) =>
       writeTokens(40, seed, { temperature: 0, topLogprobs: 3 }).map((step) => {
         expect(step.top[0]?.logprob).toBe(step.logprob);
@@ -113,7 +113,7 @@ describe('sampling', () => {
 });
 
 describe('stop sequences and bounds', () => {
-  it('cut the answer exactly where they begin, wherever the tokens end', () => {
+  it('cut the answer exactly where they begin, also inside a token', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', 'é', '🌊'), maxLength: 60 }),
@@ -147,7 +147,7 @@ describe('stop sequences and bounds', () => {
   });
 });
 
-describe('counting', () => {
+describe('counting tokens', () => {
   it('splits any text into pieces that join to the text and count as the whole', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => {
