@@ -6,9 +6,9 @@ import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
 import type { DescriptionOptions } from '#api/docs/document.ts';
-import { documentedRoutes } from '#api/docs/documented-routes.ts';
+import { collectOperations } from '#api/docs/operation.ts';
 import { accountRoutes, type AccountRoutesOptions } from '#api/routes/account.ts';
-import { anchorRoutes, type AnchorRoutesOptions, publicAnchor } from '#api/routes/anchor.ts';
+import { anchorRoutes, type AnchorRoutesOptions, publicAnchorRoutes } from '#api/routes/anchor.ts';
 import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-log.ts';
 import { docsRoutes } from '#api/routes/docs.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
@@ -19,17 +19,10 @@ import { ledgerRoutes, type LedgerRoutesOptions } from '#api/routes/ledger.ts';
 import { lineageRoutes, type LineageRoutesOptions } from '#api/routes/lineage.ts';
 import { methodologyRoutes, type MethodologyRoutesOptions } from '#api/routes/methodologies.ts';
 import { modelRoutes, type ModelRoutesOptions } from '#api/routes/models.ts';
-import { publicDocuments, type PublicDocumentsOptions } from '#api/routes/public-documents.ts';
+import { publicDocumentRoutes, type PublicDocumentsOptions } from '#api/routes/public-documents.ts';
 import { recalculationRoutes, type RecalculationRoutesOptions } from '#api/routes/recalculation.ts';
 import { receiptRoutes, type ReceiptRoutesOptions } from '#api/routes/receipts.ts';
 import { usageRoutes, type UsageRoutesOptions } from '#api/routes/usage.ts';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The handler gets `{ rawBody }`: the bytes as they came. Others get the parsed value. */
-    rawBody?: boolean;
-  }
-}
 
 export interface AppOptions {
   bodyBytesMax: number;
@@ -92,23 +85,23 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   validateParameters(app);
   await app.register(authenticate, options.authenticate);
   parseJson(app);
-  const routes = documentedRoutes(app);
+  const operations = collectOperations(app);
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
-  publicDocuments(app, options.publicDocuments);
-  publicAnchor(app, options.anchor);
-  methodologyRoutes(app, options.methodologies);
-  docsRoutes(app, routes, options.description);
+  await app.register(publicDocumentRoutes, options.publicDocuments);
+  await app.register(publicAnchorRoutes, options.anchor);
+  await app.register(methodologyRoutes, options.methodologies);
+  await app.register(docsRoutes, { operations, description: options.description });
   return app;
 }
 
 async function addRoutes(v1: FastifyInstance, options: AppOptions): Promise<void> {
-  inferenceRoutes(v1, options.inference);
-  modelRoutes(v1, options.models);
+  await v1.register(inferenceRoutes, options.inference);
+  await v1.register(modelRoutes, options.models);
   await v1.register(receiptRoutes, options.receipts);
   await v1.register(recalculationRoutes, options.recalculation);
   await v1.register(lineageRoutes, options.lineage);
   await v1.register(usageRoutes, options.usage);
-  methodologyRoutes(v1, options.methodologies);
+  await v1.register(methodologyRoutes, options.methodologies);
   await v1.register(ledgerRoutes, options.ledger);
   await v1.register(anchorRoutes, options.anchor);
   await v1.register(exportRoutes, options.exports);
@@ -125,7 +118,7 @@ function parseJson(app: FastifyInstance): void {
     { parseAs: 'buffer' },
     (request: FastifyRequest, body, done) => {
       const rawBody = body as Buffer;
-      if (request.routeOptions.config.rawBody === true) return done(null, { rawBody });
+      if (request.routeOptions.schema?.rawBody !== undefined) return done(null, { rawBody });
       try {
         done(null, rawBody.length === 0 ? undefined : parseJsonBody(rawBody).value);
       } catch (error) {

@@ -16,8 +16,7 @@ import { buildApp } from './app.ts';
 import { openCredentials } from '#api/auth/deps.ts';
 import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
-import { openExports } from '#api/routes/exports-deps.ts';
-import { openResources } from '#api/routes/deps.ts';
+import { openExports, openResources } from '#api/routes/deps.ts';
 
 /** How often a stopping process lets go of connections that have become idle. */
 const IDLE_SWEEP_MS = 50;

@@ -1,29 +1,10 @@
 import type { DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { Components } from './components.ts';
-import type { DocumentedRoute } from './documented-routes.ts';
-import type { ApiDocument, Method, Operation } from './document-shape.ts';
-import { errorExample, describeOperation, SECURITY_SCHEME } from './operation.ts';
+import type { ApiDocument } from './document-shape.ts';
+import { describeOperation, errorExample, pathOf, SECURITY_SCHEME } from './describe-operation.ts';
 import { HEADERS } from './headers.ts';
 import { introduction } from './introduction.ts';
-import { type OperationNotes, TAGS } from './operation-notes.ts';
-import { ADMINISTRATION_OPERATIONS } from './operations/administration.ts';
-import { ANCHOR_OPERATIONS } from './operations/anchor.ts';
-import { EVIDENCE_OPERATIONS } from './operations/evidence.ts';
-import { EXPORT_OPERATIONS } from './operations/exports.ts';
-import { INFERENCE_OPERATIONS } from './operations/inference.ts';
-import { PUBLIC_OPERATIONS } from './operations/public.ts';
-import { RECORD_OPERATIONS } from './operations/records.ts';
-
-/** By `METHOD /path/{of}/document`. */
-const OPERATION_NOTES: Readonly<Record<string, OperationNotes>> = {
-  ...INFERENCE_OPERATIONS,
-  ...RECORD_OPERATIONS,
-  ...ANCHOR_OPERATIONS,
-  ...EVIDENCE_OPERATIONS,
-  ...EXPORT_OPERATIONS,
-  ...ADMINISTRATION_OPERATIONS,
-  ...PUBLIC_OPERATIONS,
-};
+import { type DeclaredOperation, TAGS } from './operation.ts';
 
 export interface DescriptionOptions {
   /** Where callers reach the service. */
@@ -32,19 +13,17 @@ export interface DescriptionOptions {
   version: string;
 }
 
-/** OpenAPI 3.1 of these routes, made from the schemas that validate. @throws Error for a route without notes. */
+/** OpenAPI 3.1 of these operations, made from the schemas that validate and serialise. */
 export function describeApi(
-  routes: readonly DocumentedRoute[],
+  operations: readonly DeclaredOperation[],
   options: DescriptionOptions,
 ): ApiDocument {
   const components = new Components();
   const paths: ApiDocument['paths'] = {};
-  for (const route of routes) {
-    const [path, notes] = notesOf(route);
-    const operation: Operation = describeOperation(route, notes, components);
-    paths[path] = { ...paths[path], [route.method]: operation };
+  for (const declared of operations) {
+    const path = pathOf(declared);
+    paths[path] = { ...paths[path], [declared.method]: describeOperation(declared, components) };
   }
-  expectNoOther(paths);
   return {
     openapi: '3.1.1',
     info: {
@@ -76,31 +55,6 @@ export function describeApi(
       examples: Object.fromEntries(usedCodes(paths).map((code) => [code, errorExample(code)])),
     },
   };
-}
-
-/**
- * The path as the document writes it, and its notes. How a part of a path is called is the notes' to choose.
- * @throws Error for a route that nobody has described
- */
-function notesOf({ method, url }: DocumentedRoute): [string, OperationNotes] {
-  const wanted = anonymous(`${method.toUpperCase()} ${url.replaceAll(/:[^/]+|\*/g, '{}')}`);
-  const found = Object.entries(OPERATION_NOTES).find(([key]) => anonymous(key) === wanted);
-  if (found === undefined) throw new Error(`the route ${wanted} is not described in api/openapi`);
-  return [found[0].slice(found[0].indexOf(' ') + 1), found[1]];
-}
-
-/** @throws Error for notes whose route is gone */
-function expectNoOther(paths: ApiDocument['paths']): void {
-  for (const key of Object.keys(OPERATION_NOTES)) {
-    const [method = '', path = ''] = key.split(' ');
-    if (paths[path]?.[method.toLowerCase() as Method] === undefined) {
-      throw new Error(`api/openapi describes ${key}, which is no route`);
-    }
-  }
-}
-
-function anonymous(path: string): string {
-  return path.replaceAll(/\{\w*\}/g, '{}');
 }
 
 /** The codes that any operation names. */

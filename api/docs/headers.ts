@@ -1,4 +1,4 @@
-import type { Header } from './document-shape.ts';
+import type { Header, Parameter } from './document-shape.ts';
 
 const text = (description: string, example: string, pattern?: string): Header => ({
   description,
@@ -59,3 +59,24 @@ export const INFERENCE_HEADERS = [
   ...LIMIT_HEADERS,
   'idempotent-replayed',
 ] as const satisfies readonly HeaderName[];
+
+/** Request headers that operations take, beside Authorization. */
+export const REQUEST_HEADERS = {
+  'Idempotency-Key': {
+    description:
+      'Yours, the same for every retry of a request; a UUID is best. An identical request within 24 hours gets the stored answer and the same receipt.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+    example: '0b5a3d6e-4f7c-4c47-9f0e-6a2f7f1f5c11',
+  },
+  'x-region': {
+    description: 'Pins the request to a region, as the body’s `region` does.',
+    schema: { type: 'string' },
+    example: 'eu-west',
+  },
+  Range: {
+    description: 'A part of the file, in bytes.',
+    schema: { type: 'string', pattern: '^bytes=' },
+    example: 'bytes=0-1048575',
+  },
+} as const satisfies Record<string, Omit<Parameter, 'name' | 'in' | 'required'>>;
+export type RequestHeaderName = keyof typeof REQUEST_HEADERS;

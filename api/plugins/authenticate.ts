@@ -5,6 +5,7 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { SCOPES, type Credential, type Scope } from '#shared/keys/credential.ts';
 import { authorize, invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
@@ -93,6 +94,11 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
       next(asError(error));
     }
   });
+}
+
+/** The caller's key, as the audit log names who acted. */
+export function actorOf({ credential, ip }: FastifyRequest): Actor {
+  return { kind: 'key', id: credential.keyId, address: ip };
 }
 
 /** The token of `Authorization: Bearer <token>`. Anything else, one space too many included, is refused. */

@@ -1,12 +1,23 @@
+import { type Static, Type } from 'typebox';
+import { codeRow, ERROR_TYPES } from '#shared/kernel/error-codes.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
-import { codeRow } from '#shared/kernel/error-codes.ts';
-
-export interface ErrorEnvelope {
-  error: { code: string; type: string; message: string; param: string | null };
-}
 
 /** The body of every error answer: always all four fields. */
-export function envelopeOf(fault: Fault): ErrorEnvelope {
+export const ErrorEnvelope = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: 'Stable. Match on this.' }),
+      type: Type.Enum([...ERROR_TYPES]),
+      message: Type.String({ description: 'For people. May change.' }),
+      param: Type.Union([Type.String(), Type.Null()], {
+        description: 'The invalid parameter: `messages[2].content`. Null where it does not apply.',
+      }),
+    }),
+  },
+  { title: 'Error' },
+);
+
+export function envelopeOf(fault: Fault): Static<typeof ErrorEnvelope> {
   return {
     error: { code: fault.code, type: fault.type, message: fault.message, param: fault.param },
   };

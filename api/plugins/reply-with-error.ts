@@ -65,7 +65,7 @@ function routeTable(app: FastifyInstance): (url: string) => string[] {
     const source = url
       .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
       .replaceAll(/:[^/]+/g, '[^/]+')
-      .replaceAll('*', '.*');
+      .replaceAll('*', '.+');
     routes.push({ pattern: new RegExp(`^${source}/?$`), methods: [method].flat() });
   });
   return (url) => {

@@ -1,5 +1,5 @@
 import { Ajv, type Options } from 'ajv';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, preValidationHookHandler } from 'fastify';
 
 /** Keywords that only describe are ours to use; `useDefaults` is what makes a missing `limit` 20. */
 const OPTIONS: Options = { useDefaults: true, strict: false };
@@ -14,4 +14,12 @@ export function validateParameters(app: FastifyInstance): void {
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'body' ? ofJson : ofText).compile(schema as object),
   );
+  app.addHook('onRoute', (route) => {
+    if (route.schema?.bodyOptional === true) route.preValidation = readAbsentBodyAsEmpty;
+  });
 }
+
+const readAbsentBodyAsEmpty: preValidationHookHandler = (request, _reply, done) => {
+  request.body ??= {};
+  done();
+};

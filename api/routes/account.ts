@@ -1,17 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { json } from '#api/docs/operation.ts';
 import { describeAccount } from '#shared/accounts/describe.ts';
 import type { AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
 
 const Contact = Type.Object({ name: Type.String(), email: Type.String() });
 
-const AccountSchema = Type.Object(
+const Account = Type.Object(
   {
     object: Type.Literal('account'),
     id: Type.String(),
     name: Type.String(),
     state: Type.String(),
-    plan: Type.String({ enum: ['audit', 'audit_plus', 'enterprise'] }),
+    plan: Type.String({ enum: [...PLANS] }),
     limits: Type.Object({
       requests_per_second: Type.Integer(),
       burst: Type.Integer(),
@@ -27,6 +29,29 @@ const AccountSchema = Type.Object(
   { title: 'Account' },
 );
 
+const CONTACT = { name: 'Tess Example', email: 'tess@bakery.example' };
+const ACCOUNT = {
+  object: 'account',
+  id: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
+  name: 'Harmless Bakery',
+  state: 'active',
+  plan: 'audit_plus',
+  limits: {
+    requests_per_second: 200,
+    burst: 800,
+    requests_per_day: 400_000,
+    concurrent_streams: 100,
+  },
+  billing_contact: CONTACT,
+  technical_contact: CONTACT,
+  created_at: '2026-10-01T08:00:00.000Z',
+  state_changed_at: '2026-10-02T08:00:00.000Z',
+  key: {
+    id: 'key_01JD0A9F6R4N8P1S5VZC7B2DEG',
+    scopes: ['inference:read', 'inference:write', 'service:read'],
+  },
+};
+
 export interface AccountRoutesOptions {
   accounts: Pick<AccountRegistry, 'get'>;
 }
@@ -41,9 +66,11 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = as
     {
       config: { scope: 'any' },
       schema: {
-        tags: ['Account'],
-        summary: 'The account and its limits',
-        response: { 200: AccountSchema },
+        operationId: 'retrieveAccount',
+        tag: 'Account',
+        summary: 'Read your account',
+        description: 'Your organisation, its plan and limits, and what the key you use may do.',
+        response: { 200: json('The account.', Account, { account: ACCOUNT }) },
       },
     },
     async (request) => {

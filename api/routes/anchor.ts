@@ -1,21 +1,67 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import example from '#api/docs/examples/anchor.json' with { type: 'json' };
+import { exact, json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
-import { parseTilePath } from '#shared/ledger/tiles.ts';
+import { KEY_PURPOSES } from '#shared/ledger/key-events.ts';
 import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
+import { parseTilePath } from '#shared/ledger/tiles.ts';
+import { LogIndex, tilePath } from './fields.ts';
 
-const Index = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Choice = Type.Object({
-  head_size_max: Type.Optional(Index),
-  before: Type.Optional(Index),
-  anchor_size: Type.Optional(Index),
+  head_size_max: Type.Optional(LogIndex),
+  before: Type.Optional(LogIndex),
+  anchor_size: Type.Optional(LogIndex),
   attested: Type.Boolean({ default: false }),
 });
 
-const LEDGER = ['Ledger'];
-const PUBLIC = ['Public'];
+const Base64 = Type.String({ contentEncoding: 'base64' });
+
+const AnchorProof = Type.Object(
+  {
+    object: Type.Literal('anchor_proof'),
+    checkpoint: Type.String({ description: 'The signed checkpoint of your log' }),
+    slot: Type.Integer({ minimum: 0, maximum: 1_048_575, description: 'Yours for ever' }),
+    salt: Base64,
+    path: Type.Array(Base64, {
+      minItems: 20,
+      maxItems: 20,
+      description: 'From leaf to heads root',
+    }),
+    entry: Type.String({ description: 'The exact text of the entry in the anchor log' }),
+    proof: Type.String({ description: 'C2SP tlog-proof of that entry' }),
+    timestamps: Type.Array(
+      Type.Object({
+        authority: Type.String(),
+        time: Type.String({ format: 'date-time' }),
+        response: Base64,
+      }),
+      { description: 'RFC 3161, over the text of the anchor checkpoint in `proof`' },
+    ),
+  },
+  { title: 'AnchorProof' },
+);
+
+const KeyEvent = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0, description: 'Place in the anchor log' }),
+    event: Type.Enum(['added', 'retired', 'compromised']),
+    key: Type.String({ description: 'The key’s id' }),
+    purpose: Type.Enum([...KEY_PURPOSES]),
+    at: Type.String({ format: 'date-time' }),
+    from: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: 'Of a compromise: what was anchored at this index or later is not vouched for',
+    }),
+    entry: Type.String({ description: 'The exact text of the entry' }),
+    proof: Type.Union([Type.String(), Type.Null()], {
+      description: 'C2SP tlog-proof; null for a few seconds',
+    }),
+  },
+  { title: 'KeyEvent' },
+);
+const KeyEvents = Type.Object({ object: Type.Literal('list'), data: Type.Array(KeyEvent) });
+
 /** Verifiers run in browsers too. */
 const OPEN = { 'access-control-allow-origin': '*' };
 const TILE_CACHE = 'public, max-age=31536000, immutable';
@@ -33,7 +79,18 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
     '/ledger/anchor',
     {
       config: { scope: 'service:read' },
-      schema: { tags: LEDGER, summary: 'The anchor proof of the log', querystring: Choice },
+      schema: {
+        operationId: 'retrieveAnchorProof',
+        tag: 'Ledger',
+        summary: 'Prove that everyone was shown the same log',
+        description:
+          'Leads from a checkpoint of your log to a checkpoint of the one anchor log, which is public, and timestamped and cosigned where that is configured. `head_size_max`, `before` and `anchor_size` choose an older one; `attested` asks for one that somebody else has attested.',
+        querystring: Choice,
+        response: {
+          200: exact('application/json', 'The proof.', AnchorProof, { proof: example.proof }),
+        },
+        errors: ['anchor_proof_not_found'],
+      },
     },
     async (request, reply) => {
       const {
@@ -59,18 +116,28 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
     '/ledger/key-events',
     {
       config: { scope: 'public' },
-      schema: { tags: LEDGER, summary: 'What happened to signing keys, with proofs' },
+      schema: {
+        operationId: 'listKeyEvents',
+        tag: 'Ledger',
+        summary: 'List what happened to signing keys',
+        description:
+          'Every key that was added, retired or compromised, from the anchor log, in its order. A receipt is good only if it was anchored while its key was.',
+        response: {
+          200: json('All events.', KeyEvents, {
+            events: { object: 'list', data: [example.keyEvent] },
+          }),
+        },
+      },
     },
     async (_request, reply) => {
       const events = await anchor.keyEvents();
-      return reply
-        .headers({ ...OPEN, 'cache-control': 'public, max-age=10' })
-        .send({ object: 'list', data: events.map(describe) });
+      void reply.headers({ ...OPEN, 'cache-control': 'public, max-age=10' });
+      return { object: 'list' as const, data: events.map(describe) };
     },
   );
 };
 
-function describe({ index, event, entry, proof }: ProvenKeyEvent) {
+function describe({ index, event, entry, proof }: ProvenKeyEvent): Static<typeof KeyEvent> {
   const { event: what, key, purpose, at } = event;
   return {
     index,
@@ -84,12 +151,29 @@ function describe({ index, event, entry, proof }: ProvenKeyEvent) {
   };
 }
 
-/** The anchor log for the whole world, under its own name: C2SP clients take `<host>/anchor` as its prefix. */
-export function publicAnchor(app: FastifyInstance, { anchor }: AnchorRoutesOptions): void {
+/** The anchor log, public and under its own name: C2SP clients take `<host>/anchor` as its prefix. */
+export const publicAnchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = async (
+  app,
+  { anchor },
+) => {
   const config = { scope: 'public' } as const;
   app.get(
     '/anchor/checkpoint',
-    { config, schema: { tags: PUBLIC, summary: 'The newest checkpoint of the anchor log (C2SP)' } },
+    {
+      config,
+      schema: {
+        operationId: 'retrieveAnchorCheckpoint',
+        tag: 'Public',
+        summary: 'Read the newest checkpoint of the anchor log',
+        description: 'A C2SP checkpoint, with the cosignatures of witnesses.',
+        response: {
+          200: exact('text/plain', 'A signed note.', Type.String(), {
+            note: example.anchorCheckpoint,
+          }),
+        },
+        errors: ['checkpoint_not_found'],
+      },
+    },
     async (_request, reply) => {
       const checkpoint = await anchor.checkpoint();
       if (checkpoint === null) throw new Fault('checkpoint_not_found');
@@ -99,9 +183,21 @@ export function publicAnchor(app: FastifyInstance, { anchor }: AnchorRoutesOptio
         .send(checkpoint);
     },
   );
-  app.get<{ Params: { '*': string } }>(
+  app.get(
     '/anchor/tile/*',
-    { config, schema: { tags: PUBLIC, summary: 'A tile of the anchor log (C2SP tlog-tiles)' } },
+    {
+      config,
+      schema: {
+        operationId: 'retrieveAnchorTile',
+        tag: 'Public',
+        summary: 'Read a tile of the anchor log',
+        description: 'Its hashes, and under `entries` its entries, as C2SP tlog-tiles.',
+        wildcard: 'path',
+        params: tilePath('entries/000.p/2'),
+        response: { 200: exact('application/octet-stream', 'The tile.', Type.Unsafe({}), {}) },
+        errors: ['tile_not_found'],
+      },
+    },
     async (request, reply) => {
       const tile = parseTilePath(request.params['*']);
       const bytes = tile === null ? null : await anchor.tile(tile);
@@ -112,4 +208,4 @@ export function publicAnchor(app: FastifyInstance, { anchor }: AnchorRoutesOptio
         .send(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     },
   );
-}
+};

@@ -2,24 +2,24 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type, type Static } from 'typebox';
 import { ACTOR_KINDS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
+import { json } from '#api/docs/operation.ts';
+import { Nullable, Time } from './fields.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
-
-const Nullable = Type.Union([Type.String(), Type.Null()]);
 
 const Entry = Type.Object(
   {
     object: Type.Literal('audit_log_entry'),
     id: Type.String(),
     sequence: Type.Integer({ description: 'Position in the chain, from 0, without gaps' }),
-    at: Type.String({ description: 'RFC 3339, UTC' }),
+    at: Time,
     action: Type.String(),
     actor: Type.Object({
       kind: Type.String({ enum: [...ACTOR_KINDS] }),
       id: Type.String(),
     }),
-    address: Nullable,
-    subject: Nullable,
-    reason: Nullable,
+    address: Nullable(Type.String()),
+    subject: Nullable(Type.String()),
+    reason: Nullable(Type.String()),
     details: Type.Record(Type.String(), Type.Unknown()),
     previous_hash: Type.String(),
     hash: Type.String(),
@@ -42,6 +42,21 @@ const Query = Type.Object({
   ),
 });
 
+const ENTRY = {
+  object: 'audit_log_entry' as const,
+  id: 'aud_01JD4ZC3X6P0S4N8V2YJD5E1FQ',
+  sequence: 12,
+  at: '2026-11-20T10:00:00.000Z',
+  action: 'key.revoked',
+  actor: { kind: 'key', id: 'key_01JD0A8P2Q6R9T3V7WXB1C5DFH' },
+  address: '192.0.2.7',
+  subject: 'key_01JD0A9F6R4N8P1S5VZC7B2DEG',
+  reason: 'Found in a build log',
+  details: {},
+  previous_hash: '3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d',
+  hash: '2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6',
+};
+
 export interface AuditLogRoutesOptions {
   audit: Pick<AuditLog, 'list'>;
 }
@@ -56,10 +71,18 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
     {
       config: { scope: 'admin:keys' },
       schema: {
-        tags: ['Keys'],
-        summary: 'The audit log of the organisation',
+        operationId: 'listAuditLog',
+        tag: 'Keys',
+        summary: 'Read the audit log',
+        description:
+          'Every transition of the account, every act on a key, every export: who, when, from where and why. Append-only; each entry holds the hash of the one before.',
         querystring: Query,
-        response: { 200: listSchema(Entry) },
+        response: {
+          200: json('A page.', listSchema(Entry), {
+            page: listOf({ items: [ENTRY], hasMore: false }),
+          }),
+        },
+        errors: ['invalid_limit', 'invalid_after'],
       },
     },
     async (request) => {

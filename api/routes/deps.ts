@@ -1,33 +1,80 @@
 import type { Pool } from 'pg';
-import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
-import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { openExportStore } from '#shared/packs/files/open-store.ts';
+import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import type { ProcessContext } from '#shared/process/run-process.ts';
+import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
-import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
-import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import type { ApiEvents } from '#api/events.ts';
+import type { ExportRoutesOptions } from './exports.ts';
 
 /** What the routes read and write in PostgreSQL, and the methodologies. */
-export function openResources(pool: Pool, issuer: ReceiptIssuer) {
+export function openResources(
+  pool: Pool,
+  { logs }: Pick<ReceiptIssuer, 'logs'>,
+  surroundings: Surroundings = systemSurroundings,
+) {
+  const now = () => surroundings.now();
   const ledger = createLedgerReader(pool);
   const methodologies = loadMethodologies();
   return {
     receipts: { ledger },
-    recalculation: { recalculations: createRecalculationRequests(pool, systemSurroundings) },
-    lineage: {
-      ledger,
-      methodologies,
-      originOf: (orgId: string) => issuer.logs + orgId,
-    },
-    usage: { usage: createUsageReader(pool), now: Date.now },
+    recalculation: { recalculations: createRecalculationRequests(pool, surroundings) },
+    lineage: { ledger, methodologies, originOf: (orgId: string) => logs + orgId },
+    usage: { usage: createUsageReader(pool), now },
     methodologies: { methodologies },
     ledger: { ledger },
     anchor: { anchor: createAnchorReader(pool) },
-    keys: { keys: createKeyRegistry(pool, systemSurroundings) },
-    account: { accounts: createAccountRegistry(pool, systemSurroundings) },
-    auditLog: { audit: createAuditLog(pool, systemSurroundings) },
+    keys: { keys: createKeyRegistry(pool, surroundings), now },
+    account: { accounts: createAccountRegistry(pool, surroundings) },
+    auditLog: { audit: createAuditLog(pool, surroundings) },
+  };
+}
+
+/** Exports as the edge sees them: the database, the job queue, and the store of packs. */
+export function openExports(
+  { config, processId }: ProcessContext,
+  pool: Pool,
+  events: Pick<ApiEvents, 'storeFailed'>,
+): { routes: ExportRoutesOptions; close: () => Promise<void> } {
+  const connection = connectRedis(
+    { url: config.secrets.redisUrl, name: processId, use: 'patient' },
+    events.storeFailed,
+  );
+  const queues = new JobQueues(connection, events.storeFailed);
+  const { awsAccessKeyId, awsSecretAccessKey } = config.secrets;
+  const store = openExportStore({
+    location: config.exportStore,
+    region: config.awsRegion,
+    endpoint: config.s3Endpoint,
+    credentials:
+      awsAccessKeyId === undefined || awsSecretAccessKey === undefined
+        ? undefined
+        : { accessKeyId: awsAccessKeyId, secretAccessKey: awsSecretAccessKey },
+  });
+  return {
+    routes: {
+      exports: createExportRegistry(pool, systemSurroundings),
+      store,
+      // The answer does not wait for it: what the queue does not get, the sweep of the exports process finds.
+      start: (exportId) => {
+        queues.add('export', { exportId }).catch(events.storeFailed);
+      },
+      onStoreError: events.storeFailed,
+    },
+    close: async () => {
+      await queues.close();
+      connection.disconnect();
+    },
   };
 }

@@ -1,7 +1,8 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { describeApi, type DescriptionOptions } from '#api/docs/document.ts';
-import type { DocumentedRoute } from '#api/docs/documented-routes.ts';
+import { type DeclaredOperation, exact } from '#api/docs/operation.ts';
 import { docsPage, STYLESHEET } from '#api/docs/page/page.ts';
+import { anyObject } from './fields.ts';
 
 /** The page runs no script and loads nothing but its stylesheet. */
 const PAGE_POLICY =
@@ -11,29 +12,49 @@ const CACHE = 'public, max-age=300';
 
 const HIDDEN = { config: { scope: 'public' }, schema: { hide: true } } as const;
 
+export interface DocsRoutesOptions {
+  operations: readonly DeclaredOperation[];
+  description: DescriptionOptions;
+}
+
 /** The description of the API for programs and for people. Made once, when every route is known. */
-export function docsRoutes(
-  app: FastifyInstance,
-  routes: readonly DocumentedRoute[],
-  options: DescriptionOptions,
-): void {
+export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
+  app,
+  { operations, description },
+) => {
   let text = '';
   let page = '';
   app.addHook('onReady', (done) => {
-    const document = describeApi(routes, options);
+    const document = describeApi(operations, description);
     text = JSON.stringify(document);
     page = docsPage(document);
     done();
   });
-  for (const path of ['/openapi.json', '/v1/openapi.json']) {
-    const schema = path.startsWith('/v1') ? HIDDEN.schema : {};
-    app.get(path, { config: HIDDEN.config, schema }, (_request, reply) =>
-      reply
-        .type('application/json; charset=utf-8')
-        .headers({ 'cache-control': CACHE, 'access-control-allow-origin': '*' })
-        .send(text),
-    );
-  }
+  const sendDescription = (_request: FastifyRequest, reply: FastifyReply) =>
+    reply
+      .type('application/json; charset=utf-8')
+      .headers({ 'cache-control': CACHE, 'access-control-allow-origin': '*' })
+      .send(text);
+  app.get('/v1/openapi.json', HIDDEN, sendDescription);
+  app.get(
+    '/openapi.json',
+    {
+      config: { scope: 'public' },
+      schema: {
+        operationId: 'retrieveApiDescription',
+        tag: 'Public',
+        summary: 'Read this description',
+        description:
+          'OpenAPI 3.1, made from the schemas that validate. Also at `/v1/openapi.json`.',
+        response: {
+          200: exact('application/json', 'The description.', anyObject('An OpenAPI document'), {
+            description: { openapi: '3.1.1' },
+          }),
+        },
+      },
+    },
+    sendDescription,
+  );
   app.get('/docs', HIDDEN, (_request, reply) =>
     reply
       .type('text/html; charset=utf-8')
@@ -51,4 +72,4 @@ export function docsRoutes(
       .headers({ 'cache-control': CACHE, 'x-content-type-options': 'nosniff' })
       .send(STYLESHEET),
   );
-}
+};

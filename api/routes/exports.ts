@@ -1,19 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { json } from '#api/docs/operation.ts';
+import { actorOf } from '#api/plugins/authenticate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { describeExport, EXPORT_STATUSES, type ExportRecord } from '#shared/packs/export-record.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ExportRegistry, ExportRequest } from '#shared/packs/postgres/exports.ts';
-import { sendPack } from './send-pack.ts';
+import { sendPack } from './pack-download.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
-import { timeOf, TimeText } from './times.ts';
-
-const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
-const Index = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Time = Type.String({ description: 'RFC 3339, UTC' });
+import { LogIndex, Nullable, pathId, Span, spanOf, Time } from './fields.ts';
 
 const ExportObject = Type.Object(
   {
@@ -21,8 +17,8 @@ const ExportObject = Type.Object(
     id: Type.String(),
     status: Type.String({ enum: [...EXPORT_STATUSES] }),
     format: Type.Literal('evidence-pack'),
-    first_index: Index,
-    last_index: Index,
+    first_index: LogIndex,
+    last_index: LogIndex,
     checkpoint_size: Type.Integer({
       description: 'Entries of the ledger at the signed checkpoint that the pack leads to',
     }),
@@ -45,18 +41,46 @@ const ExportObject = Type.Object(
 const Body = Type.Object(
   {
     format: Type.Optional(Type.Literal('evidence-pack')),
-    from: Type.Optional(TimeText),
-    to: Type.Optional(TimeText),
-    first_index: Type.Optional(Index),
-    last_index: Type.Optional(Index),
-    checkpoint_size: Type.Optional(Index),
+    ...Span.properties,
+    first_index: Type.Optional(LogIndex),
+    last_index: Type.Optional(LogIndex),
+    checkpoint_size: Type.Optional(LogIndex),
   },
   { additionalProperties: false },
 );
 
-const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
+const ID = 'exp_01JD5C2V7X8Y9Z0A1B2C3D4E5F';
+const Params = pathId('Id of the export', ID);
+const RECORD: ExportRecord = {
+  id: ID,
+  orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
+  status: 'queued',
+  firstIndex: 0,
+  lastIndex: 1_199,
+  checkpointSize: 1_200,
+  done: 0,
+  total: 1_200,
+  sizeBytes: null,
+  sha256: null,
+  error: null,
+  createdAt: Date.UTC(2026, 10, 20, 10, 0, 0, 12),
+  startedAt: null,
+  finishedAt: null,
+  expiresAt: null,
+};
+const QUEUED = describeExport(RECORD);
+const READY = describeExport({
+  ...RECORD,
+  status: 'ready',
+  done: 1_200,
+  sizeBytes: 4_190_211,
+  sha256: '5b8b0a9c1d2e3f405162738495a6b7c8d9eafb0c1d2e3f405162738495a6b7c8',
+  startedAt: Date.UTC(2026, 10, 20, 10, 0, 0, 40),
+  finishedAt: Date.UTC(2026, 10, 20, 10, 0, 0, 310),
+  expiresAt: Date.UTC(2026, 10, 27, 10, 0, 0, 310),
+});
+
 const CONFIG = { scope: 'service:export' } as const;
-const TAGS = ['Exports'];
 
 export interface ExportRoutesOptions {
   exports: ExportRegistry;
@@ -95,10 +119,17 @@ const readingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
     {
       config: CONFIG,
       schema: {
-        tags: TAGS,
+        operationId: 'listExports',
+        tag: 'Exports',
         summary: 'List exports',
+        description: 'Your exports, newest first. Deleted ones are left out.',
         querystring: Listing,
-        response: { 200: listSchema(ExportObject) },
+        response: {
+          200: json('A page.', listSchema(ExportObject), {
+            page: listOf({ items: [READY], hasMore: false }),
+          }),
+        },
+        errors: ['invalid_limit', 'invalid_after'],
       },
     },
     async (request) => {
@@ -112,17 +143,43 @@ const readingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
     {
       config: CONFIG,
       schema: {
-        tags: TAGS,
-        summary: 'One export',
+        operationId: 'retrieveExport',
+        tag: 'Exports',
+        summary: 'Read an export',
+        description: 'How far it is, and when it is ready, how large the pack is and its SHA-256.',
         params: Params,
-        response: { 200: ExportObject },
+        response: { 200: json('The export.', ExportObject, { ready: READY }) },
+        errors: ['export_not_found'],
       },
     },
     async (request) => describeExport(await find(exports, request, request.params.id)),
   );
   app.get(
     '/exports/:id/download',
-    { config: CONFIG, schema: { tags: TAGS, summary: 'The pack', params: Params } },
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'downloadExport',
+        tag: 'Exports',
+        summary: 'Fetch a pack',
+        description:
+          'The pack as a ZIP archive. One `Range` is answered, so an interrupted download can be resumed with `If-Range` and the `ETag`, which is the SHA-256 of the pack.',
+        params: Params,
+        requestHeaders: ['Range'],
+        response: {
+          200: { description: 'The whole pack.' },
+          206: { description: 'The part that was asked for.' },
+          304: { description: 'You have it already.' },
+        },
+        errors: [
+          'export_not_found',
+          'export_not_ready',
+          'export_failed',
+          'export_expired',
+          'range_not_satisfiable',
+        ],
+      },
+    },
     async (request, reply) => {
       const record = await find(exports, request, request.params.id);
       const onDownload = () => exports.downloaded(record, actorOf(request));
@@ -140,10 +197,27 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
     {
       config: CONFIG,
       schema: {
-        tags: TAGS,
+        operationId: 'createExport',
+        tag: 'Exports',
         summary: 'Ask for an evidence pack',
+        description:
+          'Queues a pack of the receipts in a range: by time of integration (`from` included, `to` excluded), by ledger index (both included), or everything. The pack leads to a signed checkpoint, the newest unless `checkpoint_size` names another; the same range at the same checkpoint gives the same bytes.',
         body: Body,
-        response: { 202: ExportObject },
+        requests: {
+          'By time': {
+            from: '2026-11-01T00:00:00Z',
+            to: '2026-12-01T00:00:00Z',
+            format: 'evidence-pack',
+          },
+          'By index': { first_index: 0, last_index: 1_199, format: 'evidence-pack' },
+        },
+        response: { 202: json('Queued.', ExportObject, { queued: QUEUED }) },
+        errors: [
+          'invalid_from',
+          'invalid_first_index',
+          'invalid_last_index',
+          'concurrent_exports_exceeded',
+        ],
       },
     },
     async (request, reply) => {
@@ -159,7 +233,16 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
     '/exports/:id',
     {
       config: CONFIG,
-      schema: { tags: TAGS, summary: 'Cancel or delete an export', params: Params },
+      schema: {
+        operationId: 'deleteExport',
+        tag: 'Exports',
+        summary: 'Cancel or delete an export',
+        description:
+          'A pack that is being made is given up, a finished one is deleted. The audit log keeps the record.',
+        params: Params,
+        response: { 204: { description: 'Gone.' } },
+        errors: ['export_not_found'],
+      },
     },
     async (request, reply) => {
       const { id } = request.params;
@@ -174,16 +257,11 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
 };
 
 function requestOf(body: Static<typeof Body>): ExportRequest {
-  const { from, to, first_index, last_index, checkpoint_size } = body;
+  const { first_index, last_index, checkpoint_size } = body;
   return {
-    ...(from === undefined ? {} : { from: timeOf('from', from) }),
-    ...(to === undefined ? {} : { to: timeOf('to', to) }),
+    ...spanOf(body),
     ...(first_index === undefined ? {} : { firstIndex: first_index }),
     ...(last_index === undefined ? {} : { lastIndex: last_index }),
     ...(checkpoint_size === undefined ? {} : { checkpointSize: checkpoint_size }),
   };
-}
-
-function actorOf(request: FastifyRequest): Actor {
-  return { kind: 'key', id: request.credential.keyId, address: request.ip };
 }

@@ -1,26 +1,48 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { CHECKPOINT, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
+import { exact, json } from '#api/docs/operation.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
-import { encodeBase64 } from '#shared/ledger/notes.ts';
-import { parseTilePath } from '#shared/ledger/tiles.ts';
 import { LEDGER_KINDS, type LedgerEntry } from '#shared/ledger/entries.ts';
+import { encodeBase64 } from '#shared/ledger/notes.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
-import { Listing } from './lists.ts';
-import { timeOf, TimeText } from './times.ts';
+import { parseTilePath } from '#shared/ledger/tiles.ts';
+import { LogIndex, Span, spanOf, tilePath } from './fields.ts';
+import { listOf, Listing, listSchema } from './lists.ts';
 
 const Query = Type.Object({
   ...Listing.properties,
-  from: Type.Optional(TimeText),
-  to: Type.Optional(TimeText),
+  ...Span.properties,
   kind: Type.Optional(Type.Union(LEDGER_KINDS.map((kind) => Type.Literal(kind)))),
 });
+const Sizes = Type.Object({ from: LogIndex, to: LogIndex });
 
-const TreeSize = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Sizes = Type.Object({ from: TreeSize, to: TreeSize });
+const Entry = Type.Object(
+  {
+    id: Type.String({ description: 'The receipt’s id: what cursors take' }),
+    index: Type.Integer({ minimum: 0, description: 'Position in the log: contiguous from 0' }),
+    receipt_id: Type.String(),
+    kind: Type.Enum([...LEDGER_KINDS]),
+    leaf_hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'RFC 6962' }),
+    integrated_at: Type.String({ format: 'date-time' }),
+    supersedes: Type.Union([Type.String(), Type.Null()], {
+      description: 'The receipt that this one revises',
+    }),
+  },
+  { title: 'LedgerEntry' },
+);
+
+const ENTRY = {
+  id: RECEIPT_ID,
+  index: 3,
+  receipt_id: RECEIPT_ID,
+  kind: LEDGER_KINDS[0],
+  leaf_hash: '9f91161f43433e49a6de6db680d79f60159f2e4ac9172621a12846428158440b',
+  integrated_at: '2026-11-20T09:38:07.412Z',
+  supersedes: null,
+};
 
 const CONFIG = { scope: 'service:read' } as const;
-const TAGS = ['Ledger'];
 /** A full tile never changes. A partial one may be replaced by a fuller one, under another name. */
 const TILE_CACHE = 'private, max-age=31536000, immutable';
 
@@ -35,27 +57,44 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
 ) => {
   app.get(
     '/ledger/entries',
-    { config: CONFIG, schema: { tags: TAGS, summary: 'List ledger entries', querystring: Query } },
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'listLedgerEntries',
+        tag: 'Ledger',
+        summary: 'List ledger entries',
+        description: 'The entries of your log. Contiguous indexes show that none is missing.',
+        querystring: Query,
+        response: {
+          200: json('A page.', listSchema(Entry), {
+            page: listOf({ items: [ENTRY], hasMore: false }),
+          }),
+        },
+        errors: ['invalid_limit', 'invalid_after', 'invalid_from'],
+      },
+    },
     async (request) => {
       const { from, to, ...rest } = request.query;
-      const page = await ledger.listEntries({
-        orgId: request.credential.orgId,
-        ...rest,
-        ...(from === undefined ? {} : { from: timeOf('from', from) }),
-        ...(to === undefined ? {} : { to: timeOf('to', to) }),
-      });
-      return {
-        object: 'list',
-        data: page.items.map(describe),
-        first_id: page.items[0]?.receiptId ?? null,
-        last_id: page.items.at(-1)?.receiptId ?? null,
-        has_more: page.hasMore,
-      };
+      const { orgId } = request.credential;
+      const page = await ledger.listEntries({ orgId, ...rest, ...spanOf({ from, to }) });
+      return listOf({ ...page, items: page.items.map(describe) });
     },
   );
   app.get(
     '/ledger/checkpoint',
-    { config: CONFIG, schema: { tags: TAGS, summary: 'The newest signed checkpoint (C2SP)' } },
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'retrieveLedgerCheckpoint',
+        tag: 'Ledger',
+        summary: 'Read the newest checkpoint',
+        description: 'The newest signed head of your log, as a C2SP checkpoint.',
+        response: {
+          200: exact('text/plain', 'A signed note.', Type.String(), { checkpoint: CHECKPOINT }),
+        },
+        errors: ['checkpoint_not_found'],
+      },
+    },
     async (request, reply) => {
       const checkpoint = await ledger.checkpoint(request.credential.orgId);
       if (checkpoint === null) throw new Fault('checkpoint_not_found');
@@ -65,16 +104,30 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
         .send(checkpoint);
     },
   );
-  addTiles(app, ledger);
-  addConsistency(app, ledger);
+  await app.register(treeRoutes, { ledger });
 };
 
-function addTiles(app: FastifyInstance, ledger: LedgerReader): void {
+/** What rebuilds the root of the log, and proves that it has only grown. */
+const treeRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = async (app, { ledger }) => {
   app.get(
     '/ledger/tile/*',
-    { config: CONFIG, schema: { tags: TAGS, summary: 'A tile of the log (C2SP tlog-tiles)' } },
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'retrieveLedgerTile',
+        tag: 'Ledger',
+        summary: 'Read a tile of the log',
+        description: 'The hashes of your log as C2SP tlog-tiles, for those who rebuild its root.',
+        wildcard: 'path',
+        params: tilePath('0/000.p/4'),
+        response: {
+          200: exact('application/octet-stream', '32 bytes for each hash.', Type.Unsafe({}), {}),
+        },
+        errors: ['tile_not_found'],
+      },
+    },
     async (request, reply) => {
-      const tile = parseTilePath((request.params as { '*': string })['*']);
+      const tile = parseTilePath(request.params['*']);
       const bytes = tile === null ? null : await ledger.tile(request.credential.orgId, tile);
       if (bytes === null) throw new Fault('tile_not_found');
       return reply
@@ -83,17 +136,23 @@ function addTiles(app: FastifyInstance, ledger: LedgerReader): void {
         .send(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     },
   );
-}
-
-function addConsistency(app: FastifyInstance, ledger: LedgerReader): void {
-  app.get<{ Querystring: Static<typeof Sizes> }>(
+  app.get(
     '/ledger/consistency',
     {
       config: CONFIG,
       schema: {
-        tags: TAGS,
-        summary: 'The proof that one tree of the log is a prefix of another (RFC 6962)',
+        operationId: 'retrieveLedgerConsistency',
+        tag: 'Ledger',
+        summary: 'Prove that the log has only grown',
+        description:
+          'The RFC 6962 consistency proof from one published size of your log to another: a base64 hash a line, as C2SP tlog-witness writes it. Nothing to send between equal sizes or from zero.',
         querystring: Sizes,
+        response: {
+          200: exact('text/plain', 'The hashes.', Type.String(), {
+            hashes: 'SBNJTRN+FjG7owHVrKtue7eqdM4RhdRWVl71HXN2d7I=\n',
+          }),
+        },
+        errors: ['consistency_proof_not_found', 'invalid_from'],
       },
     },
     async (request, reply) => {
@@ -101,17 +160,17 @@ function addConsistency(app: FastifyInstance, ledger: LedgerReader): void {
       if (from > to) throw invalidParam('from', '`from` is the size of the older tree.');
       const hashes = await ledger.consistency(request.credential.orgId, from, to);
       if (hashes === null) throw new Fault('consistency_proof_not_found');
-      // One base64 hash a line, as C2SP tlog-witness writes such a proof; two published sizes always give the same.
+      // Two published sizes always give the same.
       return reply
         .type('text/plain; charset=utf-8')
         .header('cache-control', TILE_CACHE)
         .send(hashes.map((hash) => `${encodeBase64(hash)}\n`).join(''));
     },
   );
-}
+};
 
 /** The id that cursors use is the receipt's: pages of the SDK take `after=<last id>`. */
-function describe(entry: LedgerEntry) {
+function describe(entry: LedgerEntry): Static<typeof Entry> {
   return {
     id: entry.receiptId,
     index: entry.index,

@@ -1,7 +1,8 @@
 import { digestIn } from '#shared/kernel/multihash.ts';
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
+import { exact } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { ChainMember, RecordedFacts } from '#shared/lineage/facts.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
@@ -9,8 +10,14 @@ import { requestedTier } from '#shared/receipts/reread.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
 import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
+import { anyObject, pathId } from './fields.ts';
 
-const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
+const RECEIPT = `https://gateway.example/receipts/${RECEIPT_ID}`;
+const LINEAGE = {
+  id: `${RECEIPT}/lineage`,
+  type: ['Lineage', 'Entity'],
+  about: { id: RECEIPT, type: ['Entity', 'InferenceReceipt'] },
+};
 
 export interface LineageRoutesOptions {
   ledger: Pick<LedgerReader, 'receipt' | 'revisions' | 'entry'>;
@@ -28,7 +35,20 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
     '/receipts/:id/lineage',
     {
       config: { scope: 'service:lineage' },
-      schema: { tags: ['Receipts'], summary: 'Lineage (PROV-O JSON-LD)', params: Params },
+      schema: {
+        operationId: 'retrieveReceiptLineage',
+        tag: 'Receipts',
+        summary: 'Read a receipt’s lineage',
+        description:
+          'What the receipt pins by digest, in full: every input record with value, unit, source, year and licence, every step of the computation with its formula and number, the methodology, the software, the revisions, the place in the ledger. PROV-O, QUDT and schema.org in JSON-LD. For receipts asked for with the tier `audit_plus` or `enterprise`.',
+        params: pathId('Id of the receipt', RECEIPT_ID),
+        response: {
+          200: exact(LINEAGE_TYPE, 'The lineage.', anyObject('A lineage document'), {
+            lineage: LINEAGE,
+          }),
+        },
+        errors: ['receipt_not_found', 'lineage_not_found'],
+      },
     },
     async (request, reply) => {
       const { orgId } = request.credential;

@@ -1,5 +1,6 @@
-import { Type, type TObject, type TSchema } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import type { Page } from '#shared/kernel/page.ts';
+import { Nullable } from './fields.ts';
 
 /** Query of every list: the cursor pages of the OpenAI SDK work on it. */
 export const Listing = Type.Object({
@@ -8,26 +9,15 @@ export const Listing = Type.Object({
   order: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { default: 'desc' }),
 });
 
-const Nullable = Type.Union([Type.String(), Type.Null()]);
-
 /** Schema of a list of `item`s. */
-export function listSchema<T extends TSchema>(
-  item: T,
-): TObject<{
-  object: ReturnType<typeof Type.Literal<'list'>>;
-  data: ReturnType<typeof Type.Array<T>>;
-  first_id: typeof Nullable;
-  last_id: typeof Nullable;
-  has_more: ReturnType<typeof Type.Boolean>;
-}> {
-  return Type.Object({
+export const listSchema = <S extends TSchema>(item: S) =>
+  Type.Object({
     object: Type.Literal('list'),
     data: Type.Array(item),
-    first_id: Nullable,
-    last_id: Nullable,
+    first_id: Nullable(Type.String()),
+    last_id: Nullable(Type.String()),
     has_more: Type.Boolean(),
   });
-}
 
 /** A page in the shape of the contract. */
 export function listOf<T extends { id: string }>(

@@ -1,38 +1,88 @@
-import type { FastifyInstance } from 'fastify';
-import { Fault } from '#shared/kernel/errors.ts';
-import { modelsFor } from '#shared/catalogue/routing.ts';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { json } from '#api/docs/operation.ts';
+import { type ConfidenceOf, ModelObject, modelObject } from '#api/openai/models.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
-import { type ConfidenceOf, modelObject } from '#api/openai/models.ts';
+import { modelsFor } from '#shared/catalogue/routing.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+
+const ModelList = Type.Object(
+  { object: Type.Literal('list'), data: Type.Array(ModelObject) },
+  { title: 'ModelList' },
+);
+
+const MODEL = {
+  id: 'llama-3.1-8b',
+  object: 'model',
+  created: 1_721_692_800,
+  owned_by: 'meta',
+  context_window: 131_072,
+  modalities: ['text'],
+  kinds: ['chat', 'completion'],
+  max_n: 8,
+  regions: ['eu-west', 'eu-north', 'us-east'],
+  tiers: ['audit', 'audit_plus', 'enterprise'],
+  footprint: { source: 'factor_set', confidence: 'published' },
+};
+
+/** Ids may hold slashes, so the rest of the path is the id. */
+const Params = Type.Object({
+  '*': Type.String({ description: 'Id of the model', examples: [MODEL.id] }),
+});
 
 export interface ModelRoutesOptions {
   index: () => RoutingIndex;
   confidenceOf: ConfidenceOf;
 }
 
-/** The models of the caller's account. Ids may hold slashes, so the rest of the path is the id. */
-export function modelRoutes(
-  app: FastifyInstance,
-  { index, confidenceOf }: ModelRoutesOptions,
-): void {
+/** The models of the caller's account. */
+export const modelRoutes: FastifyPluginAsyncTypebox<ModelRoutesOptions> = async (
+  app,
+  { index, confidenceOf },
+) => {
   const config = { scope: 'inference:read' } as const;
   app.get(
     '/models',
-    { config, schema: { tags: ['Models'], summary: 'List models' } },
-    (request) => ({
-      object: 'list',
-      data: modelsFor(index(), request.credential).map((routes) =>
-        modelObject(routes, request.credential, confidenceOf),
+    {
+      config,
+      schema: {
+        operationId: 'listModels',
+        tag: 'Models',
+        summary: 'List models',
+        description: 'The models that your account may use, with what the gateway knows of them.',
+        response: {
+          200: json('All of them, in one page.', ModelList, {
+            models: { object: 'list', data: [MODEL] },
+          }),
+        },
+      },
+    },
+    ({ credential }) => ({
+      object: 'list' as const,
+      data: modelsFor(index(), credential).map((routes) =>
+        modelObject(routes, credential, confidenceOf),
       ),
     }),
   );
-  app.get<{ Params: { '*': string } }>(
+  app.get(
     '/models/*',
-    { config, schema: { tags: ['Models'], summary: 'One model' } },
-    (request) => {
-      const id = request.params['*'];
-      const routes = modelsFor(index(), request.credential).find(({ model }) => model.id === id);
+    {
+      config,
+      schema: {
+        operationId: 'retrieveModel',
+        tag: 'Models',
+        summary: 'Read a model',
+        description: 'One model. Its id may contain slashes, escaped or not.',
+        wildcard: 'id',
+        params: Params,
+        response: { 200: json('The model.', ModelObject, { model: MODEL }) },
+        errors: ['model_not_found'],
+      },
+    },
+    ({ credential, params }) => {
+      const routes = modelsFor(index(), credential).find(({ model }) => model.id === params['*']);
       if (routes === undefined) throw new Fault('model_not_found');
-      return modelObject(routes, request.credential, confidenceOf);
+      return modelObject(routes, credential, confidenceOf);
     },
   );
-}
+};

@@ -1,5 +1,46 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { exact } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { anyObject } from './fields.ts';
+
+const DID = 'did:web:gateway.example';
+const KID = `${DID}#kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k`;
+const DID_DOCUMENT = {
+  '@context': ['https://www.w3.org/ns/did/v1'],
+  id: DID,
+  verificationMethod: [
+    {
+      id: KID,
+      type: 'Multikey',
+      controller: DID,
+      publicKeyMultibase: 'z6MkpTHR8VNsBxYAAWHut2Geadd9jSwuBV8xRoAnwWsdvktH',
+    },
+  ],
+  assertionMethod: [KID],
+};
+const JWKS = {
+  keys: [
+    { kty: 'OKP', crv: 'Ed25519', kid: KID, x: 'lJZrfAjkBXdhe9c9VYyLJDpGrb3Zr9pEi0qNQJQmJ1M' },
+  ],
+};
+const CONTEXT = { '@context': { '@version': 1.1, '@protected': true } };
+
+const Params = Type.Object({
+  name: Type.String({
+    description: 'Name of the context',
+    examples: [
+      'docket-receipt-72d76b5039eb50d15a15162dfae47cdbcda9ecf5c5f3771ff8cd6dfc5fccb79d.jsonld',
+    ],
+  }),
+});
+
+/** Verifiers run in browsers too. */
+const OPEN = { 'access-control-allow-origin': '*' };
+/** Long enough to spare us most questions, short enough that a new key is known before receipts need it. */
+const BRIEFLY = 'public, max-age=60';
+/** A name holds the hash of its content. */
+const FOR_EVER = 'public, max-age=31536000, immutable';
 
 export interface PublicDocumentsOptions {
   /** The keys may be rotated while the process runs, so both are made when asked for. */
@@ -8,35 +49,81 @@ export interface PublicDocumentsOptions {
   context: (name: string) => Buffer | undefined;
 }
 
-/** What anybody may read in order to check a receipt: the keys, and the meaning of its terms. */
-export function publicDocuments(app: FastifyInstance, options: PublicDocumentsOptions): void {
+/** What checking a receipt takes, without a key: the issuer's keys, and the meaning of its terms. */
+export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOptions> = async (
+  app,
+  { didDocument, jwks, context },
+) => {
   const config = { scope: 'public' } as const;
-  const tags = ['Public'];
   app.get(
     '/.well-known/did.json',
-    { config, schema: { tags, summary: 'The issuer as did:web' } },
+    {
+      config,
+      schema: {
+        operationId: 'retrieveDid',
+        tag: 'Public',
+        summary: 'Read the issuer’s DID document',
+        description: 'The keys that receipts are verified with, as `did:web` Multikeys.',
+        response: {
+          200: exact('application/did+json', 'The document.', anyObject('A DID document'), {
+            did: DID_DOCUMENT,
+          }),
+        },
+      },
+    },
     (_request, reply) =>
-      reply.type('application/did+json').headers(OPEN).send(JSON.stringify(options.didDocument())),
+      reply
+        .type('application/did+json')
+        .headers({ ...OPEN, 'cache-control': BRIEFLY })
+        .send(JSON.stringify(didDocument())),
   );
   app.get(
     '/.well-known/jwks.json',
-    { config, schema: { tags, summary: 'The public keys as JWK' } },
+    {
+      config,
+      schema: {
+        operationId: 'retrieveJwks',
+        tag: 'Public',
+        summary: 'Read the public keys as JWK',
+        description: 'The same keys for those who work with JWK. Retired keys stay.',
+        response: {
+          200: exact('application/jwk-set+json', 'A JWK set.', anyObject('A JWK set'), {
+            jwks: JWKS,
+          }),
+        },
+      },
+    },
     (_request, reply) =>
-      reply.type('application/jwk-set+json').headers(OPEN).send(JSON.stringify(options.jwks())),
+      reply
+        .type('application/jwk-set+json')
+        .headers({ ...OPEN, 'cache-control': BRIEFLY })
+        .send(JSON.stringify(jwks())),
   );
-  app.get<{ Params: { name: string } }>(
+  app.get(
     '/contexts/:name',
-    { config, schema: { tags, summary: 'A JSON-LD context, named by its content' } },
+    {
+      config,
+      schema: {
+        operationId: 'retrieveContext',
+        tag: 'Public',
+        summary: 'Read a JSON-LD context',
+        description: 'What the terms of a receipt mean. The name holds the hash of the content.',
+        params: Params,
+        response: {
+          200: exact('application/ld+json', 'The context.', anyObject('A JSON-LD context'), {
+            context: CONTEXT,
+          }),
+        },
+        errors: ['context_not_found'],
+      },
+    },
     (request, reply) => {
-      const bytes = options.context(request.params.name);
+      const bytes = context(request.params.name);
       if (bytes === undefined) throw new Fault('context_not_found');
       return reply
         .type('application/ld+json')
-        .headers({ ...OPEN, 'cache-control': 'public, max-age=31536000, immutable' })
+        .headers({ ...OPEN, 'cache-control': FOR_EVER })
         .send(bytes);
     },
   );
-}
-
-/** Verifiers run in browsers too. */
-const OPEN = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=60' };
+};

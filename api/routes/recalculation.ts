@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
+import { json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { RecalculationRequests } from '#shared/receipts/port-recalculation.ts';
-
-const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
+import { pathId } from './fields.ts';
 
 const Recalculation = Type.Object(
   {
@@ -28,22 +29,26 @@ export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesO
     {
       config: { scope: 'service:read' },
       schema: {
-        tags: ['Receipts'],
+        operationId: 'recalculateReceipt',
+        tag: 'Receipts',
         summary: 'Have a degraded receipt recalculated now',
-        params: Params,
-        response: { 202: Recalculation },
+        description:
+          'Degraded receipts are recalculated by themselves, later and later while the methodology fails. This makes it now. Success appends a new receipt that revises this one; it then stands among its `revisions`.',
+        params: pathId('Id of the receipt', RECEIPT_ID),
+        response: {
+          202: json('The receipt is flagged.', Recalculation, {
+            recalculation: { object: 'recalculation', receipt_id: RECEIPT_ID, status: 'pending' },
+          }),
+        },
+        errors: ['receipt_not_found', 'recalculation_pending', 'not_degraded'],
       },
     },
     async (request, reply) => {
       const { id } = request.params;
       const outcome = await recalculations.flag(request.credential.orgId, id);
       if (outcome === 'unknown') throw new Fault('receipt_not_found');
-      if (outcome === 'pending') {
-        throw new Fault('recalculation_pending');
-      }
-      if (outcome === 'not_degraded') {
-        throw new Fault('not_degraded');
-      }
+      if (outcome === 'pending') throw new Fault('recalculation_pending');
+      if (outcome === 'not_degraded') throw new Fault('not_degraded');
       void reply.code(202);
       return { object: 'recalculation' as const, receipt_id: id, status: 'pending' as const };
     },

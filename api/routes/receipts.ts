@@ -1,23 +1,33 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { INCLUSION_PROOF, RECEIPT, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
+import { exact } from '#api/docs/operation.ts';
+import { Receipt } from '#api/docs/schemas/receipt.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
-import { Listing } from './lists.ts';
-import { timeOf, TimeText } from './times.ts';
+import { pathId, Span, spanOf } from './fields.ts';
+import { Listing, listSchema } from './lists.ts';
 
-const Params = Type.Object({ id: Type.String({ maxLength: 64 }) });
+const Params = pathId('Id of the receipt', RECEIPT_ID);
 const Query = Type.Object({
   ...Listing.properties,
   after: Type.Optional(Type.String({ maxLength: 512 })),
   model: Type.Optional(Type.String({ maxLength: 300 })),
   region: Type.Optional(Type.String({ maxLength: 64 })),
   tier: Type.Optional(Type.String({ maxLength: 32 })),
-  from: Type.Optional(TimeText),
-  to: Type.Optional(TimeText),
+  ...Span.properties,
 });
 
+const ReceiptList = Type.Object(listSchema(Receipt).properties, { title: 'ReceiptList' });
+const LIST = {
+  object: 'list',
+  data: [RECEIPT],
+  first_id: RECEIPT_ID,
+  last_id: RECEIPT_ID,
+  has_more: false,
+};
+
 const CONFIG = { scope: 'service:read' } as const;
-const TAGS = ['Receipts'];
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 export interface ReceiptRoutesOptions {
@@ -49,7 +59,21 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
     '/receipts/:id',
     {
       config: CONFIG,
-      schema: { tags: TAGS, summary: 'One receipt, as its exact bytes', params: Params },
+      schema: {
+        operationId: 'retrieveReceipt',
+        tag: 'Receipts',
+        summary: 'Read a receipt',
+        description:
+          'The original receipt: exactly the bytes that were signed, logged and sent. When it was recalculated, `Link` names its successor.',
+        params: Params,
+        response: {
+          200: {
+            ...exact('application/json', 'The receipt.', Receipt, { receipt: RECEIPT }),
+            headers: ['link'],
+          },
+        },
+        errors: ['receipt_not_found'],
+      },
     },
     async (request, reply) => {
       const { orgId } = request.credential;
@@ -66,7 +90,18 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
     '/receipts/:id/proof',
     {
       config: CONFIG,
-      schema: { tags: TAGS, summary: 'Inclusion in the ledger (C2SP tlog-proof)', params: Params },
+      schema: {
+        operationId: 'retrieveReceiptProof',
+        tag: 'Receipts',
+        summary: 'Prove that a receipt is in the ledger',
+        description:
+          'A C2SP tlog-proof: the path from the receipt to a signed checkpoint of your log. A receipt gets there within ten seconds.',
+        params: Params,
+        response: {
+          200: exact('text/plain', 'The proof.', Type.String(), { proof: INCLUSION_PROOF }),
+        },
+        errors: ['receipt_not_found', 'proof_not_ready'],
+      },
     },
     async (request, reply) => {
       const { orgId } = request.credential;
@@ -82,15 +117,25 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
 const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, read }) => {
   app.get(
     '/receipts',
-    { config: CONFIG, schema: { tags: TAGS, summary: 'List receipts', querystring: Query } },
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'listReceipts',
+        tag: 'Receipts',
+        summary: 'List receipts',
+        description: 'Your receipts, newest first. Each is its exact bytes.',
+        querystring: Query,
+        response: { 200: exact('application/json', 'A page.', ReceiptList, { page: LIST }) },
+        errors: ['invalid_limit', 'invalid_after', 'invalid_from'],
+      },
+    },
     async (request, reply) => {
       const { from, to, after, ...filters } = request.query;
       const page = await ledger.listReceipts({
         orgId: request.credential.orgId,
         ...filters,
         ...(after === undefined ? {} : { after: cursorOf(after) }),
-        ...(from === undefined ? {} : { from: timeOf('from', from) }),
-        ...(to === undefined ? {} : { to: timeOf('to', to) }),
+        ...spanOf({ from, to }),
       });
       const rows = page.items.map(({ body }) => Buffer.from(body).toString());
       const ids = page.items.map(({ id }) => id);
@@ -101,7 +146,17 @@ const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, r
     '/receipts/:id/revisions',
     {
       config: CONFIG,
-      schema: { tags: TAGS, summary: 'The chain of revisions, oldest first', params: Params },
+      schema: {
+        operationId: 'listReceiptRevisions',
+        tag: 'Receipts',
+        summary: 'List a receipt’s revisions',
+        description: 'The whole chain that the receipt belongs to, oldest first.',
+        params: Params,
+        response: {
+          200: exact('application/json', 'The chain, in one page.', ReceiptList, { chain: LIST }),
+        },
+        errors: ['receipt_not_found'],
+      },
     },
     async (request, reply) => {
       const { orgId } = request.credential;

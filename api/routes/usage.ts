@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
 import { USAGE_GROUPS, type UsageFigures, type UsageReader } from '#shared/receipts/port-usage.ts';
-import { timeOf, TimeText } from './times.ts';
+import { json } from '#api/docs/operation.ts';
+import { Span, spanOf } from './fields.ts';
 
 const DAY_MS = 86_400_000;
 /** A year and a day: leap years fit. */
@@ -13,8 +14,7 @@ const PERIOD_DAYS_DEFAULT = 30;
 const DIGITS = 9;
 
 const Query = Type.Object({
-  from: Type.Optional(TimeText),
-  to: Type.Optional(TimeText),
+  ...Span.properties,
   group_by: Type.Union(
     USAGE_GROUPS.map((name) => Type.Literal(name)),
     { default: 'day' },
@@ -63,6 +63,29 @@ const Usage = Type.Object(
   { title: 'UsageReport' },
 );
 
+const FIGURES = {
+  requests: 1204,
+  refused: 3,
+  covered: 1198,
+  uncovered: 3,
+  input_tokens: 402_118,
+  cached_input_tokens: 96_000,
+  output_tokens: 351_902,
+  energy_kwh: '0.104418229',
+  gwp_kgco2e: '0.00589131202',
+  water_l: '0.388120447',
+  adpe_kgsbe: '0.0000000190022117',
+  adpf_mj: '1.01288311',
+};
+const USAGE = {
+  object: 'usage',
+  from: '2026-11-20T00:00:00.000Z',
+  to: '2026-11-21T00:00:00.000Z',
+  group_by: 'day',
+  data: [{ group: '2026-11-20', ...FIGURES }],
+  total: FIGURES,
+};
+
 export interface UsageRoutesOptions {
   usage: UsageReader;
   /** Epoch milliseconds. */
@@ -79,10 +102,14 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
     {
       config: { scope: 'service:read' },
       schema: {
-        tags: ['Usage'],
-        summary: 'Requests, tokens and footprint of a period',
+        operationId: 'retrieveUsage',
+        tag: 'Usage',
+        summary: 'Read usage and footprint of a period',
+        description:
+          'Requests, tokens and the footprint of your organisation, by UTC day, model, region or key. Each request counts once; its footprint is that of its current receipt. Amounts are sums of medians over `covered` requests and always stand beside the count of `uncovered` ones. Sums are made in binary64 and given to nine digits. At most 366 days; the last 30 when no period is named.',
         querystring: Query,
-        response: { 200: Usage },
+        response: { 200: json('The figures.', Usage, { usage: USAGE }) },
+        errors: ['invalid_from', 'invalid_to', 'invalid_group_by'],
       },
     },
     async (request) => {
@@ -103,13 +130,10 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
 };
 
 /** The last thirty days unless told otherwise. @throws Fault `invalid_from`, `invalid_to` */
-function periodOf(
-  query: { from?: string; to?: string },
-  now: number,
-): { from: number; to: number } {
-  const to = query.to === undefined ? now : timeOf('to', query.to);
-  const from =
-    query.from === undefined ? to - PERIOD_DAYS_DEFAULT * DAY_MS : timeOf('from', query.from);
+function periodOf(query: Static<typeof Span>, now: number): { from: number; to: number } {
+  const span = spanOf(query);
+  const to = span.to ?? now;
+  const from = span.from ?? to - PERIOD_DAYS_DEFAULT * DAY_MS;
   if (from < 0) throw invalidParam('from', '`from` must not be before 1970.');
   if (to <= from) throw invalidParam('to', '`to` must be after `from`.');
   if (to - from > PERIOD_DAYS_MAX * DAY_MS) {

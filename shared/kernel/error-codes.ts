@@ -1,13 +1,15 @@
 /** `error.type` of the specification. */
-export type ErrorType =
-  | 'auth_error'
-  | 'validation_error'
-  | 'rate_limit_error'
-  | 'inference_error'
-  | 'region_unavailable'
-  | 'policy_error'
-  | 'methodology_error'
-  | 'internal_error';
+export const ERROR_TYPES = [
+  'auth_error',
+  'validation_error',
+  'rate_limit_error',
+  'inference_error',
+  'region_unavailable',
+  'policy_error',
+  'methodology_error',
+  'internal_error',
+] as const;
+export type ErrorType = (typeof ERROR_TYPES)[number];
 
 interface Words {
   /** The condition, as the documentation's table of errors shows it. */

@@ -1,6 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { anchorRoutes, publicAnchor } from '#api/routes/anchor.ts';
-import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import {
@@ -22,15 +20,11 @@ import {
   originOf,
   submitReceipts,
 } from '#test/support/ledger.ts';
-import { createLedgerEdge, type LedgerAnswer } from '#test/support/ledger-edge.ts';
+import { type EdgeAnswer, openEdge } from '#test/support/app.ts';
 
 const database = await createTestDatabase();
 const worker = database.poolAs('docket_ledger', 2);
-const anchor = createAnchorReader(database.poolAs('docket_api'));
-const edge = await createLedgerEdge(async (v1) => {
-  await v1.register(anchorRoutes, { anchor });
-  publicAnchor(v1, { anchor });
-});
+const edge = await openEdge(database.poolAs('docket_api'));
 const key = edge.keyFor('org_a');
 const writer = createAnchorWriter();
 const keys = knownKeys();
@@ -44,9 +38,9 @@ async function epoch(orgId: string): Promise<void> {
   await writer.turn(worker, { keys });
 }
 
-const get = (path: string, asking: string | null = null): Promise<LedgerAnswer> =>
-  edge.get(path, asking);
-const shown = ({ text }: LedgerAnswer): AnchoredHead => checkAnchorProof(parseAnchorProof(text));
+const get = (path: string, asking: string | null = null): Promise<EdgeAnswer> =>
+  edge.ask('GET', path.startsWith('/anchor') ? path : `/v1${path}`, asking);
+const shown = ({ text }: EdgeAnswer): AnchoredHead => checkAnchorProof(parseAnchorProof(text));
 
 describe('before anything is anchored', () => {
   it('before anything is anchored, proofs, checkpoint and tiles are 404, and there are no key events', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAccountCalls } from '#test/support/account-calls.ts';
+import { buildTestApp } from '#test/support/app.ts';
 import { createAccountEdge } from '#test/support/account-edge.ts';
 import { activeAccount, DAY_MS, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -85,7 +86,27 @@ describe('authentication', () => {
   });
 
   it('a route that declares no scope stops the start', { tags: ['scopes.required'] }, async () => {
-    const own = await createAccountEdge(database, { listens: false });
-    expect(() => own.app.route({ method: 'GET', url: '/open', handler: () => 'oops' })).toThrow();
+    const app = await buildTestApp(database.pool);
+    const route = { method: 'GET', url: '/open', handler: () => 'oops', schema: { hide: true } };
+    expect(() => app.route(route)).toThrow('does not declare its scope');
+  });
+
+  it('a route that does not say what it is stops the start, unless it is hidden', async () => {
+    const app = await buildTestApp(database.pool);
+    const config = { scope: 'public' } as const;
+    const schema = {
+      operationId: 'open',
+      tag: 'Public',
+      summary: 'Open',
+      description: 'Open.',
+      response: { 200: { description: 'Opened.' } },
+    } as const;
+    const add = (url: string, said: object) =>
+      app.route({ method: 'GET', url, config, schema: said, handler: () => 'x' });
+    for (const name of Object.keys(schema)) {
+      expect(() => add(`/without-${name}`, { ...schema, [name]: undefined })).toThrow(name);
+    }
+    add('/described', schema);
+    add('/hidden', { hide: true });
   });
 });

@@ -45,6 +45,8 @@ describe('an address', () => {
     '/v1/chat/completions/x',
     '//',
     '/v1/keys/a/b/c',
+    '/v1/ledger/tile/',
+    '/anchor/tile',
   ])(
     'an address that leads nowhere is 404 with the envelope, key or no key: %s',
     { tags: ['operations.version', 'errors.envelope'] },

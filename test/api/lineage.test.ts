@@ -1,9 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { lineageRoutes } from '#api/routes/lineage.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import type { Scope } from '#shared/keys/credential.ts';
 import type { LineageDocument } from '#shared/lineage/document.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { recalculate } from '#workers/recalculation/recalculate.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
@@ -15,19 +13,13 @@ import {
   UNSIZED,
 } from '#test/support/issuing.ts';
 import { integrateAll } from '#test/support/ledger.ts';
-import { createLedgerEdge } from '#test/support/ledger-edge.ts';
+import { openEdge } from '#test/support/app.ts';
 import { recalculateDeps, seenEvents } from '#test/support/recalculating.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
 const ledger = createLedgerReader(database.poolAs('docket_api', 2));
-const edge = await createLedgerEdge(async (v1) => {
-  await v1.register(lineageRoutes, {
-    ledger,
-    methodologies: loadMethodologies(),
-    originOf: (orgId) => issuer.logs + orgId,
-  });
-});
+const edge = await openEdge(database.poolAs('docket_api', 2));
 const SCOPE: Scope[] = ['service:lineage'];
 const key = edge.keyFor('org_a', SCOPE);
 const get = (id: string, asking: string | null = key) =>

@@ -1,22 +1,11 @@
-import Fastify from 'fastify';
-import { afterAll, describe, expect, it } from 'vitest';
-import { authenticate } from '#api/plugins/authenticate.ts';
-import { replyWithError } from '#api/plugins/reply-with-error.ts';
-import { methodologyRoutes } from '#api/routes/methodologies.ts';
+import { describe, expect, it } from 'vitest';
 import { digestOfText } from '#shared/kernel/canonical-json.ts';
 import { FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
-import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { buildTestApp } from '#test/support/app.ts';
+import { createTestDatabase } from '#test/support/database.ts';
 
-const app = Fastify();
-afterAll(() => app.close());
-replyWithError(app, { onInternalError() {}, onRefusal() {} });
-await app.register(authenticate, {
-  credentials: { lookup: () => null },
-  keyUse: { used() {} },
-});
-const methodologies = loadMethodologies();
-await app.register(async (v1) => methodologyRoutes(v1, { methodologies }), { prefix: '/v1' });
-methodologyRoutes(app, { methodologies });
+const database = await createTestDatabase();
+const app = await buildTestApp(database.pool);
 
 describe.each(['', '/v1'])('methodologies at %j, without a key', (prefix) => {
   it('methodologies are listed with the digests that receipts cite', async () => {

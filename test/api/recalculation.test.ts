@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { recalculationRoutes } from '#api/routes/recalculation.ts';
-import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
-import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
   commitReceipts,
@@ -9,16 +6,11 @@ import {
   makeReceiptSigner,
   UNSIZED,
 } from '#test/support/issuing.ts';
-import { createLedgerEdge } from '#test/support/ledger-edge.ts';
+import { openEdge } from '#test/support/app.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
-const edge = await createLedgerEdge(async (v1) => {
-  const api = database.poolAs('docket_api', 2);
-  await v1.register(recalculationRoutes, {
-    recalculations: createRecalculationRequests(api, systemSurroundings),
-  });
-});
+const edge = await openEdge(database.poolAs('docket_api', 2));
 const READ = edge.keyFor('org_a');
 
 const issue = async (more = {}): Promise<string> => {
@@ -28,7 +20,7 @@ const issue = async (more = {}): Promise<string> => {
   return id!;
 };
 const flag = async (id: string, key: string | null = READ) => {
-  const answer = await edge.post(`/receipts/${id}/recalculate`, key);
+  const answer = await edge.ask('POST', `/v1/receipts/${id}/recalculate`, key);
   return { status: answer.status, body: answer.json() as object };
 };
 

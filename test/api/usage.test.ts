@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { usageRoutes } from '#api/routes/usage.ts';
-import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
@@ -9,15 +8,14 @@ import {
   makeReceiptSigner,
   UNSIZED,
 } from '#test/support/issuing.ts';
-import { createLedgerEdge } from '#test/support/ledger-edge.ts';
+import { openEdge } from '#test/support/app.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
 const NOW = Date.UTC(2026, 10, 20, 12);
 const DAY = 86_400_000;
-const edge = await createLedgerEdge(async (v1) => {
-  const usage = createUsageReader(database.poolAs('docket_api', 2));
-  await v1.register(usageRoutes, { usage, now: () => NOW });
+const edge = await openEdge(database.poolAs('docket_api', 2), {
+  surroundings: { ...systemSurroundings, now: () => NOW },
 });
 const key = edge.keyFor('org_a');
 

@@ -1,17 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import Fastify, { type FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { afterAll } from 'vitest';
 import { CredentialCache } from '#api/auth/credential-cache.ts';
 import { KeyUseRecorder } from '#api/auth/key-use.ts';
-import { authenticate } from '#api/plugins/authenticate.ts';
-import { replyWithError } from '#api/plugins/reply-with-error.ts';
-import { accountRoutes } from '#api/routes/account.ts';
-import { auditLogRoutes } from '#api/routes/audit-log.ts';
-import { keyRoutes } from '#api/routes/keys.ts';
 import { listenForCredentialChanges } from '#shared/keys/postgres/credentials.ts';
 import { createCredentialSource, createKeyUseStore } from '#shared/keys/postgres/credentials.ts';
 import type { CredentialFeed } from '#shared/keys/postgres/credentials.ts';
-import { createRegistries, movableClock, type MovableClock } from './accounts.ts';
+import { movableClock, type MovableClock } from './accounts.ts';
+import { buildTestApp } from './app.ts';
 import type { TestDatabase } from './database.ts';
 
 export interface AccountEdge {
@@ -35,7 +31,6 @@ export async function createAccountEdge(
 ): Promise<AccountEdge> {
   const clock = movableClock();
   const pool = database.poolAs('docket_api', 4);
-  const registries = createRegistries(pool, clock);
   const delays: number[] = [];
   const awaited = new Map<string, () => void>();
   let onFeedBack = (): void => {};
@@ -50,17 +45,10 @@ export async function createAccountEdge(
     },
   });
   const keyUse = new KeyUseRecorder(createKeyUseStore(pool));
-  const app = Fastify();
-  replyWithError(app, { onInternalError() {}, onRefusal() {} });
-  await app.register(authenticate, {
-    credentials: cache,
-    keyUse,
-    now: () => clock.now(),
+  const app = await buildTestApp(pool, {
+    authenticate: { credentials: cache, keyUse, now: () => clock.now() },
+    surroundings: clock,
   });
-  const now = (): number => clock.now();
-  await app.register(keyRoutes, { prefix: '/v1', keys: registries.keys, now });
-  await app.register(accountRoutes, { prefix: '/v1', accounts: registries.accounts });
-  await app.register(auditLogRoutes, { prefix: '/v1', audit: registries.audit });
   let feed: CredentialFeed | undefined;
   if (listens) {
     const listening = Promise.withResolvers<void>();
@@ -78,7 +66,6 @@ export async function createAccountEdge(
   afterAll(async () => {
     await feed?.close();
     await keyUse.close();
-    await app.close();
   });
   return {
     app,

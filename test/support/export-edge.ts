@@ -1,17 +1,13 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Fastify from 'fastify';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { authenticate } from '#api/plugins/authenticate.ts';
-import { replyWithError } from '#api/plugins/reply-with-error.ts';
-import { validateParameters } from '#api/plugins/validate-parameters.ts';
-import { exportRoutes } from '#api/routes/exports.ts';
+import { beforeAll, expect } from 'vitest';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Scope } from '#shared/keys/credential.ts';
+import { buildTestApp } from './app.ts';
 import { TestCredentials } from './credentials.ts';
 import { createTestDatabase } from './database.ts';
 import { createBuilder } from './export-runs.ts';
@@ -33,25 +29,15 @@ const key = keyFor(ORG);
 export const stranger = keyFor(STRANGER);
 
 export const handed: string[] = [];
-const app = Fastify();
-afterAll(() => app.close());
-replyWithError(app, { onInternalError() {}, onRefusal() {} });
-validateParameters(app);
-await app.register(authenticate, {
-  credentials,
-  keyUse: { used() {} },
-});
-await app.register(
-  async (v1) => {
-    await v1.register(exportRoutes, {
-      exports: createExportRegistry(api, systemSurroundings),
-      store,
-      start: (id) => handed.push(id),
-      onStoreError: () => {},
-    });
+const app = await buildTestApp(api, {
+  authenticate: { credentials, keyUse: { used() {} } },
+  exports: {
+    exports: createExportRegistry(api, systemSurroundings),
+    store,
+    start: (id) => handed.push(id),
+    onStoreError() {},
   },
-  { prefix: '/v1' },
-);
+});
 
 interface Asking {
   token?: string | null;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { byteRange } from '#api/routes/byte-range.ts';
+import { byteRange } from '#api/routes/pack-download.ts';
 
 const ETAG = '"abc"';
 const read = (header: string | undefined, ifRange?: string) =>

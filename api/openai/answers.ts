@@ -1,7 +1,6 @@
 import Type, { type TSchema } from 'typebox';
-import { maybe } from '#api/openai/fields.ts';
-import { ModelObject } from '#api/openai/models.ts';
-import { Receipt } from './receipt.ts';
+import { Receipt } from '#api/docs/schemas/receipt.ts';
+import { maybe } from './fields.ts';
 
 /**
  * Answers in OpenAI's shapes, as upstreams give them: the gateway adds `receipt` and leaves the rest alone, so further
@@ -123,40 +122,4 @@ export const EmbeddingList = Type.Object(
     receipt: Receipt,
   },
   { title: 'EmbeddingList' },
-);
-
-export const ModelList = Type.Object(
-  { object: Type.Literal('list'), data: Type.Array(ModelObject) },
-  { title: 'ModelList' },
-);
-
-const Cursor = Type.Union([Type.String(), Type.Null()]);
-const LIST_END = { first_id: Cursor, last_id: Cursor, has_more: Type.Boolean() };
-
-export const ReceiptList = Type.Object(
-  { object: Type.Literal('list'), data: Type.Array(Receipt), ...LIST_END },
-  { title: 'ReceiptList' },
-);
-
-export const ErrorEnvelope = Type.Object(
-  {
-    error: Type.Object({
-      code: Type.String({ description: 'Stable. Match on this.' }),
-      type: Type.Enum([
-        'auth_error',
-        'validation_error',
-        'rate_limit_error',
-        'inference_error',
-        'region_unavailable',
-        'policy_error',
-        'methodology_error',
-        'internal_error',
-      ]),
-      message: Type.String({ description: 'For people. May change.' }),
-      param: Type.Union([Type.String(), Type.Null()], {
-        description: 'The invalid parameter: `messages[2].content`. Null where it does not apply.',
-      }),
-    }),
-  },
-  { title: 'Error' },
 );

@@ -1,0 +1,192 @@
+import type { TSchema } from 'typebox';
+import { codeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
+import { fillIn } from '#shared/kernel/errors.ts';
+import { ErrorEnvelope } from '#api/plugins/error-envelope.ts';
+import { type Components, mapValues, reference } from './components.ts';
+import type {
+  Example,
+  JsonSchema,
+  MediaType,
+  Operation,
+  Parameter,
+  Response,
+} from './document-shape.ts';
+import { type HeaderName, REQUEST_HEADERS } from './headers.ts';
+import type { Answer, DeclaredOperation } from './operation.ts';
+
+export const SECURITY_SCHEME = 'apiKey';
+
+/** The path as the description writes it: `/v1/keys/{id}`. */
+export function pathOf({ url, schema }: DeclaredOperation): string {
+  return url.replaceAll(/:(\w+)/g, '{$1}').replace('*', `{${schema.wildcard}}`);
+}
+
+/** What a route declares, in the words of OpenAPI. */
+export function describeOperation(declared: DeclaredOperation, components: Components): Operation {
+  const { scope, schema } = declared;
+  const parameters = parametersOf(declared, components);
+  const body = schema.rawBody ?? (schema.body as TSchema | undefined);
+  return {
+    operationId: schema.operationId,
+    tags: [schema.tag],
+    summary: schema.summary,
+    description: schema.description,
+    security: scope === 'public' ? [] : [{ [SECURITY_SCHEME]: scope === 'any' ? [] : [scope] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: schema.bodyOptional !== true || hasRequired(body),
+            content: {
+              'application/json': {
+                schema: components.place(body),
+                ...examplesOf(schema.requests ?? {}),
+              },
+            },
+          },
+        }),
+    responses: {
+      ...mapValues(schema.response as Record<string, Answer>, (answer) =>
+        describeAnswer(answer, components),
+      ),
+      ...refusalsOf(errorsOf(declared, body !== undefined), components),
+    },
+  };
+}
+
+function hasRequired(body: TSchema): boolean {
+  const { required = [] } = body as { required?: readonly string[] };
+  return required.length > 0;
+}
+
+function describeAnswer({ description, headers = [], content }: Answer, components: Components) {
+  return {
+    description,
+    headers: headersOf(['x-request-id', ...headers]),
+    ...(content === undefined
+      ? {}
+      : {
+          content: mapValues(content, ({ schema, examples }): MediaType => ({
+            schema: components.place(schema),
+            ...examplesOf(examples),
+          })),
+        }),
+  };
+}
+
+/** The codes that an operation can answer with; those that follow from what it is come first. */
+function errorsOf(
+  { scope, schema }: DeclaredOperation,
+  hasBody: boolean,
+): readonly DocumentedCode[] {
+  const keyed: DocumentedCode[] = ['invalid_api_key', 'revoked_api_key', 'expired_api_key'];
+  return [
+    ...(scope === 'public' ? [] : [...keyed, 'customer_suspended' as const]),
+    ...(scope === 'public' || scope === 'any' ? [] : ['insufficient_scope' as const]),
+    ...(hasBody ? (['invalid_json', 'request_too_large', 'invalid_content_type'] as const) : []),
+    'invalid_url',
+    ...(schema.errors ?? []),
+    'internal_error',
+  ];
+}
+
+function refusalsOf(
+  codes: readonly DocumentedCode[],
+  components: Components,
+): Record<string, Response> {
+  const byStatus = Map.groupBy([...new Set(codes)], (code) => codeRow(code).status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, ofStatus]): [string, Response] => [
+      String(status),
+      {
+        description: ofStatus.map((code) => `\`${code}\`: ${codeRow(code).when}`).join('\n\n'),
+        headers: headersOf([
+          'x-request-id',
+          'x-should-retry',
+          ...(ofStatus.every((code) => codeRow(code).retryAfterMs !== undefined)
+            ? (['retry-after', 'retry-after-ms'] as const)
+            : []),
+        ]),
+        content: {
+          'application/json': {
+            schema: components.place(ErrorEnvelope),
+            examples: Object.fromEntries(
+              ofStatus.map((code) => [code, reference('examples', code)]),
+            ),
+          },
+        },
+      },
+    ]),
+  );
+}
+
+/** The envelope of a code, as an example. */
+export function errorExample(code: DocumentedCode): Example {
+  const { type, when, param = null, message, sample = {}, example } = codeRow(code);
+  const shown = example ?? fillIn(message!, sample);
+  return { summary: when, value: { error: { code, type, message: shown, param } } };
+}
+
+function headersOf(names: readonly HeaderName[]): Record<string, { $ref: string }> {
+  return Object.fromEntries(names.map((name) => [name, reference('headers', name)]));
+}
+
+function examplesOf(examples: Readonly<Record<string, unknown>>): {
+  examples?: Record<string, Example>;
+} {
+  if (Object.keys(examples).length === 0) return {};
+  return {
+    // Names of examples are keys of components: letters, digits and dashes alone.
+    examples: Object.fromEntries(
+      Object.entries(examples).map(([name, value]) => [
+        name.replaceAll(/[^A-Za-z0-9]+/g, '-'),
+        { summary: name, value },
+      ]),
+    ),
+  };
+}
+
+function parametersOf({ schema }: DeclaredOperation, components: Components): Parameter[] {
+  const path = fieldsOf(schema.params, components).map(([name, field]) => {
+    const { description, examples, ...rest } = field;
+    return {
+      name: name === '*' ? schema.wildcard! : name,
+      in: 'path' as const,
+      required: true,
+      description: description as string,
+      schema: rest,
+      example: (examples as unknown[])[0],
+    };
+  });
+  const headers = (schema.requestHeaders ?? []).map((name) => ({
+    name,
+    in: 'header' as const,
+    required: false,
+    ...REQUEST_HEADERS[name],
+  }));
+  const query = fieldsOf(schema.querystring, components).map(([name, field, isRequired]) => {
+    const { description, ...rest } = field;
+    return {
+      name,
+      in: 'query' as const,
+      // What has a default may be left out.
+      required: isRequired && rest['default'] === undefined,
+      ...(typeof description === 'string' ? { description } : {}),
+      schema: rest,
+    };
+  });
+  return [...path, ...headers, ...query];
+}
+
+function fieldsOf(
+  schema: unknown,
+  components: Components,
+): [name: string, field: JsonSchema, isRequired: boolean][] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = components.place(schema as object) as {
+    properties?: Record<string, JsonSchema>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, field]) => [name, field, required.includes(name)]);
+}

@@ -1,0 +1,102 @@
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import type { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import { afterAll } from 'vitest';
+import { type AppOptions, buildApp } from '#api/app.ts';
+import { apiEvents } from '#api/events.ts';
+import { openResources } from '#api/routes/deps.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { Scope } from '#shared/keys/credential.ts';
+import { contextDocument } from '#shared/packs/files/contexts.ts';
+import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { TestCredentials } from './credentials.ts';
+
+const PUBLIC_URL = 'https://gateway.example';
+
+export interface TestAppParts extends Partial<AppOptions> {
+  surroundings?: Surroundings;
+}
+
+/**
+ * The HTTP edge as `api/app.ts` builds it, over a test's database: every route, hook and error path of the product. It
+ * knows no keys, has no pipeline behind its models and keeps no packs, unless the test gives it these parts.
+ */
+export async function buildTestApp(
+  pool: Pool,
+  { surroundings = systemSurroundings, ...parts }: TestAppParts = {},
+): Promise<FastifyInstance> {
+  const app = await buildApp({
+    bodyBytesMax: 1_048_576,
+    trustedProxies: [],
+    newRequestId: () => newId('req'),
+    events: apiEvents(pino({ level: 'silent' }), new Registry()),
+    authenticate: { credentials: { lookup: () => null }, keyUse: { used() {} } },
+    inference: {} as AppOptions['inference'],
+    models: { index: () => ({ models: new Map(), regions: new Map() }), confidenceOf() {} },
+    ...openResources(pool, receiptIssuer(PUBLIC_URL), surroundings),
+    exports: {
+      exports: createExportRegistry(pool, surroundings),
+      store: { read: async () => null, delete: async () => {} },
+      start() {},
+      onStoreError() {},
+    },
+    publicDocuments: {
+      didDocument: () => ({}),
+      jwks: () => ({ keys: [] }),
+      context: contextDocument,
+    },
+    description: { publicUrl: PUBLIC_URL, supportEmail: 'support@docket.example', version: '0' },
+    ...parts,
+  });
+  afterAll(() => app.close());
+  return app;
+}
+
+/** An answer, to be looked at as bytes, text or JSON. */
+export interface EdgeAnswer {
+  status: number;
+  headers: Record<string, unknown>;
+  bytes: Buffer;
+  text: string;
+  // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked at field by field
+  json(): any;
+}
+
+export interface Edge {
+  app: FastifyInstance;
+  ask(method: 'GET' | 'POST', url: string, key: string | null): Promise<EdgeAnswer>;
+  /** Reads what stands below `/v1`; without a key when it is null. */
+  get(path: string, key: string | null): Promise<EdgeAnswer>;
+  /** A key of this organisation, with `service:read` unless other scopes are named. */
+  keyFor(orgId: string, scopes?: readonly Scope[]): string;
+}
+
+/** The HTTP edge with keys that exist in this process alone. */
+export async function openEdge(pool: Pool, parts: TestAppParts = {}): Promise<Edge> {
+  const credentials = new TestCredentials();
+  const app = await buildTestApp(pool, {
+    authenticate: { credentials, keyUse: { used() {} } },
+    ...parts,
+  });
+  const ask: Edge['ask'] = async (method, url, key) => {
+    const headers = key === null ? {} : { authorization: `Bearer ${key}` };
+    const reply = await app.inject({ method, url, headers });
+    return {
+      status: reply.statusCode,
+      headers: reply.headers,
+      bytes: reply.rawPayload,
+      text: reply.payload,
+      json: () => reply.json<unknown>(),
+    };
+  };
+  return {
+    app,
+    ask,
+    get: (path, key) => ask('GET', `/v1${path}`, key),
+    keyFor: (orgId, scopes = ['service:read']) => credentials.issue(orgId, scopes),
+  };
+}
