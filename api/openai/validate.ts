@@ -2,7 +2,7 @@ import type { TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
-import { diagnose, dotted } from './diagnose.ts';
+import { dotted, findFlaw } from '#shared/kernel/flaw.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';
 
@@ -33,12 +33,14 @@ export function validateEmbedding(body: unknown): EmbeddingRequest {
 }
 
 function refusal(schema: TObject, body: unknown): Fault {
-  const problem = diagnose(schema, body);
-  const param = problem?.path[0];
-  if (problem === null || typeof param !== 'string') {
+  const flaw = findFlaw(schema, body);
+  const param = flaw?.path[0];
+  if (flaw === null || typeof param !== 'string') {
     return invalidParam('body', 'The body must be a JSON object with the fields of this endpoint.');
   }
-  return invalidParam(param, problem.message, dotted(problem.path));
+  const path = dotted(flaw.path);
+  const rule = flaw.kind === 'missing' ? 'is required:' : 'must be';
+  return invalidParam(param, `\`${path}\` ${rule} ${flaw.wanted}.`, path);
 }
 
 /** OpenAI refuses stream_options without stream; forwarded, it would come back as an upstream failure. */

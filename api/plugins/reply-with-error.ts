@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
-import { dotted } from '#api/openai/diagnose.ts';
+import { dotted } from '#shared/kernel/flaw.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 
 export interface ReplyWithErrorOptions {

@@ -1,7 +1,8 @@
 import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
 import { signedData, type TrustedKeys } from '#shared/receipts/verify.ts';
-import { parseSeal, SEAL_BYTES_MAX, type SignedSeal } from '#shared/packs/descriptor.ts';
+import { parseSeal, SEAL_BYTES_MAX } from '#shared/packs/seal.ts';
+import type { SignedSeal } from '#shared/packs/seal-format.ts';
 import {
   BAG_INFO,
   MANIFEST,

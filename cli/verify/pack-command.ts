@@ -1,4 +1,4 @@
-import type { SealDocument } from '#shared/packs/descriptor.ts';
+import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { printFields, printJson, type Row } from '#cli/print.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 import { type PackVerdict, verifyPack } from './verify-pack.ts';

@@ -1,5 +1,5 @@
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
-import type { SealDocument } from '#shared/packs/descriptor.ts';
+import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { DID_DOCUMENT } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';

@@ -58,7 +58,7 @@ export function parseDecimal(text: string): number | undefined {
 }
 
 /** A plain decimal, at least 0, as a regular expression; what others write may end in zeros. Group 1 is the fraction. */
-const DECIMAL_PATTERN = '^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$';
+export const DECIMAL_PATTERN = '^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$';
 const DECIMAL = new RegExp(DECIMAL_PATTERN);
 
 /** A mantissa below this can be added in a double without losing a digit; larger ones go through big integers. */

@@ -1,7 +1,11 @@
 import type { Plan } from './plan.ts';
 
 /** The operations that reach a model. */
-export type Route = 'chat.completions' | 'completions' | 'embeddings';
+export const ROUTES = ['chat.completions', 'completions', 'embeddings'] as const;
+export type Route = (typeof ROUTES)[number];
+
+/** Who counted the tokens of a request: the upstream, or we with a tokenizer. */
+export const USAGE_SOURCES = ['upstream', 'counted'] as const;
 
 /** Token counts of one request, over all its choices. Zero is a value; only absent usage is counted by us. */
 export interface Usage {
@@ -9,14 +13,14 @@ export interface Usage {
   /** The part of `inputTokens` that the upstream served from its prefix cache. */
   cachedInputTokens: number;
   outputTokens: number;
-  /** Who counted: the upstream, or we with a tokenizer. */
-  source: 'upstream' | 'counted';
+  source: (typeof USAGE_SOURCES)[number];
   /** Energy measured by the upstream, in joules, where it reports it. */
   measuredJoules?: number;
 }
 
 /** complete · partial: the client left · truncated: the upstream or its worker died · refused: blocked by screening. */
-export type Outcome = 'complete' | 'partial' | 'truncated' | 'refused';
+export const OUTCOMES = ['complete', 'partial', 'truncated', 'refused'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 
 /** What happened to one request: everything a receipt is made of. Travels on the receipts lane. */
 export interface InferenceRecord {

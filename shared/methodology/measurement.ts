@@ -1,5 +1,15 @@
-/** What a methodology returns: the numbers on a receipt, with what they were made from. */
-export type QuantityName = 'energy' | 'gwp' | 'water' | 'adpe' | 'adpf';
+/**
+ * What a methodology returns: the numbers on a receipt, with what they were made from. Each quantity has one unit; they
+ * stand in this order.
+ */
+export const QUANTITY_UNITS = {
+  energy: 'kWh',
+  gwp: 'kgCO2e',
+  water: 'L',
+  adpe: 'kgSbe',
+  adpf: 'MJ',
+} as const;
+export type QuantityName = keyof typeof QUANTITY_UNITS;
 
 /** Outside these no figure of one request can be, in any unit used here; a number there is a mistake. Zero is a figure. */
 export const QUANTITY_MIN = 1e-30;
@@ -7,8 +17,7 @@ export const QUANTITY_MAX = 1e30;
 
 export interface Quantity {
   name: QuantityName;
-  /** energy kWh · gwp kgCO2e · water L · adpe kgSbe · adpf MJ. */
-  unit: 'kWh' | 'kgCO2e' | 'L' | 'kgSbe' | 'MJ';
+  unit: (typeof QUANTITY_UNITS)[QuantityName];
   /** The median, and a 5-95 % interval. */
   value: number;
   lower: number;
@@ -33,7 +42,8 @@ export interface MeasurementInput {
 }
 
 /** T1 measured by the upstream · T2 open weights, known hardware · T3 open weights · T4 guessed architecture · T5 class default. */
-export type DataQuality = 'T1' | 'T2' | 'T3' | 'T4' | 'T5';
+export const DATA_QUALITIES = ['T1', 'T2', 'T3', 'T4', 'T5'] as const;
+export type DataQuality = (typeof DATA_QUALITIES)[number];
 
 export interface Measurement {
   methodology: { id: string; version: string; digest: string };
@@ -42,9 +52,12 @@ export interface Measurement {
   dataQuality: DataQuality;
 }
 
+/** Where an estimate can fail. */
+export const FAILURE_STAGES = ['model', 'factors', 'computation', 'input', 'timeout'] as const;
+
 /** The methodology could not give an estimate. The receipt is degraded and says so. */
 export class MethodologyFailure extends Error {
-  readonly stage: 'model' | 'factors' | 'computation' | 'input' | 'timeout';
+  readonly stage: (typeof FAILURE_STAGES)[number];
   /** Stable, e.g. `model_size_unknown`. */
   readonly code: string;
   constructor(stage: MethodologyFailure['stage'], code: string, message: string, cause?: unknown) {

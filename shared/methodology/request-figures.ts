@@ -1,4 +1,4 @@
-import type { Route, Usage } from '#shared/kernel/inference.ts';
+import { type Route, ROUTES, type Usage, USAGE_SOURCES } from '#shared/kernel/inference.ts';
 import { type CarriedRecord, type MeasurementInput, MethodologyFailure } from './measurement.ts';
 import { digestOfText } from '#shared/kernel/canonical-json.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
@@ -23,12 +23,6 @@ const ATTEMPTS_MAX = 1_000;
 const LATENCY_S_MAX = 2_678_400;
 const JOULES_MAX = 1e15;
 
-const ROUTES: ReadonlySet<string> = new Set<Route>([
-  'chat.completions',
-  'completions',
-  'embeddings',
-]);
-
 /**
  * Checks the figures of a request. Embeddings give no output tokens: an upstream that counts some is wrong.
  * Throws MethodologyFailure at stage `input`: `usage_invalid`, `attempts_invalid`, `latency_invalid`,
@@ -37,8 +31,8 @@ const ROUTES: ReadonlySet<string> = new Set<Route>([
 export function readRequest(input: EstimateInput): RequestFigures {
   const { usage, route, attempts, latencyS } = input;
   const { inputTokens, cachedInputTokens, outputTokens, measuredJoules } = usage;
-  if (!ROUTES.has(route)) throw invalid('usage_invalid', 'the route is not known');
-  if (usage.source !== 'upstream' && usage.source !== 'counted') {
+  if (!ROUTES.includes(route)) throw invalid('usage_invalid', 'the route is not known');
+  if (!USAGE_SOURCES.includes(usage.source)) {
     throw invalid('usage_invalid', 'the source of the token counts is not known');
   }
   tokens('input', inputTokens);

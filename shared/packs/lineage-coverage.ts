@@ -1,14 +1,5 @@
 import { LINEAGE_DOCUMENTS_MAX } from './layout.ts';
-
-/** What a seal says of lineage. Receipts that state no measurement have none and are in neither count. */
-export interface LineageDocumentCounts {
-  /** Receipts whose derivation has a document in the pack. */
-  described: number;
-  documents: number;
-  type: 'PackLineage';
-  /** Receipts of derivations that came after the last document that a pack may have. */
-  undescribed: number;
-}
+import type { LineageCounts } from './seal-format.ts';
 
 /**
  * Tells which receipts of a pack have their derivation described: the first of each, in the order of the ledger, until
@@ -34,7 +25,7 @@ export class LineageCoverage {
     return !known;
   }
 
-  counts(): LineageDocumentCounts {
+  counts(): LineageCounts {
     return {
       described: this.#described,
       documents: this.#keys.size,

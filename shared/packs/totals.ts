@@ -1,15 +1,10 @@
-import type { QuantityName } from '#shared/methodology/measurement.ts';
-import { QUANTITY_UNITS, type ReceiptDocument } from '#shared/receipts/document.ts';
+import { QUANTITY_UNITS, type QuantityName } from '#shared/methodology/measurement.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { TotalsDocument } from './seal-format.ts';
 import { type DecimalParts, DecimalSum } from '#shared/kernel/decimal.ts';
 
 /** In the order of a receipt. */
-export const QUANTITIES = [
-  'energy',
-  'gwp',
-  'water',
-  'adpe',
-  'adpf',
-] as const satisfies QuantityName[];
+export const QUANTITIES = Object.keys(QUANTITY_UNITS) as QuantityName[];
 
 /** What the totals take from one receipt. */
 export interface CountedReceipt {
@@ -19,18 +14,6 @@ export interface CountedReceipt {
   outputTokens: number;
   /** Decimals by quantity; empty unless covered. */
   values: Readonly<Partial<Record<QuantityName, string>>>;
-}
-
-/** The totals as a seal states them. Tokens and quantities are those of the covered receipts. */
-export interface TotalsDocument {
-  cachedInputTokens: number;
-  covered: number;
-  inputTokens: number;
-  outputTokens: number;
-  refused: number;
-  result: { quantityKind: QuantityName; type: 'QuantityValue'; unit: string; value: string }[];
-  type: 'PackTotals';
-  uncovered: number;
 }
 
 /** Totals in progress as plain data, for handing to another thread. */

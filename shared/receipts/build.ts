@@ -9,6 +9,7 @@ import {
   type InferenceDocument,
   MAXIMUM_MERGE_DELAY_SECONDS,
   type ReceiptDocument,
+  TEXT_MAX,
 } from './document.ts';
 import { explain } from './explanation.ts';
 import type { ReceiptIssuer } from './issuer.ts';
@@ -80,7 +81,7 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
     document.revisionReason = revision.reason;
   }
   document.tier = degraded ? 'degraded' : record.tier;
-  document.type = revision === undefined ? RECEIPT_TYPE : [...RECEIPT_TYPE, 'RecalculatedReceipt'];
+  document.type = revision === undefined ? RECEIPT_TYPE : REVISION_TYPE;
   document.validFrom = timeText(input.signedAt, 'validFrom');
   if (revision !== undefined) {
     document.wasRevisionOf = {
@@ -134,7 +135,12 @@ export function buildUnsignedDegraded(input: UnsignedInput): ReceiptDocument {
   };
 }
 
-const RECEIPT_TYPE = ['VerifiableCredential', 'InferenceReceipt'];
+const RECEIPT_TYPE: ReceiptDocument['type'] = ['VerifiableCredential', 'InferenceReceipt'];
+const REVISION_TYPE: ReceiptDocument['type'] = [
+  'VerifiableCredential',
+  'InferenceReceipt',
+  'RecalculatedReceipt',
+];
 const SUBJECT_TYPE: InferenceDocument['type'] = ['Activity', 'Inference'];
 
 function inferenceDocument(input: ReceiptInput): InferenceDocument {
@@ -194,14 +200,11 @@ function promise(
   };
 }
 
-/** Longer than any model's name. A receipt is read back with the same bound. */
-const FOREIGN_TEXT_MAX = 1_024;
-
 /** Words that are not ours (an upstream's) are cut to fit: they may not cost the caller its receipt. */
 function bounded(text: string): string {
-  return text.length <= FOREIGN_TEXT_MAX && text.isWellFormed()
+  return text.length <= TEXT_MAX && text.isWellFormed()
     ? text
-    : text.slice(0, FOREIGN_TEXT_MAX).toWellFormed();
+    : text.slice(0, TEXT_MAX).toWellFormed();
 }
 
 function ulidOf(id: string): string {

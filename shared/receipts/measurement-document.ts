@@ -5,6 +5,7 @@ import {
   type Quantity,
   QUANTITY_MAX,
   QUANTITY_MIN,
+  QUANTITY_UNITS,
 } from '#shared/methodology/measurement.ts';
 import { toDecimalString } from '#shared/kernel/decimal.ts';
 import {
@@ -12,7 +13,6 @@ import {
   type InputDocument,
   type MeasurementDocument,
   type QuantityDocument,
-  QUANTITY_UNITS,
 } from './document.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';

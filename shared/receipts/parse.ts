@@ -1,30 +1,12 @@
-import { multihashOf } from '#shared/kernel/multihash.ts';
-import { PLANS } from '#shared/kernel/plan.ts';
-import { hash } from 'node:crypto';
-import { canonicalJson } from '#shared/kernel/canonical-json.ts';
-import {
-  INPUT_TYPES,
-  QUANTITY_UNITS,
-  RECEIPT_BYTES_MAX,
-  type ReceiptDocument,
-} from './document.ts';
-import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import {
-  type Check,
-  carriedRecord,
-  dateTime,
-  decimal,
-  exactly,
-  fields,
-  iri,
-  list,
-  multihash,
-  oneOf,
-  saltText,
-  text,
-  wholeNumber,
-} from './shape.ts';
+import { canonicalJson, digestOf } from '#shared/kernel/canonical-json.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
+import { shapeOf } from '#shared/kernel/shape.ts';
+import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
+import { RECEIPT_BYTES_MAX, type ReceiptDocument } from './document.ts';
+import { type Condition, conditionalFields } from './fields.ts';
+import { FORMAT_1 } from './format-1.ts';
 
 /** Room for white space: a receipt that was printed for people still reads. */
 const INPUT_MAX = 4 * RECEIPT_BYTES_MAX;
@@ -37,6 +19,8 @@ export interface ParsedReceipt {
   canonical: string;
 }
 
+const receiptOf = shapeOf(FORMAT_1);
+
 /**
  * Reads an untrusted receipt, signed or not. White space and the order of fields do not matter (the signature is over
  * the canonical form); every field must be known and of its form.
@@ -44,190 +28,69 @@ export interface ParsedReceipt {
  */
 export function parseReceipt(source: Uint8Array | string): ParsedReceipt {
   if (source.length > INPUT_MAX) throw tooLarge();
-  const value = parseStrictJson(typeof source === 'string' ? source : decode(source));
-  RECEIPT(value, '');
-  const document = value as unknown as ReceiptDocument;
-  agree(document);
+  const document = receiptOf(parseStrictJson(typeof source === 'string' ? source : decode(source)));
+  checkPresence(document);
+  checkMeasurement(document);
   const canonical = canonicalJson(document);
   if (Buffer.byteLength(canonical) > RECEIPT_BYTES_MAX) throw tooLarge();
   return { document, canonical };
 }
 
-const DIGEST_AND_NAME = { digest: multihash, name: text() };
+const CONDITIONAL = conditionalFields(FORMAT_1);
 
-const MEASUREMENT = fields({
-  dataQuality: oneOf('T1', 'T2', 'T3', 'T4', 'T5'),
-  hadPlan: fields({ ...DIGEST_AND_NAME, id: iri, type: oneOf('Plan'), version: text() }),
-  id: iri,
-  // One value of each kind.
-  result: list(
-    fields({
-      lower: decimal,
-      quantityKind: oneOf(...Object.keys(QUANTITY_UNITS)),
-      type: oneOf('QuantityValue'),
-      unit: oneOf(...Object.values(QUANTITY_UNITS)),
-      upper: decimal,
-      value: decimal,
-    }),
-    1,
-    Object.keys(QUANTITY_UNITS).length,
-  ),
-  software: text(),
-  type: exactly('Activity', 'Measurement'),
-  // Five kinds of input today; a computation over several sites or hours has several of one.
-  used: list(
-    fields(
-      { ...DIGEST_AND_NAME, type: oneOf(...Object.values(INPUT_TYPES)) },
-      { record: carriedRecord },
-    ),
-    0,
-    64,
-  ),
-});
+/** Whether each condition holds of this receipt. */
+function conditionsOf(document: ReceiptDocument): Record<Condition, boolean> {
+  const { tier, credentialSubject, degradation, type } = document;
+  const refused = credentialSubject.outcome === 'refused';
+  const degraded = tier === 'degraded';
+  const issued = degradation?.stage !== 'issuance';
+  return {
+    issued,
+    refused,
+    degraded,
+    ran: issued && !refused,
+    estimated: !degraded && !refused,
+    revision: (type as readonly string[]).includes('RecalculatedReceipt'),
+  };
+}
 
-const INFERENCE = fields(
-  {
-    id: iri,
-    model: text(),
-    organisation: iri,
-    region: text(),
-    route: oneOf('chat.completions', 'completions', 'embeddings'),
-    startedAt: dateTime,
-    type: exactly('Activity', 'Inference'),
-  },
-  {
-    attempts: wholeNumber,
-    cachedInputTokens: wholeNumber,
-    endedAt: dateTime,
-    gridZone: text(),
-    inputTokens: wholeNumber,
-    measuredJoules: decimal,
-    modelVersion: text(),
-    outcome: oneOf('complete', 'partial', 'truncated', 'refused'),
-    outputTokens: wholeNumber,
-    policy: fields({ rule: text(), version: text() }),
-    requestDigest: multihash,
-    responseDigest: multihash,
-    salt: saltText,
-    usageSource: oneOf('upstream', 'counted'),
-  },
-);
-
-const PROOF = fields(
-  {
-    '@context': list(iri, 1, 4),
-    created: dateTime,
-    // The values that may stand in these are `verifyReceipt`'s business, so that it can say which is wrong.
-    cryptosuite: text(),
-    proofPurpose: text(),
-    proofValue: text(),
-    type: text(),
-    verificationMethod: iri,
-  },
-  { expires: dateTime },
-);
-
-const RECEIPT_TYPE: Check = (value, path) => {
-  const recalculated = Array.isArray(value) && value.length === 3 ? ['RecalculatedReceipt'] : [];
-  exactly('VerifiableCredential', 'InferenceReceipt', ...recalculated)(value, path);
+const RULES: Readonly<Record<Condition, string>> = {
+  issued: 'goes with every receipt that was issued',
+  ran: 'goes with every request that ran',
+  refused: 'goes with a refusal',
+  estimated: 'goes with an estimate',
+  degraded: 'goes with the tier degraded',
+  revision: 'goes with a recalculated receipt',
 };
 
-const RECEIPT = fields(
-  {
-    '@context': list(iri, 1, 4),
-    credentialSubject: INFERENCE,
-    id: iri,
-    issuer: iri,
-    tier: oneOf(...PLANS, 'degraded'),
-    type: RECEIPT_TYPE,
-    validFrom: dateTime,
-  },
-  {
-    degradation: fields(
-      {
-        code: text(),
-        stage: oneOf('model', 'factors', 'computation', 'input', 'timeout', 'issuance'),
-      },
-      { requestedTier: oneOf(...PLANS) },
-    ),
-    explanation: text(),
-    inclusionPromise: fields({
-      log: text(),
-      maximumMergeDelay: text(/^PT\d{1,6}S$/, 'seconds as PT10S'),
-    }),
-    measurement: MEASUREMENT,
-    proof: PROOF,
-    revisionNumber: wholeNumber,
-    revisionReason: text(),
-    validUntil: dateTime,
-    wasRevisionOf: fields({ digest: multihash, id: iri, leafIndex: wholeNumber }),
-  },
-);
-
-/** What must hold between fields. A receipt that says two things at once is not evidence of either. */
-function agree(document: ReceiptDocument): void {
-  const { credentialSubject: subject, degradation, explanation, measurement } = document;
-  const degraded = document.tier === 'degraded';
-  const refused = subject.outcome === 'refused';
-  same(degraded, degradation !== undefined, 'degradation', 'goes with the tier degraded');
-  same(degraded, explanation !== undefined, 'explanation', 'goes with the tier degraded');
-  same(!degraded && !refused, measurement !== undefined, 'measurement', 'goes with an estimate');
-  same(refused, subject.policy !== undefined, 'credentialSubject.policy', 'goes with a refusal');
-  const issued = degradation?.stage !== 'issuance';
-  for (const field of ['endedAt', 'outcome', 'requestDigest', 'salt'] as const) {
-    same(
-      issued,
-      subject[field] !== undefined,
-      `credentialSubject.${field}`,
-      'goes with every issued receipt',
-    );
-  }
-  for (const field of USAGE_FIELDS) {
-    const path = `credentialSubject.${field}`;
-    same(
-      issued && !refused,
-      subject[field] !== undefined,
-      path,
-      'goes with every request that ran',
-    );
-  }
-  same(
-    degraded && issued,
-    degradation?.requestedTier !== undefined,
-    'degradation.requestedTier',
-    'goes with every issued receipt that is degraded',
-  );
-  const revision = document.type.includes('RecalculatedReceipt');
-  for (const field of ['revisionNumber', 'revisionReason', 'wasRevisionOf'] as const) {
-    same(revision, document[field] !== undefined, field, 'goes with a recalculated receipt');
-  }
-  const kinds = measurement?.result.map((quantity) => quantity.quantityKind) ?? [];
-  same(true, new Set(kinds).size === kinds.length, 'measurement.result', 'has one value of a kind');
-  for (const { quantityKind, unit } of measurement?.result ?? []) {
-    same(
-      true,
-      QUANTITY_UNITS[quantityKind] === unit,
-      'measurement.result',
-      'has a unit of its kind',
-    );
-  }
-  for (const { digest, name, record } of measurement?.used ?? []) {
-    if (record === undefined) continue;
-    const actual = multihashOf(hash('sha256', canonicalJson(record), 'base64url'), name);
-    same(true, actual === digest, `measurement.used.${name}`, 'carries the record of its digest');
+/** A receipt that says two things at once is not evidence of either. */
+function checkPresence(document: ReceiptDocument): void {
+  const holds = conditionsOf(document);
+  for (const { holder, field, path, condition } of CONDITIONAL) {
+    const within = holder === undefined ? document : document[holder as keyof ReceiptDocument];
+    if (within === undefined) continue;
+    require(holds[condition] === Object.hasOwn(within as object, field), path, RULES[condition]);
   }
 }
 
-const USAGE_FIELDS = [
-  'attempts',
-  'cachedInputTokens',
-  'inputTokens',
-  'outputTokens',
-  'usageSource',
-] as const;
+/** What must hold between the fields of a measurement. */
+function checkMeasurement({ measurement }: ReceiptDocument): void {
+  if (measurement === undefined) return;
+  const kinds = new Set<string>();
+  for (const { quantityKind, unit } of measurement.result) {
+    require(!kinds.has(quantityKind), 'measurement.result', 'has one value of a kind');
+    require(QUANTITY_UNITS[quantityKind] === unit, 'measurement.result', 'has a unit of its kind');
+    kinds.add(quantityKind);
+  }
+  for (const { digest, name, record } of measurement.used) {
+    if (record === undefined) continue;
+    const path = `measurement.used.${name}`;
+    require(multihashOf(digestOf(record)) === digest, path, 'carries the record of its digest');
+  }
+}
 
-function same(expected: boolean, actual: boolean, path: string, rule: string): void {
-  if (expected !== actual) throw new MalformedData('contradiction', path, rule);
+function require(holds: boolean, path: string, rule: string): void {
+  if (!holds) throw new MalformedData('contradiction', path, rule);
 }
 
 function decode(bytes: Uint8Array): string {

@@ -1,6 +1,6 @@
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { packIssuer } from '#shared/packs/pack-context.ts';
-import { sealDocument } from '#shared/packs/descriptor.ts';
+import { sealDocument } from '#shared/packs/seal.ts';
 import {
   BAG_DECLARATION,
   BAG_INFO,

@@ -1,19 +1,14 @@
 import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
-import { contextByUrl } from '#shared/packs/files/contexts.ts';
 import type { JsonObject } from '#shared/kernel/canonical-json.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { lineageOf } from '#shared/lineage/of-receipt.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { offline } from '#test/support/linked-data.ts';
 import { request } from '#test/unit/methodology/fixtures.ts';
 import { INPUTS } from '#test/unit/receipts/samples.ts';
 import { factsOf, issued, LEAF_INDEX, lineage, methodologies, signer } from './samples.ts';
 
-const offline = async (url: string) => {
-  const bytes = contextByUrl(url);
-  if (bytes === undefined) throw new Error(`Not available offline: ${url}`);
-  return { documentUrl: url, document: JSON.parse(bytes.toString()) as object };
-};
 const expand = async (document: object) =>
   (await jsonld.expand(document, { safe: true, documentLoader: offline, base: null })) as unknown[];
 

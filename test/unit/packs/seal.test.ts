@@ -1,6 +1,10 @@
+import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
-import { packIssuer } from '#shared/packs/pack-context.ts';
-import { parseSeal, type SealDocument, sealDocument } from '#shared/packs/descriptor.ts';
+import { contextDocument } from '#shared/packs/files/contexts.ts';
+import { packContextName, packIssuer } from '#shared/packs/pack-context.ts';
+import { parseSeal, sealDocument } from '#shared/packs/seal.ts';
+import { SEAL_FORMAT, type SealDocument } from '#shared/packs/seal-format.ts';
+import { expandedBy, namesIn, offline, termsIn } from '#test/support/linked-data.ts';
 import { packName, TAG_FILES } from '#shared/packs/layout.ts';
 import { bagInfo, formatManifest, parseManifest } from '#shared/packs/manifest.ts';
 import { PackProblem, type PackProblemCode } from '#shared/packs/problem.ts';
@@ -56,6 +60,18 @@ describe('a seal', () => {
     expect(credentialSubject.id).toMatch(
       new RegExp(`/${packName(ORG, { firstIndex: 3, lastIndex: 8, checkpointSize: 20 })}$`),
     );
+  });
+
+  it('means as linked data what its description says', async () => {
+    const { proof: _, ...document } = JSON.parse(seal()) as Loose;
+    const [expanded] = await jsonld.expand(document, { safe: true, documentLoader: offline });
+    expect(expanded).toEqual(expandedBy(SEAL_FORMAT, document));
+  });
+
+  it('has a context that defines nothing else', () => {
+    const context = JSON.parse(contextDocument(packContextName())!.toString()) as Loose;
+    const described = namesIn(SEAL_FORMAT);
+    expect(termsIn(context['@context']).filter((term) => !described.has(term))).toEqual([]);
   });
 
   it.each<[string, (seal: Loose) => void, PackProblemCode]>([

@@ -235,7 +235,7 @@ const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
       fc.record({ kind: anyKind, id: anyText, digest: anyDigest }),
       fc.tuple(anyKind, anyText, anyCarriedRecord).map((input) => carried(...input)),
     ),
-    { maxLength: 8 },
+    { minLength: 1, maxLength: 8 },
   ),
   results: fc
     .subarray(Object.keys(UNITS) as (keyof typeof UNITS)[], { minLength: 1 })

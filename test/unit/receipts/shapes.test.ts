@@ -3,18 +3,15 @@ import { readFileSync } from 'node:fs';
 import jsonld from 'jsonld';
 import SHACLValidator from 'rdf-validate-shacl';
 import { describe, expect, it } from 'vitest';
-import { contextByUrl, receiptShapes } from '#shared/packs/files/contexts.ts';
+import { receiptShapes as shapesOf } from '#dev/receipt-shapes.ts';
+import { receiptShapes } from '#shared/packs/files/contexts.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
+import { offline } from '#test/support/linked-data.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { INPUTS, type Loose, newIssuer } from './samples.ts';
 
 const { signer } = newIssuer();
 const factory = new SHACLValidator([] as Loose).factory;
-
-async function offline(url: string): Promise<{ documentUrl: string; document: object }> {
-  const bytes = contextByUrl(url);
-  if (bytes === undefined) throw new Error(`Not available offline: ${url}`);
-  return { documentUrl: url, document: JSON.parse(bytes.toString()) as object };
-}
 
 /** A JSON-LD document as the quads of the RDF/JS interface. */
 async function datasetOf(document: object): Promise<Loose> {
@@ -32,10 +29,14 @@ async function datasetOf(document: object): Promise<Loose> {
   );
 }
 
-const shapes = await datasetOf(JSON.parse(receiptShapes().toString()) as object);
+/** Those that packs have, and those that the description gives today. */
+const SHAPES = {
+  released: await datasetOf(JSON.parse(receiptShapes().toString()) as object),
+  described: await datasetOf(shapesOf(FORMAT_1)),
+};
 const receiptOf = (kind: string): Loose => JSON.parse(signer.sign(buildReceipt(INPUTS[kind]!)));
 
-async function violations(receipt: object): Promise<string[]> {
+async function violations(receipt: object, shapes = SHAPES.released): Promise<string[]> {
   const report = await new SHACLValidator(shapes).validate(await datasetOf(receipt));
   return report.results.map((result: Loose) =>
     String(result.path?.value ?? result.sourceConstraintComponent?.value),
@@ -45,6 +46,7 @@ async function violations(receipt: object): Promise<string[]> {
 describe('receipts conform to their shapes', () => {
   it.each(Object.keys(INPUTS))('%s', async (kind) => {
     expect(await violations(receiptOf(kind))).toEqual([]);
+    expect(await violations(receiptOf(kind), SHAPES.described)).toEqual([]);
   });
 
   it('as does the documented example', async () => {
@@ -77,5 +79,6 @@ describe('what a receipt may not say violates them', () => {
     const receipt = receiptOf(kind);
     edit(receipt);
     expect(await violations(receipt)).not.toEqual([]);
+    expect(await violations(receipt, SHAPES.described)).not.toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Compile } from 'typebox/compile';
-import { diagnose } from '#api/openai/diagnose.ts';
-import type { Schema } from '#api/openai/expectation.ts';
+import { findFlaw } from '#shared/kernel/flaw.ts';
+import type { Schema } from '#shared/kernel/expectation.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -108,7 +108,7 @@ describe.each([
       const compiled = Compile(schema);
       fc.assert(
         fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
-          expect(diagnose(schema as Schema, body) === null).toBe(compiled.Check(body));
+          expect(findFlaw(schema as Schema, body) === null).toBe(compiled.Check(body));
         }),
         { numRuns: 3000 },
       );

@@ -1,4 +1,4 @@
-/** The JSON Schema keywords that the request schemas use. */
+/** The JSON Schema keywords that our schemas use. */
 export interface Schema {
   type?: string;
   const?: unknown;
@@ -6,13 +6,20 @@ export interface Schema {
   anyOf?: readonly Schema[];
   properties?: Readonly<Record<string, Schema>>;
   patternProperties?: Readonly<Record<string, Schema>>;
+  /** Of the names in a record. */
+  propertyNames?: Schema;
+  additionalProperties?: boolean;
   required?: readonly string[];
+  minProperties?: number;
+  maxProperties?: number;
   items?: Schema;
   minimum?: number;
   maximum?: number;
   exclusiveMinimum?: number;
   minLength?: number;
   maxLength?: number;
+  pattern?: string;
+  format?: string;
   minItems?: number;
   maxItems?: number;
   /** Words for people, where those made from the keywords would not be plain enough. */
@@ -68,5 +75,5 @@ function ofArray({ minItems, maxItems }: Schema): string {
 }
 
 function quoted(value: unknown): string {
-  return `\`${String(value)}\``;
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }

@@ -1,73 +1,21 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import type { ProofDocument } from '#shared/receipts/document.ts';
 import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import {
-  type Check,
-  dateTime,
-  decimal,
-  exactly,
-  fields,
-  iri,
-  list,
-  multihash,
-  oneOf,
-  text,
-  wholeNumber,
-} from '#shared/receipts/shape.ts';
+import { shapeOf } from '#shared/kernel/shape.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
-import { QUANTITY_UNITS } from '#shared/receipts/document.ts';
+import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
 import { knownPackContextDigest, type PackIssuer } from './pack-context.ts';
-import {
-  LINEAGE_DOCUMENTS_MAX,
-  PACK_FORMAT,
-  packName,
-  type PackRange,
-  TAG_FILES,
-} from './layout.ts';
-import type { LineageDocumentCounts } from './lineage-coverage.ts';
+import { LINEAGE_DOCUMENTS_MAX, PACK_FORMAT, packName, type PackRange } from './layout.ts';
 import { PackProblem } from './problem.ts';
-import { QUANTITIES, type TotalsDocument } from './totals.ts';
-
-/** A document that the pack's meaning rests on, under its address, with the digest of its bytes. */
-interface RelatedResource {
-  digestMultibase: string;
-  id: string;
-  type?: string;
-}
-
-/** What a seal says. */
-export interface SealDocument {
-  '@context': readonly string[];
-  credentialSubject: {
-    checkpoint: { log: string; root: string; size: number; type: 'Checkpoint' };
-    file: { digest: string; name: string; type: 'PackFile' }[];
-    format: string;
-    id: string;
-    lineage: LineageDocumentCounts;
-    organisation: string;
-    range: {
-      firstIndex: number;
-      lastIndex: number;
-      receipts: number;
-      revisions: number;
-      superseded: number;
-      type: 'LedgerRange';
-    };
-    totals: TotalsDocument;
-    type: 'EvidencePack';
-  };
-  id: string;
-  issuer: string;
-  /** Contexts and methodologies. */
-  relatedResource: RelatedResource[];
-  type: readonly string[];
-  validFrom: string;
-}
-
-export interface SignedSeal extends SealDocument {
-  proof: ProofDocument;
-}
+import {
+  type LineageCounts,
+  SEAL_FORMAT,
+  type SealDocument,
+  type SealedFile,
+  type SignedSeal,
+  type TotalsDocument,
+} from './seal-format.ts';
+import { QUANTITIES } from './totals.ts';
 
 export interface SealFacts {
   issuer: PackIssuer;
@@ -83,14 +31,12 @@ export interface SealFacts {
   revisions: number;
   superseded: number;
   totals: TotalsDocument;
-  lineage: LineageDocumentCounts;
+  lineage: LineageCounts;
   /** base64url SHA-256 by name, of each of `TAG_FILES`. */
   files: ReadonlyMap<string, string>;
   /** base64url SHA-256 by address. */
   resources: ReadonlyMap<string, string>;
 }
-
-const SEAL_TYPE = ['VerifiableCredential', 'EvidencePackCredential'] as const;
 
 /** The seal of a pack, unsigned. */
 export function sealDocument(facts: SealFacts): SealDocument {
@@ -107,7 +53,7 @@ export function sealDocument(facts: SealFacts): SealDocument {
       },
       file: [...facts.files].map(([file, digest]) => ({
         digest: multihashOf(digest, 'file.digest'),
-        name: file,
+        name: file as SealedFile,
         type: 'PackFile',
       })),
       format: PACK_FORMAT,
@@ -131,7 +77,7 @@ export function sealDocument(facts: SealFacts): SealDocument {
       digestMultibase: multihashOf(digest, 'relatedResource'),
       id,
     })),
-    type: SEAL_TYPE,
+    type: ['VerifiableCredential', 'EvidencePackCredential'],
     validFrom: facts.at,
   };
 }
@@ -139,80 +85,14 @@ export function sealDocument(facts: SealFacts): SealDocument {
 /** A seal of a pack with every methodology and context there ever was stays far below. */
 export const SEAL_BYTES_MAX = 262_144;
 
-const QUANTITY = fields({
-  quantityKind: oneOf(...QUANTITIES),
-  type: oneOf('QuantityValue'),
-  unit: oneOf(...Object.values(QUANTITY_UNITS)),
-  value: decimal,
-});
+const sealOf = shapeOf(SEAL_FORMAT);
 
-const SUBJECT = fields({
-  checkpoint: fields({
-    log: text(),
-    root: multihash,
-    size: wholeNumber,
-    type: oneOf('Checkpoint'),
-  }),
-  file: list(
-    fields({ digest: multihash, name: oneOf(...TAG_FILES), type: oneOf('PackFile') }),
-    TAG_FILES.length,
-    TAG_FILES.length,
-  ),
-  format: oneOf(PACK_FORMAT),
-  id: iri,
-  lineage: fields({
-    described: wholeNumber,
-    documents: wholeNumber,
-    type: oneOf('PackLineage'),
-    undescribed: wholeNumber,
-  }),
-  organisation: iri,
-  range: fields({
-    firstIndex: wholeNumber,
-    lastIndex: wholeNumber,
-    receipts: wholeNumber,
-    revisions: wholeNumber,
-    superseded: wholeNumber,
-    type: oneOf('LedgerRange'),
-  }),
-  totals: fields({
-    cachedInputTokens: wholeNumber,
-    covered: wholeNumber,
-    inputTokens: wholeNumber,
-    outputTokens: wholeNumber,
-    refused: wholeNumber,
-    result: list(QUANTITY, QUANTITIES.length, QUANTITIES.length),
-    type: oneOf('PackTotals'),
-    uncovered: wholeNumber,
-  }),
-  type: oneOf('EvidencePack'),
-});
-
-const CONTEXT_LIST: Check = (value, path) => {
-  list(iri, 2, 2)(value, path);
-  const [first, second] = value as string[];
-  if (first === VC_CONTEXT_URL && knownPackContextDigest(second!) !== undefined) return;
-  throw new MalformedData('wrong_value', path, 'are not the contexts of a seal');
-};
-
-const SEAL = fields({
-  '@context': CONTEXT_LIST,
-  credentialSubject: SUBJECT,
-  id: iri,
-  issuer: iri,
-  proof: fields({
-    '@context': CONTEXT_LIST,
-    created: dateTime,
-    cryptosuite: oneOf('eddsa-jcs-2022'),
-    proofPurpose: oneOf('assertionMethod'),
-    proofValue: text(/^z[1-9A-HJ-NP-Za-km-z]{60,88}$/, 'a base58btc Ed25519 signature'),
-    type: oneOf('DataIntegrityProof'),
-    verificationMethod: iri,
-  }),
-  relatedResource: list(fields({ digestMultibase: multihash, id: iri }), 1, 256),
-  type: exactly(...SEAL_TYPE),
-  validFrom: dateTime,
-});
+function checkContexts(contexts: readonly string[], path: string): void {
+  const [first, second = '', ...rest] = contexts;
+  if (first !== VC_CONTEXT_URL || knownPackContextDigest(second) === undefined || rest.length > 0) {
+    throw new MalformedData('wrong_value', path, 'are not the contexts of a seal');
+  }
+}
 
 /**
  * Reads a seal from anyone. Its signature is another question.
@@ -220,9 +100,9 @@ const SEAL = fields({
  */
 export function parseSeal(source: string, place: string): SignedSeal {
   try {
-    const value = parseStrictJson(source);
-    SEAL(value, '');
-    const seal = value as unknown as SignedSeal;
+    const seal = sealOf(parseStrictJson(source));
+    checkContexts(seal['@context'], '@context');
+    checkContexts(seal.proof['@context'], 'proof.@context');
     agree(seal, place);
     return seal;
   } catch (error) {

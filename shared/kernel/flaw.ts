@@ -1,24 +1,23 @@
-import { expectation } from './expectation.ts';
-import type { Schema } from './expectation.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { Format } from 'typebox/format';
+import { expectation, type Schema } from './expectation.ts';
 
-/** The first thing that is wrong with a value: where (member names and indexes), and a sentence for people. */
-export interface Problem {
+/** The first thing that is wrong with a value. */
+export interface Flaw {
+  kind: 'missing' | 'unknown' | 'wrong';
+  /** Where: member names and indexes. */
   path: readonly (string | number)[];
-  message: string;
+  /** What the schema wants there, in words that follow "must be". The value is never quoted: it may be somebody's prompt. */
+  wanted: string;
 }
 
 /**
  * Finds the first reason why `value` does not fit `schema`, or null when it fits.
  *
  * The compiled validator only says no. This walk runs after a refusal and says where and why; it knows exactly the
- * keywords that the request schemas use, and a property test holds it to the compiled validator's verdict.
- * Values are never quoted: they may be somebody's prompt.
+ * keywords that our schemas use, and property tests hold it to the compiled validator's verdict.
  */
-export function diagnose(
-  schema: Schema,
-  value: unknown,
-  path: Problem['path'] = [],
-): Problem | null {
+export function findFlaw(schema: Schema, value: unknown, path: Flaw['path'] = []): Flaw | null {
   if (schema.anyOf !== undefined) return diagnoseUnion(schema, schema.anyOf, value, path);
   if (!fitsShallowly(schema, value)) return refuse(schema, path);
   if (schema.type === 'object')
@@ -30,7 +29,7 @@ export function diagnose(
 }
 
 /** `messages[2].content` */
-export function dotted(path: Problem['path']): string {
+export function dotted(path: Flaw['path']): string {
   return path.reduce<string>(
     (text, step) =>
       typeof step === 'number' ? `${text}[${step}]` : text === '' ? step : `${text}.${step}`,
@@ -38,42 +37,58 @@ export function dotted(path: Problem['path']): string {
   );
 }
 
-function refuse(schema: Schema, path: Problem['path']): Problem {
-  return { path, message: `\`${dotted(path)}\` must be ${expectation(schema)}.` };
+function refuse(schema: Schema, path: Flaw['path']): Flaw {
+  return { kind: 'wrong', path, wanted: expectation(schema) };
 }
 
 function diagnoseObject(
   schema: Schema,
   value: Record<string, unknown>,
-  path: Problem['path'],
-): Problem | null {
+  path: Flaw['path'],
+): Flaw | null {
+  const properties = schema.properties ?? {};
   for (const key of schema.required ?? []) {
     if (value[key] !== undefined) continue;
-    const inside = [...path, key];
-    const wanted = expectation(schema.properties?.[key] ?? {});
-    return { path: inside, message: `\`${dotted(inside)}\` is required: ${wanted}.` };
+    return { kind: 'missing', path: [...path, key], wanted: expectation(properties[key] ?? {}) };
   }
-  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+  if (schema.additionalProperties === false) {
+    const unknown = Object.keys(value).find((key) => !Object.hasOwn(properties, key));
+    if (unknown !== undefined) {
+      return { kind: 'unknown', path: [...path, unknown], wanted: 'left out' };
+    }
+  }
+  for (const [key, property] of Object.entries(properties)) {
     if (value[key] === undefined) continue;
-    const problem = diagnose(property, value[key], [...path, key]);
-    if (problem !== null) return problem;
+    const flaw = findFlaw(property, value[key], [...path, key]);
+    if (flaw !== null) return flaw;
   }
-  // The names in a record are the caller's text, so the record is named and not its member.
-  const values = Object.values(schema.patternProperties ?? {})[0];
-  if (values === undefined) return null;
-  return Object.values(value).every((one) => diagnose(values, one) === null)
-    ? null
-    : refuse(schema, path);
+  return diagnoseRecord(schema, value, path);
 }
 
-function diagnoseItems(
-  items: Schema,
-  value: readonly unknown[],
-  path: Problem['path'],
-): Problem | null {
+/** An object whose names are not known beforehand. */
+function diagnoseRecord(
+  schema: Schema,
+  value: Record<string, unknown>,
+  path: Flaw['path'],
+): Flaw | null {
+  const [values] = Object.values(schema.patternProperties ?? {});
+  if (values === undefined) return null;
+  for (const [key, member] of Object.entries(value)) {
+    // Where any name will do it may be the caller's text, so the record is named and not its member.
+    const inside = schema.propertyNames === undefined ? path : [...path, key];
+    const names = schema.propertyNames;
+    if (names !== undefined && findFlaw(names, key) !== null) return refuse(names, inside);
+    if (findFlaw(values, member) !== null) {
+      return refuse(names === undefined ? schema : values, inside);
+    }
+  }
+  return null;
+}
+
+function diagnoseItems(items: Schema, value: readonly unknown[], path: Flaw['path']): Flaw | null {
   for (const [index, item] of value.entries()) {
-    const problem = diagnose(items, item, [...path, index]);
-    if (problem !== null) return problem;
+    const flaw = findFlaw(items, item, [...path, index]);
+    if (flaw !== null) return flaw;
   }
   return null;
 }
@@ -83,20 +98,20 @@ function diagnoseUnion(
   schema: Schema,
   alternatives: readonly Schema[],
   value: unknown,
-  path: Problem['path'],
-): Problem | null {
+  path: Flaw['path'],
+): Flaw | null {
   const alike = alternatives.filter((one) => looksLike(one, value));
   const tag = alike.length > 0 ? tagOf(alike) : undefined;
   if (tag !== undefined) return diagnoseTagged(alike, tag, value as Record<string, unknown>, path);
   if (alike.length === 1) {
     const meant = alike[0]!;
-    const problem = diagnose(meant, value, path);
+    const flaw = findFlaw(meant, value, path);
     // The value is of this kind but not as wanted: the words of the whole union are clearer than those of one bound.
-    return problem?.path.length === path.length && meant['x-expected'] === undefined
+    return flaw?.path.length === path.length && meant['x-expected'] === undefined
       ? refuse(schema, path)
-      : problem;
+      : flaw;
   }
-  return alternatives.some((one) => diagnose(one, value, path) === null)
+  return alternatives.some((one) => findFlaw(one, value, path) === null)
     ? null
     : refuse(schema, path);
 }
@@ -106,10 +121,10 @@ function diagnoseTagged(
   alternatives: readonly Schema[],
   tag: string,
   value: Record<string, unknown>,
-  path: Problem['path'],
-): Problem | null {
-  const meant = alternatives.find((one) => diagnose(one.properties![tag]!, value[tag]) === null);
-  if (meant !== undefined) return diagnose(meant, value, path);
+  path: Flaw['path'],
+): Flaw | null {
+  const meant = alternatives.find((one) => findFlaw(one.properties![tag]!, value[tag]) === null);
+  if (meant !== undefined) return findFlaw(meant, value, path);
   const allowed = alternatives.flatMap((one) => choices(one.properties![tag]!));
   return refuse({ enum: allowed }, [...path, tag]);
 }
@@ -135,14 +150,21 @@ function looksLike(schema: Schema, value: unknown): boolean {
 }
 
 function fitsShallowly(schema: Schema, value: unknown): boolean {
-  if (schema.const !== undefined) return value === schema.const;
-  if (schema.enum !== undefined) return schema.enum.includes(value);
+  if (schema.const !== undefined) return isDeepStrictEqual(value, schema.const);
+  if (schema.enum !== undefined) return schema.enum.some((one) => isDeepStrictEqual(value, one));
   if (!hasType(schema.type, value, true)) return false;
   if (typeof value === 'number') return isWithin(schema, value);
-  if (typeof value === 'string')
-    return isBounded(value.length, schema.minLength, undefined) && isShort(schema, value);
+  if (typeof value === 'string') return isSpelt(schema, value);
   if (Array.isArray(value)) return isBounded(value.length, schema.minItems, schema.maxItems);
-  return true;
+  if (typeof value !== 'object' || value === null) return true;
+  return isBounded(Object.keys(value).length, schema.minProperties, schema.maxProperties);
+}
+
+function isSpelt(schema: Schema, value: string): boolean {
+  const { minLength, pattern, format } = schema;
+  if (!isBounded(value.length, minLength, undefined) || !isShort(schema, value)) return false;
+  if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) return false;
+  return format === undefined || Format.Test(format, value);
 }
 
 function isWithin(schema: Schema, value: number): boolean {

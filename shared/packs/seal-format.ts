@@ -1,0 +1,167 @@
+import Type, { type Static } from 'typebox';
+import {
+  classes,
+  contexts,
+  decimal,
+  digest,
+  iri,
+  node,
+  oneClass,
+  quantityKind,
+  text,
+  time,
+  unit,
+  wholeNumber,
+} from '#shared/receipts/fields.ts';
+import { PACK_FORMAT, TAG_FILES } from './layout.ts';
+import { QUANTITIES } from './totals.ts';
+
+/**
+ * The seal of an evidence pack, field by field, in the order of RFC 8785: its type, its check, and what it means as
+ * linked data. Released with the format of packs that it states; a change of it is another format.
+ */
+
+const Checkpoint = node(
+  {
+    log: text('docket:log', 'origin of the organisation’s ledger'),
+    root: digest('docket:root', 'root of the tree'),
+    size: wholeNumber('docket:size', 'entries in it'),
+    type: oneClass('Checkpoint', 'docket:Checkpoint'),
+  },
+  {
+    'x-term': 'docket:checkpoint',
+    description: 'the signed tree head that everything in the pack leads to',
+  },
+);
+
+const File = node({
+  digest: digest('sec:digestMultibase', 'of its bytes'),
+  name: Type.Enum([...TAG_FILES], {
+    'x-term': 'schema:name',
+    'x-type': 'xsd:string',
+    description: 'its path in the bag',
+  }),
+  type: oneClass('PackFile', 'docket:PackFile'),
+});
+
+const Lineage = node(
+  {
+    described: wholeNumber('docket:described', 'receipts whose derivation has a document'),
+    documents: wholeNumber('docket:documents', 'lineage documents in the pack'),
+    type: oneClass('PackLineage', 'docket:PackLineage'),
+    undescribed: wholeNumber(
+      'docket:undescribed',
+      'receipts of derivations that came after the last document that a pack may have',
+    ),
+  },
+  {
+    'x-term': 'docket:lineage',
+    description: 'receipts that state no measurement are in neither count',
+  },
+);
+
+const Range = node(
+  {
+    firstIndex: wholeNumber('docket:firstIndex', 'in the organisation’s ledger'),
+    lastIndex: wholeNumber('docket:lastIndex', 'included'),
+    receipts: wholeNumber('docket:receipts', 'all of them'),
+    revisions: wholeNumber('docket:revisions', 'revisions of these that came after the range'),
+    superseded: wholeNumber('docket:superseded', 'entries that were revised'),
+    type: oneClass('LedgerRange', 'docket:LedgerRange'),
+  },
+  { 'x-term': 'docket:range' },
+);
+
+const Total = node({
+  quantityKind: quantityKind(),
+  type: oneClass('QuantityValue', 'qudt:QuantityValue'),
+  unit: unit(),
+  value: decimal('qudt:numericValue', 'the sum of the medians'),
+});
+
+const Totals = node(
+  {
+    cachedInputTokens: wholeNumber('docket:cachedInputTokens', 'of the covered receipts'),
+    covered: wholeNumber('docket:covered', 'requests whose current receipt states a measurement'),
+    inputTokens: wholeNumber('docket:inputTokens', 'of the covered receipts'),
+    outputTokens: wholeNumber('docket:outputTokens', 'of the covered receipts'),
+    refused: wholeNumber('docket:refused', 'requests that screening blocked: nothing ran'),
+    result: Type.Array(Total, {
+      minItems: QUANTITIES.length,
+      maxItems: QUANTITIES.length,
+      'x-term': 'prov:generated',
+      description: 'one of each kind',
+    }),
+    type: oneClass('PackTotals', 'docket:PackTotals'),
+    uncovered: wholeNumber('docket:uncovered', 'requests whose current receipt is degraded'),
+  },
+  { 'x-term': 'docket:totals', description: 'over current receipts, each inference once' },
+);
+
+/** More than every methodology and context that there ever was. */
+const RESOURCES_MAX = 256;
+
+export const SEAL_FORMAT = node({
+  '@context': contexts('the base context of Verifiable Credentials, then that of packs'),
+  credentialSubject: node(
+    {
+      checkpoint: Checkpoint,
+      file: Type.Array(File, {
+        minItems: TAG_FILES.length,
+        maxItems: TAG_FILES.length,
+        'x-term': 'dcterms:hasPart',
+        description: 'the bag’s own files',
+      }),
+      format: Type.Literal(PACK_FORMAT, { 'x-term': 'dcterms:conformsTo', 'x-type': 'xsd:string' }),
+      id: iri(undefined, 'the pack'),
+      lineage: Lineage,
+      organisation: iri('prov:wasAttributedTo', 'as on its receipts'),
+      range: Range,
+      totals: Totals,
+      type: oneClass('EvidencePack', 'docket:EvidencePack'),
+    },
+    { 'x-term': 'cred:credentialSubject' },
+  ),
+  id: iri(undefined, 'the seal'),
+  issuer: iri('cred:issuer', 'the service as `did:web:…`'),
+  proof: node({
+    '@context': contexts('the same as the seal’s'),
+    created: time(undefined, 'the time of the checkpoint: equal packs are sealed at equal times'),
+    cryptosuite: Type.Literal('eddsa-jcs-2022'),
+    proofPurpose: Type.Literal('assertionMethod'),
+    proofValue: text(undefined, 'the signature', {
+      pattern: '^z[1-9A-HJ-NP-Za-km-z]{60,88}$',
+      'x-expected': 'a base58btc Ed25519 signature',
+    }),
+    type: Type.Literal('DataIntegrityProof'),
+    verificationMethod: iri(undefined, 'the key'),
+  }),
+  relatedResource: Type.Array(
+    node({
+      digestMultibase: digest('sec:digestMultibase', 'of its bytes'),
+      id: iri(undefined, 'its address'),
+    }),
+    {
+      minItems: 1,
+      maxItems: RESOURCES_MAX,
+      'x-term': 'cred:relatedResource',
+      description: 'contexts and methodologies, on which the meaning of the pack rests',
+    },
+  ),
+  type: classes(['VerifiableCredential', 'EvidencePackCredential'], {
+    VerifiableCredential: 'cred:VerifiableCredential',
+    EvidencePackCredential: 'docket:EvidencePackCredential',
+  }),
+  validFrom: time('cred:validFrom', 'the time of the checkpoint'),
+});
+
+export type SignedSeal = Static<typeof SEAL_FORMAT>;
+
+/** What a seal says, before it is signed. */
+export type SealDocument = Omit<SignedSeal, 'proof'>;
+
+type Subject = SealDocument['credentialSubject'];
+export type SealedFile = Subject['file'][number]['name'];
+/** Tokens and quantities are those of the covered receipts. */
+export type TotalsDocument = Subject['totals'];
+export type LineageCounts = Subject['lineage'];
