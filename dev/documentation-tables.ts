@@ -6,10 +6,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { TSchema } from 'typebox';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
+import { FORMAT_1 as RECEIPT } from '#shared/receipts/format-1.ts';
 import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';
+import { fieldRows } from './receipt-table.ts';
 
 interface ImportRule {
   name: string;
@@ -35,6 +38,10 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
   imports: importsTable,
   metrics: metricsTable,
+  receipt: () => fieldTable(RECEIPT, ['credentialSubject', 'measurement', 'proof']),
+  inference: () => fieldTable(RECEIPT.properties.credentialSubject),
+  measurement: () => fieldTable(RECEIPT.properties.measurement),
+  proof: () => fieldTable(RECEIPT.properties.proof),
 };
 
 /** The pages that hold such tables, relative to the repository. */
@@ -43,6 +50,7 @@ export const PAGES_WITH_TABLES: readonly string[] = [
   'docs/lanes.md',
   'docs/methodology.md',
   'docs/operations.md',
+  'docs/receipts.md',
 ];
 
 /** A page with its tables written anew. Each stands between `<!-- table: name -->` and `<!-- end of table -->`. */
@@ -55,6 +63,10 @@ export function withFreshTables(page: string): string {
       return `${start}\n${make()}\n\n${end}`;
     },
   );
+}
+
+function fieldTable(object: TSchema, apart: readonly string[] = []): string {
+  return table(['field', 'there', 'value', 'meaning'], fieldRows(object, apart));
 }
 
 function settingsTable(settings: readonly Setting<unknown>[]): string {

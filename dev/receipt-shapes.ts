@@ -149,7 +149,7 @@ function addShape(schema: Field, graph: Shape[]): void {
 /** Nodes of several classes are found by the one of ours that all of them have; those of one class by their address. */
 function classesOf({ id, type }: Fields): Constraint {
   if (id !== undefined && typeof type?.['const'] === 'string') return { nodeKind: 'sh:IRI' };
-  const names = (type?.['const'] ?? (type?.['enum'] as unknown[] | undefined)?.[0]) as unknown;
+  const names = type?.['const'] ?? (type?.['enum'] as unknown[] | undefined)?.[0];
   if (!Array.isArray(names)) return {};
   const classes = names.map((name: string) => type!['x-values']![name]!);
   const [first] = classes;

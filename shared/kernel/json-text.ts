@@ -57,18 +57,6 @@ export function memberText(text: string, key: string): string | undefined {
   return member === undefined ? undefined : text.slice(member.valueStart, member.valueEnd);
 }
 
-/** The text of a nested value: `nestedMember(chunk, ['choices', 0, 'finish_reason'])`; undefined when a step leads nowhere. */
-export function nestedMember(text: string, path: readonly (string | number)[]): string | undefined {
-  let start = skipSpace(text, 0);
-  for (const step of path) {
-    const next =
-      typeof step === 'number' ? elementAt(text, start, step) : valueOf(text, start, step);
-    if (next === -1) return undefined;
-    start = next;
-  }
-  return text.slice(start, endOfValue(text, start));
-}
-
 /** The text without the members of these names (every occurrence). The same string when there is nothing to drop. */
 export function dropMembers(text: string, keys: readonly string[]): string {
   if (!mayHold(text, keys)) return text;
@@ -100,18 +88,6 @@ export function setMember(text: string, key: string, valueText: string): string 
     copied = member.valueEnd;
   }
   return copied === 0 ? appendMember(text, key, valueText) : edited + text.slice(copied);
-}
-
-/** `setMember` one level down: the object at `outer` is made where it is missing or not an object. */
-export function setNestedMember(
-  text: string,
-  outer: string,
-  key: string,
-  valueText: string,
-): string {
-  const inner = memberText(text, outer);
-  const object = inner?.startsWith('{') ? inner : '{}';
-  return setMember(text, outer, setMember(object, key, valueText));
 }
 
 /**
@@ -195,25 +171,6 @@ function endOfLiteral(text: string, start: number): number {
     const code = text.charCodeAt(at);
     if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || isSpace(code)) break;
     at += 1;
-  }
-  return at;
-}
-
-/** Where the value of `key` starts in the object at `start`, or -1. */
-function valueOf(text: string, start: number, key: string): number {
-  if (text.charCodeAt(start) !== OPEN_BRACE) return -1;
-  return members(text, start).findLast((member) => member.key === key)?.valueStart ?? -1;
-}
-
-/** Where the element `index` of the array at `start` starts, or -1. */
-function elementAt(text: string, start: number, index: number): number {
-  if (text.charCodeAt(start) !== OPEN_BRACKET) return -1;
-  let at = skipSpace(text, start + 1);
-  if (text.charCodeAt(at) === CLOSE_BRACKET) return -1;
-  for (let position = 0; position < index; position += 1) {
-    at = skipSpace(text, endOfValue(text, at));
-    if (text.charCodeAt(at) !== COMMA) return -1;
-    at = skipSpace(text, at + 1);
   }
   return at;
 }

@@ -1,7 +1,7 @@
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
 import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
-import type { QUANTITY_UNITS, QuantityName } from '#shared/methodology/measurement.ts';
+import { QUANTITY_UNITS, type QuantityName } from '#shared/methodology/measurement.ts';
 import { TEXT_MAX } from './document.ts';
 import { SALT_PATTERN } from './digest.ts';
 
@@ -66,7 +66,12 @@ export const contexts = (description: string) =>
   Type.Immutable(Type.Array(Type.String(IRI), { minItems: 1, maxItems: 4, description }));
 
 export const wholeNumber = (term: string, description: string, minimum = 0) =>
-  Type.Integer({ minimum, 'x-type': 'xsd:integer', ...meaning(term, description) });
+  Type.Integer({
+    minimum,
+    'x-expected': `a whole number, at least ${minimum}`,
+    'x-type': 'xsd:integer',
+    ...meaning(term, description),
+  });
 
 export const decimal = (term: string, description: string) =>
   Type.String({
@@ -160,11 +165,22 @@ export const own = <const N extends string>(names: readonly N[]) =>
 export const classes = <const N extends string[]>(
   names: readonly [...N],
   iris: Readonly<Record<N[number], string>>,
-) => Type.Unsafe<N>({ type: 'array', const: names, 'x-type': '@vocab', 'x-values': iris });
+) =>
+  Type.Unsafe<N>({
+    type: 'array',
+    const: names,
+    description: 'what it is in PROV-O, and here',
+    'x-type': '@vocab',
+    'x-values': iris,
+  });
 
 /** The `type` of a node of one class. */
 export const oneClass = <const N extends string>(name: N, is: string) =>
-  Type.Literal(name, { 'x-type': '@vocab', 'x-values': { [name]: is } });
+  Type.Literal(name, {
+    description: 'what it is',
+    'x-type': '@vocab',
+    'x-values': { [name]: is },
+  });
 
 /** An object with these fields and no others. */
 export const node = <P extends TProperties>(fields: P, more: Described & { title?: string } = {}) =>
@@ -203,7 +219,9 @@ export const unit = () =>
       kgSbe: 'docket:KilogramAntimonyEquivalent',
       MJ: 'unit:MegaJ',
     } satisfies Record<(typeof QUANTITY_UNITS)[QuantityName], string>,
-    'each kind has one',
+    `each kind has one: ${Object.entries(QUANTITY_UNITS)
+      .map(([kind, its]) => `${kind} ${its}`)
+      .join(', ')}`,
   );
 
 /** A field with a condition: where it stands, and which. */

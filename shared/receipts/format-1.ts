@@ -257,8 +257,7 @@ export const Proof = node(
     verificationMethod: iri(undefined, 'the key, one of the issuer’s `did.json`'),
   },
   {
-    description:
-      'absent only on a receipt that was late: the signed one appears under the same id. See [Verifying](#verifying)',
+    description: 'absent only on a receipt that was late: the signed one appears under the same id',
   },
 );
 

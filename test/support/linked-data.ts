@@ -1,6 +1,7 @@
 import type { TObject } from 'typebox';
 import { PREFIXES } from '#dev/receipt-shapes.ts';
-import { contextByUrl } from '#shared/packs/files/contexts.ts';
+import { contextDocument } from '#shared/packs/files/contexts.ts';
+import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import type { Described } from '#shared/receipts/fields.ts';
 
 type Field = Described & Readonly<Record<string, unknown>>;
@@ -9,13 +10,15 @@ type Node = Readonly<Record<string, unknown>>;
 
 /** Serves contexts to JSON-LD processors from the repository alone. */
 export async function offline(url: string): Promise<{ documentUrl: string; document: object }> {
-  const bytes = contextByUrl(url);
+  const name =
+    url === VC_CONTEXT_URL ? 'credentials-v2.jsonld' : url.slice(url.lastIndexOf('/') + 1);
+  const bytes = contextDocument(name);
   if (bytes === undefined) throw new Error(`Not available offline: ${url}`);
   return { documentUrl: url, document: JSON.parse(bytes.toString()) as object };
 }
 
 /** `docket:model` in full. */
-export function absolute(compact: string): string {
+function absolute(compact: string): string {
   const [prefix = '', name = ''] = compact.split(':');
   const root = PREFIXES[prefix as keyof typeof PREFIXES];
   if (root === undefined) throw new Error(`no prefix ${prefix}`);
@@ -35,7 +38,7 @@ function expandedNode(schema: Field, node: Node): Node {
     if (value === undefined) continue;
     if (name === 'id') expanded['@id'] = value;
     if (name === 'type') {
-      expanded['@type'] = [value].flat().map((one) => absolute(field['x-values']![String(one)]!));
+      expanded['@type'] = [value].flat().map((one) => iriOf(field, one));
     }
     if (term === undefined) continue;
     const items = field['items'] as Field | undefined;
@@ -49,10 +52,15 @@ function expandedValue(field: Field, value: unknown): unknown {
   if (type === undefined) return expandedNode(field, value as Node);
   if (type === '@json') return { '@type': '@json', '@value': value };
   if (type === '@id') return { '@id': value };
-  if (type === '@vocab') return { '@id': absolute(field['x-values']![String(value)]!) };
+  if (type === '@vocab') return { '@id': iriOf(field, value) };
   // JSON-LD gives texts and whole numbers no type.
   if (type === 'xsd:string' || type === 'xsd:integer') return { '@value': value };
   return { '@type': absolute(type), '@value': value };
+}
+
+/** The IRI that a name stands for. */
+function iriOf(field: Field, name: unknown): string {
+  return absolute(field['x-values']![name as string]!);
 }
 
 /** Every name that a description gives to a field, a value or a class. */

@@ -6,7 +6,6 @@ import {
   RECEIPT_CONTEXT_DIGESTS,
   receiptContextName,
   VC_CONTEXT_DIGEST,
-  VC_CONTEXT_URL,
 } from '#shared/receipts/context.ts';
 
 /** The base context of Verifiable Credentials 2.0 as we ship it, byte for byte the W3C's. */
@@ -40,12 +39,6 @@ export function contextDocument(name: string): Buffer | undefined {
   }
   loaded.set(name, bytes);
   return bytes;
-}
-
-/** The context that a URL in a receipt's `@context` names, or undefined. For document loaders that stay offline. */
-export function contextByUrl(url: string): Buffer | undefined {
-  if (url === VC_CONTEXT_URL) return contextDocument(VC_CONTEXT_NAME);
-  return contextDocument(url.slice(url.lastIndexOf('/') + 1));
 }
 
 /** The SHACL shapes of receipts, as JSON-LD: what a receipt must say, for processors that know only RDF. */

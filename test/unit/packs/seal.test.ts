@@ -63,13 +63,13 @@ describe('a seal', () => {
   });
 
   it('means as linked data what its description says', async () => {
-    const { proof: _, ...document } = JSON.parse(seal()) as Loose;
+    const { proof: _, ...document } = JSON.parse(seal());
     const [expanded] = await jsonld.expand(document, { safe: true, documentLoader: offline });
     expect(expanded).toEqual(expandedBy(SEAL_FORMAT, document));
   });
 
   it('has a context that defines nothing else', () => {
-    const context = JSON.parse(contextDocument(packContextName())!.toString()) as Loose;
+    const context = JSON.parse(contextDocument(packContextName())!.toString());
     const described = namesIn(SEAL_FORMAT);
     expect(termsIn(context['@context']).filter((term) => !described.has(term))).toEqual([]);
   });
