@@ -25,14 +25,11 @@ import type { ProcessContext, ProcessParts } from '#shared/process/run-process.t
 import { attest, type Attestors } from './attest.ts';
 import { ClaimWindow } from './claim-window.ts';
 import { ledgerEvents, type LedgerEvents } from './events.ts';
+import { CHECKPOINT_MS, EPOCH_MS } from './intervals.ts';
 import { type LedgerSteps, runLedger } from './loop.ts';
 
 /** Logs looked at in one go; the rest follow a quarter of a second later. */
 const LOGS_PER_PUBLICATION = 500;
-/** A log's checkpoints are at least this far apart. */
-const CHECKPOINT_INTERVAL_MS = 1_000;
-/** Heads trees are at least this far apart: the epoch. */
-const EPOCH_MS = 10_000;
 /** Signers notice a rotation within a second; the batch that one had just signed may wait for a database that is away. */
 const RETIRE_AFTER_MS = 10 * 60_000;
 /** One for integration and signing, which take turns, one for the anchor, one for attestations, one for probes. */
@@ -112,7 +109,7 @@ function stepsOf(
         signer: signing().checkpoints,
         originOf: origins.organisation,
         limit: LOGS_PER_PUBLICATION,
-        intervalMs: CHECKPOINT_INTERVAL_MS,
+        intervalMs: CHECKPOINT_MS,
       }),
     backlog: () => readBacklog(pool),
     anchor: () =>

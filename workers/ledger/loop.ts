@@ -4,8 +4,9 @@ import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
 import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
 import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
 import type { LedgerEvents, LedgerStep } from './events.ts';
+import { ANCHOR_MS, ATTEST_MS, BACKLOG_MS, IDLE_MS, PUBLISH_MS, RETRY_MS } from './intervals.ts';
 
-/** What the loops turn; the composition root says with what. */
+/** The steps that the loops repeat, as the composition root binds them to stores. */
 export interface LedgerSteps {
   integrate: () => Promise<IntegrationResult>;
   publish: () => Promise<PublicationResult>;
@@ -23,20 +24,6 @@ export interface LedgerLoopOptions {
   /** Monotonic milliseconds. */
   now: () => number;
 }
-
-/** A receipt waits half of this on average; forty times within the maximum merge delay. */
-const IDLE_MS = 250;
-/** A store that is away is asked at this pace. */
-const RETRY_MS = 1_000;
-/** Between looks at what grew: each log is signed at most once a second, and this divides the second evenly. */
-const PUBLISH_MS = 250;
-/** Between looks at the backlog: half the maximum merge delay, so that exceeding it is noticed. */
-const BACKLOG_MS = 5_000;
-
-/** Between looks at what is to be anchored: news of keys are in the log soon, heads in every tenth look. */
-const ANCHOR_MS = 1_000;
-/** Between looks at who is to be asked for an attestation. */
-const ATTEST_MS = 1_000;
 
 /**
  * Integrates, signs, anchors and has the anchor attested until `signal` aborts; what is in hand is

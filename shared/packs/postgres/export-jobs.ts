@@ -6,18 +6,15 @@ import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import type { ExportRecord } from '../export-record.ts';
+import { EXPORT_SHOWN_S, PACK_KEPT_S } from '../retention.ts';
 import { eventOf, EXPORT_COLUMNS, exportOf } from './exports.ts';
 
 /** A run says how far it is several times a second; one that is silent for so long is dead. */
 const RUN_SILENT_S = 15;
-/** How long a pack is kept: time enough to fetch it after a weekend. */
-const EXPORT_KEPT_S = 7 * 86_400;
 /** A run that dies so often would die again: a person has to look. */
 const RUNS_MAX = 10;
 /** After the nth failure n² times this: ten runs take half an hour. */
 const WAIT_AFTER_FAILURE_S = 5;
-/** What is over is shown this long, and then forgotten; the audit log keeps it. */
-const RECORD_KEPT_S = 90 * 86_400;
 
 const BUILDER = { kind: 'system', id: 'exports' } as const;
 
@@ -83,7 +80,7 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
         done: sql<string>`last_index - first_index + 1`,
         size_bytes: sizeBytes,
         sha256,
-        expires_at: sql<Date>`now() + make_interval(secs => ${EXPORT_KEPT_S})`,
+        expires_at: sql<Date>`now() + make_interval(secs => ${PACK_KEPT_S})`,
       }),
     fail: ({ record, runId }: ExportRun, error: { code: string; message: string }): Promise<void> =>
       fail({ id: record.id, runId }, error),
@@ -147,7 +144,7 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
       if (ids.length > 0) {
         await db.updateTable('export').set({ removed_at: now }).where('id', 'in', ids).execute();
       }
-      await db.deleteFrom('export').where('removed_at', '<', ago(RECORD_KEPT_S)).execute();
+      await db.deleteFrom('export').where('removed_at', '<', ago(EXPORT_SHOWN_S)).execute();
     },
   };
 }

@@ -1,0 +1,4 @@
+/** How long a finished pack is kept, in seconds: time enough to fetch it after a weekend. */
+export const PACK_KEPT_S = 7 * 86_400;
+/** How long an export that is over is shown, in seconds; then only the audit log tells of it. */
+export const EXPORT_SHOWN_S = 90 * 86_400;

@@ -1,0 +1,18 @@
+/** How often a ledger worker does each of its steps. Between them they keep the maximum merge delay of ten seconds. */
+
+/** Between batches while nothing waits: a receipt waits half of this on average. */
+export const IDLE_MS = 250;
+/** After a failure: a store that is away is asked at this pace. */
+export const RETRY_MS = 1_000;
+/** A log's checkpoints are at least this far apart. */
+export const CHECKPOINT_MS = 1_000;
+/** Between looks at which logs grew: it divides the interval of checkpoints evenly. */
+export const PUBLISH_MS = 250;
+/** Between looks at the backlog: half the maximum merge delay, so that exceeding it is noticed. */
+export const BACKLOG_MS = 5_000;
+/** Heads trees of the anchor log are at least this far apart: the epoch. */
+export const EPOCH_MS = 10_000;
+/** Between looks at what is to be anchored: events of keys are in the log soon, heads in every tenth look. */
+export const ANCHOR_MS = 1_000;
+/** Between looks at who is to be asked for an attestation. */
+export const ATTEST_MS = 1_000;
