@@ -3,7 +3,7 @@ import type { CredentialSource } from '#shared/keys/postgres/credentials.ts';
 
 /** Keys per query: one round trip then answers a whole burst. */
 const BATCH_MAX = 256;
-/** Queries at once: whatever is invented at the door, PostgreSQL sees two of them. */
+/** Queries at once, however many keys are invented at the door: the other connections of the pool stay free. */
 const QUERIES_MAX = 2;
 /** Keys waiting for their turn; beyond this the answer would come after the caller's patience. */
 const WAITING_MAX = 10_000;

@@ -10,9 +10,9 @@ import { SecondChanceMap } from './second-chance-map.ts';
 const FRESH_MS = 2_000;
 /** Served up to this age while it is read again. 500 ms below the promised 5 s leave room for the read itself. */
 const STALE_MAX_MS = 4_500;
-/** How long PostgreSQL may be away before keys in memory stop working: nobody's revocations wait longer. */
+/** How long keys in memory work while PostgreSQL is away. A revocation that happens meanwhile waits no longer than this. */
 const OUTAGE_AGE_MAX_MS = 24 * 60 * 60 * 1_000;
-/** After a failed read, entries are served without waiting for another attempt. */
+/** After a failed read, entries are served for so long without another read. */
 const OUTAGE_RETRY_MS = 500;
 /** About 40 MB of credentials. */
 const ENTRIES_MAX = 50_000;
@@ -140,7 +140,7 @@ export class CredentialCache {
     throw new Fault('internal_error', { message: 'The key could not be checked.' });
   }
 
-  /** Nobody awaits this; a failure leaves the entry as it is, and the next request tries again. */
+  /** Runs in the background. A failure leaves the entry as it is, and the next request tries again. */
   async #refresh(hash: string, entry: Entry): Promise<void> {
     try {
       await this.#read(hash);
@@ -151,7 +151,7 @@ export class CredentialCache {
     }
   }
 
-  /** One read per hash at a time, whoever asks. */
+  /** One read per hash at a time: who asks meanwhile waits for the same. */
   #read(hash: string): Promise<Credential | null> {
     const underWay = this.#reads.get(hash);
     // An overtaken read repeats itself, so waiting for it is as good as starting another.
@@ -163,7 +163,7 @@ export class CredentialCache {
   }
 
   async #load(hash: string, read: Read): Promise<Credential | null> {
-    for (let attempt = 1; ; attempt += 1) {
+    for (let reads = 1; ; reads += 1) {
       const startedAt = this.#monotonicNow();
       read.overtaken = false;
       let credential: Credential | null;
@@ -176,7 +176,7 @@ export class CredentialCache {
           cause: error,
         });
       }
-      if (read.overtaken && attempt < OVERTAKEN_MAX) continue;
+      if (read.overtaken && reads < OVERTAKEN_MAX) continue;
       // After too many changes the last answer is given to those who wait, but not kept.
       if (!read.overtaken) this.#keep(hash, credential, startedAt);
       return credential;

@@ -41,7 +41,7 @@ export class KeyUseRecorder {
     try {
       await this.#store.recordUses(uses);
     } catch {
-      // The older times go back under whatever was noted meanwhile.
+      // A time that was noted meanwhile is later and stays.
       for (const [keyId, at] of uses) if (!this.#uses.has(keyId)) this.used(keyId, at);
     }
   }

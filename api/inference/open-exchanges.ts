@@ -47,7 +47,7 @@ export class OpenExchanges implements ExchangeHost {
     return exchange;
   }
 
-  /** For the inbox reader. A reply to a request that nobody waits for is dropped. */
+  /** For the inbox reader. A reply to a request that is not open (its client has gone, say) is dropped. */
   take = (reply: Reply, payload: string): void => {
     this.#open.get(reply.id)?.take(reply, payload);
   };

@@ -25,14 +25,14 @@ const settle = async (): Promise<void> => {
 const revokedNotice = { kind: 'key', hash, at: 0 } as const;
 
 describe('the credential cache', () => {
-  it('answers a hit at once, without a promise and without the store', async () => {
+  it('a cached key is answered at once, without a promise and without the store', async () => {
     await cache.lookup(token);
     clock = 2_000;
     expect(cache.lookup(token)).toEqual(credential());
     expect(source.asked).toHaveLength(1);
   });
 
-  it('serves up to 4.5 s while one refresh runs, and shows its result afterwards', async () => {
+  it('a key is served up to an age of 4.5 s while one refresh runs, whose result is served afterwards', async () => {
     await cache.lookup(token);
     source.rows.set(hash, REVOKED);
     clock = 2_001;
@@ -42,14 +42,14 @@ describe('the credential cache', () => {
     expect(cache.lookup(token)).toEqual(REVOKED);
   });
 
-  it('without a notice never serves a revoked key for 5 s', async () => {
+  it('a revoked key whose notice is lost is served for less than 5 s', async () => {
     await cache.lookup(token);
     source.rows.set(hash, REVOKED);
     clock = 4_501;
     expect(await cache.lookup(token)).toEqual(REVOKED);
   });
 
-  it('counts age from when a read began, not from when it ended', async () => {
+  it('the age of a key is counted from when its read began, not from when it ended', async () => {
     source.hold();
     const slow = cache.lookup(token);
     await settle();
@@ -60,7 +60,7 @@ describe('the credential cache', () => {
     expect(await cache.lookup(token)).toEqual(REVOKED);
   });
 
-  it('drops a key on its notice, and an organisation’s keys on theirs', async () => {
+  it('a notice drops a key, or all keys of an organisation', async () => {
     await cache.lookup(token);
     source.rows.set(hash, REVOKED);
     cache.changed(revokedNotice);
@@ -72,7 +72,7 @@ describe('the credential cache', () => {
     expect(await cache.lookup(token)).toMatchObject({ accountState: 'suspended' });
   });
 
-  it('a read under way when the key is revoked cannot revive it', async () => {
+  it('a read under way when a key is revoked cannot revive it', async () => {
     for (const change of [
       revokedNotice,
       { kind: 'organisation', orgId: 'org_1', at: 0 } as const,
@@ -90,7 +90,7 @@ describe('the credential cache', () => {
     }
   });
 
-  it('a background refresh under way when the key is revoked cannot revive it', async () => {
+  it('a background refresh under way when a key is revoked cannot revive it', async () => {
     await cache.lookup(token);
     clock = 3_000;
     source.hold();
@@ -103,7 +103,7 @@ describe('the credential cache', () => {
     expect(await cache.lookup(token)).toEqual(REVOKED);
   });
 
-  it('after a gap in the notices reads again what it read before', async () => {
+  it('after a gap in the notices, keys that were read before it are read again', async () => {
     await cache.lookup(token);
     source.rows.set(hash, REVOKED);
     clock = 100;
@@ -112,7 +112,7 @@ describe('the credential cache', () => {
   });
 
   it(
-    'keeps cached keys working while the store is down, and says internal_error of others',
+    'cached keys keep working while the store is down, and others are internal_error',
     { tags: ['accounts.store-away', 'survives.postgres'] },
     async () => {
       await cache.lookup(token);
@@ -131,27 +131,27 @@ describe('the credential cache', () => {
     },
   );
 
-  it('does not serve in an outage what a notice has dropped', async () => {
+  it('a key that a notice has dropped is not served in an outage', async () => {
     await cache.lookup(token);
     cache.changed(revokedNotice);
     source.down = true;
     await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
   });
 
-  it('does not serve a key for ever while the store is down', async () => {
+  it('a key is not served for ever while the store is down', async () => {
     await cache.lookup(token);
     source.down = true;
     clock = 25 * 60 * 60 * 1_000;
     await expect(cache.lookup(token)).rejects.toMatchObject({ code: 'internal_error' });
   });
 
-  it('asks once for many who wait for the same key', async () => {
+  it('many who wait for the same key cause one read', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, async () => cache.lookup(token)));
     expect(new Set(answers)).toEqual(new Set([answers[0]]));
     expect(source.asked).toEqual([[hash]]);
   });
 
-  it('turns a flood of invented keys into two queries at a time', async () => {
+  it('a flood of invented keys becomes two queries at a time', async () => {
     source.hold();
     const flood = Array.from({ length: 2_000 }, async () => cache.lookup(generateKey(randomBytes)));
     await settle();
@@ -162,7 +162,7 @@ describe('the credential cache', () => {
     expect(source.asked.length).toBe(8);
   });
 
-  it('does not ask again for an unknown key, but finds it as soon as it exists', async () => {
+  it('an unknown key is not looked up again, and is found as soon as it exists', async () => {
     const invented = generateKey(randomBytes);
     expect(await cache.lookup(invented)).toBeNull();
     for (let i = 0; i < 10; i += 1) expect(cache.lookup(invented)).toBeNull();
@@ -172,13 +172,17 @@ describe('the credential cache', () => {
     expect(await cache.lookup(invented)).toEqual(credential());
   });
 
-  it('refuses a wrong checksum without asking', { tags: ['accounts.checksum'] }, () => {
-    expect(cache.lookup(`${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`)).toBeNull();
-    expect(cache.lookup('')).toBeNull();
-    expect(source.asked).toEqual([]);
-  });
+  it(
+    'a key with a wrong checksum is refused without a look-up',
+    { tags: ['accounts.checksum'] },
+    () => {
+      expect(cache.lookup(`${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`)).toBeNull();
+      expect(cache.lookup('')).toBeNull();
+      expect(source.asked).toEqual([]);
+    },
+  );
 
-  it('forgets a key whose record is gone', async () => {
+  it('a key whose record is gone is forgotten', async () => {
     await cache.lookup(token);
     source.rows.delete(hash);
     clock = 5_000;
@@ -186,7 +190,7 @@ describe('the credential cache', () => {
     expect(cache.lookup(token)).toBeNull();
   });
 
-  it('stays within its bound and keeps what is used', async () => {
+  it('the cache stays within its bound and keeps what is used', async () => {
     const small = new CredentialCache({
       source,
       observer: silent,

@@ -6,7 +6,7 @@ let recorder: KeyUseRecorder | undefined;
 afterEach(() => recorder?.close());
 
 describe('the recorder of last use', () => {
-  it('writes one batch with the latest time of each key', async () => {
+  it('uses are written in one batch with the latest time of each key', async () => {
     const written: [string, number][][] = [];
     recorder = new KeyUseRecorder(
       { recordUses: async (uses) => void written.push([...uses]) },
@@ -25,7 +25,7 @@ describe('the recorder of last use', () => {
     ]);
   });
 
-  it('keeps what could not be written, under what came since, and writes the rest when it ends', async () => {
+  it('uses that could not be written are kept, later ones win, and the rest is written at the end', async () => {
     let down = true;
     const written = new Map<string, number>();
     recorder = new KeyUseRecorder(

@@ -35,14 +35,15 @@ function exchange(sink: ExchangeSink, claimed: string | null = 'large') {
   return { one, ends, givenUp };
 }
 
-const answer = (attempt = 1, seq = 1) => ({ id: 'req_1', attempt, seq, kind: 'answer' as const });
-const frames = (attempt: number, seq: number) => ({
-  id: 'req_1',
-  attempt,
+/** The number of a delivery is called `attempt` in messages. */
+const from = (delivery: number) => ({ id: 'req_1', attempt: delivery });
+const answer = (delivery = 1, seq = 1) => ({ ...from(delivery), seq, kind: 'answer' as const });
+const frames = (delivery: number, seq: number) => ({
+  ...from(delivery),
   seq,
   kind: 'frames' as const,
 });
-const receipt = (attempt = 1) => ({ id: 'req_1', attempt, kind: 'receipt' as const });
+const receipt = (delivery = 1) => ({ ...from(delivery), kind: 'receipt' as const });
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

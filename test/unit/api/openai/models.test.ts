@@ -18,7 +18,7 @@ const account = { plan: 'audit_plus', orgId: 'org_B' } as const;
 const published = () => 'published';
 
 describe('modelObject', () => {
-  it('has the shape that OpenAI clients expect, with the facts of the catalogue', () => {
+  it('a model has the shape that OpenAI clients expect, with the facts of the catalogue', () => {
     const object = modelObject(routesOf({ footprint: { ref: 'r' } }), account, published);
     expect(object).toEqual({
       id: 'acme/m',
@@ -36,12 +36,12 @@ describe('modelObject', () => {
     expect(Value.Check(ModelObject, object)).toBe(true);
   });
 
-  it('shows a dedicated region only to its organisation, and never one that is gone', () => {
+  it('a dedicated region is shown only to its organisation, and one that is gone to none', () => {
     const mine = { ...account, orgId: 'org_A' };
     expect(modelObject(routesOf({}), mine, published).regions).toEqual(['eu', 'own']);
   });
 
-  it('says when the size is declared, unknown, or of a record that is missing', () => {
+  it('a model says when its size is declared, unknown, or of a record that is missing', () => {
     const footprint = (value: Model['footprint']) =>
       modelObject(routesOf({ footprint: value }), account, () => undefined).footprint;
     expect(footprint({ activeB: 1, totalB: 1 })).toEqual({ source: 'declared', confidence: null });

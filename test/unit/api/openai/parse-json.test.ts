@@ -18,7 +18,7 @@ const fault = (raw: string | Buffer): Fault => {
 const SOUP = Array.from('[]{}:,"\\u01eE+-. tnf\n');
 
 describe('parseJsonBody', () => {
-  it('gives the text as it came and the value the built-in parser gives', () => {
+  it('a body is given as the text that came and the value that the built-in parser gives', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom('', '  ', '\n'), (value, indent) => {
         const text = JSON.stringify(value, null, indent);
@@ -30,7 +30,7 @@ describe('parseJsonBody', () => {
     );
   });
 
-  it('answers any bytes with a value or with invalid_json, nothing else', () => {
+  it('any bytes are a value or invalid_json, and nothing else', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.uint8Array(), fc.string({ unit: fc.constantFrom(...SOUP) })),
@@ -53,7 +53,7 @@ describe('parseJsonBody', () => {
     );
   });
 
-  it('accepts what the built-in parser accepts and refuses what it refuses, repeated names apart', () => {
+  it('what the built-in parser accepts is accepted and what it refuses is refused, repeated names apart', () => {
     const soup = fc.string({
       unit: fc.constantFrom(...SOUP, 'true', 'null', '"a"'),
       maxLength: 12,
@@ -73,7 +73,7 @@ describe('parseJsonBody', () => {
     );
   });
 
-  it('finds a repeated name where it stands for the second time, and no other', () => {
+  it('a repeated name is found where it stands for the second time, and no other is', () => {
     const names = fc.array(fc.constantFrom('a', 'b', 'c', '__proto__', 'a\n'), { maxLength: 4 });
     fc.assert(
       fc.property(names, (keys) => {
@@ -100,11 +100,11 @@ describe('parseJsonBody', () => {
     ['["\t"]', 'see line 1, column 3'],
     ['[01]', 'see line 1, column 3'],
     ['{"a":1}\u0000', 'see line 1, column 8'],
-  ])('says where %j is wrong', (text, place) => {
+  ])('the message says where %j is wrong', (text, place) => {
     expect(fault(text).message).toBe(`The body is not valid JSON: ${place}.`);
   });
 
-  it('does not look for the place in a long body: a caller could keep the process busy with that', () => {
+  it('the place of an error is not looked for in a long body, which would keep the process busy', () => {
     const long = `[${'{},'.repeat(100_000)}`;
     expect(fault(long).message).toBe('The body is not valid JSON: it is too long to say where.');
     const repeated = `{${'"a":1,'.repeat(100_000)}"a":1}`;
@@ -113,12 +113,12 @@ describe('parseJsonBody', () => {
     );
   });
 
-  it('never repeats the body in the message', { tags: ['errors.silent-on-content'] }, () => {
+  it('the message never repeats the body', { tags: ['errors.silent-on-content'] }, () => {
     expect(fault('{"messages":[{"content":"my secret prompt"}]').message).not.toContain('secret');
     expect(fault('my secret prompt').message).not.toContain('secret');
   });
 
-  it('refuses bytes that are not UTF-8', () => {
+  it('bytes that are not UTF-8 are refused', () => {
     for (const bytes of [
       [0x22, 0xff, 0x22],
       [0x22, 0xc0, 0x80, 0x22],
@@ -128,14 +128,14 @@ describe('parseJsonBody', () => {
     }
   });
 
-  it('leaves out a byte-order mark', () => {
+  it('a byte-order mark is left out', () => {
     expect(parseJsonBody(Buffer.from('\ufeff{"a":1}'))).toEqual({
       text: '{"a":1}',
       value: { a: 1 },
     });
   });
 
-  it('accepts the deepest body allowed and refuses one level more, however deep, without touching the stack', () => {
+  it('the deepest body allowed is accepted, and a deeper one refused without touching the stack', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
     expect(() => parseJsonBody(Buffer.from(nested(JSON_DEPTH_MAX)))).not.toThrow();
     for (const text of [
@@ -147,12 +147,12 @@ describe('parseJsonBody', () => {
     }
   });
 
-  it('does not count brackets and colons inside strings', () => {
+  it('brackets and colons inside strings are not counted', () => {
     const text = JSON.stringify({ a: `${'['.repeat(500)}":"\\"`, 'b:c': ':' });
     expect(parseJsonBody(Buffer.from(text)).text).toBe(text);
   });
 
-  it('refuses a repeated member name at any depth, so that screening and upstream read the same prompt', () => {
+  it('a repeated member name is refused at any depth, so that screening and upstream read the same prompt', () => {
     const repeated = [
       '{"messages":[1],"messages":[2]}',
       '{"a":[{"content":"x","role":"user","content":"y"}]}',
@@ -163,7 +163,7 @@ describe('parseJsonBody', () => {
     expect(fault('{"a":1,\n"a":2}').message).toContain('line 2, column 1');
   });
 
-  it('treats prototype names as ordinary members', () => {
+  it('names of the prototype are ordinary members', () => {
     const { value } = parseJsonBody(
       Buffer.from('{"__proto__":{"admin":true},"constructor":1,"toString":null}'),
     );

@@ -4,7 +4,7 @@ import { chat, faultOf, withMessage } from './rules.ts';
 import type { Validate } from './rules.ts';
 
 describe('refusals', () => {
-  it('say in plain words what was expected', () => {
+  it('a refusal says in plain words what was expected', () => {
     const message = (validate: Validate, body: unknown) => faultOf(validate, body).message;
     expect(message(validateChat, chat({ temperature: 3 }))).toBe(
       '`temperature` must be a number from 0 to 2.',
@@ -29,13 +29,13 @@ describe('refusals', () => {
     );
   });
 
-  it.each([null, 5, 'x', true, [], [1]])('refuse a body that is %j', (body) => {
+  it.each([null, 5, 'x', true, [], [1]])('a body that is %j is refused', (body) => {
     for (const validate of [validateChat, validateCompletion, validateEmbedding]) {
       expect(faultOf(validate, body)).toMatchObject({ code: 'invalid_body', param: 'body' });
     }
   });
 
-  it('never quote what the client sent', { tags: ['errors.silent-on-content'] }, () => {
+  it('a refusal never quotes what the client sent', { tags: ['errors.silent-on-content'] }, () => {
     const secret = 'my secret prompt';
     const bodies = [
       chat({ temperature: secret }),

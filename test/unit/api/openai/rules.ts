@@ -35,7 +35,7 @@ export function faultOf(validate: Validate, body: unknown): Fault {
 }
 
 export function refuses(validate: Validate, rows: Row[]): void {
-  it.each(rows)('refuses %s', (_rule, body, param, path) => {
+  it.each(rows)('%s is refused', (_rule, body, param, path) => {
     const fault = faultOf(validate, body);
     expect(fault).toMatchObject({
       code: `invalid_${param}`,
@@ -98,7 +98,7 @@ export const samplerEdges: Record<string, unknown[]> = {
 };
 
 export const acceptsEdges = (validate: Validate, make: Make, edges: Record<string, unknown[]>) => {
-  it.each(Object.entries(edges))('accepts the edges of %s', (param, values) => {
+  it.each(Object.entries(edges))('the edges of %s are accepted', (param, values) => {
     for (const value of values) {
       const body = make({ [param]: value });
       expect(validate(body)).toBe(body);

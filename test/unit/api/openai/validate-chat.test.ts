@@ -177,7 +177,7 @@ describe('validateChat', () => {
   ]);
 
   it(
-    'accepts a conversation with every role, part and legacy shape',
+    'a conversation with every role, part and legacy shape is accepted',
     { tags: ['requests.messages'] },
     () => {
       const body = chat({
@@ -236,7 +236,7 @@ describe('validateChat', () => {
     },
   );
 
-  it('passes unknown fields through untouched', { tags: ['requests.unknown-fields'] }, () => {
+  it('unknown fields pass through untouched', { tags: ['requests.unknown-fields'] }, () => {
     const body = chat({
       metadata: { a: 1 },
       chat_template_kwargs: { enable_thinking: false },

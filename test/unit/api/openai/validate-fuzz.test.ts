@@ -81,7 +81,7 @@ describe.each([
   ['validateEmbedding', validateEmbedding, EmbeddingBody],
 ] as const)('%s', (_name, validate, schema) => {
   it(
-    'answers any JSON value with the same value or with a validation_error',
+    'any JSON value is answered with itself or with a validation_error',
     { tags: ['requests.any-json'] },
     () => {
       fc.assert(
@@ -102,7 +102,7 @@ describe.each([
   );
 
   it(
-    'has a reason exactly when the compiled validator refuses',
+    'there is a reason exactly when the compiled validator refuses',
     { tags: ['requests.any-json'] },
     () => {
       const compiled = Compile(schema);
@@ -117,7 +117,7 @@ describe.each([
 });
 
 describe('the request schemas', () => {
-  it('are plain JSON Schema, as OpenAPI 3.1 wants them', () => {
+  it('the request schemas are plain JSON Schema, as OpenAPI 3.1 wants them', () => {
     for (const schema of [ChatBody, CompletionBody, EmbeddingBody]) {
       const published = JSON.parse(JSON.stringify(schema)) as Schema;
       expect(published.type).toBe('object');
