@@ -188,3 +188,5 @@ function withOrgId(data: unknown): unknown {
 export type ScheduledJobName = {
   [N in JobName]: (typeof JOBS)[N] extends { everyMs: number } ? N : never;
 }[JobName];
+
+export const isScheduled = (name: JobName): name is ScheduledJobName => 'everyMs' in JOBS[name];

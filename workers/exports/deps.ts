@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
-import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { activeKey, loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
@@ -11,17 +9,15 @@ import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
 import { CONTEXT_NAMES, contextDocument, receiptShapes } from '#shared/packs/files/contexts.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
-import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
-import { type JobObserver, runJobs, type RunningJobs } from '#shared/jobs/redis/job-runner.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { packInstructions, packScript } from '#shared/packs/files/verification-files.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
-import { jobEvents } from '#workers/runtime/job-events.ts';
+import { JobRole } from '#workers/runtime/deps.ts';
 import type { PackDocuments } from './documents.ts';
 import { exportEvents } from './events.ts';
-import { runExport, type RunExportDeps } from './run-export.ts';
+import { runExport } from './run-export.ts';
 import { sweepExports } from './sweep.ts';
 
 /** For each pack one that reads ahead and one that says how far it is; one for the sweep. */
@@ -30,21 +26,10 @@ const CONNECTIONS_PER_PACK = 2;
 /** Composes the process that builds evidence packs. */
 export async function exportsProcess(context: ProcessContext): Promise<ProcessParts> {
   const { config, log, registry, processId } = context;
-  const observer = jobEvents(log, registry);
-  const pool = createPool({
-    url: config.secrets.databaseUrl,
-    role: 'docket_exports',
-    max: config.exportsConcurrency * CONNECTIONS_PER_PACK + 1,
-    applicationName: 'docket exports',
-    statementTimeoutMs: config.statementTimeoutMs,
-    onError: (error) => log.warn({ event: 'database_connection_lost', err: error }),
-  });
-  const redisFailed = (error: Error): void => observer.queueFailed('export', error);
-  const connection = connectRedis(
-    { url: config.secrets.redisUrl, name: processId, use: 'jobs' },
-    redisFailed,
-  );
-  const queues = new JobQueues(connection, redisFailed);
+  const packsAtOnce = config.exportsConcurrency;
+  const connections = packsAtOnce * CONNECTIONS_PER_PACK + 1;
+  const role = new JobRole(context, { role: 'exports', connections });
+  const { pool, queues } = role;
   const jobs = createExportJobs(pool, systemSurroundings);
   const store = openStore(config);
   const deps = {
@@ -60,63 +45,27 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   };
   // Without the key nothing can be sealed: said at the start, not at the first export.
   packSigner(config);
-  let running: RunningJobs[] = [];
+  for (let i = 0; i < packsAtOnce; i += 1) {
+    role.does('export', ({ exportId }, signal) => runExport(deps, exportId, signal));
+  }
+  role.does('export-sweep', () =>
+    sweepExports({
+      jobs,
+      store,
+      start: (exportId) => queues.add('export', { exportId }),
+      waiting: async () => (await queues.counts('export'))['waiting'] ?? 0,
+    }),
+  );
   return {
     readiness: {
-      redis: () => connection.ping(),
+      redis: () => role.ping(),
       postgres: () => pool.query('select from export limit 0'),
       store: () => store.check(),
     },
-    async start() {
-      await queues.schedule(['export-sweep']);
-      running = startJobs({
-        connection,
-        observer,
-        queues,
-        deps,
-        builders: config.exportsConcurrency,
-      });
-    },
-    async drain() {
-      await Promise.all(running.map((each) => each.stop()));
-    },
-    async close() {
-      await queues.close();
-      connection.disconnect();
-      await pool.end();
-    },
+    start: () => role.start(),
+    drain: () => role.drain(),
+    close: () => role.close(),
   };
-}
-
-interface Jobs {
-  connection: RedisClient;
-  observer: JobObserver;
-  queues: JobQueues;
-  deps: RunExportDeps;
-  /** Packs at once. */
-  builders: number;
-}
-
-function startJobs({ queues, deps, builders, ...common }: Jobs): RunningJobs[] {
-  const { jobs, store } = deps;
-  const sweeper = runJobs({
-    name: 'export-sweep',
-    handler: () =>
-      sweepExports({
-        jobs,
-        store,
-        start: (exportId) => queues.add('export', { exportId }),
-        waiting: async () => (await queues.counts('export'))['waiting'] ?? 0,
-      }),
-    ...common,
-  });
-  const build = () =>
-    runJobs({
-      name: 'export',
-      handler: ({ exportId }, signal) => runExport(deps, exportId, signal),
-      ...common,
-    });
-  return [sweeper, ...Array.from({ length: builders }, build)];
 }
 
 function packSigner(config: Config) {

@@ -5,49 +5,24 @@ import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { ensureLedgerPartitions } from '#shared/ledger/postgres/upkeep.ts';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
-import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
-import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
-import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
-import { runJobs, type RunningJobs } from '#shared/jobs/redis/job-runner.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
 import type { Mailer } from '#shared/accounts/letters.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
-import { jobEvents } from '#workers/runtime/job-events.ts';
+import { JobRole } from '#workers/runtime/deps.ts';
 import { housekeepingHandlers } from './handlers.ts';
 
 /** One per kind of job that uses the database at the same time. */
 const CONNECTIONS = 7;
-const SCHEDULED = [
-  'screening-sweep',
-  'key-expiry',
-  'key-expiry-warnings',
-  'stored-answer-expiry',
-  'ledger-partitions',
-  'mail',
-] as const;
 
 /** Composes the housekeeping process: vetting, expiry, partitions, mail. */
 export async function housekeepingProcess(context: ProcessContext): Promise<ProcessParts> {
-  const { config, log, registry, processId } = context;
-  const observer = jobEvents(log, registry);
-  const pool = createPool({
-    url: config.secrets.databaseUrl,
-    role: 'docket_housekeeping',
-    max: CONNECTIONS,
-    applicationName: 'docket housekeeping',
-    statementTimeoutMs: config.statementTimeoutMs,
-    onError: (error) => log.warn({ event: 'database_connection_lost', err: error }),
-  });
-  const redisFailed = (error: Error): void => observer.queueFailed('screening-sweep', error);
-  const connection = connectRedis(
-    { url: config.secrets.redisUrl, name: processId, use: 'jobs' },
-    redisFailed,
-  );
-  const queues = new JobQueues(connection, redisFailed);
+  const { config, log } = context;
+  const role = new JobRole(context, { role: 'housekeeping', connections: CONNECTIONS });
+  const { pool } = role;
   const mailer = openMailer(config);
   const vettings = createVettings(pool, systemSurroundings);
   const handlers = housekeepingHandlers({
@@ -67,28 +42,23 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
     },
     onVettingFailed: (orgId, error) => log.error({ event: 'vetting_failed', orgId, err: error }),
   });
-  let running: RunningJobs[] = [];
+  role.does('screening-sweep', handlers['screening-sweep']);
+  role.does('screening', handlers.screening);
+  role.does('key-expiry', handlers['key-expiry']);
+  role.does('key-expiry-warnings', handlers['key-expiry-warnings']);
+  role.does('stored-answer-expiry', handlers['stored-answer-expiry']);
+  role.does('ledger-partitions', handlers['ledger-partitions']);
+  role.does('mail', handlers.mail);
   return {
     readiness: {
-      redis: () => connection.ping(),
+      redis: () => role.ping(),
       postgres: () => pool.query('select from account limit 0'),
     },
-    async start() {
-      await queues.schedule(SCHEDULED);
-      const common = { connection, observer };
-      running = [
-        runJobs({ name: 'screening', handler: handlers.screening, ...common }),
-        ...SCHEDULED.map((name) => runJobs({ name, handler: handlers[name], ...common })),
-      ];
-    },
-    async drain() {
-      await Promise.all(running.map((jobs) => jobs.stop()));
-    },
-    async close() {
+    start: () => role.start(),
+    drain: () => role.drain(),
+    close: async () => {
       await mailer.close();
-      await queues.close();
-      connection.disconnect();
-      await pool.end();
+      await role.close();
     },
   };
 }

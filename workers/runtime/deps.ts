@@ -1,0 +1,80 @@
+import type { Pool } from 'pg';
+import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import {
+  type JobHandler,
+  type JobObserver,
+  runJobs,
+  type RunningJobs,
+} from '#shared/jobs/redis/job-runner.ts';
+import { isScheduled, type JobName } from '#shared/jobs/table.ts';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import type { ProcessContext } from '#shared/process/run-process.ts';
+import { jobEvents } from './job-events.ts';
+
+export interface JobRoleOptions {
+  role: 'recalculation' | 'exports' | 'purge' | 'housekeeping';
+  /** Connections to PostgreSQL at most. */
+  connections: number;
+}
+
+/** Composes what every role that does jobs holds: PostgreSQL, the queues, and the jobs under way. */
+export class JobRole {
+  readonly pool: Pool;
+  readonly queues: JobQueues;
+  readonly #observer: JobObserver;
+  readonly #connection: RedisClient;
+  readonly #kinds: { name: JobName; run: () => RunningJobs }[] = [];
+  #running: RunningJobs[] = [];
+
+  constructor({ config, log, registry, processId }: ProcessContext, options: JobRoleOptions) {
+    const { role, connections } = options;
+    this.#observer = jobEvents(log, registry);
+    this.pool = createPool({
+      url: config.secrets.databaseUrl,
+      role: `docket_${role}`,
+      max: connections,
+      applicationName: `docket ${role}`,
+      statementTimeoutMs: config.statementTimeoutMs,
+      onError: (error) => log.warn({ event: 'database_connection_lost', err: error }),
+    });
+    const onError = (error: Error): void => {
+      // The connection serves all kinds of jobs; its trouble is booked on the first.
+      this.#observer.queueFailed(this.#kinds[0]!.name, error);
+    };
+    this.#connection = connectRedis(
+      { url: config.secrets.redisUrl, name: processId, use: 'jobs' },
+      onError,
+    );
+    this.queues = new JobQueues(this.#connection, onError);
+  }
+
+  /** Says who does jobs of a kind; nothing is run before `start`. `concurrency` is in place of the table's. */
+  does<N extends JobName>(name: N, handler: JobHandler<N>, concurrency?: number): void {
+    const common = { name, handler, connection: this.#connection, observer: this.#observer };
+    const options = concurrency === undefined ? common : { ...common, concurrency };
+    this.#kinds.push({ name, run: () => runJobs(options) });
+  }
+
+  /** For readiness. */
+  ping(): Promise<unknown> {
+    return this.#connection.ping();
+  }
+
+  /** Makes sure that what runs by the clock does, and takes jobs. */
+  async start(): Promise<void> {
+    await this.queues.schedule(this.#kinds.map(({ name }) => name).filter(isScheduled));
+    this.#running = this.#kinds.map(({ run }) => run());
+  }
+
+  /** Takes no more jobs and waits for those under way. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#running.map((jobs) => jobs.stop()));
+  }
+
+  async close(): Promise<void> {
+    await this.queues.close();
+    this.#connection.disconnect();
+    await this.pool.end();
+  }
+}
