@@ -7,7 +7,7 @@ import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import type { Cancellation } from '#shared/lanes/messages.ts';
 import type { Provider } from './providers/provider.ts';
-import { LaneConnections } from '#shared/process/lane-connections.ts';
+import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { CircuitKeeper } from './circuit-keeper.ts';
 import { usageCounter } from './usage.ts';

@@ -6,7 +6,7 @@ import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { receiptsLane } from '#shared/lanes/keys.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { LaneConnections } from '#shared/process/lane-connections.ts';
+import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { answerPlacer } from './place-answer.ts';
 import { receiptsEvents } from './events.ts';

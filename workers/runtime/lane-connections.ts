@@ -8,7 +8,7 @@ import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { Slots } from '#shared/lanes/slots.ts';
-import type { ProcessContext } from './run-process.ts';
+import type { ProcessContext } from '#shared/process/run-process.ts';
 
 export interface Consumption<Message> {
   lanes: readonly string[];
