@@ -116,3 +116,59 @@ export const samplerFields = {
   min_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
   repetition_penalty: maybe(Type.Number({ exclusiveMinimum: 0, maximum: REPETITION_PENALTY_MAX })),
 };
+
+/** OpenAI documents at most 128 functions; its clients never send more. */
+const TOOLS_MAX = 128;
+/** OpenAI documents 64 characters; other upstreams take 128. */
+const NAME_CHARS_MAX = 128;
+
+const Name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX });
+
+const FunctionDefinition = Type.Object({
+  name: Name,
+  description: maybe(Type.String()),
+  parameters: maybe(Type.Object({}, { description: 'A JSON Schema. Passed on as it is.' })),
+});
+
+const Tool = Type.Union(
+  [
+    Type.Object({ type: Type.Literal('function'), function: FunctionDefinition }),
+    Type.Object({ type: Type.Literal('custom'), custom: Type.Object({ name: Name }) }),
+  ],
+  { title: 'Tool', 'x-expected': 'a tool: an object with `type` and its definition' },
+);
+
+const ToolChoice = Type.Union(
+  [
+    Type.Enum(['none', 'auto', 'required']),
+    Type.Object({ type: Type.Literal('function'), function: Type.Object({ name: Name }) }),
+    Type.Object({ type: Type.Literal('custom'), custom: Type.Object({ name: Name }) }),
+    Type.Object({ type: Type.Literal('allowed_tools'), allowed_tools: Type.Object({}) }),
+  ],
+  { 'x-expected': '`none`, `auto`, `required` or an object that names a tool' },
+);
+
+const ResponseFormat = Type.Union(
+  [
+    Type.Object({ type: Type.Enum(['text', 'json_object']) }),
+    Type.Object({ type: Type.Literal('json_schema'), json_schema: Type.Object({}) }),
+    // Constrained decoding of open-source servers: checked by them.
+    Type.Object({ type: Type.Enum(['structural_tag', 'grammar', 'regex']) }),
+  ],
+  { 'x-expected': 'an object with `type`' },
+);
+
+/** What a chat request says of tools and of the form of the answer. */
+export const toolFields = {
+  tools: maybe(Type.Array(Tool, { maxItems: TOOLS_MAX })),
+  tool_choice: maybe(ToolChoice),
+  parallel_tool_calls: maybe(Type.Boolean()),
+  response_format: maybe(ResponseFormat),
+  // The names of these two before tools existed.
+  functions: maybe(Type.Array(FunctionDefinition, { minItems: 1, maxItems: TOOLS_MAX })),
+  function_call: maybe(
+    Type.Union([Type.Enum(['none', 'auto']), Type.Object({ name: Name })], {
+      'x-expected': '`none`, `auto` or an object with `name`',
+    }),
+  ),
+};

@@ -1,7 +1,6 @@
 import Type from 'typebox';
-import { maybe, modelField, ownFields, samplerFields, userField } from './fields.ts';
+import { maybe, modelField, ownFields, samplerFields, toolFields, userField } from './fields.ts';
 import { Messages } from './messages.ts';
-import { toolFields } from './tools.ts';
 
 /** OpenAI takes at most 2,048 inputs in one embeddings request. */
 const EMBEDDING_INPUTS_MAX = 2048;
