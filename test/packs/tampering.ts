@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { MANIFEST, SEAL, TAG_FILES, TAG_MANIFEST } from '#shared/packs/layout.ts';
 import { formatManifest } from '#shared/packs/manifest.ts';
-import type { CredentialSigner, UnsignedCredential } from '#shared/receipts/port-signer.ts';
+import type { CredentialSigner, UnsignedCredential } from '#shared/receipts/signing/signer.ts';
 import { ArchiveWriter } from '#workers/exports/archive.ts';
 import { openPack } from '#cli/verify/pack-file.ts';
 

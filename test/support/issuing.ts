@@ -13,7 +13,7 @@ import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
-import type { ReceiptSigner } from '#shared/receipts/port-signer.ts';
+import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { issueReceipt } from '#workers/receipts/issue.ts';
 import { integrateAll } from './ledger.ts';
 

@@ -3,7 +3,7 @@ import type { PackRange } from '#shared/packs/layout.ts';
 import type { ManifestLine } from '#shared/packs/manifest.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
 import type { PackCheckpoint, PackSource } from '#shared/packs/postgres/pack-source.ts';
-import type { CredentialSigner } from '#shared/receipts/port-signer.ts';
+import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import { ArchiveWriter, type ByteSink } from './archive.ts';
 import { Citations } from './citations.ts';

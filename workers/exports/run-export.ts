@@ -2,7 +2,7 @@ import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ExportStore, PackUpload } from '#shared/packs/export-store.ts';
 import type { ExportJobs, ExportRun } from '#shared/packs/postgres/export-jobs.ts';
 import type { PackSource } from '#shared/packs/postgres/pack-source.ts';
-import type { CredentialSigner } from '#shared/receipts/port-signer.ts';
+import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
 import { buildPack } from './build-pack.ts';
 import type { PackDocuments } from './documents.ts';
 import type { ExportEvents } from './events.ts';

@@ -6,7 +6,7 @@ import { receiptColumns } from '#shared/receipts/columns.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { RevisableReceipt, RevisionRow } from '#shared/receipts/port-recalculation.ts';
-import type { ReceiptSigner } from '#shared/receipts/port-signer.ts';
+import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 
 export interface ReviseDeps {
   issuer: ReceiptIssuer;

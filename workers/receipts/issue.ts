@@ -8,7 +8,7 @@ import { receiptColumns } from '#shared/receipts/columns.ts';
 import type { Degradation } from '#shared/receipts/document.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ReceiptRow } from '#shared/receipts/port-receipt-store.ts';
-import type { ReceiptSigner } from '#shared/receipts/port-signer.ts';
+import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 
 export interface IssueDeps {

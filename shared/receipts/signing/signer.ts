@@ -1,10 +1,40 @@
 import { createPrivateKey, hash, type KeyObject, sign as signEd25519 } from 'node:crypto';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
 import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
-import { RECEIPT_BYTES_MAX } from '../document.ts';
+import { RECEIPT_BYTES_MAX, type ReceiptDocument } from '../document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import type { CredentialSigner, ReceiptSigner, UnsignedCredential } from '../port-signer.ts';
 import { jwkThumbprint, rawPublicKey } from './identifiers.ts';
+
+/** A credential without its proof. Only what JSON can say, and what receipts may be made of (docs/receipts.md). */
+export interface UnsignedCredential {
+  readonly '@context': readonly string[];
+  readonly issuer: string;
+  /** Also the time of the proof. */
+  readonly validFrom: string;
+  readonly [field: string]: unknown;
+}
+
+/** Signs with one key. Synchronous: one signature costs less than handing it to another thread. */
+export interface ReceiptSigner {
+  readonly kid: string;
+  /**
+   * Signs what `buildReceipt` made. Its fields must stand in canonical order, as they do there.
+   * @returns the canonical JSON (RFC 8785), proof included: the one form that is stored, sent, logged and packed
+   * @throws MalformedData `lone_surrogate`, `too_large`
+   */
+  sign(document: ReceiptDocument): string;
+}
+
+/** Signs other credentials, such as the seal of an evidence pack. */
+export interface CredentialSigner {
+  readonly kid: string;
+  /**
+   * Puts the fields in order first.
+   * @returns the canonical JSON, proof included
+   * @throws MalformedData `lone_surrogate`
+   */
+  signCredential(document: UnsignedCredential): string;
+}
 
 export interface SignerKey {
   /** PKCS #8, Ed25519. */

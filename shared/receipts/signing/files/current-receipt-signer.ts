@@ -1,4 +1,4 @@
-import type { ReceiptSigner } from '../../port-signer.ts';
+import type { ReceiptSigner } from '../signer.ts';
 import { currentKeys } from './current-keys.ts';
 import { activeKey } from './key-files.ts';
 import { createReceiptSigner } from '../signer.ts';
