@@ -13,6 +13,7 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
   types: ['tsc', '--pretty'],
   lint: ['oxlint'],
   'dead code': ['knip', '--no-progress'],
+  'code that only tests run': ['knip', '--production', '--no-progress'],
   format: ['oxfmt', '--check'],
 };
 

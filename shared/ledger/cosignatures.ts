@@ -56,13 +56,7 @@ export function parseWitnessKey(vkey: string): Witness {
   return { name, publicKey };
 }
 
-/** The verifier key that `parseWitnessKey` reads. */
-export function formatWitnessKey({ name, publicKey }: Witness): string {
-  const id = Buffer.from(noteKeyHash(name, publicKey, 'cosignature')).toString('hex');
-  return `${name}+${id}+${encodeBase64(Uint8Array.from([COSIGNATURE_TYPE, ...publicKey]))}`;
-}
-
-/** What a witness signs (C2SP tlog-cosignature, Ed25519). `text` is the checkpoint without its signatures. */
+/** The message that a witness signs (C2SP tlog-cosignature, Ed25519). `text` is the checkpoint without its signatures. */
 export function cosignedMessage(text: string, time: number): Uint8Array {
   return new TextEncoder().encode(`cosignature/v1\ntime ${time}\n${text}`);
 }

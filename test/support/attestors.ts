@@ -9,7 +9,8 @@ import { promisify } from 'node:util';
 import { afterAll } from 'vitest';
 import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
 import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
-import { cosignedMessage, formatWitnessKey } from '#shared/ledger/cosignatures.ts';
+import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
+import { witnessKey } from './witness-key.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
 import { formatSignature, noteKeyHash, signerOf } from '#shared/ledger/notes.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
@@ -159,7 +160,7 @@ export async function startWitness(name: string, logKey: Uint8Array): Promise<Te
     if (answer[0] === 409) response.setHeader('content-type', 'text/x.tlog.size');
     response.writeHead(answer[0]).end(answer[1]);
   });
-  witness.setting = `${formatWitnessKey(witness)} ${url}/witness/`;
+  witness.setting = `${witnessKey(witness)} ${url}/witness/`;
   return witness;
 }
 

@@ -1,11 +1,11 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { witnessKey } from '#test/support/witness-key.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
 import {
   cosignedMessage,
   formatAddCheckpoint,
-  formatWitnessKey,
   parseTreeSize,
   parseWitnessKey,
   readCosignature,
@@ -37,11 +37,11 @@ const codeOf = (read: () => unknown): string => {
 
 describe('a witness’s verifier key', () => {
   it('reads back as it was written', () => {
-    expect(parseWitnessKey(formatWitnessKey(witness))).toEqual(witness);
+    expect(parseWitnessKey(witnessKey(witness))).toEqual(witness);
   });
 
   it('is refused when its id, type or name do not fit', () => {
-    const good = formatWitnessKey(witness);
+    const good = witnessKey(witness);
     const [name, id, key] = [
       good.split('+')[0],
       good.split('+')[1],
