@@ -18,7 +18,7 @@ export interface JobRow {
    * added. Such a job does not stay when it has failed for good, or it would keep its successors out.
    */
   key?: string;
-  /** For jobs that nobody asks for: the time between two runs, over all processes. */
+  /** For jobs that run by the clock: the time between two runs, over all processes. */
   everyMs?: number;
 }
 

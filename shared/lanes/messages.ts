@@ -105,7 +105,7 @@ export function wireFault({ code, message, param, retryAfterMs }: Fault): WireFa
   return fault;
 }
 
-/** What an api process tells an inference worker: nobody waits for this request any more. */
+/** Sent by an api process to an inference worker: the client of this request has gone. */
 export interface Cancellation {
   kind: 'cancel';
   id: string;

@@ -18,7 +18,7 @@ function streamOptions(text: string | undefined): string {
 }
 
 /**
- * The embeddings answer in the encoding the client asked for, whatever the upstream returned: a client that asked for
+ * The embeddings answer in the encoding that the client asked for, also when the upstream used the other one: a client that asked for
  * base64 and gets numbers would read a vector of a quarter of the length, silently. An answer that is right already
  * keeps its bytes.
  */

@@ -57,7 +57,7 @@ export class CircuitKeeper {
     const { breakers, catalogue, providerOf, now } = this.#options;
     for (const { endpoint: name, region } of breakers.takeTrials(now())) {
       const endpoint = catalogue().endpoints.find((one) => one.name === name);
-      // Gone from the catalogue: nobody asks for it any more.
+      // It has left the catalogue, so no request is sent to it any more.
       if (endpoint === undefined) continue;
       void providerOf(endpoint)
         .probe(endpoint, PROBE_MS)

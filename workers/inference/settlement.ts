@@ -67,7 +67,7 @@ export class Settlement {
     await this.#incomplete('truncated', spent);
   }
 
-  /** The client has left: nobody is told, and what was used until then gets its receipt. */
+  /** The client has left: no reply is sent, and what was used until then gets its receipt. */
   async left(spent: Spent): Promise<void> {
     await this.#incomplete('partial', spent);
   }

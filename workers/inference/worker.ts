@@ -60,7 +60,7 @@ export class InferenceWorker {
     try {
       message = decodeInferenceEntry(delivery.text);
     } catch (error) {
-      // It must not come back for ever, and who waits for it cannot be known.
+      // It is acknowledged, or it would come back for ever; without its head there is no caller to answer.
       this.#deps.events.entryUnreadable(delivery, error);
       this.#deps.outbox.done(delivery);
       return;

@@ -20,7 +20,7 @@ export function answerPlacer({ client, large, now, onError }: AnswerPlacerOption
   return async (name: StoredAnswerName, bytes: number): Promise<'redis' | 'postgres'> => {
     if (bytes <= PACKED_IN_REDIS_MAX) return 'redis';
     const packed = await client.getBuffer(answerKey(name));
-    // It was moved before this process, or the one before it, could say so.
+    // An earlier delivery of this entry has moved it and then failed before the claim was settled.
     if (packed === null) return 'postgres';
     try {
       await large.keep(name, packed, now() + STORED_S * 1_000);

@@ -34,7 +34,7 @@ const SET_ASIDE_MAX = 10_000;
 const FAILED = wireFault(new Fault('receipt_generation_failed'));
 
 /**
- * Turns outcomes into receipts, a batch at a time: sign all, commit all in one statement, and only then tell anybody.
+ * Turns outcomes into receipts, a batch at a time: sign all, commit all in one statement, and only then send them.
  * A batch may come twice; what was committed the first time is sent again, not made anew.
  */
 export class ReceiptsWorker {
@@ -47,7 +47,7 @@ export class ReceiptsWorker {
     this.#slots = slots;
   }
 
-  /** Takes a batch off the lane. Its slot is free again once everybody has been told. */
+  /** Takes a batch off the lane. Its slot is free again once all replies are written. */
   take(deliveries: Delivery[]): void {
     void this.#take(deliveries).finally(() => this.#slots.release());
   }

@@ -1,11 +1,6 @@
 import type { Pool } from 'pg';
 import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
-import {
-  type JobHandler,
-  type JobObserver,
-  runJobs,
-  type RunningJobs,
-} from '#shared/jobs/redis/job-runner.ts';
+import { type JobHandler, type JobObserver, runJobs } from '#shared/jobs/redis/job-runner.ts';
 import { isScheduled, type JobName } from '#shared/jobs/table.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -24,8 +19,8 @@ export class JobRole {
   readonly queues: JobQueues;
   readonly #observer: JobObserver;
   readonly #connection: RedisClient;
-  readonly #kinds: { name: JobName; run: () => RunningJobs }[] = [];
-  #running: RunningJobs[] = [];
+  readonly #kinds: { name: JobName; run: () => ReturnType<typeof runJobs> }[] = [];
+  #running: ReturnType<typeof runJobs>[] = [];
 
   constructor({ config, log, registry, processId }: ProcessContext, options: JobRoleOptions) {
     const { role, connections } = options;
@@ -49,7 +44,7 @@ export class JobRole {
     this.queues = new JobQueues(this.#connection, onError);
   }
 
-  /** Says who does jobs of a kind; nothing is run before `start`. `concurrency` is in place of the table's. */
+  /** Adds a kind of job with its handler; none is run before `start`. `concurrency` takes the place of the table's. */
   does<N extends JobName>(name: N, handler: JobHandler<N>, concurrency?: number): void {
     const common = { name, handler, connection: this.#connection, observer: this.#observer };
     const options = concurrency === undefined ? common : { ...common, concurrency };

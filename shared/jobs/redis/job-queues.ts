@@ -11,7 +11,7 @@ import {
 
 /** One hash tag for all job keys: they belong to one node of a cluster, apart from the lanes. */
 export const JOB_PREFIX = '{docket-jobs}';
-/** Finished jobs are of no more use; failed ones are kept for whoever looks into it. */
+/** Finished jobs are of no more use; failed ones are kept for operators to look at. */
 const FAILED_KEPT = 1_000;
 
 /** The writing end of the job queues. */
@@ -33,7 +33,7 @@ export class JobQueues {
     await this.#queue(name).add(name, payload, { ...retention(row), ...identity(row, payload) });
   }
 
-  /** Makes sure that these run by the clock. Any number of processes may say so; it happens once. */
+  /** Makes sure that these run by the clock. Any number of processes may call this; each job is scheduled once. */
   async schedule(names: readonly ScheduledJobName[]): Promise<void> {
     for (const name of names) {
       const row = JOBS[name];

@@ -21,11 +21,6 @@ export interface JobObserver {
   queueFailed(name: JobName, error: unknown): void;
 }
 
-export interface RunningJobs {
-  /** Takes no more jobs and waits for those under way. */
-  stop(): Promise<void>;
-}
-
 export interface JobRunnerOptions<N extends JobName> {
   name: N;
   handler: JobHandler<N>;
@@ -39,7 +34,7 @@ export interface JobRunnerOptions<N extends JobName> {
 const READ_WAIT_S = 2;
 
 /** Runs the jobs of one kind by their row of the table. */
-export function runJobs<N extends JobName>(options: JobRunnerOptions<N>): RunningJobs {
+export function runJobs<N extends JobName>(options: JobRunnerOptions<N>) {
   const { name, observer } = options;
   const row = JOBS[name];
   const stopping = new AbortController();
@@ -57,7 +52,8 @@ export function runJobs<N extends JobName>(options: JobRunnerOptions<N>): Runnin
   });
   worker.on('error', (error) => observer.queueFailed(name, error));
   return {
-    stop: async () => {
+    /** Takes no more jobs and waits for those under way. */
+    stop: async (): Promise<void> => {
       stopping.abort(new Error('the process is stopping'));
       await worker.close();
     },
@@ -70,7 +66,7 @@ async function runOne<N extends JobName>(
   stopping: AbortSignal,
 ): Promise<void> {
   const payload = readPayload(name, job.data);
-  // Written by an older or newer release, or by somebody else: trying again changes nothing.
+  // Written by an older or newer release, or by another program: trying again changes nothing.
   if (payload === null) throw new UnrecoverableError(`the payload is not one of ${name}`);
   const late = AbortSignal.timeout(JOBS[name].timeoutMs);
   const signal = AbortSignal.any([stopping, late]);
@@ -79,7 +75,7 @@ async function runOne<N extends JobName>(
 
 /**
  * A handler that does not look at its signal is left behind when its time is over; the job is tried
- * again. When the process stops, handlers end by themselves, and whoever stops it bounds the wait.
+ * again. When the process stops, handlers end by themselves, and the process bounds how long it waits for them.
  */
 function rejectOn(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {

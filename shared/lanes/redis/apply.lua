@@ -1,4 +1,4 @@
--- Runs the commands of one batch together; nobody sees some of them without the others. One that fails does not keep the
+-- Runs the commands of one batch together; no reader sees some of them without the others. One that fails does not keep the
 -- others from happening, as in MULTI; its error is the answer, and the batch comes again.
 --
 -- KEYS  the key of each command, in order

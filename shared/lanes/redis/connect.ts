@@ -35,7 +35,7 @@ const INTERACTIVE_TIMEOUT_MS = 800;
 /** A parked read returns at least every `BLOCK_MS`; when it does not, the connection is dead. */
 export const BLOCK_MS = 2_000;
 const BLOCKING_TIMEOUT_MS = 5_000;
-/** BullMQ parks for up to ten seconds, whatever its options say; a connection that is silent for longer is dead. */
+/** BullMQ parks for up to ten seconds, which no option of it shortens; a connection that is silent for longer is dead. */
 const JOBS_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;

@@ -5,7 +5,7 @@ import { encodeMessage } from '../wire-format.ts';
 /** A process that misses this many milliseconds of heartbeats is taken for dead and its entries are claimed. */
 const ALIVE_MS = 5_000;
 const HEARTBEAT_MS = 1_000;
-/** An inbox outlives its owner by this much; then Redis forgets it and replies to it fall on the floor. */
+/** An inbox outlives its owner by this much; then Redis forgets it, and replies to it are dropped. */
 const INBOX_AFTERLIFE_MS = 60_000;
 
 /**

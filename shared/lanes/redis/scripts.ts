@@ -4,28 +4,21 @@ import type { RedisClient } from './connect.ts';
 
 type Script = (...keysAndArguments: (string | number | Buffer)[]) => Promise<unknown>;
 
-export interface LaneScripts {
-  admit: Script;
-  settleClaim: Script;
-  withdraw: Script;
-  dropConsumer: Script;
-  /** Takes the number of its keys first: it varies. */
-  apply: Script;
-}
-
-/** Where a script is, and how many keys it takes: the caller says so where it varies. */
+/** The file of a script and the number of its keys; null where that varies, and the caller passes it first. */
 interface Source {
   file: string;
   keyCount: number | null;
 }
 
-const SOURCES: Record<keyof LaneScripts, Source> = {
+const SOURCES = {
   admit: { file: 'admission.lua', keyCount: 8 },
   settleClaim: { file: 'settle-claim.lua', keyCount: 3 },
   withdraw: { file: 'withdraw.lua', keyCount: 1 },
   dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
   apply: { file: 'apply.lua', keyCount: null },
-};
+} satisfies Record<string, Source>;
+
+export type LaneScripts = Record<keyof typeof SOURCES, Script>;
 
 /**
  * Makes the lane scripts callable on a connection: by their hash, and by their text where the server does not know them

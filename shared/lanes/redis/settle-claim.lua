@@ -1,4 +1,4 @@
--- Ends an idempotency claim that request ARGV[1] holds, and returns everybody who waits for it.
+-- Ends an idempotency claim that request ARGV[1] holds, and returns the requests that wait for it.
 --
 -- KEYS 1 claim  2 waiters  3 stored answer of the delivery that ends it
 -- ARGV 1 request id  2 'done' (answer stored, keep it) or 'freed' (failed: the key may be used again)
@@ -15,6 +15,6 @@ else
   redis.call('DEL', KEYS[1], KEYS[3])
 end
 local waiting = redis.call('LRANGE', KEYS[2], 0, -1)
--- Who ends a claim may die before it has told anybody; whoever ends it again tells them. Being told twice does no harm.
+-- The worker that ends a claim may die before it has told them. The next one ends it again and tells them; twice does no harm.
 if ARGV[2] == 'done' then redis.call('EXPIRE', KEYS[2], 60) else redis.call('DEL', KEYS[2]) end
 return waiting
