@@ -42,7 +42,7 @@ async function snapshot(): Promise<string> {
 }
 
 describe('admission', () => {
-  it('puts an admitted request on the lane of its region, whole', async () => {
+  it('an admitted request is on the lane of its region, whole', async () => {
     const request = admissionRequest();
     const admission = await admissions().admit(request);
     expect(admission).toMatchObject({ verdict: 'admitted' });
@@ -52,7 +52,7 @@ describe('admission', () => {
     expect(payload).toBe(request.body);
   });
 
-  it('sends a large body as a claim check, so that the lane stays light', async () => {
+  it('a large body travels as a claim check, so that the lane stays light', async () => {
     const body = `{"text":"${'x'.repeat(INLINE_BYTES_MAX)}"}`;
     const request = admissionRequest({}, { body });
     await admissions().admit(request);
@@ -64,7 +64,7 @@ describe('admission', () => {
     expect(await client.ttl(head.bodyRef!)).toBeGreaterThan(0);
   });
 
-  it('agrees with the rate limit as it is defined on any sequence of arrivals', async () => {
+  it('admission agrees with the rate limit as it is defined on any sequence of arrivals', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 2_000 }),
@@ -92,7 +92,7 @@ describe('admission', () => {
     );
   });
 
-  it('never admits more than the burst when a hundred callers race', async () => {
+  it('no more than the burst is admitted when a hundred callers race', async () => {
     const limits = { ...GENEROUS, requestsPerSecond: 1, burst: 7 };
     const verdicts = await Promise.all(
       Array.from({ length: 100 }, () => admissions().admit(admissionRequest({}, { limits }))),
@@ -102,7 +102,7 @@ describe('admission', () => {
   });
 
   it(
-    'never admits more than the daily budget when callers race, and starts anew at midnight UTC',
+    'no more than the daily budget is admitted when callers race, and it starts anew at midnight UTC',
     { tags: ['codes.daily_budget_exceeded', 'limits.midnight'] },
     async () => {
       nowUs = Math.floor(nowUs / DAY_US) * DAY_US + DAY_US / 2;
@@ -121,7 +121,7 @@ describe('admission', () => {
     },
   );
 
-  it('holds the number of open streams, and gives a lease back when it ends', async () => {
+  it('the number of open streams is held, and a lease comes back when it ends', async () => {
     const limits = { ...GENEROUS, concurrentStreams: 3 };
     const open = () => admissions().admit(admissionRequest({ stream: true }, { limits }));
     const verdicts = await Promise.all(Array.from({ length: 20 }, open));
@@ -135,13 +135,13 @@ describe('admission', () => {
     expect((await open()).verdict).toBe('admitted');
   });
 
-  it('does not count requests that are no streams as streams', async () => {
+  it('requests that are no streams do not count as streams', async () => {
     const limits = { ...GENEROUS, concurrentStreams: 1 };
     await admissions().admit(admissionRequest({ stream: true }, { limits }));
     expect((await admissions().admit(admissionRequest({}, { limits }))).verdict).toBe('admitted');
   });
 
-  it('holds a key to its own limit below the organisation’s', async () => {
+  it('a key is held to its own limit below the organisation’s', async () => {
     const keyLimit = { requestsPerSecond: 1, burst: 2 };
     const send = (keyId: string) => admissions().admit(admissionRequest({ keyId }, { keyLimit }));
     const verdicts = [
@@ -158,7 +158,7 @@ describe('admission', () => {
     ]);
   });
 
-  it('refuses before the region’s lane is longer than its capacity', async () => {
+  it('requests are refused before the region’s lane is longer than its capacity', async () => {
     const send = () => admissions().admit(admissionRequest({}, { regionCapacity: 2 }));
     const verdicts = await Promise.all([send(), send(), send()]);
     expect(verdicts.map(({ verdict }) => verdict)).toEqual(['admitted', 'admitted', 'saturated']);
@@ -168,7 +168,7 @@ describe('admission', () => {
     expect(elsewhere.verdict).toBe('admitted');
   });
 
-  it('keeps organisations apart', async () => {
+  it('the limits of one organisation do not touch another', async () => {
     const limits = { ...GENEROUS, requestsPerSecond: 1, burst: 1 };
     const of = (orgId: string) => admissions().admit(admissionRequest({ orgId }, { limits }));
     expect((await of('org_a')).verdict).toBe('admitted');
@@ -182,7 +182,7 @@ describe('admission', () => {
     ['streams', { limits: { ...GENEROUS, concurrentStreams: 1 } }],
     ['saturated', { regionCapacity: 1 }],
   ] as const)(
-    'leaves no trace of a refusal: %s',
+    'a refusal leaves no trace: %s',
     { tags: ['limits.refusals-are-free'] },
     async (verdict, rest) => {
       await admissions().admit(admissionRequest({ stream: true }, rest));
@@ -209,7 +209,7 @@ describe('an idempotency claim', () => {
   const send = (fingerprint = 'f', rest = {}) =>
     admissionRequest({ claim, ...rest }, { fingerprint });
 
-  it('lets one of a hundred equal requests run; the others wait for it', async () => {
+  it('one of a hundred equal requests with one key runs; the others wait for it', async () => {
     const verdicts = await Promise.all(
       Array.from({ length: 100 }, () => admissions().admit(send())),
     );
@@ -218,7 +218,7 @@ describe('an idempotency claim', () => {
     expect(await client.xlen(LANE)).toBe(1);
   });
 
-  it('refuses the same key with another body, and charges nothing for it', async () => {
+  it('an idempotency key with another body is refused, and nothing is charged for it', async () => {
     await admissions().admit(send());
     const before = await snapshot();
     expect((await admissions().admit(send('other'))).verdict).toBe('reused');
@@ -226,7 +226,7 @@ describe('an idempotency claim', () => {
   });
 
   it(
-    'is replayed once settled, without daily budget, and tells everyone who waited',
+    'a settled claim is replayed without daily budget, and everyone who waited is told',
     { tags: ['idempotency.free'] },
     async () => {
       const { claims, told } = claimsOn();
@@ -251,7 +251,7 @@ describe('an idempotency claim', () => {
     },
   );
 
-  it('is free again after a failure', async () => {
+  it('an idempotency key is free again after a failure', async () => {
     const { claims, told } = claimsOn();
     const first = send();
     const second = send();
@@ -264,7 +264,7 @@ describe('an idempotency claim', () => {
     expect((await admissions().admit(send('another body'))).verdict).toBe('admitted');
   });
 
-  it('cannot be ended by a request that does not hold it', async () => {
+  it('a claim cannot be ended by a request that does not hold it', async () => {
     const { claims, told } = claimsOn();
     await admissions().admit(send());
     await admissions().admit(send());
@@ -273,14 +273,14 @@ describe('an idempotency claim', () => {
     expect((await admissions().admit(send())).verdict).toBe('wait');
   });
 
-  it('does not outlive its request by much when the pipeline loses it', async () => {
+  it('a claim does not outlive its request by much when the pipeline loses it', async () => {
     await admissions().admit(send());
     expect(await client.ttl(claim)).toBeLessThanOrEqual(60 + 60);
   });
 });
 
 describe('backpressure', () => {
-  it('admits nothing more when too many receipts are owed', async () => {
+  it('nothing more is admitted when too many receipts are owed', async () => {
     // The bound itself is half a million entries: the script is asked with a small one.
     const scripts = defineLaneScripts(client);
     await client.xadd(receiptsLane(0), '*', 'e', 'owed');

@@ -64,7 +64,7 @@ const reply = (i: number): Reply => ({ id: String(i), kind: 'settled' });
 const put = (text: string) => client.xadd(LANE, '*', 'e', text);
 
 describe('a lane', () => {
-  it('delivers what was there before the first worker ever started', async () => {
+  it('a lane delivers what was there before its first worker ever started', async () => {
     await put('early');
     const seen: string[] = [];
     const { consumer } = consume('w1', 10, (entries) =>
@@ -75,7 +75,7 @@ describe('a lane', () => {
     expect(seen).toEqual(['early']);
   });
 
-  it('hands a worker no more than it has slots, and the rest when they are free', async () => {
+  it('a lane hands a worker no more than it has slots, and the rest when they are free', async () => {
     for (let i = 0; i < 10; i += 1) await put(String(i));
     const seen: string[] = [];
     const { consumer, slots } = consume('w1', 3, (entries) =>
@@ -91,7 +91,7 @@ describe('a lane', () => {
   });
 
   it(
-    'gives a dead worker’s entries to a living one, with the number of the delivery',
+    'a dead worker’s entries go to a living one, with the number of the delivery',
     { tags: ['survives.inference-worker'] },
     async () => {
       await client.set(aliveKey('dead'), '1', 'PX', 60_000);
@@ -117,7 +117,7 @@ describe('a lane', () => {
     },
   );
 
-  it('gives a worker what the server counts as held by it and it has never seen', async () => {
+  it('a worker is given the entries that the server counts as held by it and that it has never seen', async () => {
     const seen: Delivery[] = [];
     await client.xgroup('CREATE', LANE, CONSUMER_GROUP, '0', 'MKSTREAM');
     await put('lost');
@@ -136,7 +136,7 @@ describe('a lane', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('leaves the entries of a living worker alone, however long they take', async () => {
+  it('the entries of a living worker are left alone, however long they take', async () => {
     await client.set(aliveKey('slow'), '1', 'PX', 60_000);
     const slow = consume('slow', 10, () => {});
     await slow.consumer.start();
@@ -152,7 +152,7 @@ describe('a lane', () => {
   });
 
   it(
-    'works again after the server has forgotten everything',
+    'a lane works again after the server has forgotten everything',
     { tags: ['survives.empty-redis'] },
     async () => {
       const seen: string[] = [];
@@ -186,7 +186,7 @@ describe('an inbox', () => {
     return { inbox, messages };
   };
 
-  it('brings every message in order, many in one entry', async () => {
+  it('an inbox brings every message in order, many in one entry', async () => {
     const { inbox, messages } = received('p1');
     const liveness = new Liveness(client, 'p1', () => inbox.lastRead);
     await liveness.start();
@@ -203,7 +203,7 @@ describe('an inbox', () => {
   });
 
   it(
-    'survives a lost connection without losing or repeating a message',
+    'an inbox survives a lost connection without losing or repeating a message',
     { tags: ['survives.redis-connection'] },
     async () => {
       const { inbox, messages } = received('p2');
@@ -222,7 +222,7 @@ describe('an inbox', () => {
     },
   );
 
-  it('of a process that is gone is not made again by a reply', async () => {
+  it('the inbox of a process that is gone is not made again by a reply', async () => {
     const outbox = new Outbox(client, fail);
     outbox.send('nobody', reply(0));
     await outbox.flushed();
@@ -231,7 +231,7 @@ describe('an inbox', () => {
 });
 
 describe('an outbox', () => {
-  it('writes reply, hand-over and acknowledgement as one transaction', async () => {
+  it('an outbox writes reply, hand-over and acknowledgement as one transaction', async () => {
     const monitor = await connectTo(server.url).monitor();
     open.push(() => monitor.disconnect());
     const commands: string[] = [];
@@ -251,7 +251,7 @@ describe('an outbox', () => {
     expect([...sources]).toEqual(['lua']);
   });
 
-  it('does the others when one of its commands fails, says so, and tries again', async () => {
+  it('an outbox of which one command fails runs the others, reports the failure, and tries again', async () => {
     await client.set('{s0}:text', 'no stream');
     const errors: unknown[] = [];
     const outbox = new Outbox(client, (error) => {
@@ -265,7 +265,7 @@ describe('an outbox', () => {
     expect(await client.get('{s0}:other')).toBe('done');
   });
 
-  it('writes more messages in one turn than one command can carry', async () => {
+  it('an outbox writes more messages in one turn than one command can carry', async () => {
     await client.xadd(inboxKey('p'), '*', 'm', 'greeting');
     const outbox = new Outbox(client, fail);
     for (let i = 0; i < 10_000; i += 1) outbox.send('p', reply(i));
@@ -276,7 +276,7 @@ describe('an outbox', () => {
   });
 
   it(
-    'writes what it holds once Redis is back',
+    'an outbox writes what it holds once Redis is back',
     { tags: ['survives.redis-connection'] },
     async () => {
       const other = await startTestRedis();
@@ -296,7 +296,7 @@ describe('an outbox', () => {
 });
 
 describe('slots', () => {
-  it('let a drain wait for the last one', async () => {
+  it('slots let a drain wait for the last one', async () => {
     const slots = new Slots(2);
     slots.take(2);
     let idle = false;

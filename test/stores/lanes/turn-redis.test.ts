@@ -23,7 +23,7 @@ async function readsSoFar(): Promise<number> {
 }
 
 describe('commands of one turn', () => {
-  it('reach the server in one write, and are answered in their order', async () => {
+  it('commands of one turn reach the server in one write, and are answered in their order', async () => {
     const before = await readsSoFar();
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, i) => client.rpush('list', `value ${i}`)),
@@ -33,7 +33,7 @@ describe('commands of one turn', () => {
     expect(answers).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
   });
 
-  it('may hold text and bytes', async () => {
+  it('commands of one turn may hold text and bytes', async () => {
     const bytes = Buffer.from([0, 255, 13, 10]);
     const [, , stored] = await Promise.all([
       client.set('text', 'grüße'),
@@ -44,7 +44,7 @@ describe('commands of one turn', () => {
     expect(await client.get('text')).toBe('grüße');
   });
 
-  it('fail at once when the connection breaks before they are answered, and later ones work again', async () => {
+  it('commands fail at once when the connection breaks before they are answered, and later ones work again', async () => {
     const blocked = client.blpop('nothing', 0);
     await watcher.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await expect(blocked).rejects.toThrow();

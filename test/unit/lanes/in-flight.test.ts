@@ -15,7 +15,7 @@ const aStep = fc.oneof(
 );
 
 describe('requests in flight', () => {
-  it('are found, replaced and removed as in a Map, whatever their ids', () => {
+  it('requests in flight are found, replaced and removed as in a Map, for any ids', () => {
     fc.assert(
       fc.property(fc.array(aStep, { maxLength: 300 }), (steps) => {
         const table = new InFlight<number>();
@@ -35,7 +35,7 @@ describe('requests in flight', () => {
     );
   });
 
-  it('may be many, and may all leave', () => {
+  it('thousands of requests in flight are all found, and may all leave', () => {
     const table = new InFlight<number>();
     const ids = Array.from({ length: 5_000 }, (_, i) => `req_${i.toString(36).padStart(26, '0')}`);
     ids.forEach((id, i) => table.set(id, i));

@@ -8,7 +8,7 @@ const burst = fc.integer({ min: 1, max: 1_000 });
 const gaps = fc.array(fc.integer({ min: 0, max: 200_000 }), { maxLength: 300 });
 
 describe('the per-second limit', () => {
-  it('admits exactly the burst at one moment', { tags: ['limits.audit'] }, () => {
+  it('the rate limit admits exactly the burst at one moment', { tags: ['limits.audit'] }, () => {
     fc.assert(
       fc.property(rate, burst, (perSecond, size) => {
         const interval = intervalUsOf(perSecond);
@@ -25,29 +25,33 @@ describe('the per-second limit', () => {
     );
   });
 
-  it('never admits more than burst plus rate times any window', { tags: ['limits.audit'] }, () => {
-    fc.assert(
-      fc.property(rate, burst, gaps, (perSecond, size, between) => {
-        const interval = intervalUsOf(perSecond);
-        const times: number[] = [];
-        let now = 1e15;
-        let tat = 0;
-        for (const gap of between) {
-          now += gap;
-          const decision = decideArrival(tat, now, interval, size);
-          if (!decision.allowed) continue;
-          tat = decision.nextTatUs;
-          times.push(now);
-        }
-        for (let from = 0; from < times.length; from += 1) {
-          const span = times.at(-1)! - times[from]!;
-          expect(times.length - from).toBeLessThanOrEqual(size + Math.floor(span / interval));
-        }
-      }),
-    );
-  });
+  it(
+    'the rate limit never admits more than burst plus rate times any window',
+    { tags: ['limits.audit'] },
+    () => {
+      fc.assert(
+        fc.property(rate, burst, gaps, (perSecond, size, between) => {
+          const interval = intervalUsOf(perSecond);
+          const times: number[] = [];
+          let now = 1e15;
+          let tat = 0;
+          for (const gap of between) {
+            now += gap;
+            const decision = decideArrival(tat, now, interval, size);
+            if (!decision.allowed) continue;
+            tat = decision.nextTatUs;
+            times.push(now);
+          }
+          for (let from = 0; from < times.length; from += 1) {
+            const span = times.at(-1)! - times[from]!;
+            expect(times.length - from).toBeLessThanOrEqual(size + Math.floor(span / interval));
+          }
+        }),
+      );
+    },
+  );
 
-  it('names the exact wait after which the same request is admitted', () => {
+  it('the rate limit names the exact wait after which the same request is admitted', () => {
     fc.assert(
       fc.property(
         rate,
@@ -66,7 +70,7 @@ describe('the per-second limit', () => {
     );
   });
 
-  it('says how many more it would admit at once, and means it', () => {
+  it('the rate limit admits exactly as many more at once as it says', () => {
     fc.assert(
       fc.property(rate, burst, fc.integer({ min: 0, max: 1_000_000 }), (perSecond, size, ahead) => {
         const interval = intervalUsOf(perSecond);

@@ -19,7 +19,7 @@ function opened(now: number): Breaker {
 }
 
 describe('a circuit breaker', () => {
-  it('is not held open for longer by calls that were under way when it opened', () => {
+  it('a breaker is not held open for longer by calls that were under way when it opened', () => {
     let breaker = opened(0);
     expect(breaker.state).toBe('open');
     const { openUntil } = breaker;
@@ -27,7 +27,7 @@ describe('a circuit breaker', () => {
     expect(breaker.openUntil).toBe(openUntil);
   });
 
-  it('takes a probe for less than a call: the next failure opens it at once, for longer', () => {
+  it('after a probe has closed a breaker the next failure opens it at once, for longer', () => {
     const first = opened(0);
     const probed = afterProbe(first);
     expect(askBreaker(probed, 3_000).allowed).toBe(true);
@@ -36,7 +36,7 @@ describe('a circuit breaker', () => {
     expect(again.openMs).toBe(2 * first.openMs);
   });
 
-  it('can always heal: from any past there is a time at which a call or a probe may be made', () => {
+  it('a breaker can always heal: from any past there is a time at which a call or a probe may be made', () => {
     const event = fc.constantFrom('ask', 'fail', 'probe-well', 'later');
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
@@ -57,7 +57,7 @@ describe('a circuit breaker', () => {
 });
 
 describe('the breakers of a worker', () => {
-  it('tell a change once, and keep regions of one endpoint apart', () => {
+  it('breakers report a change once, and keep regions of one endpoint apart', () => {
     const changes: unknown[][] = [];
     const breakers = new Breakers((...change) => changes.push(change));
     for (let i = 0; i < 9; i += 1) breakers.failed('e', 'eu', DOWN, 0);
@@ -71,7 +71,7 @@ describe('the breakers of a worker', () => {
     expect(breakers.reports(60_000)).toEqual([]);
   });
 
-  it('give the trial of a circuit that is due to one probe, whose success closes it', () => {
+  it('the trial of a circuit that is due goes to one probe, whose success closes it', () => {
     const breakers = new Breakers(() => {});
     for (let i = 0; i < 5; i += 1) breakers.failed('e', 'eu', DOWN, 0);
     expect(breakers.takeTrials(1_000)).toEqual([]);
@@ -83,7 +83,7 @@ describe('the breakers of a worker', () => {
     expect(breakers.reports(2_100)).toEqual([]);
   });
 
-  it('do not believe a probe against a call that failed meanwhile', () => {
+  it('a probe does not outweigh a call that failed meanwhile', () => {
     const breakers = new Breakers(() => {});
     for (let i = 0; i < 5; i += 1) breakers.failed('e', 'eu', DOWN, 0);
     breakers.takeTrials(2_000);
@@ -92,7 +92,7 @@ describe('the breakers of a worker', () => {
     expect(breakers.ask('e', 'eu', 2_100)).toBe(false);
   });
 
-  it('are not opened by requests that were wrong, nor by callers who left', () => {
+  it('breakers are not opened by requests that were wrong, nor by callers who left', () => {
     const breakers = new Breakers(() => {});
     for (let i = 0; i < 50; i += 1) {
       breakers.failed('e', 'eu', { kind: 'rejected', detail: '' }, 0);

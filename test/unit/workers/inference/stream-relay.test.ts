@@ -30,14 +30,14 @@ const choice = (content: string | null, finish: string | null = null, index = 0)
 const chunk = (...choices: Chunk['choices']): Chunk => ({ id: 'c', choices });
 
 describe('a stream relay', () => {
-  it('holds back only the chunk with the last finish reason', () => {
+  it('a stream relay holds back only the chunk with the last finish reason', () => {
     const chunks = [chunk(choice('a')), chunk(choice('b')), chunk(choice(null, 'stop'))];
     const { sent, one } = relay(false, chunks);
     expect(sent).toEqual(chunks.slice(0, 2).map((c) => JSON.stringify(c)));
     expect(one.finish(USAGE)).toBe(JSON.stringify(chunks[2]));
   });
 
-  it('with several choices holds the last of them to finish, and sends the earlier ones on', () => {
+  it('a stream relay of several choices holds the last to finish, and sends the earlier ones on', () => {
     const chunks = [
       chunk(choice('a', null, 0)),
       chunk(choice(null, 'stop', 0)),
@@ -50,7 +50,7 @@ describe('a stream relay', () => {
     expect(one.finish(USAGE)).toBe(JSON.stringify(chunks[3]));
   });
 
-  it('shows usage only to those who asked, on a chunk of its own', () => {
+  it('usage is shown only to callers who asked for it, on a chunk of its own', () => {
     const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
     const chunks = [
       { ...chunk(choice('a')), usage: null },
@@ -65,7 +65,7 @@ describe('a stream relay', () => {
     expect(silent.one.usage).toMatchObject({ inputTokens: 9, outputTokens: 4, source: 'upstream' });
   });
 
-  it('makes the usage chunk itself when the upstream sends none', () => {
+  it('a stream relay makes the usage chunk itself when the upstream sends none', () => {
     const { one } = relay(true, [chunk(choice('a')), chunk(choice(null, 'stop'))]);
     expect(JSON.parse(one.finish(USAGE))).toMatchObject({
       id: 'c',
@@ -74,7 +74,7 @@ describe('a stream relay', () => {
     });
   });
 
-  it('sends every chunk with a choice exactly once, in order, whatever the stream', () => {
+  it('every chunk with a choice is sent exactly once, in order, for any stream', () => {
     const anyChoice = fc.record({
       index: fc.integer({ min: 0, max: 3 }),
       delta: fc.record({ content: fc.string() }),
@@ -104,7 +104,7 @@ describe('a stream relay', () => {
 });
 
 describe('a frame', () => {
-  it('of a payload over several lines has as many data fields', () => {
+  it('a frame of a payload over several lines has as many data fields', () => {
     expect(frameOf('{"a":1,\n"b":2}')).toBe('data: {"a":1,\ndata: "b":2}\n\n');
   });
 });

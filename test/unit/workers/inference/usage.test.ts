@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readUsage } from '#workers/inference/usage.ts';
 
 describe('usage of an upstream', () => {
-  it('of zero is a count, not an absence', () => {
+  it('usage of zero is a count, not an absence', () => {
     expect(readUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({
       inputTokens: 0,
       cachedInputTokens: 0,
@@ -12,7 +12,7 @@ describe('usage of an upstream', () => {
     });
   });
 
-  it('that is absent or absurd is undefined, so that it is counted', () => {
+  it('usage that is absent or absurd is undefined, so that it is counted', () => {
     for (const usage of [
       undefined,
       null,
@@ -28,7 +28,7 @@ describe('usage of an upstream', () => {
     }
   });
 
-  it('names cached tokens in the ways that servers have, never more than the prompt', () => {
+  it('cached tokens are read in each way that servers name them, never more than the prompt', () => {
     expect(
       readUsage({ prompt_tokens: 10, prompt_tokens_details: { cached_tokens: 4 } }),
     ).toMatchObject({ cachedInputTokens: 4 });
@@ -40,7 +40,7 @@ describe('usage of an upstream', () => {
     });
   });
 
-  it('carries measured energy only from the field that the catalogue names', () => {
+  it('measured energy is read only from the field that the catalogue names', () => {
     const usage = { prompt_tokens: 1, energy_joules: 2.5 };
     expect(readUsage(usage)).not.toHaveProperty('measuredJoules');
     expect(readUsage(usage, { usageField: 'energy_joules' })).toMatchObject({
@@ -51,7 +51,7 @@ describe('usage of an upstream', () => {
     ).not.toHaveProperty('measuredJoules');
   });
 
-  it('of any shape never throws and never gives a count that is no whole number', () => {
+  it('usage of any shape never throws and never gives a count that is no whole number', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         const usage = readUsage(value);

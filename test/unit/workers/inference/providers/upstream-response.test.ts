@@ -67,7 +67,7 @@ const noise = fc.constantFrom(
 );
 
 describe('a stream of an upstream', () => {
-  it('is read the same however it is cut, whatever its line ends, with comments and other fields between', () => {
+  it('a stream is read the same however it is cut, with any line ends, with comments and other fields between', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(json, noise), { maxLength: 20 }),
@@ -89,22 +89,22 @@ describe('a stream of an upstream', () => {
     );
   });
 
-  it('joins the lines of a payload that comes in several', () => {
+  it('the lines of a payload that comes in several are joined', () => {
     const heard = receive([Buffer.from('data: {"a":1,\ndata: "b":2}\n\ndata: [DONE]\n\n')]);
     expect(heard.payloads).toEqual(['{"a":1,\n"b":2}']);
   });
 
-  it('that ends without [DONE] is not clean, and its last half frame is no frame', () => {
+  it('a stream that ends without [DONE] is not clean, and its last half frame is no frame', () => {
     const heard = receive([Buffer.from('data: {"a":1}\n\ndata: {"b"')]);
     expect(heard).toMatchObject({ payloads: ['{"a":1}'], ends: [false] });
   });
 
-  it('says nothing after [DONE]', () => {
+  it('nothing of a stream is read after [DONE]', () => {
     const heard = receive([Buffer.from('data: [DONE]\n\ndata: {"late":1}\n\n')]);
     expect(heard).toMatchObject({ payloads: [], ends: [true] });
   });
 
-  it('never crashes on any bytes', () => {
+  it('reading a stream never crashes on any bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 20 }), (pieces) => {
         const heard = receive(pieces);
@@ -116,18 +116,21 @@ describe('a stream of an upstream', () => {
   it.each([
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
-  ])('may be compressed as %s though nobody asked', async (encoding, compress) => {
-    const bytes = compress(Buffer.from('data: {"a":1}\n\ndata: [DONE]\n\n'));
-    const heard = receive(cut(bytes, [1, 5, 9]), {
-      headers: { 'content-type': 'text/event-stream', 'content-encoding': encoding },
-    });
-    await until(() => heard.ends.length === 1);
-    expect(heard.payloads).toEqual(['{"a":1}']);
-  });
+  ])(
+    'an answer may be compressed as %s though it was not asked for',
+    async (encoding, compress) => {
+      const bytes = compress(Buffer.from('data: {"a":1}\n\ndata: [DONE]\n\n'));
+      const heard = receive(cut(bytes, [1, 5, 9]), {
+        headers: { 'content-type': 'text/event-stream', 'content-encoding': encoding },
+      });
+      await until(() => heard.ends.length === 1);
+      expect(heard.payloads).toEqual(['{"a":1}']);
+    },
+  );
 });
 
 describe('a whole answer of an upstream', () => {
-  it('arrives as it was, however it is cut', () => {
+  it('a whole answer arrives as it was, however it is cut', () => {
     fc.assert(
       fc.property(json, fc.array(fc.nat(), { maxLength: 10 }), (text, places) => {
         const heard = receive(cut(Buffer.from(text), places), {
@@ -148,7 +151,7 @@ describe('a whole answer of an upstream', () => {
     [429, 'rate_limited'],
     [500, 'unavailable'],
     [503, 'unavailable'],
-  ])('with status %i is a failure of the kind %s', (status, kind) => {
+  ])('an answer with status %i is a failure of the kind %s', (status, kind) => {
     const body = JSON.stringify({ error: { message: 'why', code: 'c', param: 'p' } });
     const heard = receive([Buffer.from(body)], { status, headers: { 'retry-after': '2' } });
     expect(heard.failures).toMatchObject([
@@ -156,12 +159,12 @@ describe('a whole answer of an upstream', () => {
     ]);
   });
 
-  it('that is an error page gives the caller nothing of it', () => {
+  it('of an error page the caller is given nothing', () => {
     const heard = receive([Buffer.from('<html>secret</html>')], { status: 502, headers: {} });
     expect(JSON.stringify(heard.failures)).not.toContain('secret');
   });
 
-  it('is abandoned at once when the caller goes', () => {
+  it('an answer is abandoned at once when the caller goes', () => {
     const failures: UpstreamFailure[] = [];
     const response = new UpstreamResponse(
       {

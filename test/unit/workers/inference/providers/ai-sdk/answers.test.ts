@@ -5,7 +5,7 @@ import { chunksOf, joined, speakNatively, TOOLS } from './speak.ts';
 const { upstream, call } = speakNatively();
 
 describe('a whole answer', () => {
-  it('of Anthropic comes in OpenAI’s shape, with cached tokens, under our credential', async () => {
+  it('an answer of Anthropic comes in OpenAI’s shape, with cached tokens, under our credential', async () => {
     upstream.answer = { fixture: 'anthropic/text.json' };
     const { answer } = await call('anthropic', { max_tokens: 50 });
     expect(JSON.parse(answer!)).toEqual({
@@ -43,7 +43,7 @@ describe('a whole answer', () => {
     expect(body).toMatchObject({ model: 'the-model', max_tokens: 50 });
   });
 
-  it('of Google counts its thoughts as output', async () => {
+  it('an answer of Google counts its thoughts as output', async () => {
     upstream.answer = { fixture: 'google/text.json' };
     const { answer } = await call('google', { temperature: 0.5, stop: 'END' });
     expect(JSON.parse(answer!)).toMatchObject({
@@ -61,7 +61,7 @@ describe('a whole answer', () => {
     expect(body['generationConfig']).toMatchObject({ temperature: 0.5, stopSequences: ['END'] });
   });
 
-  it('with tool calls has their arguments as JSON text', async () => {
+  it('an answer with tool calls has their arguments as JSON text', async () => {
     upstream.answer = { fixture: 'anthropic/tools.json' };
     const { answer } = await call('anthropic', { tools: TOOLS, tool_choice: 'required' });
     const { choices } = JSON.parse(answer!) as { choices: unknown[] };
@@ -89,32 +89,37 @@ describe.each([
   ['anthropic', 'stop', 32, 15],
   ['google', 'length', 18, 8],
 ] as const)('a stream of %s', (native, finish, prompt, completion) => {
-  it.each([undefined, 1, 7])('is one chat completion, cut at every %s bytes', async (drip) => {
-    upstream.answer = { fixture: `${native}/text.sse`, ...(drip === undefined ? {} : { drip }) };
-    const outcome = await call(native, { stream: true });
-    expect(outcome).toMatchObject({ clean: true });
-    const chunks = chunksOf(outcome);
-    expect(new Set(chunks.map(({ id }) => id))).toEqual(new Set(['chatcmpl-01']));
-    expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
-    expect(new Set(chunks.map(({ object }) => object))).toEqual(new Set(['chat.completion.chunk']));
-    expect(chunks[0]!.choices[0]!.delta).toEqual({ role: 'assistant', content: '' });
-    expect(joined(chunks, 'content')).toBe('The lamp turns – ümläut 🌊');
-    const [last, usage] = chunks.slice(-2);
-    expect(last!.choices[0]!.finish_reason).toBe(finish);
-    expect(usage).toMatchObject({
-      choices: [],
-      usage: { prompt_tokens: prompt, completion_tokens: completion },
-    });
-  });
+  it.each([undefined, 1, 7])(
+    'a native stream is one chat completion, cut at every %s bytes',
+    async (drip) => {
+      upstream.answer = { fixture: `${native}/text.sse`, ...(drip === undefined ? {} : { drip }) };
+      const outcome = await call(native, { stream: true });
+      expect(outcome).toMatchObject({ clean: true });
+      const chunks = chunksOf(outcome);
+      expect(new Set(chunks.map(({ id }) => id))).toEqual(new Set(['chatcmpl-01']));
+      expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
+      expect(new Set(chunks.map(({ object }) => object))).toEqual(
+        new Set(['chat.completion.chunk']),
+      );
+      expect(chunks[0]!.choices[0]!.delta).toEqual({ role: 'assistant', content: '' });
+      expect(joined(chunks, 'content')).toBe('The lamp turns – ümläut 🌊');
+      const [last, usage] = chunks.slice(-2);
+      expect(last!.choices[0]!.finish_reason).toBe(finish);
+      expect(usage).toMatchObject({
+        choices: [],
+        usage: { prompt_tokens: prompt, completion_tokens: completion },
+      });
+    },
+  );
 
-  it('that breaks off did not end well', async () => {
+  it('a stream that breaks off did not end well', async () => {
     upstream.answer = { fixture: `${native}/text.sse`, stallAfter: native === 'google' ? 2 : 5 };
     const outcome = await call(native, { stream: true }, { timeoutMs: 300 });
     expect(outcome.failure?.kind).toBe('timeout');
     expect(joined(chunksOf(outcome), 'content')).toMatch(/^The lamp/);
   });
 
-  it('stops the upstream when the caller goes', async () => {
+  it('a native stream stops the upstream when the caller goes', async () => {
     upstream.answer = { fixture: `${native}/text.sse`, stallAfter: native === 'google' ? 1 : 4 };
     const outcome = await call(native, { stream: true }, { onPayload: (one) => one.abort() });
     expect(outcome.failure?.kind).toBe('aborted');
@@ -123,7 +128,7 @@ describe.each([
 });
 
 describe('a stream with tool calls', () => {
-  it('keeps index and id of each call, and shows reasoning apart', async () => {
+  it('a stream with tool calls keeps index and id of each call, and shows reasoning apart', async () => {
     upstream.answer = { fixture: 'anthropic/tools.sse' };
     const chunks = chunksOf(await call('anthropic', { stream: true, tools: TOOLS }));
     expect(joined(chunks, 'reasoning_content')).toBe('Two cities, two calls.');
@@ -165,7 +170,7 @@ describe('a stream with tool calls', () => {
     expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe('tool_calls');
   });
 
-  it('of Google gives whole calls once', async () => {
+  it('a stream of Google gives whole calls once', async () => {
     upstream.answer = { fixture: 'google/tools.sse' };
     const chunks = chunksOf(await call('google', { stream: true, tools: TOOLS }));
     const pieces = chunks.flatMap(

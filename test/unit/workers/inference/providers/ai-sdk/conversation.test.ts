@@ -30,7 +30,7 @@ describe('a conversation', () => {
     { role: 'user', content: 'And now?' },
   ];
 
-  it('reaches Anthropic with system prompt, image, call and result in their places', async () => {
+  it('a conversation reaches Anthropic with system prompt, image, call and result in their places', async () => {
     upstream.answer = { fixture: 'anthropic/text.json' };
     await call('anthropic', { messages: HISTORY, tools: TOOLS });
     const { system, messages } = upstream.last.body as {
@@ -55,7 +55,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  it('reaches Google the same way', async () => {
+  it('a conversation reaches Google with system prompt, image and call in their places', async () => {
     upstream.answer = { fixture: 'google/text.json' };
     await call('google', { messages: HISTORY, tools: TOOLS });
     const { systemInstruction, contents } = upstream.last.body as {
@@ -69,7 +69,7 @@ describe('a conversation', () => {
     expect(contents[1]!.parts[0]).toMatchObject({ functionCall: { name: 'get_weather' } });
   });
 
-  it('may bring an instruction in its middle: it keeps its place', async () => {
+  it('an instruction in the middle of a conversation keeps its place', async () => {
     upstream.answer = { fixture: 'anthropic/text.json' };
     const messages = [...MESSAGES, { role: 'system', content: 'Now in verse.' }];
     await call('anthropic', { messages });
@@ -85,10 +85,13 @@ describe('a conversation', () => {
     ['response_format', { response_format: { type: 'grammar' } }],
     ['messages[0].tool_call_id', { messages: [{ role: 'tool', tool_call_id: 'x', content: '' }] }],
     ['messages[0].content[0].image_url.url', { messages: [{ role: 'user', content: [remote] }] }],
-  ])('that says what there are no words for is refused at %s, never changed', async (at, rest) => {
-    const before = upstream.requests.length;
-    const { failure } = await call('google', rest);
-    expect(failure).toMatchObject({ kind: 'rejected', param: at });
-    expect(upstream.requests).toHaveLength(before);
-  });
+  ])(
+    'a conversation that the provider cannot express is refused at %s, never changed',
+    async (at, rest) => {
+      const before = upstream.requests.length;
+      const { failure } = await call('google', rest);
+      expect(failure).toMatchObject({ kind: 'rejected', param: at });
+      expect(upstream.requests).toHaveLength(before);
+    },
+  );
 });

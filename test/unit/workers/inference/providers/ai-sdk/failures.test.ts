@@ -4,7 +4,7 @@ import { chunksOf, joined, speakNatively } from './speak.ts';
 const { upstream, provider, call, endpointOf } = speakNatively();
 
 describe('embeddings', () => {
-  it('of Google come in OpenAI’s shape', async () => {
+  it('embeddings of Google come in OpenAI’s shape', async () => {
     upstream.answer = { fixture: 'google/embeddings.json' };
     const { answer } = await call(
       'google',
@@ -21,7 +21,7 @@ describe('embeddings', () => {
     });
   });
 
-  it('are refused where the provider has none, and for token ids', async () => {
+  it('embeddings are refused where the provider has none, and for token ids', async () => {
     const none = await call('anthropic', { input: 'a' }, { route: 'embeddings' });
     expect(none.failure).toMatchObject({ kind: 'rejected', param: 'model' });
     const ids = await call('google', { input: [1, 2] }, { route: 'embeddings' });
@@ -36,7 +36,7 @@ describe('a failure', () => {
     [429, 'anthropic/error.json', 'rate_limited', undefined],
     [529, 'anthropic/error.json', 'unavailable', undefined],
     [500, 'anthropic/error.json', 'unavailable', undefined],
-  ])('with status %i is told apart', async (status, fixture, kind, code) => {
+  ])('a failure with status %i is told apart', async (status, fixture, kind, code) => {
     upstream.answer = { fixture, status, headers: { 'retry-after': '3' } };
     const { failure } = await call('anthropic', {});
     expect(failure).toMatchObject({ kind, status, retryAfterMs: 3_000 });
@@ -44,21 +44,21 @@ describe('a failure', () => {
     if (kind !== 'rejected') expect(failure!.message).toBeUndefined();
   });
 
-  it('about our credential is ours, whatever its status', async () => {
+  it('a failure about our credential counts as ours with any status', async () => {
     upstream.answer = { fixture: 'google/error.json', status: 400 };
     const { failure } = await call('google', {});
     expect(failure).toMatchObject({ kind: 'misconfigured' });
     expect(failure!.message).toBeUndefined();
   });
 
-  it('inside a stream ends it', async () => {
+  it('a failure inside a stream ends it', async () => {
     upstream.answer = { fixture: 'anthropic/overloaded.sse' };
     const outcome = await call('anthropic', { stream: true });
     expect(joined(chunksOf(outcome), 'content')).toBe('The lamp');
     expect(outcome.failure?.kind).toBe('unavailable');
   });
 
-  it('to connect, or to read the answer, is the upstream’s', async () => {
+  it('a failure to connect, or to read the answer, counts as the upstream’s', async () => {
     upstream.answer = { fixture: 'google/embeddings.json' };
     expect((await call('anthropic', {})).failure?.kind).toBe('malformed');
     const nowhere = 'http://127.0.0.1:9';
