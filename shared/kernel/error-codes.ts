@@ -288,8 +288,7 @@ const PATTERNED = {
   }),
   invalid_input: invalid({
     when: 'The input is empty, or neither text nor tokens.',
-    example:
-      '`input` must be a non-empty string, an array of strings, an array of token ids or an array of token arrays.',
+    example: '',
     param: 'input',
   }),
   invalid_n: invalid({
