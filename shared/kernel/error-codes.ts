@@ -288,7 +288,7 @@ const PATTERNED = {
   }),
   invalid_input: invalid({
     when: 'The input is empty, or neither text nor tokens.',
-    example: '',
+    example: '`input` must be a non-empty string.',
     param: 'input',
   }),
   invalid_n: invalid({
