@@ -27,7 +27,7 @@ export default defineConfig({
           // They are about values: nothing of one file can reach another, and half the time is saved.
           isolate: false,
           maxWorkers: 2,
-          // Only a hang takes this long, on whatever machine.
+          // Only a hang takes this long, on any machine.
           testTimeout: 20_000,
         },
       },

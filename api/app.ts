@@ -68,11 +68,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // Node would answer a missing Host without a body; the hook that refuses it gives the envelope.
     http: { requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options.newRequestId),
-    // What fails before routing passes no hook and no error handler.
+    // A request that fails before routing passes no hook and no error handler.
     frameworkErrors: (error, request, reply) =>
       sendFault(reply.header('x-request-id', request.id), faultOf(error)),
   });
-  // An expectation that nobody knows may be ignored (RFC 9110, 10.1.1); node would answer without a body.
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
   app.addHook('onRequest', (request, reply, next) => {
     void reply.header('x-request-id', request.id);

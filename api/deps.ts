@@ -99,7 +99,7 @@ async function drain(app: FastifyInstance, answered: () => Promise<void>): Promi
   await closed.finally(() => clearInterval(sweep));
 }
 
-/** What anybody may read: the interface, the signing keys as they are now, the contexts. */
+/** Documents that are public: the interface, the signing keys as they are now, the contexts. */
 function publicationOf(config: Config, events: ApiEvents) {
   const { publicUrl, supportEmail } = config;
   const published = currentKeys(

@@ -5,7 +5,7 @@ import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
-/** What happens in an api process, each as one function that writes the log line and the metric together. */
+/** The events of an api process, each as one function that writes the log line and the metric together. */
 export interface ApiEvents {
   answered: (entry: InferenceEntry) => void;
   refused: (fault: Fault, request: FastifyRequest) => void;
@@ -17,7 +17,7 @@ export interface ApiEvents {
   storeFailed: (error: unknown) => void;
   /** Changed signing keys cannot be read; the ones known before stay published. */
   signingKeysUnreadable: (error: unknown) => void;
-  /** What the credential cache tells of itself. */
+  /** The events of the credential cache. */
   credentials: CredentialObserver;
 }
 

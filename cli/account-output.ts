@@ -6,7 +6,7 @@ import { PLANS, type Plan } from '#shared/kernel/plan.ts';
 import { actorFrom, asOperator, type OperatorDeps } from './operator.ts';
 import { printFields, printJson, time, type Row } from './print.ts';
 
-/** What every act on an account takes. */
+/** Options that every act on an account takes. */
 export interface Common {
   actor: string;
   json?: boolean;

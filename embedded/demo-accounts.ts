@@ -18,7 +18,7 @@ import { scopesOnPlan } from '#shared/keys/rules.ts';
 import { PLANS, type Plan } from '#shared/kernel/plan.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
 
-/** What the launcher shows: one organisation and one key per plan. */
+/** Accounts that the launcher shows: one organisation and one key per plan. */
 export interface DemoAccounts {
   organisations: Record<Plan, string>;
   keys: Record<Plan, string>;

@@ -6,7 +6,7 @@ import type { ApiEvents } from '#api/events.ts';
 import { CredentialCache } from './credential-cache.ts';
 import { KeyUseRecorder } from './key-use.ts';
 
-/** Who may come in: keys in memory, kept current by notices, and the record of their use. */
+/** Authentication: keys in memory, kept current by notices, and the record of their use. */
 export function openCredentials({ config }: ProcessContext, pool: Pool, events: ApiEvents) {
   const credentials = new CredentialCache({
     source: createCredentialSource(pool),

@@ -23,7 +23,7 @@ const LISTED_PATTERNS: readonly DocumentedCode[] = [
   'invalid_json',
 ];
 
-/** What stands before the operations, in the Markdown that CommonMark and GitHub agree on. */
+/** The text before the operations, in the Markdown that CommonMark and GitHub agree on. */
 export function introduction(publicUrl: string, supportEmail: string): string {
   return `Docket is an OpenAI-compatible inference gateway. A standard client works when its base address and key are changed; nothing else. Every answer carries a signed receipt with an estimate of its footprint, and every receipt is in a ledger that proves that none was changed or removed.
 

@@ -5,7 +5,7 @@ import type { DocumentedCode } from '#shared/kernel/error-codes.ts';
 import type { Method } from './document-shape.ts';
 import type { HeaderName, RequestHeaderName } from './headers.ts';
 
-/** What a route says of its operation, beside the schemas of Fastify. The description is made of nothing else. */
+/** A route's words about its operation, beside the schemas of Fastify. The description is made of nothing else. */
 declare module 'fastify' {
   interface FastifySchema {
     /** The name of the operation in clients that are generated from the description. */
@@ -13,7 +13,7 @@ declare module 'fastify' {
     tag?: Tag;
     summary?: string;
     description?: string;
-    /** How the description names the rest of a path, where the router has `*`. */
+    /** The name that the description gives to the rest of a path, where the router has `*`. */
     wildcard?: string;
     /** A JSON body that the handler parses by itself: it is given `{ rawBody }`, the bytes as they came. */
     rawBody?: TSchema;

@@ -4,7 +4,7 @@ import type { InferenceEntry, Reply, WireFault } from '#shared/lanes/messages.ts
 /** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */
 const PATIENCE_MS = 5_000;
 
-/** What the holder of a client connection hears of its request. Exactly one of `done`, `failed`, `settled` ends it. */
+/** The callbacks by which the holder of a client connection hears of its request. Exactly one of `done`, `failed`, `settled` ends it. */
 export interface ExchangeSink {
   /** Stream frames, ready for the socket. */
   frames(text: string): void;

@@ -7,7 +7,7 @@ import { prepare, type PrepareDeps } from './prepare.ts';
 import { replyStream } from './reply-stream.ts';
 import { replyWhole, type ReplyDeps } from './reply-whole.ts';
 
-/** What the three operations that reach a model work with. */
+/** Dependencies of the three operations that reach a model. */
 export interface InferenceDeps extends PrepareDeps, GuardDeps, ReplyDeps {
   events: ApiEvents;
 }

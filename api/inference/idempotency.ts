@@ -32,7 +32,7 @@ export function claimOf(
 }
 
 export interface StoredAnswerDeps {
-  /** What is kept under a claim that was settled; null when it is no longer there. */
+  /** The answer that is kept under a settled claim; null when it is no longer there. */
   readClaim: (claim: string) => Promise<{ answer: StoredAnswer; receipt: string } | null>;
 }
 

@@ -40,7 +40,7 @@ export interface PrepareDeps {
 
 /** A request that may be screened and admitted. */
 export interface Prepared {
-  /** What travels on the lane. The region is a candidate only: admission chooses it. */
+  /** The entry for the lane. The region is a candidate only: admission chooses it. */
   entry: InferenceEntry;
   /** The body for the upstream. */
   body: string;

@@ -48,7 +48,7 @@ export const userField = maybe(
   Type.String({ maxLength: USER_CHARS_MAX, description: 'Your own name for your user.' }),
 );
 
-/** What chat and legacy completions share. */
+/** Fields that chat and legacy completions share. */
 export const samplerFields = {
   temperature: maybe(
     Type.Number({
@@ -158,7 +158,7 @@ const ResponseFormat = Type.Union(
   { 'x-expected': 'an object with `type`' },
 );
 
-/** What a chat request says of tools and of the form of the answer. */
+/** Fields of a chat request about tools and the form of the answer. */
 export const toolFields = {
   tools: maybe(Type.Array(Tool, { maxItems: TOOLS_MAX })),
   tool_choice: maybe(ToolChoice),

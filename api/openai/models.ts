@@ -35,10 +35,10 @@ export const ModelObject = Type.Object(
 
 export type ModelObject = Type.Static<typeof ModelObject>;
 
-/** How sure the factor set is of a model record's size; undefined for a record that it does not have. */
+/** The certainty of the factor set of a model record's size; undefined for a record that it does not have. */
 export type ConfidenceOf = (ref: string) => string | undefined;
 
-/** What an account sees of a model that it may use. */
+/** A model as an account that may use it sees it. */
 export function modelObject(
   { model, regions, tiers }: ModelRoutes,
   account: RouteAccount,

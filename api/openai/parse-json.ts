@@ -70,7 +70,7 @@ function scanStructure(text: string, depthMax: number): { members: number; tooDe
   return { members, tooDeep: false };
 }
 
-/** How many members all objects in the value have. Its depth is bounded already. */
+/** Counts the members of all objects in the value. Its depth is bounded already. */
 function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;

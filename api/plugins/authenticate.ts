@@ -11,7 +11,7 @@ import { authorize, invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
 
 /**
- * What a route demands: a scope; `any` valid key; `session`, where the dashboard signs people in by
+ * The demand of a route: a scope; `any` valid key; `session`, where the dashboard signs people in by
  * itself; or `public`, for what the whole world may read.
  */
 export type RouteScope = Scope | 'any' | 'session' | 'public';
@@ -21,7 +21,7 @@ declare module 'fastify' {
     scope?: RouteScope;
   }
   interface FastifyRequest {
-    /** Who asks. Set on every route whose scope is not `public` or `session`. */
+    /** The caller. Set on every route whose scope is not `public` or `session`. */
     credential: Credential;
   }
 }

@@ -3,12 +3,12 @@ import type { Socket } from 'node:net';
 import { Fault } from '#shared/kernel/errors.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 
-/** What node's HTTP parser says of a connection that it cannot go on with. */
+/** The error of node's HTTP parser about a connection that it cannot go on with. */
 export type ParserError = Error & { code?: string };
 
 /**
  * Answers what never became a request: a malformed request line, headers that are too large or too slow. The connection
- * is closed, because nobody knows where in it the next request would begin.
+ * is closed, because the start of a next request in it cannot be known.
  */
 export function answerClientError(
   error: ParserError,

@@ -38,7 +38,7 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   });
 }
 
-/** What no route takes, so that none has to look for it: no store holds a NUL, and HTTP/1.1 demands a Host. */
+/** Requests that no route takes, so that none has to look for them: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
   if (url.includes('%00')) {
     return new Fault('invalid_url', { message: 'The address holds a NUL character.' });

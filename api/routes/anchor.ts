@@ -70,7 +70,7 @@ export interface AnchorRoutesOptions {
   anchor: AnchorReader;
 }
 
-/** What the anchor log says of the caller's own log, and of the keys that sign. */
+/** The anchor log's entries about the caller's own log, and about the keys that sign. */
 export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = async (
   app,
   { anchor },

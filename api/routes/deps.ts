@@ -18,7 +18,7 @@ import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { ExportRoutesOptions } from './exports.ts';
 
-/** What the routes read and write in PostgreSQL, and the methodologies. */
+/** Dependencies of the routes: PostgreSQL, and the methodologies. */
 export function openResources(
   pool: Pool,
   { logs }: Pick<ReceiptIssuer, 'logs'>,

@@ -215,7 +215,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
         operationId: 'createEmbedding',
         tag: 'Inference',
         summary: 'Create embeddings',
-        description: `One vector for each input. \`encoding_format\` is honoured whatever the upstream gives: \`float\`, or \`base64\` of little-endian float32.\n\n${OWN_FIELDS}`,
+        description: `One vector for each input. \`encoding_format\` is honoured in every case: \`float\`, or \`base64\` of little-endian float32.\n\n${OWN_FIELDS}`,
         requestHeaders: ['Idempotency-Key', 'x-region'],
         rawBody: EmbeddingBody,
         requests: {

@@ -107,7 +107,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = asyn
   await app.register(treeRoutes, { ledger });
 };
 
-/** What rebuilds the root of the log, and proves that it has only grown. */
+/** Routes by which a caller rebuilds the root of the log, and proves that it has only grown. */
 const treeRoutes: FastifyPluginAsyncTypebox<LedgerRoutesOptions> = async (app, { ledger }) => {
   app.get(
     '/ledger/tile/*',

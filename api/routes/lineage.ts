@@ -26,7 +26,7 @@ export interface LineageRoutesOptions {
   originOf: (orgId: string) => string;
 }
 
-/** What stands behind a receipt, in full. It comes with the tiers above `audit`. */
+/** The sources of a receipt's numbers, in full, for the tiers above `audit`. */
 export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = async (
   app,
   options,
@@ -65,7 +65,7 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
   );
 };
 
-/** What the ledger knows of a receipt and its chain. */
+/** A receipt's place in the ledger and its chain of revisions. */
 async function recordedFacts(
   { ledger, originOf }: LineageRoutesOptions,
   orgId: string,

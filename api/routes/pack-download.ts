@@ -67,7 +67,7 @@ function notReady({ status, error }: ExportRecord): Fault {
   return new Fault(status === 'expired' ? 'export_expired' : 'export_not_ready');
 }
 
-/** What a Range header asks for: everything, one range, or nothing that is there. */
+/** The part that a Range header asks for: everything, one range, or nothing that is there. */
 export type RangeAnswer = 'whole' | 'unsatisfiable' | ByteRange;
 
 /** More digits than any size has: what is larger is no range of ours. */

@@ -49,7 +49,7 @@ export interface PublicDocumentsOptions {
   context: (name: string) => Buffer | undefined;
 }
 
-/** What checking a receipt takes, without a key: the issuer's keys, and the meaning of its terms. */
+/** Documents for checking a receipt, which need no key: the issuer's keys, and the meaning of its terms. */
 export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOptions> = async (
   app,
   { didDocument, jwks, context },

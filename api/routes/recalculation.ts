@@ -19,7 +19,7 @@ export interface RecalculationRoutesOptions {
   recalculations: Pick<RecalculationRequests, 'flag'>;
 }
 
-/** What a caller does with a degraded receipt that it cannot leave to time. */
+/** Lets a caller ask for a degraded receipt to be estimated again at once. */
 export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesOptions> = async (
   app,
   { recalculations },

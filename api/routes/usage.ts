@@ -92,7 +92,7 @@ export interface UsageRoutesOptions {
   now: () => number;
 }
 
-/** What an organisation has used, and its footprint. */
+/** The usage of an organisation, and its footprint. */
 export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async (
   app,
   { usage, now },

@@ -143,7 +143,7 @@ async function listAccounts(
   return found;
 }
 
-/** What is not named stays as it is. */
+/** An option that is not given leaves its field as it is. */
 function limitsFrom(options: LimitOptions, account: Account): Limits {
   const current = limitsOf(account);
   return {

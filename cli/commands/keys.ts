@@ -161,7 +161,7 @@ function requestFrom(options: GrantOptions): Partial<KeyRequest> {
     request.scopes = options.scopes.split(',').map((scope) => scope.trim());
   }
   if (options.expires !== undefined) {
-    // What is no time is refused with the rest of the request.
+    // Text that is no time is refused with the rest of the request.
     request.expiresAt = parseTimeOrDay(options.expires) ?? Number.NaN;
   }
   if (options.rps !== undefined) {

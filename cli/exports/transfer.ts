@@ -5,7 +5,7 @@ import type { ExportDescription } from '#shared/packs/export-record.ts';
 import type { ProgressBar } from '#cli/progress-bar.ts';
 import type { ExportAccess } from './access.ts';
 
-/** A progress bar moves smoothly enough, and nobody is asked too often. */
+/** Often enough for a smooth progress bar, and not so often that the server notices. */
 const POLL_MS = 500;
 
 /** Waits until a pack is ready. @throws Error when it failed, has expired or was deleted */
@@ -41,7 +41,7 @@ export async function downloadExport(
   const digest = createHash('sha256');
   let done = 0;
   const kept = (await stat(partial).catch(() => undefined))?.size ?? 0;
-  // What was fetched before is hashed again: it may have been anybody's.
+  // A part that was fetched before is hashed again: another program may have written it.
   if (kept > 0 && kept < size) {
     for await (const chunk of createReadStream(partial)) digest.update(chunk as Buffer);
     done = kept;

@@ -5,7 +5,7 @@ import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import type { Queryable } from '#shared/kernel/postgres/transaction.ts';
 
-/** How it is checked what others said of the anchor log. */
+/** Checks the timestamps and cosignatures of the anchor log. */
 export interface AttestationCheck {
   /** Whose keys are known. */
   witnesses: readonly Witness[];

@@ -1,4 +1,4 @@
-/** What an examination of the ledger can come upon. */
+/** Everything that an examination of the ledger can find. */
 export type FindingKind =
   | 'body_altered'
   | 'body_missing'
@@ -55,7 +55,7 @@ export interface Finding {
   kind: FindingKind;
   severity: Severity;
   orgId: string;
-  /** What exactly: `entry 17 (rcpt_…)`, `tile 0/000`, `checkpoint of 512`. */
+  /** The thing that is wrong: `entry 17 (rcpt_…)`, `tile 0/000`, `checkpoint of 512`. */
   subject: string;
   /** One sentence for a person. */
   detail: string;

@@ -14,7 +14,7 @@ export class KeyHistory {
   readonly #events: PlacedKeyEvent[] = [];
   #intervals: KeyIntervals = new Map();
   #read = 0;
-  /** What is wrong with it; then nothing is judged by it. */
+  /** The reason why it cannot be trusted; then nothing is judged by it. */
   problem: Finding | null = null;
 
   /** Reads on. Returns what the log says of keys as of now; nothing when it contradicts itself. */
@@ -23,7 +23,7 @@ export class KeyHistory {
     if (size === this.#read || this.problem !== null) return this.#intervals;
     try {
       const events = await readKeyEvents(db, this.#read);
-      // What came in between the two statements is read the next time.
+      // Entries that came in between the two statements are read the next time.
       this.#events.push(...events.filter(({ index }) => index < size));
       this.#intervals = keyIntervals(this.#events);
       this.#read = size;

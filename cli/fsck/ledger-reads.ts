@@ -152,7 +152,7 @@ export async function readCheckpoints(
 
 const outsiders = (search: string) => statement({ subject: 'text' }, search);
 
-/** What belongs to a log and is not part of it. Each statement sees one moment, so integration may go on. */
+/** Rows about a log that are not part of it. Each statement sees one moment, so integration may go on. */
 const OUTSIDERS: readonly [FindingKind, string, ReturnType<typeof outsiders>][] = [
   [
     'checkpoint_wrong',
@@ -205,7 +205,7 @@ export async function* findOutsiders(db: Queryable, orgId: string): AsyncGenerat
 const waiting = (search: string) =>
   statement({ org_id: 'text', subject: 'text', detail: 'text' }, search);
 
-/** What waits for a person: halted logs, late promises, quarantine. */
+/** Things that wait for a person: halted logs, late promises, quarantine. */
 const WAITING: readonly [FindingKind, ReturnType<typeof waiting>][] = [
   [
     'log_halted',

@@ -29,13 +29,13 @@ export interface FsckOptions {
   signatures: SignatureCheck | null;
   /** The same for checkpoints of the anchor log. */
   anchorSignatures?: SignatureCheck | null;
-  /** What others said of checkpoints of the anchor log. Absent: it is not checked, and that is said. */
+  /** Attestations of the anchor log's checkpoints. When it is absent they are not checked, and fsck says so. */
   attestations?: AttestationCheck;
   /** Told how many entries of how many were rebuilt. */
   onProgress?: (done: number, total: number) => void;
 }
 
-/** Entries at a time: four tiles, about 3.5 MB of bodies, whatever the size of the log. */
+/** Entries at a time: four tiles, about 3.5 MB of bodies, for a log of any size. */
 const PAGE = 4 * TILE_WIDTH;
 
 /**
@@ -98,7 +98,7 @@ async function openLog(
   options: FsckOptions,
 ): Promise<OpenLog> {
   const isAnchor = orgId === ANCHOR_LOG;
-  // What is anchored by now first: the log knows the keys of all that by the time they are read.
+  // Anchored things first: the log knows all their keys by the time they are read.
   const anchored = await readAnchoredSizes(db, orgId);
   const intervals = await history.readOn(db);
   const signatures = isAnchor ? (options.anchorSignatures ?? null) : options.signatures;

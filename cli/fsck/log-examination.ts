@@ -80,7 +80,7 @@ export class LogExamination {
     return this.#frontier.size;
   }
 
-  /** How many bodies were dropped by retention so far. */
+  /** Number of bodies that retention has dropped so far. */
   get expired(): number {
     return this.#expired;
   }

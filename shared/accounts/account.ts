@@ -36,7 +36,7 @@ export interface Account {
   stateChangedAt: number;
 }
 
-/** What an account begins with. */
+/** The fields that an account begins with. */
 export type NewAccount = Pick<Account, 'name' | 'plan' | 'billing' | 'technical'>;
 
 /** The limits that apply: negotiated numbers count only while the plan is enterprise. */

@@ -29,7 +29,7 @@ export function waitAfterFailure(attempts: number): number | null {
 
 const SIGNATURE = '\n\nYou get this letter because you are a contact of this organisation.';
 
-/** What the contacts are told of a step of their account; null where nothing needs saying. */
+/** The letter to the contacts about a step of their account; null where none is needed. */
 export function draftOfAccountAct(
   account: Pick<Account, 'name' | 'plan'>,
   action: string,
@@ -84,7 +84,7 @@ const KEY_ACTS: Readonly<Record<string, string>> = {
   'key.expired': 'has expired',
 };
 
-/** What the technical contact is told of a key; null where nothing needs saying. Never more than its shown characters. */
+/** The letter to the technical contact about a key; null where none is needed. It never holds more than its shown characters. */
 export function draftOfKeyAct(
   key: { name: string; display: string },
   action: string,

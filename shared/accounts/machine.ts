@@ -2,7 +2,7 @@ import type { Actor } from './audit/entry.ts';
 import type { AccountState } from './account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
-/** What can be done to an account. */
+/** Acts on an account. */
 export const ACCOUNT_ACTS = [
   'declare',
   'record_vetting',

@@ -4,7 +4,7 @@ import type { Actor } from './audit/entry.ts';
 import type { AccountAct } from './machine.ts';
 import type { Assessment, Party } from './sanctions/assess.ts';
 
-/** What is compared of an account, and where it stands. */
+/** The names of an account that are compared, and its state. */
 export interface Applicant extends Party {
   orgId: string;
   state: AccountState;

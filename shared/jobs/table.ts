@@ -1,9 +1,9 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 
-/** How one kind of job is run. */
+/** The way in which one kind of job is run. */
 export interface JobRow {
-  /** What travels; checked when it is written and again when it is read. */
+  /** The payload's schema; checked when it is written and again when it is read. */
   payload: TSchema;
   /** How often it is tried before it stays failed, visible to operators. */
   attempts: number;
@@ -121,7 +121,7 @@ export const JOBS = {
       { exportId: Type.String({ pattern: '^exp_' }) },
       { additionalProperties: false },
     ),
-    // What fails is started again by the sweep, which knows from the database what is still wanted.
+    // A run that fails is started again by the sweep, which knows from the database what is still wanted.
     attempts: 1,
     backoffMs: 2 * SECOND,
     timeoutMs: 12 * HOUR,

@@ -1,4 +1,4 @@
-/** How many significant digits a result carries: enough for any use, few enough that the last bit never shows. */
+/** Significant digits of a result: enough for any use, few enough that the last bit never shows. */
 export const SIGNIFICANT_DIGITS = 12;
 
 /** Rounds to 12 significant digits, ties away from zero (`Number.prototype.toPrecision`). Zero has no sign. */
@@ -70,7 +70,7 @@ export type DecimalParts = ReadonlyMap<number, bigint>;
 
 /**
  * The exact sum of decimals as receipts write them. Numbers with equally many fraction digits are added as integers,
- * which is exact; nothing is rounded, whatever the order.
+ * which is exact; nothing is rounded, in any order.
  */
 export class DecimalSum {
   /** By number of fraction digits: what was carried over, and what still fits a double. */

@@ -6,7 +6,7 @@ import {
   type ErrorType,
 } from './error-codes.ts';
 
-/** What a refusal says beside its code. Each has a default in the row of the code. */
+/** Fields of a refusal beside its code. Each has a default in the row of the code. */
 interface FaultDetails {
   /** Instead of the message of the code. It must be safe to show. */
   message?: string | undefined;

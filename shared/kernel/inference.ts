@@ -4,7 +4,7 @@ import type { Plan } from './plan.ts';
 export const ROUTES = ['chat.completions', 'completions', 'embeddings'] as const;
 export type Route = (typeof ROUTES)[number];
 
-/** Who counted the tokens of a request: the upstream, or we with a tokenizer. */
+/** The one who counted the tokens of a request: the upstream, or we with a tokenizer. */
 export const USAGE_SOURCES = ['upstream', 'counted'] as const;
 
 /** Token counts of one request, over all its choices. Zero is a value; only absent usage is counted by us. */
@@ -22,7 +22,7 @@ export interface Usage {
 export const OUTCOMES = ['complete', 'partial', 'truncated', 'refused'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** What happened to one request: everything a receipt is made of. Travels on the receipts lane. */
+/** The outcome of one request: everything a receipt is made of. Travels on the receipts lane. */
 export interface InferenceRecord {
   /** `req_…`; the receipt has the same ULID under `rcpt_`. */
   requestId: string;

@@ -1,4 +1,4 @@
-/** What is wrong with a document. Stable; the words beside it may change. */
+/** Codes of what is wrong with a document. Stable; the words beside it may change. */
 export type MalformedCode =
   /* what the bytes may not be */
   | 'too_large'

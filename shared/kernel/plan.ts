@@ -2,7 +2,7 @@
 export const PLANS = ['audit', 'audit_plus', 'enterprise'] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** What the limits of an organisation (or of one key) are, in numbers. */
+/** The limits of an organisation (or of one key), in numbers. */
 export interface Limits {
   /** Sustained requests per second. */
   requestsPerSecond: number;

@@ -3,7 +3,7 @@ import type { AccountState } from '#shared/accounts/account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { stateAt } from './lifecycle.ts';
 
-/** What a route demands: one scope, or any valid key. */
+/** The demand of a route: one scope, or any valid key. */
 export type Demand = Scope | 'any';
 
 /** Missing, malformed, mistyped and unknown keys are one answer, so that answers do not tell which keys exist. */

@@ -48,7 +48,7 @@ export type CredentialChange =
   /** Notices may have been lost: the feed was cut and is back. */
   | { kind: 'unknown' };
 
-/** What a process hears of its credentials in memory; one implementation writes the metrics. */
+/** Events of a process's credentials in memory; one implementation writes the metrics. */
 export interface CredentialObserver {
   /** A change reached this process, this many milliseconds after it was made. */
   changeArrived: (delayMs: number) => void;

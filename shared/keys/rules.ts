@@ -6,7 +6,7 @@ import { DEFAULT_SCOPES, isScope, SCOPES, type Scope } from './credential.ts';
 import { requireRotatable } from './lifecycle.ts';
 import type { KeyLimit, KeyRecord } from './record.ts';
 
-/** What may be granted on which plan (specification, section Scopes). */
+/** The scopes that each plan may grant (specification, section Scopes). */
 const LOWEST_PLAN: Readonly<Record<Scope, Plan>> = {
   'inference:read': 'audit',
   'inference:write': 'audit',
@@ -26,7 +26,7 @@ export const ACTIVE_KEYS_MAX = 10_000;
 /** Burst is the size of the bucket: as in the plans, four seconds' worth of requests may come at once. */
 const BURST_SECONDS = 4;
 
-/** What someone asks for when a key is issued or rotated; what is absent is defaulted or inherited. */
+/** A request to issue or rotate a key; fields that are absent are defaulted or inherited. */
 export interface KeyRequest {
   name: string;
   scopes?: readonly string[];
@@ -44,7 +44,7 @@ export interface KeyGrant {
   limit: KeyLimit | null;
 }
 
-/** Who grants: a key with `admin:keys` may not make another administrator, people and operators may. */
+/** The kind of granter: a key with `admin:keys` may not make another administrator, people and operators may. */
 type Grantor = 'key' | 'person';
 
 export interface GrantTerms {

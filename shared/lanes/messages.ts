@@ -97,7 +97,7 @@ export interface WireFault {
   retryAfterMs?: number;
 }
 
-/** What the api process that holds the caller's connection needs of a refusal. */
+/** The parts of a refusal that the api process with the caller's connection needs. */
 export function wireFault({ code, message, param, retryAfterMs }: Fault): WireFault {
   const fault: WireFault = { code, message };
   if (param !== null) fault.param = param;
@@ -111,7 +111,7 @@ export interface Cancellation {
   id: string;
 }
 
-/** What a process writes into its own inbox, so that the inbox exists before others write to it. */
+/** Written by a process into its own inbox, so that the inbox exists before others write to it. */
 export interface Greeting {
   kind: 'hello';
 }

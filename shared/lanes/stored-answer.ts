@@ -10,7 +10,7 @@ export interface StoredAnswerName {
   delivery: number;
 }
 
-/** What a replay needs: for a stream its framed chunks and the payload that carries the receipt; else the answer as `last`. */
+/** The parts of an answer that a replay needs: for a stream its framed chunks and the payload that carries the receipt; else the answer as `last`. */
 export interface StoredAnswer {
   frames: string;
   last: string;

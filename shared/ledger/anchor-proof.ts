@@ -10,7 +10,7 @@ import { verifyInclusion } from './proofs.ts';
 export interface AnchorTimestamp {
   /** Address of the authority. */
   authority: string;
-  /** What the authority's clock said, RFC 3339. */
+  /** The time by the authority's clock, RFC 3339. */
   time: string;
   /** DER of the TimeStampResp, as the authority sent it. */
   response: Uint8Array;
@@ -26,7 +26,7 @@ export interface AnchorProof {
   path: readonly Hash[];
   /** The exact text of the heads entry. */
   entry: string;
-  /** C2SP tlog-proof of that entry in the anchor log, its checkpoint with whatever witnesses have said. */
+  /** C2SP tlog-proof of that entry in the anchor log, its checkpoint with the cosignatures of witnesses. */
   proof: string;
   timestamps: readonly AnchorTimestamp[];
 }

@@ -16,7 +16,7 @@ export function leafHash(entry: Uint8Array): Hash {
   return hash('sha256', prefixed, 'buffer');
 }
 
-/** One buffer serves every node: the hash is computed before the function returns, so nobody sees it half filled. */
+/** One buffer serves every node: the hash is computed before the function returns, so it is never read half filled. */
 const node = new Uint8Array(1 + 2 * HASH_BYTES);
 node[0] = 1;
 

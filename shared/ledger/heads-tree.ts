@@ -4,7 +4,7 @@ import { parseNote } from './notes.ts';
 
 /**
  * The heads tree always has room for 2^20 organisations, however few there are: the length of a path
- * and the number of a slot then tell nobody how many there are.
+ * and the number of a slot then do not tell how many there are.
  */
 export const HEADS_HEIGHT = 20;
 export const HEADS_SLOTS = 2 ** HEADS_HEIGHT;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { decodeBase58, encodeBase58 } from '#shared/kernel/base58.ts';
 import { MalformedLedgerText } from './notes.ts';
 
-/** What keys sign: one for each, so that one that leaks cannot vouch for another. */
+/** The purposes of keys: one for each, so that one that leaks cannot vouch for another. */
 export const KEY_PURPOSES = ['receipts', 'checkpoints', 'anchor', 'packs'] as const;
 export type KeyPurpose = (typeof KEY_PURPOSES)[number];
 

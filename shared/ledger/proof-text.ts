@@ -29,7 +29,7 @@ export function formatProof(proof: TlogProof): string {
   return `${HEADER}\n${extra}index ${proof.index}\n${path}\n${proof.checkpoint}`;
 }
 
-/** What a proof's text says, its checkpoint read too. */
+/** A proof's text in its parts, its checkpoint read too. */
 export interface ParsedProof extends TlogProof {
   note: SignedNote;
   tree: Checkpoint;

@@ -30,7 +30,7 @@ export const HARDWARE_ID = 'H100_SXM';
 const FITTED_ACTIVE_B = { min: 3, max: 406 };
 const FITTED_BATCH = { min: 8, max: 2000 };
 
-/** What the energy of a model is computed with; absent where nobody states a size. */
+/** Inputs of a model's energy; absent where no size is stated. */
 interface ModelRates {
   /** J, all GPUs. */
   readonly decodePerToken: number;

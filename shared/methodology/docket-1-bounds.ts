@@ -71,7 +71,7 @@ export function uncertaintyOf(set: FactorSet): SetUncertainty {
   return Object.fromEntries(found) as SetUncertainty;
 }
 
-/** What is uncertain about one deployment. */
+/** Uncertain things about one deployment. */
 export interface Doubts {
   /** Undefined where the size is published or declared. */
   readonly size: UncertaintyFactor | undefined;
@@ -115,7 +115,7 @@ export function boundsOf(doubts: Doubts, basis: EnergyBasis, set: SetUncertainty
   return {
     energy: bound('energy', energy),
     gwp: bound('gwp', [...energy, ...hour]),
-    // Water and depletion factors are annual whatever the hourly signal says: it gives greenhouse gas alone.
+    // Water and depletion factors stay annual beside an hourly signal, which gives greenhouse gas alone.
     water: bound('water', [...energy, set.grid_hour, set.water]),
     adpe: bound('adpe', [...energy, set.grid_hour, set.depletion]),
     adpf: bound('adpf', [...energy, set.grid_hour, set.depletion]),

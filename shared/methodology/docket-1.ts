@@ -88,7 +88,7 @@ function derivation(measurement: Measurement, notebook: Notebook, index: FactorI
   );
   return {
     methodology: measurement.methodology,
-    // In the order of the measurement, whatever the order in which they were looked up.
+    // In the order of the measurement, not in the one in which they were looked up.
     inputs: measurement.inputs.flatMap(
       ({ kind, digest }) =>
         notebook.views.find((view) => view.kind === kind && view.digest === digest) ?? [],

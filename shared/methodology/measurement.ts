@@ -36,7 +36,7 @@ export interface MeasurementInput {
   digest: string;
   /**
    * The record itself where no published factor set has it (usage, catalogue entries, hourly grid signals): a
-   * receipt has to carry it, or nobody could recompute the measurement. Decimals are text.
+   * receipt has to carry it, or the measurement could not be recomputed. Decimals are text.
    */
   record?: CarriedRecord;
 }

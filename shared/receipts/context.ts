@@ -1,6 +1,6 @@
 /**
  * The JSON-LD contexts of a receipt. A signature covers the URL of a context and not what is found there, so the
- * URL of our own holds the SHA-256 of its content: nobody can give a signed receipt another meaning.
+ * URL of our own holds the SHA-256 of its content, so that a signed receipt cannot be given another meaning.
  */
 
 /** The base context of Verifiable Credentials 2.0. */

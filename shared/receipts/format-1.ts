@@ -146,7 +146,7 @@ const Inference = node(
     modelVersion: Type.Optional(text('docket:modelVersion', 'the model as its upstream names it')),
     organisation: iri(
       'prov:wasAssociatedWith',
-      'the caller’s organisation under an opaque id: the receipt names nobody',
+      'the caller’s organisation under an opaque id: the receipt holds no names',
     ),
     outcome: when(
       'issued',
@@ -264,7 +264,7 @@ export const Proof = node(
 export const FORMAT_1 = node(
   {
     '@context': contexts(
-      'the base context of Verifiable Credentials, then ours under a URL that holds the SHA-256 of its content. A signature covers the URL and not what is found there; with the hash in the name, nobody can give a signed receipt another meaning',
+      'the base context of Verifiable Credentials, then ours under a URL that holds the SHA-256 of its content. A signature covers the URL and not what is found there; with the hash in the name, a signed receipt cannot be given another meaning',
     ),
     credentialSubject: Inference,
     degradation: when('degraded', Degradation),

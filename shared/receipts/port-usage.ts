@@ -9,14 +9,14 @@ export interface UsageRequest {
   groupBy: UsageGrouping;
 }
 
-/** What requests used, each counted once, whatever became of its receipt. */
+/** Usage of requests, each counted once, revised receipts included. */
 export interface UsageFigures {
   requests: number;
   /** Blocked by screening: nothing ran, so they are neither covered nor uncovered. */
   refused: number;
   /** Requests whose current receipt states a measurement. The quantities below are theirs. */
   covered: number;
-  /** Requests whose current receipt is degraded: they used something, and nobody has estimated it yet. */
+  /** Requests whose current receipt is degraded: their usage is not estimated yet. */
   uncovered: number;
   inputTokens: number;
   cachedInputTokens: number;

@@ -138,7 +138,7 @@ describe('a key in other hands', () => {
     await expectVerdict(await pack(0, size), 'good');
   });
 
-  it('and not for what the thief logs afterwards, whatever date it bears', async () => {
+  it('a stolen key does not count for what the thief logs afterwards, of any date', async () => {
     await lab.issue(20);
     await lab.integrate();
     await lab.anchor();

@@ -89,7 +89,7 @@ describe('what receipts mean', () => {
     await expectRefused(await forge(edit, 'seal', sealed), 'methodology_mismatch');
   });
 
-  it('a methodology left out, and one that nobody cites, are found', async () => {
+  it('a methodology left out, and one that no receipt cites, are found', async () => {
     const name = 'data/methodologies/docket-1/1.0.0.json';
     await expectRefused(
       await forge((pack) => pack.files.delete(name), 'seal'),

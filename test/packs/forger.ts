@@ -1,4 +1,4 @@
-/** A pack of every kind of receipt, and what it takes to forge it and to see that nobody is deceived. */
+/** A pack of every kind of receipt, and the tools to forge it and to see that no verifier is deceived. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

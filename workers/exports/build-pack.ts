@@ -34,7 +34,7 @@ import { ShardBuffer } from './shard.ts';
  * Writes an evidence pack to `build.sink`, from front to back, in constant memory. The same range at the same checkpoint
  * gives the same bytes, as long as the published keys and the shipped documents are the same.
  * @returns what the whole archive is
- * @throws PackFailure when it cannot be built at all; ExportLost; whatever the source, the sink or the signal throw
+ * @throws PackFailure when it cannot be built at all; ExportLost; anything that the source, the sink or the signal throw
  */
 export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; sha256: string }> {
   const { source, orgId, checkpointSize } = build;

@@ -3,7 +3,7 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import type { PackFailure } from './failure.ts';
 
-/** What happens to exports, each as one function that writes the log line and the metric together. */
+/** The events of exports, each as one function that writes the log line and the metric together. */
 export interface ExportEvents {
   started(record: ExportRecord): void;
   ready(record: ExportRecord, sizeBytes: number, durationMs: number): void;

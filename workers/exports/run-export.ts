@@ -92,7 +92,7 @@ async function write(
   }
 }
 
-/** Says in the database how far the run is, whatever the work is waiting for. */
+/** Says in the database how far the run is, also while the work waits. */
 function startHeartbeat(
   jobs: ExportJobs,
   run: ExportRun,

@@ -13,7 +13,7 @@ export interface SweepDeps {
 /** Of each kind in one round; the next follows in seconds. */
 const BATCH = 100;
 
-/** Starts what a lost job or a dead process has left, and removes packs that nobody may fetch any more. */
+/** Starts exports that a lost job or a dead process has left, and removes packs whose time is over. */
 export async function sweepExports(deps: SweepDeps): Promise<void> {
   if ((await deps.waiting()) === 0) {
     for (const id of await deps.jobs.due(BATCH)) await deps.start(id);

@@ -36,7 +36,7 @@ export type HousekeepingJob = Extract<
   | 'mail'
 >;
 
-/** What this role does, job by job. */
+/** The jobs of this role, each with its handler. */
 export function housekeepingHandlers(options: HousekeepingOptions): {
   [N in HousekeepingJob]: JobHandler<N>;
 } {

@@ -9,7 +9,7 @@ import type { Target } from './upstream-retries.ts';
 export type InferenceEvents = ReturnType<typeof inferenceEvents>;
 
 /**
- * What happens in this role, each as one function that writes the log line and the metric together. Prompts and answers
+ * The events of this role, each as one function that writes the log line and the metric together. Prompts and answers
  * never appear here, nor does an upstream's error text: it may quote the prompt.
  */
 export function inferenceEvents(log: Logger, registry: Registry) {

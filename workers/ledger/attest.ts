@@ -63,7 +63,7 @@ async function attempt(
   }
 }
 
-/** `fetch` says only that it failed; why stands in the cause. */
+/** `fetch` says only that it failed; the reason is in the error's `cause`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const { cause } = error;

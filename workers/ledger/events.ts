@@ -9,10 +9,10 @@ import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 /** The contract's maximum merge delay. */
 const MERGE_DELAY_MAX_MS = 10_000;
 
-/** What the worker does over and over; each fails for itself. */
+/** Steps that the worker repeats; one that fails does not stop the others. */
 export type LedgerStep = 'integrate' | 'publish' | 'backlog' | 'anchor' | 'attest';
 
-/** What happens in this role, each as one function that writes the log line and the metric together. */
+/** The events of this role, each as one function that writes the log line and the metric together. */
 export interface LedgerEvents {
   integrated(result: IntegrationResult): void;
   published(result: PublicationResult): void;

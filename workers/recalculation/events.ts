@@ -13,7 +13,7 @@ export interface AttemptFailure {
   retryInMs: number | null;
 }
 
-/** What happens in this role, each as one function that writes the log line and the metric together. */
+/** The events of this role, each as one function that writes the log line and the metric together. */
 export interface RecalculationEvents {
   revised(row: RevisionRow): void;
   attemptFailed(failure: AttemptFailure, error: unknown): void;

@@ -26,7 +26,7 @@ export interface RecalculationHandlers {
   renew: () => Promise<void>;
 }
 
-/** What this role does, job by job. */
+/** The jobs of this role, each with its handler. */
 export function recalculationHandlers(deps: HandlersDeps): RecalculationHandlers {
   const { revisions, methodology, catalogue } = deps;
   const basis = (): string => `${catalogue().digest}.${methodology.digest}`;

@@ -5,7 +5,7 @@ import type { Issued } from './issue.ts';
 
 export type ReceiptsEvents = ReturnType<typeof receiptsEvents>;
 
-/** What happens in this role, each as one function that writes the log line and the metric together. */
+/** The events of this role, each as one function that writes the log line and the metric together. */
 export function receiptsEvents(log: Logger, registry: Registry) {
   const registers = [registry];
   const issuedTotal = new Counter({

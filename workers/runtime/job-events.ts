@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { JobObserver } from '#shared/jobs/redis/job-runner.ts';
 
-/** What happens to jobs, each as one function that writes the log line and the metric together. */
+/** The events of jobs, each as one function that writes the log line and the metric together. */
 export function jobEvents(log: Logger, registry: Registry): JobObserver {
   const registers = [registry];
   const duration = new Histogram({

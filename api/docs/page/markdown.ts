@@ -46,7 +46,7 @@ function table(text: string): string {
   return `<div class="scroll"><table><thead>${row(head, 'th')}</thead><tbody>${body}</tbody></table></div>`;
 }
 
-/** Code first: what stands in it is nobody's markup. */
+/** Code first, because its content is not markup. */
 export function inline(text: string): string {
   return text
     .split(/(`[^`]+`)/)

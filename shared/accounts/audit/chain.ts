@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { AuditEntry } from './entry.ts';
 
-/** What the first entry of every chain points to. */
+/** The predecessor of the first entry of every chain. */
 export const CHAIN_START = '0'.repeat(64);
 
 /**
@@ -38,13 +38,13 @@ export interface ChainHead {
 
 export const EMPTY_CHAIN: ChainHead = { size: 0, hash: CHAIN_START };
 
-/** What is wrong with a chain, and at which entry. */
+/** A fault of a chain, and the entry where it is. */
 export interface ChainFault {
   sequence: number;
   problem: 'gap' | 'broken_link' | 'altered' | 'truncated' | 'head_mismatch';
 }
 
-/** What rebuilding one organisation's chain has found: its head, and the first fault if there is one. */
+/** The result of rebuilding one organisation's chain: its head, and the first fault if there is one. */
 export interface AuditVerdict extends ChainHead {
   orgId: string;
   fault: ChainFault | null;

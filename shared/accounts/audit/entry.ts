@@ -1,4 +1,4 @@
-/** Who did something: a dashboard user, an API key, an operator, a support request, or the service itself. */
+/** The one who acted: a dashboard user, an API key, an operator, a support request, or the service itself. */
 export interface Actor {
   kind: 'user' | 'key' | 'operator' | 'support' | 'system';
   /** A user's id, a key's id, an operator's name, a ticket number, or the name of a job. */
@@ -16,7 +16,7 @@ export interface AuditEvent {
   /** Noun and past participle: `key.revoked`, `account.suspended`. */
   action: string;
   actor: Actor;
-  /** What was acted upon: a key's id, an export's id; absent when it is the account itself. */
+  /** The id of the thing acted upon: a key's, an export's id; absent when it is the account itself. */
   subject?: string;
   reason?: string;
   details?: AuditDetails;

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 
-/** What a statement can be run on: the pool, or the client that holds a transaction. */
+/** Runs a statement: the pool, or the client that holds a transaction. */
 export type Queryable = Pick<Pool, 'query'>;
 
 /**

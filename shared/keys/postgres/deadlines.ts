@@ -10,7 +10,7 @@ import { KEY_COLUMNS, keyOf, record, type KeyEvent, type KeyRow, type Within } f
 
 export type KeyDeadlines = ReturnType<typeof createKeyDeadlines>;
 
-/** What becomes of keys by the clock alone, in PostgreSQL. Safe to run twice, and in several places at once. */
+/** Changes of keys by the clock alone, in PostgreSQL. Safe to run twice, and in several places at once. */
 export function createKeyDeadlines(pool: Pool, surroundings: Surroundings) {
   return {
     /** Writes down active keys whose time is over, at most `limit`. Returns how many there were. */

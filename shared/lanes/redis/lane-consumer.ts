@@ -50,7 +50,7 @@ export class LaneConsumer {
   readonly #options: LaneConsumerOptions;
   readonly #shard: number;
   readonly #stop = Promise.withResolvers<void>();
-  /** What this worker was given, until the server no longer counts it as held. */
+  /** Entries that this worker was given, until the server no longer counts it as held. */
   readonly #handed = new Set<string>();
   #stopped = false;
   #loop: Promise<void> = Promise.resolve();

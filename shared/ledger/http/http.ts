@@ -3,7 +3,7 @@ const TIMEOUT_MS = 10_000;
 /** A timestamp with its certificates has a few kilobytes, cosignatures less. */
 const ANSWER_BYTES_MAX = 131_072;
 
-/** What somebody else's server said. Nobody has looked at it yet. */
+/** The answer of another party's server, as yet unchecked. */
 export interface Answer {
   status: number;
   contentType: string;

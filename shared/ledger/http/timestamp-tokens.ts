@@ -167,7 +167,7 @@ function namesItsCertificate(response: DerNode): boolean {
   );
 }
 
-/** What an attribute says of the signer's certificate: the first that it names. */
+/** The signer's certificate by an attribute: the first that it names. */
 function namedCertificate(attribute: DerNode): { algorithm: string; digest: Uint8Array }[] {
   const [type, values] = attribute.children;
   const named = values?.children[0]?.children[0]?.children[0]?.children ?? [];

@@ -64,7 +64,7 @@ const LOCK_HEADS = statement(
 /**
  * Locks the heads of these logs, made first where they are missing. Halted logs are left out.
  * One lock per log is all that keeps its integrators apart: indexes come from the head's size, which
- * nobody else can read for update until the entries that took them are committed or gone.
+ * no other transaction can read for update until the entries that took them are committed or gone.
  */
 export async function lockHeads(
   client: Queryable,

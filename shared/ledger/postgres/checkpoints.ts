@@ -23,7 +23,7 @@ export interface PublisherOptions {
   only?: typeof ANCHOR_LOG;
   /** Logs per call: a few hundred signatures take some ten milliseconds. */
   limit: number;
-  /** A log is signed at most once in this time, whatever the number of workers. */
+  /** A log is signed at most once in this time, by all workers together. */
   intervalMs: number;
 }
 

@@ -20,7 +20,7 @@ import {
 /** Why a promise could not be kept. */
 type QuarantineReason = 'body_missing' | 'body_altered' | 'already_integrated' | 'refused';
 
-/** What one batch did. Quarantined receipts and halted logs need a person. */
+/** The result of one batch. Quarantined receipts and halted logs need a person. */
 export interface IntegrationResult {
   /** Promises that were taken; equal to the limit when more may be waiting. */
   claimed: number;
@@ -38,7 +38,7 @@ interface QuarantinedReceipt {
   detail: string | null;
 }
 
-/** What a batch has come to so far. */
+/** The state of a batch under way. */
 interface Batch {
   client: PoolClient;
   heads: Map<string, LockedHead>;
@@ -81,7 +81,7 @@ export async function integrateBatch(
 }
 
 /**
- * Takes the oldest promises that nobody else has taken. The bodies are hashed where they lie: reading
+ * Takes the oldest promises that no other worker has taken. The bodies are hashed where they lie: reading
  * them over here would be most of the work. Logs that are halted keep their promises waiting.
  */
 const CLAIM = statement(
@@ -232,7 +232,7 @@ async function quarantine(
 /** Beyond this the exact number of waiting receipts tells an operator nothing more. */
 const COUNT_MAX = 100_000;
 
-/** What waits to be integrated, and what waits for a person. */
+/** Promises that wait to be integrated, and things that wait for a person. */
 export interface LedgerBacklog {
   /** At most 100,000 are counted. */
   pending: number;

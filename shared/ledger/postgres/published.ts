@@ -28,7 +28,7 @@ export async function latestCheckpoint(
   return row === undefined ? null : { ...row, size: Number(row.size) };
 }
 
-/** Bytes of a tile or entry bundle. Null for what no checkpoint covers yet: nobody could check it. */
+/** Bytes of a tile or entry bundle. Null for bytes that no checkpoint covers yet, because they could not be checked. */
 export async function readTile(
   db: Queryable,
   orgId: string,

@@ -7,7 +7,7 @@ import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { ANCHOR_LOG } from '../origins.ts';
 
-/** Room for a quarter in which nobody runs housekeeping; later ids go to the default partition, so nothing is lost. */
+/** Room for a quarter without housekeeping; later ids go to the default partition, so nothing is lost. */
 const MONTHS_AHEAD = 3;
 
 const ENSURE_PARTITIONS = statement(

@@ -32,7 +32,7 @@ export interface Methodologies {
 
 /**
  * Reads all methodologies at start. Throws MalformedData when data or code would give a document other than the
- * one that was released: a receipt must never cite what nobody can fetch.
+ * one that was released: a receipt must never cite a document that cannot be fetched.
  */
 export function loadMethodologies(): Methodologies {
   const sets = new Map<string, FactorSet>();

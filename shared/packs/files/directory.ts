@@ -13,7 +13,7 @@ export function createDirectoryStore(directory: string): ExportStore {
     if (!KEY.test(key)) throw new RangeError('not the key of a pack');
     return join(directory, `${key}.zip`);
   };
-  /** Unfinished packs of a key. Their names begin with a dot, so that nobody takes them for packs. */
+  /** Unfinished packs of a key. Their names begin with a dot, so that they are not taken for packs. */
   const unfinished = async (key: string): Promise<string[]> => {
     const names = await readdir(directory).catch(ifMissing([] as string[]));
     const start = `.${key}.`;

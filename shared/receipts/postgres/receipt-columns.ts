@@ -3,7 +3,7 @@ import { HASH_BYTES } from '#shared/ledger/hashing.ts';
 import type { ReceiptColumns } from '../columns.ts';
 import { UnstorableReceipt } from '../port-receipt-store.ts';
 
-/** A row of `ledger_body`, whatever its kind. */
+/** A row of `ledger_body`, of any kind. */
 export type BodyRow = ReceiptColumns & {
   kind: string;
   tier: string;

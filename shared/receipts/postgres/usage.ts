@@ -15,7 +15,7 @@ const COLUMNS: Readonly<Record<Exclude<UsageGrouping, 'day'>, string>> = {
 /**
  * Figures of a period, straight from the covering index of `ledger_body`: no row itself is read. Each request counts
  * once, by its first receipt; its footprint is that of the receipt which stands at the end of the chain. Sums are in
- * binary64, whatever their order, so they agree with exact sums to nine digits and are rounded to that many.
+ * binary64, in any order, so they agree with exact sums to nine digits and are rounded to that many.
  * A month with a million receipts takes 0.4 to 0.7 s on two busy cores, 0.5 to 1.3 s when 1 % are revised
  * (`bench/usage.ts`).
  */

@@ -11,7 +11,7 @@ await database.pool.query(
 const queries = queriesOn(database.pool).withTables<{ numbered: { place: number } }>();
 
 describe('pages of a list', () => {
-  it('together hold every row once, in order, whatever their length', async () => {
+  it('pages of any length together hold every row once, in order', async () => {
     const all = Array.from({ length: 20 }, (_, index) => 3 * (index + 1));
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 22 }), fc.boolean(), async (limit, ascending) => {

@@ -130,7 +130,7 @@ describe('admission', () => {
     await client.zrem(leasesKey(0, 'org_a'), held!);
     expect((await open()).verdict).toBe('admitted');
     expect((await open()).verdict).toBe('streams');
-    // The api process that held them died: nobody renews, and they end by themselves.
+    // The api process that held them died and renews none of them, so they end by themselves.
     nowUs += 31_000_000;
     expect((await open()).verdict).toBe('admitted');
   });

@@ -112,7 +112,7 @@ describe('integration', () => {
     expect(Buffer.from((await reader.receipt(orgId, receipt!.id))!.body)).toEqual(receipt!.body);
   });
 
-  it('never lets the time of an entry go back, whatever the clock does', async () => {
+  it('the time of an entry never goes back, also when the clock does', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 2));
     await integrateAll(ledger);
     const ahead = new Date(Date.now() + 3_600_000);

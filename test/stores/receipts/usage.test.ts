@@ -109,7 +109,7 @@ describe('what an organisation has used', () => {
     expect(await usage('day', NOON + 5 * DAY, NOON + 6 * DAY)).toEqual([]);
   });
 
-  it('is nobody else’s', async () => {
+  it('the usage of an organisation holds nothing of others', async () => {
     expect(totals(await usage('day', NOON - DAY, NOON + DAY, 'org_b'))).toMatchObject({
       requests: 1,
     });

@@ -100,7 +100,7 @@ const sumOf = (texts: readonly string[]): DecimalSum => {
 };
 
 describe('a sum of decimals', () => {
-  it('is exact, whatever there is to add', () => {
+  it('a sum is exact, of any values', () => {
     fc.assert(
       fc.property(fc.array(anyDecimal, { maxLength: 60 }), (texts) => {
         expect(exactly([sumOf(texts).toString()])).toBe(exactly(texts));

@@ -145,7 +145,7 @@ describe('setMember', () => {
 });
 
 describe('appendMember', () => {
-  it('adds the member last, whatever white space surrounds the object', () => {
+  it('adds the member last, with any white space around the object', () => {
     fc.assert(
       fc.property(objectText, valueText, (text, value) => {
         const name = 'added member';

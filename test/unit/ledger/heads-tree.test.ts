@@ -38,7 +38,7 @@ describe('the heads tree', () => {
     );
   });
 
-  it('has one root, whatever the order in which slots are given', () => {
+  it('a heads tree has one root, in any order in which slots are given', () => {
     fc.assert(
       fc.property(secrets, slots, (secret, taken) => {
         const root = new HeadsTree(secret, leavesOf(secret, taken)).root;

@@ -98,7 +98,7 @@ describe('any estimate', () => {
     );
   });
 
-  it('is the same again, character for character, whatever was estimated before it', () => {
+  it('an estimate is the same again, character for character, after any others', () => {
     fc.assert(
       fc.property(requests, requests, (input, other) => {
         const first = METHODOLOGY.estimate(input);

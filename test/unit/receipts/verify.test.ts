@@ -178,7 +178,7 @@ describe('the verdict says what is wrong', () => {
     ],
     [
       'unknown_key',
-      'a key nobody published',
+      'a key that was never published',
       changed((d) => (d.proof.verificationMethod += 'x'), true),
     ],
     [
@@ -262,7 +262,7 @@ describe('the verdict says what is wrong', () => {
     expect(verifyReceipt(text, unlisted, NOW).code).toBe('key_not_authorised');
   });
 
-  it('key_revoked: whatever date the receipt bears', () => {
+  it('key_revoked: a receipt of any date', () => {
     const revoked = trustedSigningKeys([{ ...key, state: 'revoked' }], issuer.did);
     expect(verifyReceipt(text, revoked, NOW).code).toBe('key_revoked');
     const method = { ...did.verificationMethod[0]!, revoked: '2099-01-01T00:00:00Z' };

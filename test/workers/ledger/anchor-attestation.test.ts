@@ -99,7 +99,7 @@ describe('timestamps of the anchor', () => {
     expect(told).toEqual([`${authority.url} 1`]);
   });
 
-  it('are taken once per checkpoint and authority, whatever the number of workers', async () => {
+  it('timestamps are taken once per checkpoint and authority, by all workers together', async () => {
     await epoch();
     await Promise.all(Array.from({ length: 6 }, () => askNow([], [authority.url])));
     expect(authority.requests).toBe(1);

@@ -131,7 +131,7 @@ export function createKey(dir: string, purpose: KeyPurpose, state: 'active' | 'n
 }
 
 /**
- * Writes a whole file under a name that nobody has yet; returns false when somebody was faster. The content is on disk
+ * Writes a whole file under a name that is not taken yet; returns false when another process was faster. The content is on disk
  * before the name is: a crash leaves no half key, and `link` refuses a name that is taken.
  */
 export function writeExclusively(path: string, text: string): boolean {
