@@ -126,7 +126,7 @@ export const SETTINGS = {
     'UPSTREAM_TIMEOUT_MS',
     integer(100, HOUR_MS),
     '120000',
-    'Silence of an upstream that ends the attempt, where the catalogue names no other.',
+    'Silence of an upstream that ends the call, where the catalogue names no other.',
   ),
   shutdownMs: setting(
     'SHUTDOWN_MS',

@@ -12,10 +12,6 @@ export class Slots {
     return Math.max(0, this.#size - this.#taken);
   }
 
-  get taken(): number {
-    return this.#taken;
-  }
-
   take(count: number = 1): void {
     this.#taken += count;
   }

@@ -445,9 +445,9 @@ describe('a slot', () => {
     slots.take();
     worker.take([delivery()]);
     await until(() => flushed.mock.calls.length > 0);
-    expect(slots.taken).toBe(1);
+    expect(slots.free).toBe(0);
     written.resolve();
     await slots.whenIdle();
-    expect(slots.taken).toBe(0);
+    expect(slots.free).toBe(1);
   });
 });
