@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
-import { USAGE_GROUPS } from '#shared/receipts/port-usage.ts';
+import { USAGE_GROUPS } from '#shared/receipts/usage.ts';
 
 const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
 const RUNS = Number(process.argv[3] ?? 5);

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { RecalculationRequests } from '#shared/receipts/port-recalculation.ts';
+import type { RecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { pathId } from './fields.ts';
 
 const Recalculation = Type.Object(

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
-import { USAGE_GROUPS, type UsageFigures, type UsageReader } from '#shared/receipts/port-usage.ts';
+import type { UsageReader } from '#shared/receipts/postgres/usage.ts';
+import { USAGE_GROUPS, type UsageFigures } from '#shared/receipts/usage.ts';
 import { json } from '#api/docs/operation.ts';
 import { Span, spanOf } from './fields.ts';
 

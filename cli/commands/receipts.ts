@@ -5,7 +5,7 @@ import type {
   RecalculationRequests,
   Restatement,
   WaitingRecalculation,
-} from '#shared/receipts/port-recalculation.ts';
+} from '#shared/receipts/postgres/recalculation-requests.ts';
 import { actorOf, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
 

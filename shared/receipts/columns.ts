@@ -53,3 +53,29 @@ export function receiptColumns(
     adpf: value('adpf'),
   };
 }
+
+/** One signed receipt as it goes into the store: the bytes, and what lists and totals need of them. */
+export interface ReceiptRow extends ReceiptColumns {
+  kind: 'inference' | 'degraded' | 'refused';
+  tier: string;
+  /** The exact bytes, as text. */
+  text: string;
+}
+
+/** A revision as it goes into the store. */
+export interface RevisionRow extends ReceiptColumns {
+  kind: 'recalculated' | 'restated';
+  /** Id of the receipt that it revises. */
+  supersedes: string;
+  tier: string;
+  /** The exact bytes, as text. */
+  text: string;
+}
+
+/** The store will never take these rows, however often they are offered. Nothing of the batch was written. */
+export class UnstorableReceipt extends Error {
+  constructor(cause: unknown) {
+    super('the store refuses a receipt', { cause });
+    this.name = 'UnstorableReceipt';
+  }
+}

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Pool } from 'pg';
-import { PostgresReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { jwkThumbprint, rawPublicKey } from '#shared/receipts/signing/identifiers.ts';
 import { didDocument } from '#shared/receipts/signing/publication.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
@@ -98,7 +98,7 @@ export async function commitReceipts(
       record,
     ),
   );
-  await new PostgresReceiptStore(receiptsPool).commit(issued.map(({ row }) => row));
+  await createReceiptStore(receiptsPool).commit(issued.map(({ row }) => row));
   return records.map(({ requestId }) => receiptIdOf(requestId));
 }
 

@@ -3,7 +3,7 @@ import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
-import type { RevisionRow } from '#shared/receipts/port-recalculation.ts';
+import type { RevisionRow } from '#shared/receipts/columns.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { AttemptFailure, RecalculationEvents } from '#workers/recalculation/events.ts';
 import type { RecalculateDeps } from '#workers/recalculation/recalculate.ts';

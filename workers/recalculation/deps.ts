@@ -1,5 +1,4 @@
-import { createRestatementStore } from '#shared/receipts/postgres/restatements.ts';
-import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
+import { createRestatementStore, createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { RestatedPage, RevisionRow } from '#shared/receipts/port-recalculation.ts';
+import type { RevisionRow } from '#shared/receipts/columns.ts';
+import type { RestatedPage } from '#shared/receipts/postgres/revisions.ts';
 
 /** An attempt that failed. */
 export interface AttemptFailure {

@@ -1,7 +1,7 @@
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
 import type { JobHandler } from '#shared/jobs/redis/job-runner.ts';
-import type { RestatementStore, RevisionStore } from '#shared/receipts/port-recalculation.ts';
+import type { RestatementStore, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import type { RecalculationEvents } from './events.ts';
 import { recalculate } from './recalculate.ts';
 import { restate } from './restate.ts';

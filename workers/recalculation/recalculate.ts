@@ -7,8 +7,8 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { recordOnReceipt } from '#shared/receipts/reread.ts';
-import type { RevisableReceipt, RevisionStore } from '#shared/receipts/port-recalculation.ts';
-import { UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
+import type { RevisableReceipt, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
+import { UnstorableReceipt } from '#shared/receipts/columns.ts';
 import type { RecalculationEvents } from './events.ts';
 import { revise, type ReviseDeps } from './revise.ts';
 

@@ -5,13 +5,13 @@ import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
+import type { RevisionRow } from '#shared/receipts/columns.ts';
 import type {
   RestatedPage,
   RestatementStore,
   RevisableReceipt,
-  RevisionRow,
   RevisionStore,
-} from '#shared/receipts/port-recalculation.ts';
+} from '#shared/receipts/postgres/revisions.ts';
 import type { RecalculationEvents } from './events.ts';
 import { revise, type ReviseDeps } from './revise.ts';
 

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
-import { receiptColumns } from '#shared/receipts/columns.ts';
+import { type RevisionRow, receiptColumns } from '#shared/receipts/columns.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
-import type { RevisableReceipt, RevisionRow } from '#shared/receipts/port-recalculation.ts';
+import type { RevisableReceipt } from '#shared/receipts/postgres/revisions.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 
 export interface ReviseDeps {

@@ -1,4 +1,4 @@
-import type { RestatementStore, RevisionStore } from '#shared/receipts/port-recalculation.ts';
+import type { RestatementStore, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import type { RecalculationEvents } from './events.ts';
 
 /** Jobs handed out by one sweep; the next follows two seconds later. A thousand estimates take about a second. */

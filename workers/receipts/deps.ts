@@ -1,5 +1,5 @@
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { PostgresReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
@@ -46,7 +46,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
       signer,
       estimate: methodology.estimate,
       catalogue: () => catalogue.current().catalogue,
-      store: new PostgresReceiptStore(pool),
+      store: createReceiptStore(pool),
       placeAnswer: answerPlacer({
         client,
         large: createStoredAnswers(pool),

@@ -4,10 +4,9 @@ import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-input.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
-import { receiptColumns } from '#shared/receipts/columns.ts';
+import { type ReceiptRow, receiptColumns } from '#shared/receipts/columns.ts';
 import type { Degradation } from '#shared/receipts/document.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
-import type { ReceiptRow } from '#shared/receipts/port-receipt-store.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 

@@ -7,7 +7,8 @@ import type { Outbox } from '#shared/lanes/redis/outbox.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
 import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
-import { type ReceiptStore, UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
+import { UnstorableReceipt } from '#shared/receipts/columns.ts';
+import type { ReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import type { ReceiptsEvents } from './events.ts';
 import { type IssueDeps, type Issued, issueReceipt } from './issue.ts';
 

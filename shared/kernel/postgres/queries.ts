@@ -7,6 +7,7 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
+  sql,
 } from 'kysely';
 import type { Database } from './database.ts';
 import type { Queryable } from './transaction.ts';
@@ -42,8 +43,8 @@ class QueryableDriver implements Driver {
 
   constructor(on: Queryable) {
     this.#connection = {
-      async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-        const { command, rowCount, rows } = await on.query(sql, [...parameters]);
+      async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+        const { command, rowCount, rows } = await on.query(query.sql, [...query.parameters]);
         const changes = /^(INSERT|UPDATE|DELETE|MERGE)$/.test(command);
         return { rows, ...(changes ? { numAffectedRows: BigInt(rowCount ?? 0) } : {}) };
       },
@@ -69,3 +70,6 @@ class QueryableDriver implements Driver {
   async commitTransaction(): Promise<void> {}
   async rollbackTransaction(): Promise<void> {}
 }
+
+/** The server's clock: processes may disagree about the time. */
+export const now = sql<Date>`now()`;

@@ -1,6 +1,5 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
-import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { now, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { StoredAnswerName } from '../stored-answer.ts';
 
 export type StoredAnswers = ReturnType<typeof createStoredAnswers>;
@@ -35,7 +34,7 @@ export function createStoredAnswers(pool: Pool) {
         .where('claim', '=', claim)
         .where('request_id', '=', requestId)
         .where('attempt', '=', delivery)
-        .where('expires_at', '>', now())
+        .where('expires_at', '>', now)
         .executeTakeFirst();
       return found?.packed ?? null;
     },
@@ -53,7 +52,7 @@ export async function dropExpiredAnswers(pool: Pool, limit: number): Promise<num
         eb
           .selectFrom('stored_answer')
           .select(['claim', 'request_id', 'attempt'])
-          .where('expires_at', '<=', now())
+          .where('expires_at', '<=', now)
           .orderBy('expires_at')
           .limit(limit)
           .$asTuple('claim', 'request_id', 'attempt'),
@@ -62,6 +61,3 @@ export async function dropExpiredAnswers(pool: Pool, limit: number): Promise<num
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 }
-
-/** The server's clock: processes may disagree about the time. */
-const now = (): RawBuilder<Date> => sql<Date>`now()`;

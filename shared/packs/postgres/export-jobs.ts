@@ -2,7 +2,7 @@ import { type RawBuilder, sql, type UpdateObject } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
-import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import type { ExportRecord } from '../export-record.ts';
@@ -149,8 +149,6 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
   };
 }
 
-/** The server's clock: processes may disagree about the time. */
-const now = sql<Date>`now()`;
 const ago = (seconds: number | RawBuilder<unknown>): RawBuilder<Date> =>
   sql<Date>`now() - make_interval(secs => ${seconds})`;
 

@@ -7,7 +7,7 @@ import { isId } from '#shared/kernel/ids.ts';
 import { type Page, type PageRequest } from '#shared/kernel/page.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
-import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import type { ExportRecord } from '../export-record.ts';
@@ -66,7 +66,7 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
       inTransaction(pool, async (client) => {
         const row = await queriesOn(client)
           .updateTable('export')
-          .set({ deleted_at: sql<Date>`now()` })
+          .set({ deleted_at: now })
           .where('id', '=', id)
           .where('org_id', '=', orgId)
           .where('deleted_at', 'is', null)

@@ -1,139 +1,251 @@
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
-import type {
-  FailedRecalculation,
-  RevisableReceipt,
-  RevisionRow,
-  RevisionStore,
-} from '../port-recalculation.ts';
+import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import type { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import type { RevisionRow } from '../columns.ts';
 import {
   BODY_COLUMNS,
   bodyParameters,
   GIVEN_ROWS,
   GIVEN_VALUES,
   refuseBadData,
-} from './receipt-columns.ts';
+} from './receipt-store.ts';
+
+/** A receipt that is to be revised: its exact bytes, and its place in its log, which a revision names. */
+export interface RevisableReceipt {
+  receiptId: string;
+  orgId: string;
+  /** On no receipt; null on one that was committed without. */
+  keyId: string | null;
+  leafIndex: number;
+  bytes: Uint8Array;
+}
+
+/** An attempt that failed. */
+export interface FailedRecalculation {
+  stage: MethodologyFailure['stage'];
+  /** Stable, e.g. `model_size_unknown`. */
+  code: string;
+  /** What it was made with: digests of catalogue and methodology. */
+  basis: string;
+  /** Milliseconds until the next attempt; null when it is a person's turn. */
+  retryInMs: number | null;
+}
 
 /**
  * One statement, so one transaction. Whoever is first with a receipt's successor has it: the primary key of
  * `receipt_revision` decides, a second one waits for the first to commit and then writes nothing.
  */
-const COMMIT = `
-  WITH given AS (
-    SELECT g.*, ($24::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
-  ), first AS (
-    INSERT INTO receipt_revision (original_id, revision_id, org_id)
-    SELECT supersedes, entry_id, org_id FROM given ORDER BY supersedes
-    ON CONFLICT (original_id) DO NOTHING
-    RETURNING revision_id
-  ), body AS (
-    INSERT INTO ledger_body (${BODY_COLUMNS}, supersedes)
-    SELECT ${GIVEN_VALUES}, supersedes FROM given JOIN first ON revision_id = entry_id
-    RETURNING entry_id, org_id, kind, supersedes, leaf_hash
-  ), settled AS (
-    DELETE FROM recalculation r USING given g WHERE r.receipt_id = g.supersedes
-  )
-  INSERT INTO receipt_pending (entry_id, org_id, kind, supersedes, leaf_hash)
-  SELECT entry_id, org_id, kind, supersedes, leaf_hash FROM body
-  RETURNING entry_id`;
+const COMMIT = statement(
+  { entry_id: 'text' },
+  `WITH given AS (
+     SELECT g.*, ($24::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
+   ), first AS (
+     INSERT INTO receipt_revision (original_id, revision_id, org_id)
+     SELECT supersedes, entry_id, org_id FROM given ORDER BY supersedes
+     ON CONFLICT (original_id) DO NOTHING
+     RETURNING revision_id
+   ), body AS (
+     INSERT INTO ledger_body (${BODY_COLUMNS}, supersedes)
+     SELECT ${GIVEN_VALUES}, supersedes FROM given JOIN first ON revision_id = entry_id
+     RETURNING entry_id, org_id, kind, supersedes, leaf_hash
+   ), settled AS (
+     DELETE FROM recalculation r USING given g WHERE r.receipt_id = g.supersedes
+   )
+   INSERT INTO receipt_pending (entry_id, org_id, kind, supersedes, leaf_hash)
+   SELECT entry_id, org_id, kind, supersedes, leaf_hash FROM body
+   RETURNING entry_id`,
+  { name: 'commit-revisions' },
+);
 
-export interface RevisableRow {
-  entry_id: string;
-  org_id: string;
-  key_id: string | null;
-  index: string;
-  body: Buffer;
-}
+export type RevisionStore = ReturnType<typeof createRevisionStore>;
 
-/** Revisions in PostgreSQL, written by the role `docket_recalculation`. */
-export function createRevisionStore(pool: Pool): RevisionStore {
+/** Where revisions become durable, and what is owed to degraded receipts is kept, for the role `docket_recalculation`. */
+export function createRevisionStore(pool: Pool) {
+  const db = queriesOn(pool);
   return {
-    async commit(rows) {
-      const { rows: written } = await pool
-        .query<{ entry_id: string }>({
-          name: 'commit-revisions',
-          text: COMMIT,
-          values: [...bodyParameters(rows), rows.map((row: RevisionRow) => row.supersedes)],
-        })
-        .catch(refuseBadData);
+    /**
+     * Commits revisions and the promise to integrate them in one statement, which also settles what was owed to the
+     * receipts they revise. A receipt that has a successor already keeps it.
+     * @returns the ids that were committed; the others came too late
+     * @throws UnstorableReceipt when trying again cannot help
+     */
+    async commit(rows: readonly RevisionRow[]): Promise<Set<string>> {
+      const values = [...bodyParameters(rows), rows.map((row) => row.supersedes)];
+      const written = await queryRows(pool, COMMIT, values).catch(refuseBadData);
       return new Set(written.map(({ entry_id }) => entry_id));
     },
-    // A receipt in quarantine waits with its ledger entry: a revision has to name the leaf that it revises.
-    async due(limit) {
-      const { rows } = await pool.query<{ receipt_id: string }>(
-        `select r.receipt_id from recalculation r
-         where r.state = 'pending' and r.due_at <= now()
-           and exists (select from ledger_entry e where e.entry_id = r.receipt_id)
-         order by r.due_at limit $1`,
-        [limit],
-      );
+    /** Ids of degraded receipts that are due and integrated, the longest due first. */
+    async due(limit: number): Promise<string[]> {
+      const rows = await db
+        .selectFrom('recalculation as r')
+        .select('r.receipt_id')
+        .where('r.state', '=', 'pending')
+        .where('r.due_at', '<=', now)
+        // A receipt in quarantine waits with its ledger entry: a revision has to name the leaf that it revises.
+        .where((eb) =>
+          eb.exists(eb.selectFrom('ledger_entry as e').whereRef('e.entry_id', '=', 'r.receipt_id')),
+        )
+        .orderBy('r.due_at')
+        .limit(limit)
+        .execute();
       return rows.map(({ receipt_id }) => receipt_id);
     },
-    owed: (receiptId) => readOwed(pool, receiptId),
-    failed: (receiptId, failure) => writeFailure(pool, receiptId, failure),
-    async renew(basis) {
-      const { rowCount } = await pool.query(
-        `update recalculation set state = 'pending', due_at = now(), attempts = 0
-         where basis <> $1 and (state = 'parked' or due_at > now())`,
-        [basis],
-      );
-      return rowCount ?? 0;
+    /** A degraded receipt with the attempts made so far; null when nothing is owed to it (any more), or not yet. */
+    owed: (receiptId: string) => readOwed(db, receiptId),
+    /** Writes down that an attempt failed. */
+    async failed(
+      receiptId: string,
+      { stage, code, basis, retryInMs }: FailedRecalculation,
+    ): Promise<void> {
+      await db
+        .updateTable('recalculation')
+        .set((eb) => ({
+          attempts: eb('attempts', '+', 1),
+          flagged_at: null,
+          failed_at: now,
+          stage,
+          code,
+          basis,
+          state: retryInMs === null ? 'parked' : 'pending',
+          due_at: sql<Date>`now() + make_interval(secs => ${(retryInMs ?? 0) / 1_000})`,
+        }))
+        .where('receipt_id', '=', receiptId)
+        .execute();
     },
-    async counts() {
-      const { rows } = await pool.query<{ pending: string; parked: string }>(
-        `select count(*) filter (where state = 'pending') as pending,
-           count(*) filter (where state = 'parked') as parked from recalculation`,
-      );
-      return { pending: Number(rows[0]!.pending), parked: Number(rows[0]!.parked) };
+    /** Makes everything due that failed on another basis, parked or not: it may succeed on this one. @returns how many */
+    async renew(basis: string): Promise<number> {
+      const { numUpdatedRows } = await db
+        .updateTable('recalculation')
+        .set({ state: 'pending', due_at: now, attempts: 0 })
+        .where('basis', '<>', basis)
+        .where((eb) => eb.or([eb('state', '=', 'parked'), eb('due_at', '>', now)]))
+        .executeTakeFirstOrThrow();
+      return Number(numUpdatedRows);
+    },
+    async counts(): Promise<{ pending: number; parked: number }> {
+      const row = await db
+        .selectFrom('recalculation')
+        .select(({ fn }) => [
+          fn.countAll<string>().filterWhere('state', '=', 'pending').as('pending'),
+          fn.countAll<string>().filterWhere('state', '=', 'parked').as('parked'),
+        ])
+        .executeTakeFirstOrThrow();
+      return { pending: Number(row.pending), parked: Number(row.parked) };
     },
   };
 }
 
 async function readOwed(
-  pool: Pool,
+  db: Queries,
   receiptId: string,
 ): Promise<(RevisableReceipt & { attempts: number }) | null> {
-  const { rows } = await pool.query<RevisableRow & { attempts: number; settled: boolean }>(
-    `select b.entry_id, b.org_id, b.key_id, e.index, b.body, r.attempts,
-       exists (select from receipt_revision v where v.original_id = r.receipt_id) as settled
-     from recalculation r
-     join ledger_body b on b.entry_id = r.receipt_id
-     join ledger_entry e on e.entry_id = r.receipt_id
-     where r.receipt_id = $1 and r.state = 'pending' and r.due_at <= now()`,
-    [receiptId],
-  );
-  const row = rows[0];
+  const row = await db
+    .selectFrom('recalculation as r')
+    .innerJoin('ledger_body as b', 'b.entry_id', 'r.receipt_id')
+    .innerJoin('ledger_entry as e', 'e.entry_id', 'r.receipt_id')
+    .leftJoin('receipt_revision as v', 'v.original_id', 'r.receipt_id')
+    .select(['b.entry_id', 'b.org_id', 'b.key_id', 'e.index', 'b.body', 'r.attempts'])
+    .select('v.revision_id')
+    .where('r.receipt_id', '=', receiptId)
+    .where('r.state', '=', 'pending')
+    .where('r.due_at', '<=', now)
+    .executeTakeFirst();
   if (row === undefined) return null;
-  if (!row.settled) return { ...revisableOf(row), attempts: row.attempts };
+  if (row.revision_id === null) return { ...revisableOf(row), attempts: row.attempts };
   // Flagged in the moment in which its revision was committed: there is nothing left to do.
-  await pool.query(
-    `delete from recalculation r where r.receipt_id = $1
-       and exists (select from receipt_revision v where v.original_id = r.receipt_id)`,
-    [receiptId],
-  );
+  await db.deleteFrom('recalculation').where('receipt_id', '=', receiptId).execute();
   return null;
 }
 
-async function writeFailure(
-  pool: Pool,
-  receiptId: string,
-  { stage, code, basis, retryInMs }: FailedRecalculation,
-): Promise<void> {
-  await pool.query(
-    `update recalculation set attempts = attempts + 1, flagged_at = null,
-       failed_at = now(), stage = $2, code = $3, basis = $4,
-       state = case when $5::float8 is null then 'parked' else 'pending' end,
-       due_at = now() + coalesce($5::float8, 0) * interval '1 millisecond'
-     where receipt_id = $1`,
-    [receiptId, stage, code, basis, retryInMs],
-  );
-}
-
-export function revisableOf(row: RevisableRow): RevisableReceipt {
+function revisableOf(row: {
+  entry_id: string;
+  org_id: string;
+  key_id: string | null;
+  index: string;
+  body: Buffer;
+}): RevisableReceipt {
   return {
     receiptId: row.entry_id,
     orgId: row.org_id,
     keyId: row.key_id,
     leafIndex: Number(row.index),
     bytes: row.body,
+  };
+}
+
+/** What one page of a run of restating came to. */
+export interface RestatedPage {
+  /** The last id of the page; null at the end of the run. */
+  lastId: string | null;
+  examined: number;
+  restated: number;
+  skipped: number;
+}
+
+/** Refused and degraded receipts have nothing to restate; what is owed to the latter is another matter. */
+const PAGE = statement(
+  { entry_id: 'text', org_id: 'text', key_id: 'text?', body: 'bytea', index: 'int8?' },
+  `with page as materialized (
+     select b.entry_id from restatement s
+     join ledger_body b on b.org_id = s.org_id and b.entry_id > s.after_id and b.entry_id < s.end_id
+     where s.org_id = $1 and s.finished_at is null
+       and b.kind in ('inference', 'recalculated', 'restated')
+       and not exists (select from receipt_revision v where v.original_id = b.entry_id)
+     order by b.entry_id limit $2)
+   select b.entry_id, b.org_id, b.key_id, b.body, e.index
+   from page p
+   cross join lateral (select * from ledger_body b where b.entry_id = p.entry_id limit 1) b
+   left join ledger_entry e on e.entry_id = p.entry_id
+   order by b.entry_id`,
+);
+
+export type RestatementStore = ReturnType<typeof createRestatementStore>;
+
+/** Runs of restating, for the role `docket_recalculation`: each survives its process, page by page. */
+export function createRestatementStore(pool: Pool) {
+  const db = queriesOn(pool);
+  return {
+    /** Organisations whose run is not finished, the oldest first. */
+    async unfinished(): Promise<string[]> {
+      const rows = await db
+        .selectFrom('restatement')
+        .select('org_id')
+        .where('finished_at', 'is', null)
+        .orderBy('requested_at')
+        .execute();
+      return rows.map(({ org_id }) => org_id);
+    },
+    /** The next receipts of a run that have no successor and are integrated; `lastId` continues behind those that are not. */
+    async page(
+      orgId: string,
+      limit: number,
+    ): Promise<{ receipts: RevisableReceipt[]; lastId: string | null; notIntegrated: number }> {
+      const rows = await queryRows(pool, PAGE, [orgId, limit]);
+      const receipts = rows.flatMap(({ index, ...row }) =>
+        index === null ? [] : [revisableOf({ ...row, index })],
+      );
+      const lastId = rows.at(-1)?.entry_id ?? null;
+      return { receipts, lastId, notIntegrated: rows.length - receipts.length };
+    },
+    async advance(
+      orgId: string,
+      { lastId, examined, restated, skipped }: RestatedPage,
+    ): Promise<void> {
+      await db
+        .updateTable('restatement')
+        .set((eb) => ({
+          examined: eb('examined', '+', String(examined)),
+          restated: eb('restated', '+', String(restated)),
+          skipped: eb('skipped', '+', String(skipped)),
+          ...(lastId === null
+            ? { finished_at: now }
+            : { after_id: eb.fn<string>('greatest', ['after_id', eb.val(lastId)]) }),
+        }))
+        .where('org_id', '=', orgId)
+        .where('finished_at', 'is', null)
+        .execute();
+    },
   };
 }

@@ -100,13 +100,8 @@ async function problemsOf({ texts, problem, columns }: TypedStatement): Promise<
   return [...new Set(problems)];
 }
 
-/** Statements that are put together at run time, and the test that looks at every column of their rows. */
-const LOOKED_AT_ELSEWHERE: Readonly<Record<string, string>> = {
-  'shared/receipts/postgres/usage.ts': 'test/stores/receipts/usage.test.ts',
-};
-
 describe('the row types that statements in SQL are given', () => {
-  const statements = findTypedStatements().filter(({ file }) => !(file in LOOKED_AT_ELSEWHERE));
+  const statements = findTypedStatements();
 
   it.each(statements)('agree with PostgreSQL: $place', async (statement) => {
     expect(await problemsOf(statement)).toEqual([]);

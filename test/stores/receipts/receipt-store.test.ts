@@ -2,13 +2,13 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PostgresReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
-import type { ReceiptRow } from '#shared/receipts/port-receipt-store.ts';
+import type { ReceiptRow } from '#shared/receipts/columns.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
-const store = new PostgresReceiptStore(database.poolAs('docket_receipts'));
+const store = createReceiptStore(database.poolAs('docket_receipts'));
 
 function row(text: string, receiptId: string = newId('rcpt')): ReceiptRow {
   return {

@@ -4,7 +4,7 @@ import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import type { UsageFigures, UsageGrouping } from '#shared/receipts/port-usage.ts';
+import type { UsageFigures, UsageGrouping } from '#shared/receipts/usage.ts';
 import { recalculate } from '#workers/recalculation/recalculate.ts';
 import { revise } from '#workers/recalculation/revise.ts';
 import { createTestDatabase } from '#test/support/database.ts';

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
-import { createRestatementStore } from '#shared/receipts/postgres/restatements.ts';
+import { createRestatementStore } from '#shared/receipts/postgres/revisions.ts';
 import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { createMethodology } from '#shared/methodology/docket-1.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';

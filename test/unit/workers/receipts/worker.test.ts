@@ -6,7 +6,7 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Slots } from '#shared/lanes/slots.ts';
 import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
-import { type ReceiptRow, UnstorableReceipt } from '#shared/receipts/port-receipt-store.ts';
+import { type ReceiptRow, UnstorableReceipt } from '#shared/receipts/columns.ts';
 import { type ReceiptsDeps, ReceiptsWorker } from '#workers/receipts/worker.ts';
 import {
   catalogue,

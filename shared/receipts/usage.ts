@@ -1,14 +1,6 @@
 export const USAGE_GROUPS = ['day', 'model', 'region', 'key'] as const;
 export type UsageGrouping = (typeof USAGE_GROUPS)[number];
 
-export interface UsageRequest {
-  orgId: string;
-  /** Epoch milliseconds of the requests (the time in their ids), `from` included, `to` excluded. */
-  from: number;
-  to: number;
-  groupBy: UsageGrouping;
-}
-
 /** Usage of requests, each counted once, revised receipts included. */
 export interface UsageFigures {
   requests: number;
@@ -32,9 +24,4 @@ export interface UsageFigures {
 export interface UsageGroup extends UsageFigures {
   /** A UTC day as `2026-11-20`, or the id of a model, region or key. */
   group: string;
-}
-
-export interface UsageReader {
-  /** Groups with at least one request, in order of their names; at most 1,000. */
-  usage(request: UsageRequest): Promise<UsageGroup[]>;
 }
