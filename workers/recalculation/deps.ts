@@ -1,4 +1,7 @@
-import { createRestatementStore, createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
+import {
+  createRestatementStore,
+  createRevisionStore,
+} from '#shared/receipts/postgres/revisions.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';
