@@ -12,6 +12,7 @@ import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-own
 import { type DevFile, ensureOperatorLogin, removeDevFile, writeDevFile } from './dev-file.ts';
 import { Guard } from './guard.ts';
 import type { Output } from './output.ts';
+import { askableHost } from './role-process.ts';
 import { REPOSITORY, roleCommands, sandboxCommand } from './roles.ts';
 import { startStores, type Stores } from './stores.ts';
 import { Supervisor } from './supervisor.ts';
@@ -235,12 +236,6 @@ function checkCatalogue(config: ToolConfig): string | undefined {
 }
 
 function addresses(host: string, port: number): Pick<DevFile, 'base_url' | 'dashboard_url'> {
-  // A server that listens on every address is reached here by the loopback address.
-  const name = ['0.0.0.0', '::'].includes(host)
-    ? '127.0.0.1'
-    : host.includes(':')
-      ? `[${host}]`
-      : host;
-  const origin = `http://${name}:${port}`;
+  const origin = `http://${askableHost(host)}:${port}`;
   return { base_url: `${origin}/v1`, dashboard_url: `${origin}/dashboard` };
 }

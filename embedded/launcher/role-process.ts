@@ -14,18 +14,12 @@ export interface RoleCommand {
   entry: URL;
   cwd: URL;
   env: Readonly<Record<string, string | undefined>>;
-  /** True when it serves /readyz on a port of its own. */
+  /** True when it serves /readyz, on the port that it names over the channel. */
   probed: boolean;
   onLine: (line: string) => void;
 }
 
-/** The ports that a process names in its ready line. */
-interface Announcement {
-  port: number | null;
-  metricsPort: number | null;
-}
-
-/** Reading and probing a local port takes a millisecond; this is how often it is asked at start. */
+/** Asking a local port takes a millisecond; this is how often it is asked at start. */
 const PROBE_EVERY_MS = 25;
 const PROBE_MS = 1_000;
 
@@ -36,9 +30,9 @@ export class RoleProcess {
   /** Resolves when it has ended, with `exit 0`, `exit SIGKILL` or an error. */
   readonly exited: Promise<string>;
   readonly #child: ChildProcess;
-  readonly #announced: Promise<Announcement>;
+  /** Resolves with the port of its /readyz; null for a process that has none and takes connections. */
+  readonly #listening: Promise<number | null>;
   #metricsPort: number | null = null;
-  #port: number | null = null;
 
   constructor(command: RoleCommand) {
     this.command = command;
@@ -47,7 +41,7 @@ export class RoleProcess {
       env: { ...command.env },
       // Its own session: Ctrl-C reaches the launcher alone, which stops its processes in order.
       detached: true,
-      // The channel tells it when the launcher is gone.
+      // The channel tells it when the launcher is gone, and the launcher where it listens.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.#child.channel?.unref();
@@ -55,15 +49,17 @@ export class RoleProcess {
       this.#child.once('error', (error) => resolve(error.message));
       this.#child.once('exit', (code, signal) => resolve(`exit ${signal ?? code}`));
     });
-    this.#announced = this.#read();
+    this.#listening = new Promise((resolve) => {
+      this.#child.on('message', (message) => {
+        const port = listeningPort(message);
+        if (port !== undefined) resolve(port);
+      });
+    });
+    this.#read();
   }
 
   get pid(): number | null {
     return this.#child.pid ?? null;
-  }
-
-  get port(): number | null {
-    return this.#port;
   }
 
   get metricsPort(): number | null {
@@ -71,19 +67,19 @@ export class RoleProcess {
   }
 
   /**
-   * Resolves when it has announced itself and /readyz says yes.
-   * @throws Error when it ends before, or `signal` is aborted.
+   * Resolves when it listens and /readyz says yes. Its log is not read for that: with a LOG_LEVEL above `info` it says
+   * nothing there.
+   * @throws Error that names the process, when it ends before or `signal` is aborted.
    */
   async ready(signal: AbortSignal): Promise<void> {
     const dead = this.exited.then((how) => {
       throw new Error(`${this.command.name} ended before it was ready (${how})`);
     });
     dead.catch(() => {});
-    const announcement = await Promise.race([this.#announced, dead, aborted(signal)]);
-    this.#port = announcement.port;
-    this.#metricsPort = announcement.metricsPort;
-    if (!this.command.probed) return;
-    await Promise.race([this.#probeUntilReady(signal), dead]);
+    const late = aborted(signal, `${this.command.name} was not ready in time`);
+    late.catch(() => {});
+    this.#metricsPort = await Promise.race([this.#listening, dead, late]);
+    if (this.command.probed) await Promise.race([this.#askUntilReady(signal), dead, late]);
   }
 
   /** SIGTERM, and SIGKILL when that takes longer than `withinMs`. */
@@ -98,25 +94,20 @@ export class RoleProcess {
     this.#child.kill('SIGKILL');
   }
 
-  #read(): Promise<Announcement> {
-    return new Promise((resolve) => {
-      for (const stream of [this.#child.stdout, this.#child.stderr]) {
-        if (stream === null) continue;
-        createInterface({ input: stream }).on('line', (line) => {
-          this.command.onLine(line);
-          const announcement = announcementIn(line);
-          if (announcement !== undefined) resolve(announcement);
-        });
-      }
-    });
+  #read(): void {
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (line) => this.command.onLine(line));
+    }
   }
 
-  async #probeUntilReady(signal: AbortSignal): Promise<void> {
+  async #askUntilReady(signal: AbortSignal): Promise<void> {
     if (this.#metricsPort === null) {
-      throw new Error(`${this.command.name} did not say on which port it can be probed`);
+      throw new Error(`${this.command.name} did not say on which port it can be asked`);
     }
-    const url = `http://127.0.0.1:${this.#metricsPort}/readyz`;
-    for (;;) {
+    const host = askableHost(this.command.env['METRICS_HOST']);
+    const url = `http://${host}:${this.#metricsPort}/readyz`;
+    while (!signal.aborted) {
       const reply = await fetch(url, {
         signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]),
       })
@@ -126,31 +117,27 @@ export class RoleProcess {
         })
         .catch(() => false);
       if (reply) return;
-      if (signal.aborted) throw new Error(`${this.command.name} did not become ready in time`);
       await delay(PROBE_EVERY_MS);
     }
   }
 }
 
-function announcementIn(line: string): Announcement | undefined {
-  // Cheap first: every log line of a busy process passes here.
-  if (!line.startsWith('{') || !line.includes('"ready"')) return undefined;
-  try {
-    const entry = JSON.parse(line) as Record<string, unknown>;
-    if (entry['event'] !== 'ready') return undefined;
-    return { port: numberOrNull(entry['port']), metricsPort: numberOrNull(entry['metrics_port']) };
-  } catch {
-    return undefined;
-  }
+/** What a process says over the channel once it listens: `{ listening: { metricsPort } }`. Other messages mean nothing here. */
+function listeningPort(message: unknown): number | null | undefined {
+  const { listening } = (message ?? {}) as { listening?: { metricsPort?: unknown } };
+  if (typeof listening !== 'object' || listening === null) return undefined;
+  return typeof listening.metricsPort === 'number' ? listening.metricsPort : null;
 }
 
-function numberOrNull(value: unknown): number | null {
-  return typeof value === 'number' ? value : null;
+/** Where a server that listens on this address is reached from here. */
+export function askableHost(host: string | undefined): string {
+  if (host === undefined || ['', '0.0.0.0', '::'].includes(host)) return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function aborted(signal: AbortSignal, message: string): Promise<never> {
   return new Promise((_, reject) => {
-    const refuse = (): void => reject(new Error('not ready in time'));
+    const refuse = (): void => reject(new Error(message));
     if (signal.aborted) refuse();
     else signal.addEventListener('abort', refuse, { once: true });
   });

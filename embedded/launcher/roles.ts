@@ -60,7 +60,7 @@ export function roleCommands({ root, output, replicas, env }: RolesOptions): Rol
   });
 }
 
-/** The sandbox upstream: no role, and no probe; its ready line is enough. */
+/** The sandbox upstream: no role, and no /readyz; that it listens is enough. */
 export function sandboxCommand(output: Output, env: RolesOptions['env']): RoleCommand {
   return {
     name: 'sandbox',

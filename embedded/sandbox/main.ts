@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { type Environment, readEnvironment } from '#shared/config/config.ts';
+import { tellLauncher } from '#shared/process/tell-launcher.ts';
 import { createSandbox } from './server.ts';
 
 /** Like a served 70B model for one reader: a stream that can be watched. */
@@ -28,6 +29,7 @@ function runSandbox(env: Environment): void {
     const { port } = server.address() as AddressInfo;
     const ready = { level: 'info', role: 'sandbox', event: 'ready', port };
     process.stdout.write(`${JSON.stringify(ready)}\n`);
+    tellLauncher({});
   });
 }
 

@@ -9,7 +9,9 @@ import {
   type ReadinessCheck,
   serveHealth,
 } from './health-server.ts';
-import { type Config, ConfigError, loadConfig } from '#shared/config/config.ts';
+import { tellLauncher } from './tell-launcher.ts';
+import { refuseToStart, startRefusal } from './start-refusal.ts';
+import { type Config, loadConfig } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
 
 /** Given to every process. */
@@ -31,7 +33,7 @@ export interface ProcessParts {
   drain: () => Promise<void>;
   /** Closes connections. Called after `drain`, or when its time is over. */
   close: () => Promise<void>;
-  /** On SIGHUP. */
+  /** On SIGHUP, which a process without it ignores. */
   reload?: () => void;
 }
 
@@ -52,6 +54,10 @@ export async function runProcess(
   const log = createLogger({ role, level: config.logLevel });
   process.once('uncaughtException', (error) => die(log, 'uncaught_exception', error));
   process.once('unhandledRejection', (error) => die(log, 'unhandled_rejection', error));
+  const nothingToReload = (): void => log.info({ event: 'nothing_to_reload' });
+  let reload = nothingToReload;
+  // Unhandled it would end the process: a notice to all of them to read the catalogue again must not do that.
+  process.on('SIGHUP', () => reload());
   const registry = createRegistry(role);
   const processId = `${role}-${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
   let parts: ProcessParts;
@@ -68,18 +74,19 @@ export async function runProcess(
         started: () => (started ? Promise.resolve() : Promise.reject(new Error('starting'))),
       },
     });
+    reload = parts.reload ?? nothingToReload;
   } catch (error) {
-    return die(log, 'start_failed', error);
+    return failToStart(log, error);
   }
+  tellLauncher({ metricsPort: health.port });
   const stopping = stopSignal();
-  if (parts.reload !== undefined) process.on('SIGHUP', parts.reload);
   if (await untilReachable(parts.readiness, log, stopping)) {
     try {
       const { port } = (await parts.start()) ?? {};
       started = true;
       log.info({ event: 'ready', port: port ?? 0, metrics_port: health.port });
     } catch (error) {
-      return die(log, 'start_failed', error);
+      return failToStart(log, error);
     }
     await stopping;
   }
@@ -90,8 +97,7 @@ function readConfig(): Config {
   try {
     return loadConfig();
   } catch (error) {
-    process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`);
-    return process.exit(78);
+    return refuseToStart(startRefusal(error) ?? String(error));
   }
 }
 
@@ -122,10 +128,14 @@ async function untilReachable(
   let looks = 0;
   while (!stop.asked) {
     const results = await Promise.allSettled(Object.values(readiness).map((check) => check()));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed === undefined) return true;
+    const failed = results.filter((result) => result.status === 'rejected');
+    if (failed.length === 0) return true;
+    for (const { reason } of failed) {
+      const refusal = startRefusal(reason);
+      if (refusal !== undefined) return refuseToStart(refusal);
+    }
     looks += 1;
-    if (looks === 2) log.warn({ event: 'waiting_for_stores', err: failed.reason as unknown });
+    if (looks === 2) log.warn({ event: 'waiting_for_stores', err: failed[0]!.reason as unknown });
     await new Promise((resolve) => setTimeout(resolve, STORE_RETRY_MS));
   }
   return false;
@@ -162,6 +172,12 @@ async function within(work: Promise<void>, ms: number, log: Logger): Promise<boo
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Says in one line what must be mended before a start can succeed, or in full what went wrong. */
+function failToStart(log: Logger, error: unknown): never {
+  const refusal = startRefusal(error);
+  return refusal === undefined ? die(log, 'start_failed', error) : refuseToStart(refusal);
 }
 
 function die(log: Logger, event: string, error: unknown): never {

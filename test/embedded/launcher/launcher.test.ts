@@ -99,6 +99,13 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
     expect(again.operator).toEqual(info.operator);
   });
 
+  it('becomes ready without a line in any log: it asks each process, and reads nothing', async () => {
+    const launcher = startLauncher(dataDir, { LOG_LEVEL: 'warn' });
+    await launcher.said(/curl http/);
+    expect(launcher.output()).not.toContain('event=');
+    expect((await launcher.devFile()).processes).toHaveLength(8);
+  });
+
   it('starts again what dies, a role or a store', async () => {
     const launcher = startLauncher(dataDir);
     await launcher.said(/curl http/);

@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readEnvironment } from '#shared/config/config.ts';
+import { ROLES } from '#shared/config/settings.ts';
+import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { startProcess } from '#test/support/processes.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const database = await createTestDatabase();
+const redis = await startTestRedis({ durable: true });
+const directory = await mkdtemp(join(tmpdir(), 'docket-start-'));
+afterAll(() => rm(directory, { recursive: true }));
+ensureSigningKeys(join(directory, 'keys'));
+
+const env = {
+  DATABASE_URL: database.url,
+  REDIS_URL: redis.url,
+  DOCKET_DATA_DIR: directory,
+  SIGNING_KEYS_DIR: join(directory, 'keys'),
+  SANDBOX_URL: 'http://127.0.0.1:1/v1',
+};
+
+/** Runs a main file that is expected to end by itself. */
+function runMain(file: string, more: Record<string, string>) {
+  const { PATH, HOME } = readEnvironment();
+  return new Promise<{ code: number | null; lines: string[] }>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [join(ROOT, file)],
+      { env: { PATH, HOME, PORT: '0', METRICS_PORT: '0', ...env, ...more }, timeout: 20_000 },
+      (_, stdout, stderr) =>
+        resolve({
+          code: child.exitCode,
+          lines: `${stdout}${stderr}`.split('\n').filter((line) => line !== ''),
+        }),
+    );
+  });
+}
+
+const mainOf = (role: string): string =>
+  role === 'api' ? 'api/main.ts' : `workers/${role}/main.ts`;
+
+describe('SIGHUP', () => {
+  it.each(ROLES)(
+    '%s reads its catalogue again, or says that it has none, and runs on',
+    async (role) => {
+      const started = await startProcess({ role, env });
+      const answers = ['catalogue_loaded', 'nothing_to_reload'];
+      const said = (): number =>
+        started.logs().filter(({ event }) => answers.includes(String(event))).length;
+      started.kill('SIGHUP');
+      await until(() => said() === 1, 'it has said what the signal did');
+      const ready = await fetch(`http://127.0.0.1:${started.metricsPort}/readyz`);
+      expect(ready.status).toBe(200);
+      expect(await started.stop()).toBe(0);
+    },
+  );
+});
+
+describe('a start that a person has to make possible', () => {
+  it.each(['inference', 'receipts'])(
+    '%s names the line of a bad catalogue in one line, and exits with 78',
+    async (role) => {
+      const catalogue = join(directory, 'bad.yaml');
+      await writeFile(catalogue, 'version: 1\nregions: []\nmodels: []\nmodles: []\n');
+      const { code, lines } = await runMain(mainOf(role), { CATALOGUE: catalogue });
+      expect(lines.filter((line) => /bad\.yaml:4: .*modles/.test(line))).toHaveLength(1);
+      expect(lines.join('\n')).not.toMatch(/^\s+at |"stack"/m);
+      expect(code).toBe(78);
+    },
+  );
+
+  // Not the inference worker: it never asks PostgreSQL for anything.
+  it.each(['api/main.ts', 'workers/ledger/main.ts', 'migrations/main.ts'])(
+    '%s says in one line that the database does not exist, and exits with 78',
+    async (file) => {
+      const missing = new URL(database.url);
+      missing.pathname = '/not_there';
+      const { code, lines } = await runMain(file, { DATABASE_URL: missing.href });
+      const said = /^DATABASE_URL cannot be used: database "not_there" does not exist/;
+      expect(lines.filter((line) => said.test(line))).toEqual([lines.at(-1)]);
+      expect(lines.join('\n')).not.toContain('start_failed');
+      expect(code).toBe(78);
+    },
+  );
+});
