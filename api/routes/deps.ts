@@ -52,16 +52,7 @@ export function openExports(
     events.storeFailed,
   );
   const queues = new JobQueues(connection, events.storeFailed);
-  const { awsAccessKeyId, awsSecretAccessKey } = config.secrets;
-  const store = openExportStore({
-    location: config.exportStore,
-    region: config.awsRegion,
-    endpoint: config.s3Endpoint,
-    credentials:
-      awsAccessKeyId === undefined || awsSecretAccessKey === undefined
-        ? undefined
-        : { accessKeyId: awsAccessKeyId, secretAccessKey: awsSecretAccessKey },
-  });
+  const store = openExportStore(config);
   return {
     routes: {
       exports: createExportRegistry(pool, systemSurroundings),

@@ -6,7 +6,6 @@ import { openExportStore } from '#shared/packs/files/open-store.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { ExportDescription } from '#shared/packs/export-record.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
@@ -103,26 +102,12 @@ function withExports(
     work(
       operatorExports({
         exports: createExportRegistry(pool, surroundings),
-        store: openStore(),
+        store: openExportStore(loadToolConfig()),
         orgId: org,
         actor,
       }),
     ),
   );
-}
-
-function openStore(): ExportStore {
-  const { exportStore, awsRegion, s3Endpoint, secrets } = loadToolConfig();
-  const { awsAccessKeyId: accessKeyId, awsSecretAccessKey: secretAccessKey } = secrets;
-  return openExportStore({
-    location: exportStore,
-    region: awsRegion,
-    endpoint: s3Endpoint,
-    credentials:
-      accessKeyId === undefined || secretAccessKey === undefined
-        ? undefined
-        : { accessKeyId, secretAccessKey },
-  });
 }
 
 /** Arguments end up in shell histories and process lists; files do not. */

@@ -1,5 +1,6 @@
 import { pendingMigrations } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { queryRow, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import { reasonOf } from '#cli/print.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
@@ -20,9 +21,8 @@ export async function examinePostgres(url: string): Promise<Finding[]> {
   });
   try {
     const asked = Date.now();
-    const { rows } = await pool.query<Facts>(FACTS);
+    const facts = (await queryRow(pool, FACTS))!;
     const answered = Date.now();
-    const facts = rows[0]!;
     return [
       version(facts),
       connections(facts),
@@ -40,16 +40,13 @@ export async function examinePostgres(url: string): Promise<Finding[]> {
   }
 }
 
-interface Facts {
-  version: string;
-  max_connections: string;
-  now_ms: string;
-}
-
-const FACTS = `
-  select current_setting('server_version') as version,
-         current_setting('max_connections') as max_connections,
-         extract(epoch from clock_timestamp()) * 1000 as now_ms`;
+const FACTS = statement(
+  { version: 'text', max_connections: 'text', now_ms: 'numeric' },
+  `select current_setting('server_version') as version,
+          current_setting('max_connections') as max_connections,
+          extract(epoch from clock_timestamp()) * 1000 as now_ms`,
+);
+type Facts = Row<typeof FACTS>;
 
 function version({ version: text }: Facts): Finding {
   if (Number.parseInt(text, 10) >= VERSION_MIN) return ok('PostgreSQL', `version ${text}`);

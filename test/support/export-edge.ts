@@ -16,7 +16,12 @@ import { ORG, PackLab } from './packs.ts';
 export const database = await createTestDatabase();
 export const directory = mkdtempSync(join(tmpdir(), 'docket-exports-'));
 export const lab = new PackLab(database.pool, directory);
-export const store = openExportStore({ location: join(directory, 'packs'), region: 'x' });
+export const store = openExportStore({
+  exportStore: join(directory, 'packs'),
+  awsRegion: 'eu-west-1',
+  s3Endpoint: undefined,
+  secrets: { awsAccessKeyId: undefined, awsSecretAccessKey: undefined },
+});
 const api = database.poolAs('docket_api');
 const audit = createAuditLog(api, systemSurroundings);
 export const builder = createBuilder(lab, database.poolAs('docket_exports'), store);

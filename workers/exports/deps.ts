@@ -12,7 +12,6 @@ import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
 import { packInstructions, packScript } from '#shared/packs/files/verification-files.ts';
-import type { ExportStore } from '#shared/packs/export-store.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { JobRole } from '#workers/runtime/deps.ts';
 import type { PackDocuments } from './documents.ts';
@@ -31,7 +30,7 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
   const role = new JobRole(context, { role: 'exports', connections });
   const { pool, queues } = role;
   const jobs = createExportJobs(pool, systemSurroundings);
-  const store = openStore(config);
+  const store = openExportStore(config);
   const deps = {
     jobs,
     store,
@@ -71,20 +70,6 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
 function packSigner(config: Config) {
   const { privateKeyPem } = activeKey(loadSigningKeys(config.signingKeysDir), 'packs');
   return createReceiptSigner({ privateKeyPem, did: receiptIssuer(config.publicUrl).did });
-}
-
-function openStore(config: Config): ExportStore {
-  return openExportStore({
-    location: config.exportStore,
-    region: config.awsRegion,
-    endpoint: config.s3Endpoint,
-    credentials: s3Credentials(config),
-  });
-}
-
-function s3Credentials({ secrets: { awsAccessKeyId, awsSecretAccessKey } }: Config) {
-  if (awsAccessKeyId === undefined || awsSecretAccessKey === undefined) return undefined;
-  return { accessKeyId: awsAccessKeyId, secretAccessKey: awsSecretAccessKey };
 }
 
 /** What is shipped, and the keys as they are published when a pack is built. */

@@ -9,8 +9,6 @@ import {
   textOf,
 } from './s3-client.ts';
 
-export type { S3Credentials } from './s3-signature.ts';
-
 export interface S3StoreOptions extends S3Bucket {
   /** Within the bucket, without slashes at its ends; empty for none. */
   prefix: string;

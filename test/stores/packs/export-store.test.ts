@@ -10,13 +10,18 @@ import { startTestS3 } from '#test/support/s3-server.ts';
 const directory = mkdtempSync(join(tmpdir(), 'docket-packs-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 const s3 = await startTestS3();
-const { endpoint, accessKeyId, secretAccessKey } = s3;
-const region = 'eu-west-1';
-const credentials = { accessKeyId, secretAccessKey };
+const bucket = {
+  exportStore: 's3://packs/a/b',
+  awsRegion: 'eu-west-1',
+  s3Endpoint: s3.endpoint,
+  secrets: { awsAccessKeyId: s3.accessKeyId, awsSecretAccessKey: s3.secretAccessKey },
+};
+
+const NO_CREDENTIALS = { awsAccessKeyId: undefined, awsSecretAccessKey: undefined };
 
 const STORES: Record<string, ExportStore> = {
-  'a directory': openExportStore({ location: join(directory, 'packs'), region }),
-  'an S3 bucket': openExportStore({ location: 's3://packs/a/b', region, endpoint, credentials }),
+  'a directory': openExportStore({ ...bucket, exportStore: join(directory, 'packs') }),
+  'an S3 bucket': openExportStore(bucket),
 };
 
 async function bytesOf(
@@ -104,12 +109,9 @@ describe('an S3 bucket', () => {
   });
 
   it('gives up at once when it is refused', async () => {
-    const other = { accessKeyId: 'AKIASOMEBODY', secretAccessKey: 'x' };
     const stranger = openExportStore({
-      location: 's3://packs',
-      region,
-      endpoint,
-      credentials: other,
+      ...bucket,
+      secrets: { awsAccessKeyId: 'AKIASOMEBODY', awsSecretAccessKey: 'x' },
     });
     const before = s3.requests.length;
     await expect(stranger.create('exp_x', 1)).rejects.toMatchObject({
@@ -120,8 +122,10 @@ describe('an S3 bucket', () => {
   });
 
   it('is refused without credentials', () => {
-    expect(() => openExportStore({ location: 's3://packs', region })).toThrow(/AWS_ACCESS_KEY_ID/);
-    expect(() => openExportStore({ location: 's3:packs', region, credentials })).toThrow(/s3:\/\//);
+    expect(() => openExportStore({ ...bucket, secrets: NO_CREDENTIALS })).toThrow(
+      /AWS_ACCESS_KEY_ID/,
+    );
+    expect(() => openExportStore({ ...bucket, exportStore: 's3:packs' })).toThrow(/s3:\/\//);
   });
 });
 
