@@ -22,6 +22,21 @@ export function referenceRoot(leaves: readonly Uint8Array[]): Buffer {
   );
 }
 
+/** MTH of any first part of the same leaves; whole subtrees that several of them share are hashed once. */
+export function referenceRootsOf(leaves: readonly Uint8Array[]): (size: number) => Buffer {
+  const known = new Map<string, Buffer>();
+  const root = (from: number, to: number): Buffer => {
+    if (to - from <= 1) return referenceRoot(leaves.slice(from, to));
+    const name = `${from}-${to}`;
+    const k = from + 2 ** Math.ceil(Math.log2(to - from) - 1);
+    const hash = known.get(name) ?? sha256(Uint8Array.of(1), root(from, k), root(k, to));
+    // Small subtrees cost less to hash than to remember.
+    if (to - from >= 1_024) known.set(name, hash);
+    return hash;
+  };
+  return (size) => root(0, size);
+}
+
 /** PATH(m, D[n]). */
 export function referencePath(index: number, leaves: readonly Uint8Array[]): Buffer[] {
   if (leaves.length === 1) return [];
