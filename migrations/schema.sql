@@ -179,6 +179,7 @@ create table declaration (
   trading_names text[] not null default '{}'::text[],
   declared_by text not null,
   declared_at timestamp(3) with time zone not null,
+  parties jsonb not null default '[]'::jsonb,
   constraint declaration_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
   constraint declaration_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint declaration_pkey PRIMARY KEY (id)
@@ -244,6 +245,7 @@ create table ledger_body (
   adpf_mj double precision,
   leaf_hash bytea not null,
   body bytea not null,
+  refusal_rule text,
   constraint ledger_body_body_check CHECK (((length(body) >= 1) AND (length(body) <= 65535))),
   constraint ledger_body_entry_id_check CHECK ((length(entry_id) = 31)),
   constraint ledger_body_kind_check CHECK ((kind = ANY (ARRAY['inference'::text, 'degraded'::text, 'refused'::text, 'recalculated'::text, 'restated'::text]))),
@@ -357,6 +359,8 @@ create table recalculation (
   stage text,
   code text,
   basis text,
+  requested_by text,
+  reason text,
   constraint recalculation_attempts_check CHECK ((attempts >= 0)),
   constraint recalculation_check CHECK ((num_nulls(failed_at, stage, code, basis) = ANY (ARRAY[0, 4]))),
   constraint recalculation_pkey PRIMARY KEY (receipt_id),
@@ -395,6 +399,7 @@ create table restatement (
   restated bigint not null default 0,
   skipped bigint not null default 0,
   finished_at timestamp(3) with time zone,
+  reason text,
   constraint restatement_pkey PRIMARY KEY (org_id)
 ) with (fillfactor=50);
 
@@ -470,7 +475,11 @@ create table screening (
   reasons jsonb not null,
   duration_ms integer not null,
   screened_at timestamp(3) with time zone not null,
+  declaration_id bigint,
+  contract_id bigint,
   constraint screening_cause_check CHECK ((cause = ANY (ARRAY['onboarding'::text, 'list_import'::text, 'operator'::text]))),
+  constraint screening_contract_id_fkey FOREIGN KEY (contract_id) REFERENCES service_contract(id),
+  constraint screening_declaration_id_fkey FOREIGN KEY (declaration_id) REFERENCES declaration(id),
   constraint screening_id_check CHECK ((id ~~ 'scr\_%'::text)),
   constraint screening_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint screening_outcome_check CHECK ((outcome = ANY (ARRAY['clear'::text, 'flagged'::text, 'hit'::text]))),
@@ -1016,9 +1025,9 @@ grant select on stored_answer to docket_api;
 grant delete on stored_answer to docket_housekeeping;
 grant insert on stored_answer to docket_receipts;
 
-grant update (state, revoked_at, last_used_at) on api_key to docket_api;
+grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_api;
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
-grant update (state, revoked_at, last_used_at) on api_key to docket_operator;
+grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_operator;
 grant update (last_used_at) on api_key to docket_purge;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
@@ -1027,8 +1036,8 @@ grant select (once) on mail_outbox to docket_api;
 grant select (once) on mail_outbox to docket_exports;
 grant select (once) on mail_outbox to docket_operator;
 grant select (once) on mail_outbox to docket_purge;
-grant update (state, attempts, due_at, flagged_at) on recalculation to docket_api;
-grant update (state, attempts, due_at, flagged_at) on recalculation to docket_operator;
+grant update (state, attempts, due_at, flagged_at, requested_by, reason) on recalculation to docket_api;
+grant update (state, attempts, due_at, flagged_at, requested_by, reason) on recalculation to docket_operator;
 grant update (submitted_at) on receipt_pending to docket_ledger;
 grant select (claim, request_id, attempt, expires_at) on stored_answer to docket_housekeeping;
 grant select (claim, request_id, attempt) on stored_answer to docket_receipts;

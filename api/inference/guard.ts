@@ -99,8 +99,8 @@ async function inTurns(screen: Screen, texts: string[]): Promise<Verdict | null>
 
 /**
  * Records a request that screening has blocked and says what its caller is told: a `refused` receipt with the policy's
- * version and rule and salted digests, never the text, and a message that says whom to write to. The refusal stands even
- * when it cannot be recorded.
+ * version and salted digests, never the text, and a message that says whom to write to. The rule goes with the record to
+ * where operators look it up; nothing that the caller gets names it. The refusal stands even when it cannot be recorded.
  */
 async function refuse(deps: GuardDeps, { entry }: Prepared, verdict: Verdict): Promise<Fault> {
   const outcome = receiptEntryOf(entry, 1, {

@@ -6,8 +6,9 @@ import type {
   Restatement,
   WaitingRecalculation,
 } from '#shared/receipts/postgres/recalculation-requests.ts';
+import { findRequest, type RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
 import { actorOf, asOperator, type OperatorDeps } from '#cli/operator.ts';
-import { printFields, printJson, printTable } from '#cli/print.ts';
+import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
 
 /** More than anybody reads in a terminal. */
 const LISTED_MAX = 10_000;
@@ -30,11 +31,19 @@ interface RecalculateOptions {
   json?: boolean;
 }
 
-/** `docket receipts …`: degraded receipts that wait, and having receipts computed again. */
+/** `docket receipts …`: what came of a request, degraded receipts that wait, and having receipts computed again. */
 export function register(program: Command): void {
   const receipts = program
     .command('receipts')
-    .description('receipts that wait for an estimate, or need another');
+    .description('what came of a request; receipts that wait for an estimate, or need another');
+  receipts
+    .command('show <id>')
+    .description('show what is on record of a request: whose, when, its outcome; never its content')
+    .option('--json', 'for programs')
+    .addHelpText('after', '\nThe id is that of the request (req_…) or of its receipt (rcpt_…).\n')
+    .action((id: string, options: { json?: boolean }) =>
+      asOperator((deps) => show(deps, id, options.json)),
+    );
   receipts
     .command('list')
     .description('list degraded receipts that wait for their recalculation')
@@ -62,6 +71,43 @@ export function register(program: Command): void {
     .action((options: RecalculateOptions) => asOperator((deps) => recalculate(deps, options)));
 }
 
+async function show({ pool }: OperatorDeps, id: string, json: boolean | undefined): Promise<void> {
+  const facts = await findRequest(pool, id);
+  if (facts === null) {
+    throw new Error(
+      `Nothing is on record of ${id}: it was refused before it ran, is not over, or never was.`,
+    );
+  }
+  if (json === true) printJson(factsOf(facts));
+  else printFields(factsOf(facts));
+}
+
+function factsOf(facts: RequestFacts): Row {
+  return {
+    request_id: facts.requestId,
+    receipt_id: facts.receiptId,
+    org_id: facts.orgId,
+    organisation: facts.organisationName,
+    key_id: facts.keyId,
+    issued_at: timeText(facts.issuedAt),
+    outcome: facts.outcome,
+    refusal_rule: facts.refusalRule,
+    kind: facts.kind,
+    tier: facts.tier,
+    model: facts.model,
+    region: facts.region,
+    route: facts.route,
+    input_tokens: facts.inputTokens,
+    output_tokens: facts.outputTokens,
+    ledger_index: facts.ledgerIndex,
+    revised_by: facts.revisedBy,
+  };
+}
+
+function timeText(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
 async function list({ pool, surroundings }: OperatorDeps, options: ListOptions): Promise<void> {
   const limit = Number(options.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_MAX) {
@@ -77,8 +123,6 @@ async function list({ pool, surroundings }: OperatorDeps, options: ListOptions):
 }
 
 function describe(row: WaitingRecalculation) {
-  const time = (ms: number | null): string | null =>
-    ms === null ? null : new Date(ms).toISOString();
   return {
     receipt_id: row.receiptId,
     org_id: row.orgId,
@@ -86,8 +130,8 @@ function describe(row: WaitingRecalculation) {
     attempts: row.attempts,
     stage: row.stage,
     code: row.code,
-    since: time(row.createdAt),
-    next_attempt: row.state === 'parked' ? null : time(row.dueAt),
+    since: timeText(row.createdAt),
+    next_attempt: row.state === 'parked' ? null : timeText(row.dueAt),
   };
 }
 

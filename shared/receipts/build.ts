@@ -167,7 +167,8 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
     if (policy === undefined) {
       throw new MalformedData('missing_field', 'policy', 'a refused request names its policy');
     }
-    subject.policy = { rule: policy.rule, version: policy.version };
+    // Not the rule: a caller who knows which rule blocked tries words until none does.
+    subject.policy = { version: policy.version };
   }
   subject.region = record.region;
   subject.requestDigest = multihashOf(record.requestDigest, 'requestDigest');

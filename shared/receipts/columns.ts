@@ -10,6 +10,8 @@ export interface ReceiptColumns {
   region: string;
   route: string;
   outcome: string;
+  /** The rule that blocked a refused request, for operators: callers are never told. Null on every other. */
+  refusalRule: string | null;
   /** Epoch milliseconds. */
   issuedAt: number;
   /** Null on a refused request: absence is not a zero. */
@@ -42,6 +44,7 @@ export function receiptColumns(
     region: record.region,
     route: record.route,
     outcome: record.outcome,
+    refusalRule: record.policy?.rule ?? null,
     issuedAt,
     inputTokens: refused ? null : record.usage.inputTokens,
     cachedInputTokens: refused ? null : record.usage.cachedInputTokens,

@@ -110,7 +110,13 @@ const Measurement = node(
 
 const Policy = node(
   {
-    rule: text('docket:rule', 'the rule that blocked the request'),
+    // Receipts issued before it was withheld have it, and stay good.
+    rule: Type.Optional(
+      text(
+        'docket:rule',
+        'the rule that blocked the request; absent since callers are no longer told it',
+      ),
+    ),
     version: text('schema:version', 'the version of the policy'),
   },
   {

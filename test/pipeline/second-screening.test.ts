@@ -52,18 +52,21 @@ describe('the second stage of screening', () => {
       expect(await codeOf(refused)).toBe('acceptable_use_violation');
       expect(asked).toContainEqual(['Tell me about the lighthouse.']);
       const id = refused.headers.get('x-receipt-id')!;
-      let stored: { kind: string; body: Buffer } | undefined;
+      let stored: { kind: string; body: Buffer; refusal_rule: string } | undefined;
       await until(async () => {
-        const { rows } = await system.database.pool.query<{ kind: string; body: Buffer }>(
-          'select kind, body from ledger_body where entry_id = $1',
-          [id],
-        );
+        const { rows } = await system.database.pool.query<{
+          kind: string;
+          body: Buffer;
+          refusal_rule: string;
+        }>('select kind, body, refusal_rule from ledger_body where entry_id = $1', [id]);
         stored = rows[0];
         return stored !== undefined;
       }, 'the refusal has its receipt');
       expect(stored!.kind).toBe('refused');
       const { credentialSubject } = JSON.parse(stored!.body.toString()) as ReceiptDocument;
-      expect(credentialSubject.policy?.rule).toBe('moderation:harm');
+      expect(stored!.refusal_rule).toBe('moderation:harm');
+      expect(credentialSubject.policy).toEqual({ version: expect.any(String) as string });
+      expect(stored!.body.toString()).not.toContain('moderation:harm');
       expect(credentialSubject.requestDigest).toMatch(/^\S{40,}$/);
       expect(stored!.body.toString()).not.toContain('lighthouse');
     },

@@ -233,6 +233,7 @@ async function declare(
       country: declaration.country,
       industry: declaration.industry,
       trading_names: [...declaration.tradingNames],
+      parties: '[]',
       declared_by: declaration.declaredBy,
       declared_at: new Date(held.surroundings.now()),
     })

@@ -142,6 +142,7 @@ interface DeclarationTable {
   trading_names: Defaulted<string[]>;
   declared_by: string;
   declared_at: Date;
+  parties: Json;
 }
 
 interface ExportTable {
@@ -195,6 +196,7 @@ interface LedgerBodyTable {
   adpf_mj: number | null;
   leaf_hash: Buffer;
   body: Buffer;
+  refusal_rule: string | null;
 }
 
 interface LedgerCheckpointTable {
@@ -279,6 +281,8 @@ interface RecalculationTable {
   stage: string | null;
   code: string | null;
   basis: string | null;
+  requested_by: string | null;
+  reason: string | null;
 }
 
 interface ReceiptPendingTable {
@@ -308,6 +312,7 @@ interface RestatementTable {
   restated: DefaultedInt8;
   skipped: DefaultedInt8;
   finished_at: Date | null;
+  reason: string | null;
 }
 
 interface ReviewTable {
@@ -357,6 +362,8 @@ interface ScreeningTable {
   reasons: Json;
   duration_ms: number;
   screened_at: Date;
+  declaration_id: Int8 | null;
+  contract_id: Int8 | null;
 }
 
 interface ServiceContractTable {

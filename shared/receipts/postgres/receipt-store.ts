@@ -4,22 +4,22 @@ import { execute, queryRows, statement } from '#shared/kernel/postgres/statement
 import { HASH_BYTES } from '#shared/ledger/hashing.ts';
 import { type ReceiptRow, type RevisionRow, UnstorableReceipt } from '../columns.ts';
 
-/** The rows given as parameters 1 to 21, one array per column. */
+/** The rows given as parameters 1 to 22, one array per column. */
 export const GIVEN_ROWS = `
   SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
     $10::float8[], $11::bigint[], $12::bigint[], $13::bigint[],
     $14::float8[], $15::float8[], $16::float8[], $17::float8[], $18::float8[],
-    $19::int[], $20::int[], $21::int[]
+    $19::int[], $20::int[], $21::int[], $22::text[]
   ) AS t (entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
     issued_ms, input_tokens, cached_input_tokens, output_tokens,
     energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
-    position, body_from, body_size)`;
+    position, body_from, body_size, refusal_rule)`;
 
 /** The columns of `ledger_body` that `GIVEN_VALUES` fills. */
 export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
   issued_at, input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, leaf_hash, body`;
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, leaf_hash, body`;
 
 /**
  * The values of a given row. All bodies travel as one binary parameter and are cut apart in the database: as an array
@@ -27,10 +27,10 @@ export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier
  */
 export const GIVEN_VALUES = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
   to_timestamp(issued_ms / 1000), input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
-  substring($22::bytea FROM position * 32 + 1 FOR 32), substring($23::bytea FROM body_from FOR body_size)`;
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule,
+  substring($23::bytea FROM position * 32 + 1 FOR 32), substring($24::bytea FROM body_from FOR body_size)`;
 
-/** Parameters 1 to 23. */
+/** Parameters 1 to 24. */
 export function bodyParameters(rows: readonly (ReceiptRow | RevisionRow)[]): unknown[] {
   const column = (key: keyof ReceiptRow): unknown[] => rows.map((row) => row[key]);
   const { bodies, starts, sizes, leafHashes } = layOut(rows);
@@ -56,6 +56,7 @@ export function bodyParameters(rows: readonly (ReceiptRow | RevisionRow)[]): unk
     rows.map((_, index) => index),
     starts,
     sizes,
+    column('refusalRule'),
     leafHashes,
     bodies,
   ];

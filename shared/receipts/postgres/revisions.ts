@@ -40,7 +40,7 @@ export interface FailedRecalculation {
 const COMMIT = statement(
   { entry_id: 'text' },
   `WITH given AS (
-     SELECT g.*, ($24::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
+     SELECT g.*, ($25::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
    ), first AS (
      INSERT INTO receipt_revision (original_id, revision_id, org_id)
      SELECT supersedes, entry_id, org_id FROM given ORDER BY supersedes

@@ -28,6 +28,7 @@ function row(text: string, receiptId: string = newId('rcpt')): ReceiptRow {
     water: null,
     adpe: null,
     adpf: null,
+    refusalRule: null,
     kind: 'inference',
     tier: 'enterprise',
     text,

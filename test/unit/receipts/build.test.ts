@@ -145,10 +145,7 @@ describe('what stands on each kind of receipt', () => {
   it('refused: no tokens and no measurement, the policy instead', () => {
     const document = buildReceipt(INPUTS['refused']!);
     expect(document.tier).toBe('audit_plus');
-    expect(document.credentialSubject.policy).toEqual({
-      rule: 'dual-use/nuclear',
-      version: '2026-11-01',
-    });
+    expect(document.credentialSubject.policy).toEqual({ version: '2026-11-01' });
     for (const absent of [
       'inputTokens',
       'outputTokens',

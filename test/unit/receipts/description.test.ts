@@ -44,9 +44,10 @@ describe('the description of a receipt', () => {
     check(FORMAT_1);
   });
 
-  it('has no field that is never written, but those that end a receipt’s validity', () => {
+  it('has no field that is never written, but those that end a receipt’s validity and the rule that older refusals name', () => {
     const written = new Set(Object.keys(INPUTS).flatMap((kind) => pathsOf(signed(kind))));
     expect(pathsIn(FORMAT_1).filter((path) => !written.has(path))).toEqual([
+      'credentialSubject.policy.rule',
       'proof.expires',
       'validUntil',
     ]);

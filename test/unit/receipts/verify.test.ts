@@ -45,6 +45,12 @@ describe('a receipt that its issuer signed is good', () => {
     });
   });
 
+  it('also a refusal from before the rule was withheld, which names it', () => {
+    const refused = buildReceipt(INPUTS['refused']!);
+    refused.credentialSubject.policy = { rule: 'dual-use/nuclear', version: '2026-11-01' };
+    expect(verifyReceipt(signer.sign(refused), keys, NOW).good).toBe(true);
+  });
+
   it('under the keys of the deployment itself', () => {
     expect(verifyReceipt(text, trustedSigningKeys([key], issuer.did), NOW).good).toBe(true);
   });
