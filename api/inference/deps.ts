@@ -6,12 +6,14 @@ import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import { receiptsLane } from '#shared/lanes/keys.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
+import { SealProblem } from '#shared/lanes/seals.ts';
 import { Admissions } from '#shared/lanes/redis/admission.ts';
 import { readClaim } from '#shared/lanes/redis/claims.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
+import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
@@ -41,16 +43,18 @@ export function openInference(
   const client = connect('interactive');
   const steady = connect('patient');
   const scripts = defineLaneScripts(client);
+  const seals = openSeals(config.laneKeysDir, events.storeFailed);
   const storedAnswers = createStoredAnswers(pool);
   const regions = watchRegionStatus(steady, events.storeFailed);
   const circuits = watchCircuits(steady, events.storeFailed);
   const tokens = createTokenCounter();
   const moderator = openModerator(config);
   const { receiptWaitMs } = config;
-  const exchanges = new OpenExchanges({ client, scripts, receiptWaitMs, events });
+  const exchanges = new OpenExchanges({ client, scripts, seals, receiptWaitMs, events });
   const inbox = new Inbox<Reply>(
     connect('blocking'),
     processId,
+    seals,
     exchanges.take,
     events.storeFailed,
   );
@@ -68,9 +72,15 @@ export function openInference(
       await client.xadd(receiptsLane(shard), '*', 'e', encodeMessage(outcome));
     },
     supportEmail: config.supportEmail,
-    admissions: new Admissions(scripts, config.shards),
+    admissions: new Admissions(scripts, config.shards, seals),
     exchanges,
-    readClaim: (claim) => readClaim(client, storedAnswers, claim),
+    readClaim: (claim) =>
+      readClaim(client, storedAnswers, seals, claim).catch((error: unknown) => {
+        // Its key is no longer there, so the answer is not either.
+        if (!(error instanceof SealProblem)) throw error;
+        events.storeFailed(error);
+        return null;
+      }),
     issuer,
     events,
     now: Date.now,

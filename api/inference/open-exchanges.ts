@@ -5,14 +5,16 @@ import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import { LEASE_MS, LEASE_RENEWAL_MS } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { LaneScripts } from '#shared/lanes/redis/scripts.ts';
+import type { Seals } from '#shared/lanes/seals.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { Exchange, type ExchangeHost, type ExchangeSink } from './exchange.ts';
 
 export interface OpenExchangesOptions {
   /** An interactive connection. */
-  client: Pick<RedisClient, 'get' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
+  client: Pick<RedisClient, 'getBuffer' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
   scripts: Pick<LaneScripts, 'withdraw'>;
+  seals: Pick<Seals, 'openBytes'>;
   receiptWaitMs: number;
   events: Pick<ApiEvents, 'clientGone' | 'storeFailed'>;
 }
@@ -63,8 +65,10 @@ export class OpenExchanges implements ExchangeHost {
     for (const exchange of this.#open.values()) exchange.fail(SHUTTING_DOWN);
   }
 
-  fetchAnswer(ref: string): Promise<string | null> {
-    return this.#options.client.get(ref);
+  async fetchAnswer(ref: string): Promise<string | null> {
+    const { client, seals } = this.#options;
+    const sealed = await client.getBuffer(ref);
+    return sealed === null ? null : seals.openBytes(sealed, ref).toString();
   }
 
   gaveUp(exchange: Exchange): void {

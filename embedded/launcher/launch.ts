@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
@@ -80,6 +81,7 @@ export class Launcher {
     const config = loadToolConfig(common);
     const chatModel = checkCatalogue(config);
     ensureSigningKeys(config.signingKeysDir);
+    ensureLaneKeys(config.laneKeysDir);
 
     output.say('starting PostgreSQL, Redis and the sandbox upstream');
     const [stores] = await Promise.all([this.#startStores(), this.#startSandbox(sandboxPort)]);

@@ -1,6 +1,8 @@
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
 import type { StoredAnswerHead } from './messages.ts';
+import { answerKey } from './keys.ts';
+import type { Seals } from './seals.ts';
 import { decodeMessage, encodeMessage } from './wire-format.ts';
 
 /** Which answer: the claim it was given for, the request that ran, and the number of the delivery that answered. */
@@ -27,14 +29,26 @@ const UNPACKED_BYTES_MAX = 3 * STORED_CHARS_MAX + 1024 * 1024;
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
-/** Compresses an answer for keeping. */
-export async function packAnswer({ frames, last }: StoredAnswer): Promise<Buffer> {
-  return compress(encodeMessage({ last }, frames));
+/** Compresses an answer for keeping, and seals it under its name. */
+export async function packAnswer(
+  seals: Pick<Seals, 'sealBytes'>,
+  name: StoredAnswerName,
+  { frames, last }: StoredAnswer,
+): Promise<Buffer> {
+  return seals.sealBytes(await compress(encodeMessage({ last }, frames)), answerKey(name));
 }
 
-/** Reads what `packAnswer` made. */
-export async function unpackAnswer(packed: Buffer): Promise<StoredAnswer> {
-  const text = (await decompress(packed, { maxOutputLength: UNPACKED_BYTES_MAX })).toString();
+/**
+ * Reads what `packAnswer` made under that name.
+ * @throws SealProblem when it cannot be opened
+ */
+export async function unpackAnswer(
+  seals: Pick<Seals, 'openBytes'>,
+  name: StoredAnswerName,
+  packed: Buffer,
+): Promise<StoredAnswer> {
+  const compressed = seals.openBytes(packed, answerKey(name));
+  const text = (await decompress(compressed, { maxOutputLength: UNPACKED_BYTES_MAX })).toString();
   const { head, payload } = decodeMessage<StoredAnswerHead>(text);
   return { frames: payload, last: head.last };
 }

@@ -5,11 +5,13 @@ import type {
   ReceiptEntry,
   Reply,
   StoredAnswerHead,
+  WireFault,
 } from './messages.ts';
+import type { Seals } from './seals.ts';
 
 /**
- * A lane entry and an inbox message are one string: a JSON head on the first line, then, if there is one,
- * the payload as it is. The payload (a request body, an answer, stream frames) is never escaped or parsed on its way.
+ * A lane entry is one string: a JSON head on the first line, then, if there is one, the payload: sealed, and never
+ * parsed on its way. What a process is told in one turn is one string too: all heads, then all payloads sealed together.
  */
 export interface Message<H extends Head> {
   head: H;
@@ -35,15 +37,123 @@ export function decodeMessage<H extends Head>(text: string): Message<H> {
   return { head: JSON.parse(text.slice(0, end)) as H, payload: text.slice(end + 1) };
 }
 
+/** An entry of an inference lane as it was read: its head is open, its body sealed. */
+export interface SealedEntry {
+  head: InferenceEntry;
+  /** The request's body; undefined where it waits apart, under `head.bodyRef`. */
+  sealed: string | undefined;
+  /** What the body was sealed for: the head, letter by letter, so that neither goes with another. */
+  place: string;
+}
+
+/** Writes an entry of an inference lane. A body that is kept `apart` is not in `text`, but sealed for the same place. */
+export function encodeInferenceEntry(
+  seals: Pick<Seals, 'seal' | 'sealBytes'>,
+  head: InferenceEntry,
+  body: string,
+): { text: string; apart: Buffer | undefined } {
+  const text = JSON.stringify(head);
+  const place = entryPlace(text);
+  if (head.bodyRef !== undefined) return { text, apart: seals.sealBytes(body, place) };
+  return { text: `${text}\n${seals.seal(body, place)}`, apart: undefined };
+}
+
 /**
  * Reads an entry of an inference lane.
  * @throws SyntaxError when its head is not JSON
  */
-export function decodeInferenceEntry(text: string): Message<InferenceEntry> {
-  const message = decodeMessage<InferenceEntry>(text);
-  nameOrg(message.head);
-  return message;
+export function decodeInferenceEntry(text: string): SealedEntry {
+  const end = text.indexOf('\n');
+  const headText = end === -1 ? text : text.slice(0, end);
+  const head = JSON.parse(headText) as InferenceEntry;
+  nameOrg(head);
+  const sealed = head.bodyRef === undefined ? text.slice(headText.length + 1) : undefined;
+  return { head, sealed, place: entryPlace(headText) };
 }
+
+const entryPlace = (headText: string): string => `lane entry\n${headText}`;
+
+/** One reply, or one part of a stream, on its way to the process that waits for it. */
+export interface Outgoing {
+  reply: Reply;
+  payload: string;
+}
+
+/** A reply in a batch: how long its payload is in the payloads of all, and whether what went wrong is told there. */
+type BatchHead = Reply & { chars: number };
+
+/** Field of an inbox entry that holds a batch; `m` is one message in clear. */
+export const BATCH_FIELD = 'b';
+
+/** Joins what one process is told in one turn. What went wrong may quote the request, so it is sealed like an answer. */
+export function encodeBatch(
+  seals: Pick<Seals, 'seal'>,
+  inbox: string,
+  messages: readonly Outgoing[],
+): string {
+  let payloads = '';
+  const heads: unknown[] = [];
+  for (const { reply, payload } of messages) {
+    if ('error' in reply) {
+      const { error, ...head } = reply;
+      const text = JSON.stringify(error);
+      heads.push({ ...head, chars: text.length });
+      payloads += text;
+    } else {
+      heads.push({ ...reply, chars: payload.length });
+      payloads += payload;
+    }
+  }
+  const headText = JSON.stringify(heads);
+  return `${headText}\n${seals.seal(payloads, batchPlace(inbox, headText))}`;
+}
+
+/**
+ * Takes a batch apart. When its payloads cannot be opened, every request that it speaks of fails: its heads say which.
+ * @param onSealed told why they could not be opened
+ * @throws SyntaxError when its heads are not JSON
+ */
+export function decodeBatch(
+  seals: Pick<Seals, 'open'>,
+  inbox: string,
+  text: string,
+  onSealed: (error: unknown) => void,
+): Outgoing[] {
+  const end = text.indexOf('\n');
+  const headText = text.slice(0, end);
+  const heads = JSON.parse(headText) as BatchHead[];
+  let payloads: string | undefined;
+  try {
+    payloads = seals.open(text.slice(end + 1), batchPlace(inbox, headText));
+  } catch (error) {
+    onSealed(error);
+  }
+  let at = 0;
+  return heads.flatMap(({ chars, ...head }) => {
+    const reply = head as Reply;
+    if (payloads === undefined) return unopened(reply);
+    const payload = payloads.slice(at, at + chars);
+    at += chars;
+    if (reply.kind !== 'error' && reply.kind !== 'receipt_failed') return { reply, payload };
+    return { reply: { ...reply, error: JSON.parse(payload) as WireFault }, payload: '' };
+  });
+}
+
+const batchPlace = (inbox: string, headText: string): string => `${inbox}\n${headText}`;
+
+/** What the receiver of a reply is told whose payload cannot be opened. */
+function unopened(reply: Reply): Outgoing[] {
+  if (reply.kind === 'settled') return [{ reply, payload: '' }];
+  // The answer goes out as one whose receipt is late: the receipt is in PostgreSQL.
+  if (reply.kind === 'receipt' || reply.kind === 'receipt_failed') return [];
+  const { id, attempt, seq } = reply;
+  return [{ reply: { id, attempt, seq, kind: 'error', error: UNOPENED_ANSWER }, payload: '' }];
+}
+
+const UNOPENED_ANSWER: WireFault = {
+  code: 'internal_error',
+  message: 'The answer was sealed with a key that is no longer there. Send the request again.',
+};
 
 /**
  * Reads an entry of the receipts lane.

@@ -4,6 +4,7 @@ import type { Limits } from '#shared/kernel/plan.ts';
 import { Admissions, type AdmissionRequest } from '#shared/lanes/redis/admission.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
+import { testSeals } from './seals.ts';
 
 export const GENEROUS: Limits = {
   requestsPerSecond: 1_000_000,
@@ -60,5 +61,10 @@ export function connectTo(
 /** Admission with a clock of the test's own (microseconds), or the server's. */
 export function admissionsOn(client: Redis, clockUs?: () => number): Admissions {
   const scripts = defineLaneScripts(client);
-  return new Admissions(scripts, 1, clockUs === undefined ? undefined : () => String(clockUs()));
+  return new Admissions(
+    scripts,
+    1,
+    testSeals(),
+    clockUs === undefined ? undefined : () => String(clockUs()),
+  );
 }

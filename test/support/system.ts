@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
 import type { RedisServer, RedisServerOptions } from '#embedded/stores/redis.ts';
+import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import type { Environment } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
@@ -57,6 +58,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   afterAll(() => rm(directory, { recursive: true, force: true }));
   const signingKeysDir = join(directory, 'signing-keys');
   ensureSigningKeys(signingKeysDir);
+  ensureLaneKeys(join(directory, 'lane-keys'));
   const [sandbox, demo] = await Promise.all([
     startProcess({
       role: 'api',

@@ -25,7 +25,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     config.inferenceConcurrency,
     events.storeFailed,
   );
-  const { client, outbox, claims, slots } = lanes;
+  const { client, outbox, claims, slots, seals } = lanes;
   const providers: Record<Endpoint['adapter'], Provider> = {
     'openai-compatible': new OpenAiCompatibleProvider(config.upstreamCredential),
     'ai-sdk': new AiSdkProvider(config.upstreamCredential),
@@ -48,6 +48,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       outbox,
       claims,
       client,
+      seals,
       events,
       breakers,
       catalogue: () => catalogue.current().catalogue,

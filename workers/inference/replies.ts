@@ -2,6 +2,7 @@ import { begunKey, claimedReplyKey } from '#shared/lanes/keys.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import type { Seals } from '#shared/lanes/seals.ts';
 import type { Outbox } from '#shared/lanes/redis/outbox.ts';
 
 /** A begun stream is remembered for as long as its entry can possibly be redelivered. */
@@ -14,6 +15,7 @@ const CLAIMED_REPLY_S = 120;
 export interface RepliesDeps {
   outbox: Pick<Outbox, 'send' | 'command'>;
   client: Pick<RedisClient, 'set'>;
+  seals: Pick<Seals, 'sealBytes'>;
 }
 
 /** What one delivery of an entry tells the api process that holds the connection. */
@@ -60,7 +62,8 @@ export class Replies {
       return;
     }
     const ref = claimedReplyKey(id, attempt);
-    await this.#deps.client.set(ref, text, 'EX', CLAIMED_REPLY_S);
+    const sealed = this.#deps.seals.sealBytes(text, ref);
+    await this.#deps.client.set(ref, sealed, 'EX', CLAIMED_REPLY_S);
     this.#deps.outbox.send(inbox, { id, attempt, seq: this.#next(), kind: 'answer', ref });
   }
 

@@ -86,7 +86,10 @@ export class Settlement {
    * and hand-over are written together.
    */
   async #pack(stored: StoredAnswer): Promise<Buffer | undefined> {
-    return this.#entry.claim === undefined ? undefined : packAnswer(stored);
+    const { claim, id: requestId } = this.#entry;
+    if (claim === undefined) return undefined;
+    const name = { claim, requestId, delivery: this.#delivery.number };
+    return packAnswer(this.#deps.seals, name, stored);
   }
 
   async #complete(packed: Buffer | undefined, spent: Spent): Promise<void> {

@@ -6,13 +6,15 @@ import { type Cancellation, type InferenceEntry, wireFault } from '#shared/lanes
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
-import { decodeInferenceEntry, type Message } from '#shared/lanes/wire-format.ts';
+import { type Seals } from '#shared/lanes/seals.ts';
+import { decodeInferenceEntry, type SealedEntry } from '#shared/lanes/wire-format.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
 import { Settlement, type SettlementDeps } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
-  client: Pick<RedisClient, 'get' | 'set'>;
+  client: Pick<RedisClient, 'get' | 'getBuffer' | 'set'>;
+  seals: Pick<Seals, 'open' | 'openBytes' | 'sealBytes'>;
   events: InferenceEvents;
 }
 
@@ -26,6 +28,11 @@ const NOTHING: Usage = {
   source: 'counted',
 };
 const WORKER_LOST = wireFault(new Fault('worker_lost'));
+const UNOPENED = wireFault(
+  new Fault('internal_error', {
+    message: 'The request was sealed with a key that is no longer there. Send it again.',
+  }),
+);
 const TOO_LATE = wireFault(
   new Fault('dispatch_unavailable', {
     message: 'No worker could take the request in time. Try again.',
@@ -56,7 +63,7 @@ export class InferenceWorker {
   }
 
   async #take(delivery: Delivery): Promise<void> {
-    let message: Message<InferenceEntry>;
+    let message: SealedEntry;
     try {
       message = decodeInferenceEntry(delivery.text);
     } catch (error) {
@@ -65,26 +72,22 @@ export class InferenceWorker {
       this.#deps.outbox.done(delivery);
       return;
     }
-    const { head: entry, payload } = message;
+    const { head: entry } = message;
     const settlement = new Settlement(this.#deps, delivery, entry);
     try {
-      await this.#run(delivery.number, entry, payload, settlement);
+      await this.#run(delivery.number, message, settlement);
     } catch (error) {
       this.#deps.events.runCrashed(entry, error);
       await settlement.failed(WORKER_LOST);
     }
   }
 
-  async #run(
-    delivery: number,
-    entry: InferenceEntry,
-    payload: string,
-    settlement: Settlement,
-  ): Promise<void> {
+  async #run(delivery: number, message: SealedEntry, settlement: Settlement): Promise<void> {
     const { client, now } = this.#deps;
+    const { head: entry } = message;
     // Each worker that died with this entry is taken to have made one call.
     const calls = delivery - 1;
-    const body = entry.bodyRef === undefined ? payload : await client.get(entry.bodyRef);
+    const body = await this.#bodyOf(message);
     if (delivery > 1) {
       const relayed = entry.stream ? await client.get(begunKey(entry.shard, entry.id)) : null;
       if (relayed !== null) {
@@ -94,6 +97,7 @@ export class InferenceWorker {
       }
       if (delivery > DELIVERIES_MAX) return settlement.failed(WORKER_LOST);
     }
+    if (body === undefined) return settlement.failed(UNOPENED);
     if (body === null || now() >= entry.deadlineAt) return settlement.failed(TOO_LATE);
     const run = new Run(this.#deps, settlement, entry, body, calls);
     this.#runs.set(entry.id, run);
@@ -104,9 +108,23 @@ export class InferenceWorker {
     }
   }
 
+  /** The request's body: null when it waited for too long, undefined when it cannot be opened. */
+  async #bodyOf({ head, sealed, place }: SealedEntry): Promise<string | null | undefined> {
+    const { client, seals, events } = this.#deps;
+    const apart = head.bodyRef === undefined ? null : await client.getBuffer(head.bodyRef);
+    if (sealed === undefined && apart === null) return null;
+    try {
+      if (sealed !== undefined) return seals.open(sealed, place);
+      return seals.openBytes(apart!, place).toString();
+    } catch (error) {
+      events.runCrashed(head, error);
+      return undefined;
+    }
+  }
+
   /** What a dead worker's stream used, as far as it was noted: a payload is about a token. */
-  #usageOfLost(entry: InferenceEntry, body: string | null, relayed: number): Usage {
-    const counted = body === null ? NOTHING : this.#deps.countUsage(entry, body, '');
+  #usageOfLost(entry: InferenceEntry, body: string | null | undefined, relayed: number): Usage {
+    const counted = typeof body !== 'string' ? NOTHING : this.#deps.countUsage(entry, body, '');
     return { ...counted, outputTokens: relayed };
   }
 }

@@ -2,7 +2,8 @@ import type { Limits } from '#shared/kernel/plan.ts';
 import { bodyKey, inferenceLane, leasesKey, limitsKey, receiptsLane, waitersKey } from '../keys.ts';
 import type { InferenceEntry } from '../messages.ts';
 import type { LaneScripts } from './scripts.ts';
-import { encodeMessage } from '../wire-format.ts';
+import type { Seals } from '../seals.ts';
+import { encodeInferenceEntry } from '../wire-format.ts';
 
 /** Bodies above this travel as a claim check, so that lanes stay light and a reader's batch stays small. */
 export const INLINE_BYTES_MAX = 256 * 1024;
@@ -51,11 +52,18 @@ export type Admission = LimitState &
 export class Admissions {
   readonly #scripts: LaneScripts;
   readonly #shards: number;
+  readonly #seals: Pick<Seals, 'seal' | 'sealBytes'>;
   readonly #clockUs: () => string;
 
   /** `clockUs` overrides the server's clock in tests. */
-  constructor(scripts: LaneScripts, shards: number, clockUs: () => string = () => '') {
+  constructor(
+    scripts: LaneScripts,
+    shards: number,
+    seals: Pick<Seals, 'seal' | 'sealBytes'>,
+    clockUs: () => string = () => '',
+  ) {
     this.#scripts = scripts;
+    this.#seals = seals;
     this.#shards = shards;
     this.#clockUs = clockUs;
   }
@@ -66,6 +74,7 @@ export class Admissions {
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
     const large = request.body.length > INLINE_BYTES_MAX;
     const head = large ? { ...entry, bodyRef: bodyKey(shard, entry.id) } : entry;
+    const { text, apart } = encodeInferenceEntry(this.#seals, head, request.body);
     const owner = limitsKey(shard, entry.orgId);
     // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
     const claim = entry.claim ?? owner;
@@ -79,7 +88,7 @@ export class Admissions {
       claim,
       waitersKey(claim),
       entry.id,
-      encodeMessage(head, large ? '' : request.body),
+      text,
       intervalUsOf(limits.requestsPerSecond),
       limits.burst,
       limits.requestsPerDay,
@@ -92,7 +101,7 @@ export class Admissions {
       request.fingerprint ?? '',
       lifeS,
       `${entry.inbox} ${entry.id}`,
-      large ? request.body : '',
+      apart ?? '',
       lifeS,
       this.#clockUs(),
     )) as [string, number, number, number, number, string];

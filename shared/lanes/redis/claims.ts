@@ -5,6 +5,7 @@ import { type StoredAnswer, type StoredAnswerName, unpackAnswer } from '../store
 import type { RedisClient } from './connect.ts';
 import type { Outbox } from './outbox.ts';
 import type { LaneScripts } from './scripts.ts';
+import type { Seals } from '../seals.ts';
 
 /** Specification: identical requests within 24 hours get the stored answer. */
 export const STORED_S = 86_400;
@@ -46,10 +47,14 @@ export function createClaims(scripts: LaneScripts, outbox: Pick<Outbox, 'send'>)
   };
 }
 
-/** The stored answer and its receipt, or null when the claim has expired meanwhile. `large`: where large ones are. */
+/**
+ * The stored answer and its receipt, or null when the claim has expired meanwhile. `large`: where large ones are.
+ * @throws SealProblem when the answer cannot be opened
+ */
 export async function readClaim(
   client: RedisClient,
   large: Pick<StoredAnswers, 'read'>,
+  seals: Pick<Seals, 'openBytes'>,
   claim: string,
 ): Promise<{ answer: StoredAnswer; receipt: string } | null> {
   const [requestId, delivery, receipt, kept] = await client.hmget(
@@ -63,5 +68,5 @@ export async function readClaim(
   const name = { claim, requestId, delivery: Number(delivery) };
   const packed =
     kept === 'postgres' ? await large.read(name) : await client.getBuffer(answerKey(name));
-  return packed === null ? null : { answer: await unpackAnswer(packed), receipt };
+  return packed === null ? null : { answer: await unpackAnswer(seals, name, packed), receipt };
 }

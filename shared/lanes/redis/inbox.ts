@@ -1,7 +1,8 @@
 import { BLOCK_MS, type RedisClient } from './connect.ts';
 import { inboxKey } from '../keys.ts';
 import type { Cancellation, Greeting, Reply } from '../messages.ts';
-import { decodeMessage } from '../wire-format.ts';
+import type { Seals } from '../seals.ts';
+import { BATCH_FIELD, decodeBatch, decodeMessage } from '../wire-format.ts';
 
 /** Entries taken at one read; each may hold many messages. */
 const READ_COUNT = 512;
@@ -16,6 +17,7 @@ type StreamReply = [key: string, entries: [id: string, fields: string[] | null][
 export class Inbox<Head extends Reply | Cancellation> {
   readonly #client: RedisClient;
   readonly #key: string;
+  readonly #seals: Pick<Seals, 'open'>;
   readonly #onMessage: (head: Head, payload: string) => void;
   readonly #onError: (error: unknown) => void;
   #lastId = '0-0';
@@ -26,11 +28,13 @@ export class Inbox<Head extends Reply | Cancellation> {
   constructor(
     client: RedisClient,
     processId: string,
+    seals: Pick<Seals, 'open'>,
     onMessage: (head: Head, payload: string) => void,
     onError: (error: unknown) => void,
   ) {
     this.#client = client;
     this.#key = inboxKey(processId);
+    this.#seals = seals;
     this.#onMessage = onMessage;
     this.#onError = onError;
   }
@@ -77,13 +81,23 @@ export class Inbox<Head extends Reply | Cancellation> {
       this.#lastId = id;
       for (let i = 1; i < (fields?.length ?? 0); i += 2) {
         try {
-          const { head, payload } = decodeMessage<Head | Greeting>(fields![i]!);
-          if (head.kind !== 'hello') this.#onMessage(head, payload);
+          this.#take(fields![i - 1]!, fields![i]!);
         } catch (error) {
           // One bad message must not stop the others.
           this.#onError(error);
         }
       }
     }
+  }
+
+  #take(field: string, text: string): void {
+    if (field === BATCH_FIELD) {
+      for (const { reply, payload } of decodeBatch(this.#seals, this.#key, text, this.#onError)) {
+        this.#onMessage(reply as Head, payload);
+      }
+      return;
+    }
+    const { head, payload } = decodeMessage<Head | Greeting>(text);
+    if (head.kind !== 'hello') this.#onMessage(head, payload);
   }
 }

@@ -2,7 +2,8 @@ import type { Cluster } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 import { CONSUMER_GROUP, inboxKey } from '../keys.ts';
 import type { Reply } from '../messages.ts';
-import { encodeMessage } from '../wire-format.ts';
+import type { Seals } from '../seals.ts';
+import { BATCH_FIELD, encodeBatch, type Outgoing } from '../wire-format.ts';
 import type { Delivery } from './lane-consumer.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
 
@@ -12,11 +13,14 @@ const RETRY_MS = 100;
 /** Lua passes a command at most about 8,000 arguments. */
 const ARGUMENTS_MAX = 4_000;
 
+/** What is sealed and opened in one go holds up the event loop of both sides for a few milliseconds at most. */
+const BATCH_CHARS_MAX = 4 * 1024 * 1024;
+
 type Command = [name: string, key: string, ...args: (string | number | Buffer)[]];
 
 interface Batch {
   /** inbox key → messages. */
-  messages: Map<string, string[]>;
+  messages: Map<string, Outgoing[]>;
   /** Shard → what must happen there together. */
   transactions: Map<number, Command[]>;
   /** lane key → ids to acknowledge and delete. */
@@ -41,14 +45,16 @@ const emptyBatch = (): Batch => ({
 export class Outbox {
   readonly #client: RedisClient;
   readonly #scripts: LaneScripts;
+  readonly #seals: Pick<Seals, 'seal'>;
   readonly #onError: (error: unknown) => void;
   #batch = emptyBatch();
   #scheduled = false;
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(client: RedisClient, onError: (error: unknown) => void) {
+  constructor(client: RedisClient, seals: Pick<Seals, 'seal'>, onError: (error: unknown) => void) {
     this.#client = client;
+    this.#seals = seals;
     this.#scripts = defineLaneScripts(client);
     this.#onError = onError;
   }
@@ -56,7 +62,7 @@ export class Outbox {
   /** Queues a reply for the api process that waits for it. */
   send(processId: string, reply: Reply, payload: string = ''): void {
     const key = inboxKey(processId);
-    const message = encodeMessage(reply, payload);
+    const message = { reply, payload };
     const queued = this.#batch.messages.get(key);
     if (queued === undefined) this.#batch.messages.set(key, [message]);
     else queued.push(message);
@@ -128,7 +134,7 @@ export class Outbox {
 
   async #write(batch: Batch): Promise<void> {
     const byShard = transactionsOf(batch);
-    const replies = repliesOf(batch);
+    const replies = repliesOf(batch, this.#seals);
     if (isCluster(this.#client)) {
       await Promise.all(replies.map(([name, ...args]) => this.#client.call(name, ...args)));
       await Promise.all([...byShard.values()].map((commands) => this.#transaction(commands)));
@@ -167,15 +173,30 @@ function transactionsOf(batch: Batch): Map<number, Command[]> {
   return byShard;
 }
 
-function repliesOf(batch: Batch): Command[] {
+function repliesOf(batch: Batch, seals: Pick<Seals, 'seal'>): Command[] {
   const replies: Command[] = [];
   for (const [key, messages] of batch.messages) {
-    for (const some of pieces(messages)) {
-      const fields = some.flatMap((message) => ['m', message]);
-      replies.push(['XADD', key, 'NOMKSTREAM', 'MAXLEN', '~', INBOX_MAX, '*', ...fields]);
+    for (const some of inBatches(messages)) {
+      const sealed = encodeBatch(seals, key, some);
+      replies.push(['XADD', key, 'NOMKSTREAM', 'MAXLEN', '~', INBOX_MAX, '*', BATCH_FIELD, sealed]);
     }
   }
   return replies;
+}
+
+/** Messages in order, in batches of some megabytes: one that is larger than that travels alone. */
+function inBatches(messages: Outgoing[]): Outgoing[][] {
+  const batches: Outgoing[][] = [];
+  let chars = Infinity;
+  for (const message of messages) {
+    chars += message.payload.length;
+    if (chars > BATCH_CHARS_MAX) {
+      batches.push([]);
+      chars = message.payload.length;
+    }
+    batches.at(-1)!.push(message);
+  }
+  return batches;
 }
 
 /** So many that, with a field name each, one command can carry them. */

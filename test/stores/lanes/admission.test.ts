@@ -16,6 +16,7 @@ import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
 import { admissionRequest, admissionsOn, connectTo, GENEROUS } from '#test/support/lanes.ts';
 import { decideArrival, remainingOf } from '#test/support/rate-limit.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { testSeals } from '#test/support/seals.ts';
 
 const LANE = inferenceLane(0, 'eu-west');
 const DAY_US = 86_400_000_000;
@@ -47,9 +48,10 @@ describe('admission', () => {
     const admission = await admissions().admit(request);
     expect(admission).toMatchObject({ verdict: 'admitted' });
     const [[, [, text]]] = (await client.xrange(LANE, '-', '+')) as [[string, [string, string]]];
-    const { head, payload } = decodeInferenceEntry(text);
+    const { head, sealed, place } = decodeInferenceEntry(text);
     expect(head).toEqual(request.entry);
-    expect(payload).toBe(request.body);
+    expect(text).not.toContain(request.body);
+    expect(testSeals().open(sealed!, place)).toBe(request.body);
   });
 
   it('a large body travels as a claim check, so that the lane stays light', async () => {
@@ -57,10 +59,12 @@ describe('admission', () => {
     const request = admissionRequest({}, { body });
     await admissions().admit(request);
     const [[, [, text]]] = (await client.xrange(LANE, '-', '+')) as [[string, [string, string]]];
-    const { head, payload } = decodeInferenceEntry(text);
-    expect(payload).toBe('');
+    const { head, sealed, place } = decodeInferenceEntry(text);
+    expect(sealed).toBeUndefined();
     expect(head.bodyRef).toBe(bodyKey(0, request.entry.id));
-    expect(await client.get(head.bodyRef!)).toBe(body);
+    const kept = (await client.getBuffer(head.bodyRef!))!;
+    expect(kept.includes('xxxxxxxx')).toBe(false);
+    expect(testSeals().openBytes(kept, place).toString()).toBe(body);
     expect(await client.ttl(head.bodyRef!)).toBeGreaterThan(0);
   });
 

@@ -8,11 +8,12 @@ import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { Slots } from '#shared/lanes/slots.ts';
-import { encodeMessage } from '#shared/lanes/wire-format.ts';
+import { decodeBatch } from '#shared/lanes/wire-format.ts';
 import type { RedisServer } from '#embedded/stores/redis.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
+import { testSeals } from '#test/support/seals.ts';
 
 const LANE = inferenceLane(0, 'eu-west');
 let server: RedisServer;
@@ -179,6 +180,7 @@ describe('an inbox', () => {
     const inbox = new Inbox<Reply>(
       connectTo(server.url, 'blocking'),
       id,
+      testSeals(),
       ({ id: request }, payload) => messages.push([request, payload]),
       () => {},
     );
@@ -192,7 +194,7 @@ describe('an inbox', () => {
     await liveness.start();
     open.push(() => liveness.stop());
     inbox.start();
-    const outbox = new Outbox(client, fail);
+    const outbox = new Outbox(client, testSeals(), fail);
     for (let i = 0; i < 500; i += 1) outbox.send('p1', reply(i), `payload ${i}\nline`);
     await outbox.flushed();
     await until(() => messages.length === 500);
@@ -211,7 +213,7 @@ describe('an inbox', () => {
       await liveness.start();
       open.push(() => liveness.stop());
       inbox.start();
-      const outbox = new Outbox(client, fail);
+      const outbox = new Outbox(client, testSeals(), fail);
       for (let i = 0; i < 50; i += 1) {
         outbox.send('p2', reply(i));
         await outbox.flushed();
@@ -223,7 +225,7 @@ describe('an inbox', () => {
   );
 
   it('the inbox of a process that is gone is not made again by a reply', async () => {
-    const outbox = new Outbox(client, fail);
+    const outbox = new Outbox(client, testSeals(), fail);
     outbox.send('nobody', reply(0));
     await outbox.flushed();
     expect(await client.exists(inboxKey('nobody'))).toBe(0);
@@ -241,7 +243,7 @@ describe('an outbox', () => {
       commands.push(args[0]!.toLowerCase());
       sources.add(source);
     });
-    const outbox = new Outbox(client, fail);
+    const outbox = new Outbox(client, testSeals(), fail);
     outbox.send('p', reply(0));
     outbox.command(0, 'XADD', '{s0}:lane:receipts', '*', 'e', 'outcome');
     outbox.done({ shard: 0, lane: LANE, entryId: '1-1' });
@@ -254,7 +256,7 @@ describe('an outbox', () => {
   it('an outbox of which one command fails runs the others, reports the failure, and tries again', async () => {
     await client.set('{s0}:text', 'no stream');
     const errors: unknown[] = [];
-    const outbox = new Outbox(client, (error) => {
+    const outbox = new Outbox(client, testSeals(), (error) => {
       errors.push(error);
       outbox.close();
     });
@@ -267,12 +269,17 @@ describe('an outbox', () => {
 
   it('an outbox writes more messages in one turn than one command can carry', async () => {
     await client.xadd(inboxKey('p'), '*', 'm', 'greeting');
-    const outbox = new Outbox(client, fail);
+    const outbox = new Outbox(client, testSeals(), fail);
     for (let i = 0; i < 10_000; i += 1) outbox.send('p', reply(i));
     await outbox.flushed();
     const entries = await client.xrange(inboxKey('p'), '-', '+');
-    const messages = entries.slice(1).flatMap(([, fields]) => fields.filter((_, i) => i % 2 === 1));
-    expect(messages).toEqual(Array.from({ length: 10_000 }, (_, i) => encodeMessage(reply(i))));
+    const key = inboxKey('p');
+    const messages = entries
+      .slice(1)
+      .flatMap(([, fields]) => decodeBatch(testSeals(), key, fields[1]!, fail));
+    expect(messages.map(({ reply: one }) => one)).toEqual(
+      Array.from({ length: 10_000 }, (_, i) => reply(i)),
+    );
   });
 
   it(
@@ -286,7 +293,7 @@ describe('an outbox', () => {
       const port = Number(new URL(other.url).port);
       await other.stop();
       const errors: unknown[] = [];
-      const outbox = new Outbox(patient, (error) => errors.push(error));
+      const outbox = new Outbox(patient, testSeals(), (error) => errors.push(error));
       outbox.command(0, 'SET', 'kept', 'yes');
       await startTestRedis({ port });
       await outbox.flushed();

@@ -4,12 +4,14 @@ import type { InferenceEntry, ReceiptEntry } from '#shared/lanes/messages.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import {
   decodeInferenceEntry,
+  encodeInferenceEntry,
   decodeMessage,
   decodeReceiptEntry,
   encodeMessage,
 } from '#shared/lanes/wire-format.ts';
 import { inferenceRecord } from '#test/support/issuing.ts';
 import { admissionRequest } from '#test/support/lanes.ts';
+import { testSeals } from '#test/support/seals.ts';
 
 const { entry } = admissionRequest({ receipt: 'required' });
 const handed: ReceiptEntry = {
@@ -42,16 +44,15 @@ describe('a message', () => {
 
 describe('a lane entry', () => {
   it('a lane entry is read as it was written', () => {
-    expect(decodeInferenceEntry(encodeMessage(entry, '{}'))).toEqual({
-      head: entry,
-      payload: '{}',
-    });
+    const { text } = encodeInferenceEntry(testSeals(), entry, '{}');
+    const { head, sealed, place } = decodeInferenceEntry(text);
+    expect([head, testSeals().open(sealed!, place)]).toEqual([entry, '{}']);
     expect(decodeReceiptEntry(encodeMessage(handed))).toEqual(handed);
   });
 
   it('a lane entry of the release before this one names its organisation too', () => {
-    const { head, payload } = decodeInferenceEntry(`${JSON.stringify(formerly(entry))}\n{}`);
-    expect([head.orgId, payload]).toEqual([entry.orgId, '{}']);
+    const { head, sealed } = decodeInferenceEntry(`${JSON.stringify(formerly(entry))}\n{}`);
+    expect([head.orgId, sealed]).toEqual([entry.orgId, '{}']);
     const record = formerly(handed.record);
     const read = decodeReceiptEntry(JSON.stringify({ ...handed, record }));
     expect(read.record.orgId).toBe(handed.record.orgId);

@@ -11,6 +11,7 @@ import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
+import { testSeals } from '#test/support/seals.ts';
 
 /** What stands in for Redis, Fastify and the logs when one request is followed through an api process. */
 
@@ -144,7 +145,10 @@ class RedisDouble {
         return Promise.resolve(answer(given[0]));
       };
     this.client = {
-      get: record('get', (key) => this.values.get(String(key)) ?? null),
+      getBuffer: record('getBuffer', (key) => {
+        const value = this.values.get(String(key));
+        return value === undefined ? null : Buffer.from(value);
+      }),
       pexpire: record('pexpire'),
       xadd: record('xadd'),
       zadd: record('zadd'),
@@ -184,6 +188,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
   const exchanges = new OpenExchanges({
     client: redis.client,
     scripts: redis.scripts,
+    seals: testSeals(),
     receiptWaitMs: RECEIPT_WAIT_MS,
     events,
   });

@@ -15,6 +15,7 @@ import { InferenceWorker, type WorkerDeps } from '#workers/inference/worker.ts';
 import { admissionRequest } from '#test/support/lanes.ts';
 import { RecordedOutbox } from '#test/support/outbox.ts';
 import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
+import { testSeals } from '#test/support/seals.ts';
 
 const LANE = '{s0}:lane:inference:eu-west';
 export const COUNTED: Usage = {
@@ -77,7 +78,7 @@ export class ScriptedProvider implements Provider {
 /** An inference worker whose upstream, Redis and clock are the test's. */
 export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps> = {}) {
   const outbox = new RecordedOutbox();
-  const redis = new Map<string, string>();
+  const redis = new Map<string, string | Buffer>();
   const freed: [StoredAnswerName, WireFault][] = [];
   const events: string[] = [];
   const note = (event: string) => (): void => void events.push(event);
@@ -91,9 +92,14 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
   const worker = new InferenceWorker(
     {
       outbox,
+      seals: testSeals(),
       client: {
-        get: (key: string) => Promise.resolve(redis.get(key) ?? null),
-        set: (key: string, value: string) => {
+        get: (key: string) => Promise.resolve(redis.get(key)?.toString() ?? null),
+        getBuffer: (key: string) => {
+          const value = redis.get(key);
+          return Promise.resolve(value === undefined ? null : Buffer.from(value));
+        },
+        set: (key: string, value: string | Buffer) => {
           redis.set(key, value);
           return Promise.resolve('OK' as const);
         },

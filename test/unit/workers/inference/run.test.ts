@@ -17,6 +17,7 @@ import {
   UNAVAILABLE,
   workerWith,
 } from './doubles.ts';
+import { testSeals } from '#test/support/seals.ts';
 
 const ANSWER = '{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":4}}';
 const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
@@ -87,7 +88,11 @@ describe('a request for a whole answer', () => {
     await run(one);
     const ref = claimedReplyKey(one.entry.id, 1);
     expect(outbox.replies).toMatchObject([{ kind: 'answer', ref, payload: '' }]);
-    expect(redis.get(ref)).toBe(large);
+    expect(
+      testSeals()
+        .openBytes(redis.get(ref) as Buffer, ref)
+        .toString(),
+    ).toBe(large);
   });
 
   it('a request whose body is kept apart runs with that body, which is deleted with the entry', async () => {

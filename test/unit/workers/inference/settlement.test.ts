@@ -6,6 +6,7 @@ import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
 import { Settlement, type SettlementDeps, type Spent } from '#workers/inference/settlement.ts';
 import { inShort, RecordedOutbox } from '#test/support/outbox.ts';
 import { COUNTED, delivery } from './doubles.ts';
+import { testSeals } from '#test/support/seals.ts';
 
 const CLAIM = idempotencyKey(0, 'org_a', 'digest');
 const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
@@ -18,6 +19,7 @@ function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = 
   const one = delivery({ id: 'req_1', ...entry }, { number: 2 });
   const deps: SettlementDeps = {
     outbox,
+    seals: testSeals(),
     client: { set: () => Promise.resolve('OK') } as unknown as SettlementDeps['client'],
     claims: {
       // With what was queued by then: freeing comes before the entry leaves its lane.
@@ -55,7 +57,11 @@ describe('an answer', () => {
       ['answer', `SET ${key}`, `EXPIRE ${CLAIM}`, TO_RECEIPTS, 'done'],
     ]);
     const [, , packed, ...life] = outbox.queued[1]!.command!;
-    expect(await unpackAnswer(packed as Buffer)).toEqual({ frames: '', last: '{"a":1}' });
+    const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
+    expect(await unpackAnswer(testSeals(), name, packed as Buffer)).toEqual({
+      frames: '',
+      last: '{"a":1}',
+    });
     expect(life).toEqual(['EX', 86_400]);
     expect(outbox.queued[2]!.command).toEqual(['EXPIRE', CLAIM, 86_400]);
     expect(handed()).toMatchObject({ claim: CLAIM, storedBytes: (packed as Buffer).length });
@@ -74,7 +80,11 @@ describe('an answer', () => {
       'done',
     ]);
     const packed = outbox.queued[1]!.command![2] as Buffer;
-    expect(await unpackAnswer(packed)).toEqual({ frames: 'data: 1\n\n', last: '{"last":1}' });
+    const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
+    expect(await unpackAnswer(testSeals(), name, packed)).toEqual({
+      frames: 'data: 1\n\n',
+      last: '{"last":1}',
+    });
   });
 
   it('an answer that is too large to be kept frees its key, and those who wait are told so', async () => {

@@ -1,0 +1,180 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import {
+  LANE_KEY_BYTES,
+  type LaneKey,
+  laneKeyId,
+  type LaneKeys,
+  SALT_BYTES,
+  Seals,
+} from '../seals.ts';
+
+/** A key file: its name says from when on its key seals, `20261122T084839Z.key`; before that it only opens. */
+export interface LaneKeyFile extends LaneKey {
+  path: string;
+  /** Epoch milliseconds. */
+  sealsFrom: number;
+}
+
+/** Why the lane keys cannot be used, with what to do about it. For operators; holds no key material. */
+export class LaneKeyProblem extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'LaneKeyProblem';
+  }
+}
+
+const FILE_NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.key$/;
+/** A new key reaches every host within this, then it seals: nobody meets it before it is there. */
+export const DISTRIBUTED_WITHIN_MS = 10 * 60_000;
+/** An answer is kept for a day after its receipt, which may have waited for PostgreSQL as long again. */
+export const OPENS_FOR_MS = 48 * 3_600_000;
+/** A rotation is seen within a second; looking costs one listing and a stat per key. */
+const LOOK_MS = 1_000;
+
+/**
+ * The keys in `dir`, oldest first.
+ * @throws LaneKeyProblem when there is none, or one cannot be used.
+ */
+export function loadLaneKeys(dir: string): LaneKeyFile[] {
+  const names = keyNames(dir);
+  if (names.length === 0) {
+    throw new LaneKeyProblem(
+      `No lane key in ${dir}. Make one and bring it to every host: mkdir -p ${dir} && (umask 077; openssl rand ${LANE_KEY_BYTES} > ${dir}/$(date -u +%Y%m%dT%H%M%SZ).key)`,
+    );
+  }
+  return names.map((name) => readKey(join(dir, name), name));
+}
+
+/** The same, making the first key. Several processes may do so at once: one of them gets the name. */
+export function ensureLaneKeys(dir: string): LaneKeyFile[] {
+  if (keyNames(dir).length === 0) createLaneKey(dir, 0);
+  return loadLaneKeys(dir);
+}
+
+/**
+ * Makes a key that seals from then on (epoch ms), readable by this user alone. The content is on disk before the name is.
+ * A name that is taken stays with whoever has it.
+ */
+export function createLaneKey(dir: string, sealsFrom: number): LaneKeyFile {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const name = fileName(sealsFrom);
+  const path = join(dir, name);
+  const offer = `${path}.${randomUUID()}.offer`;
+  const file = openSync(offer, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
+  try {
+    writeSync(file, randomBytes(LANE_KEY_BYTES));
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  try {
+    linkSync(offer, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    unlinkSync(offer);
+  }
+  return readKey(path, name);
+}
+
+/** Of keys oldest first: the youngest whose time has come seals; before the first one's time, the first. */
+export function sealingAt<Key extends { sealsFrom: number }>(
+  keys: readonly Key[],
+  now: number,
+): Key {
+  return keys.findLast(({ sealsFrom }) => sealsFrom <= now) ?? keys[0]!;
+}
+
+/** Deletes the keys that nothing can be sealed with any more. Returns those. */
+export function dropOldLaneKeys(dir: string, now: number): LaneKeyFile[] {
+  const keys = loadLaneKeys(dir);
+  const old = keys.filter((_, i) => (keys[i + 1]?.sealsFrom ?? Infinity) + OPENS_FOR_MS <= now);
+  for (const { path } of old) unlinkSync(path);
+  return old;
+}
+
+/**
+ * Seals for this process with the keys in `dir`, which may come and go while it runs. Keys that cannot be read then are
+ * reported to `onError`, and those of before stay.
+ * @throws LaneKeyProblem when they cannot be read now: a process does not start without its keys.
+ */
+export function openSeals(
+  dir: string,
+  onError: (error: unknown) => void,
+  monotonicNow: () => number = () => performance.now(),
+): Seals {
+  let keys = loadLaneKeys(dir);
+  let current: LaneKeys = { sealing: sealingAt(keys, Date.now()), all: keys };
+  let version = versionOf(dir);
+  let lookedAt = monotonicNow();
+  const look = (): void => {
+    try {
+      const found = versionOf(dir);
+      if (found !== version) {
+        keys = loadLaneKeys(dir);
+        version = found;
+      }
+    } catch (error) {
+      onError(error);
+    }
+    current = { sealing: sealingAt(keys, Date.now()), all: keys };
+  };
+  return new Seals(() => {
+    if (monotonicNow() - lookedAt >= LOOK_MS) {
+      lookedAt = monotonicNow();
+      look();
+    }
+    return current;
+  }, randomBytes(SALT_BYTES));
+}
+
+function keyNames(dir: string): string[] {
+  if (statSync(dir, { throwIfNoEntry: false }) === undefined) return [];
+  // The times in the names are of one length, so their order is that of the keys.
+  return readdirSync(dir)
+    .filter((name) => FILE_NAME.test(name))
+    .toSorted();
+}
+
+function versionOf(dir: string): string {
+  return keyNames(dir)
+    .map((name) => `${name}.${statSync(join(dir, name)).mtimeMs}`)
+    .join(' ');
+}
+
+function readKey(path: string, name: string): LaneKeyFile {
+  const { mode, size } = statSync(path);
+  if ((mode & 0o077) !== 0) {
+    throw new LaneKeyProblem(
+      `${path} can be read by others. Run: chmod 600 ${path} (and rotate it if others were on this machine)`,
+    );
+  }
+  if (size !== LANE_KEY_BYTES) {
+    throw new LaneKeyProblem(`${path} does not hold ${LANE_KEY_BYTES} bytes.`);
+  }
+  const bytes = readFileSync(path);
+  return { id: laneKeyId(bytes), bytes, path, sealsFrom: timeOf(name) };
+}
+
+function timeOf(name: string): number {
+  const [, year, month, day, hour, minute, second] = FILE_NAME.exec(name)!.map(Number);
+  return Date.UTC(year!, month! - 1, day, hour, minute, second);
+}
+
+function fileName(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.key`;
+}

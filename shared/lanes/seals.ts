@@ -1,0 +1,153 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
+
+/**
+ * Prompts and answers never rest in clear: what travels through Redis or waits in PostgreSQL is sealed with AES-256-GCM.
+ * A sealed value opens only in the place that it was sealed for, which is part of what is authenticated, so that one
+ * cannot be put where another belongs.
+ *
+ * Layout: version (1), id of the key (4), salt (16), counter (6), ciphertext, tag (16). The key that encrypts is derived
+ * from the lane key and the salt (HKDF-SHA256). Each start of a process has a random salt of its own, so its counter is
+ * all that a nonce needs: with random nonces one key would be worn out after 2^32 messages, which is days here.
+ */
+
+/** A key of 32 bytes, as its file holds it. */
+export interface LaneKey {
+  /** Eight hexadecimal digits, made from its bytes: what a sealed value names it by. */
+  id: string;
+  bytes: Uint8Array;
+}
+
+export interface LaneKeys {
+  /** The one that seals. */
+  sealing: LaneKey;
+  /** Those that open, the sealing one among them. */
+  all: readonly LaneKey[];
+}
+
+/** A sealed value that cannot be opened. Holds nothing of its content. */
+export class SealProblem extends Error {
+  readonly code: 'unknown_key' | 'broken';
+
+  constructor(code: SealProblem['code'], message: string) {
+    super(message);
+    this.name = 'SealProblem';
+    this.code = code;
+  }
+}
+
+const VERSION = 1;
+/** Before a sealed value in base64. No JSON text and no frame of a stream begins so. */
+const MARK = '!';
+export const LANE_KEY_BYTES = 32;
+export const SALT_BYTES = 16;
+const ID_BYTES = 4;
+const COUNTER_BYTES = 6;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const SALT_AT = 1 + ID_BYTES;
+const COUNTER_AT = SALT_AT + SALT_BYTES;
+const CONTENT_AT = COUNTER_AT + COUNTER_BYTES;
+const ALGORITHM = 'aes-256-gcm';
+/** A derived key is 32 bytes and costs 10 µs; each start of a process in the last day has one. */
+const DERIVED_MAX = 4_096;
+
+/** The id of a key: says which file is meant, and nothing about its bytes that helps to guess them. */
+export function laneKeyId(bytes: Uint8Array): string {
+  return createHash('sha256').update('docket lane key').update(bytes).digest('hex').slice(0, 8);
+}
+
+/** Seals and opens for one process. */
+export class Seals {
+  readonly #keys: () => LaneKeys;
+  readonly #salt: Uint8Array;
+  readonly #derived = new Map<string, Uint8Array>();
+  #counter = 0;
+
+  /**
+   * @param keys the keys as they are now
+   * @param salt 16 random bytes that no other `Seals` has or had
+   */
+  constructor(keys: () => LaneKeys, salt: Uint8Array) {
+    this.#keys = keys;
+    this.#salt = salt;
+  }
+
+  /** Seals for a place. */
+  sealBytes(content: string | Uint8Array, place: string): Buffer {
+    const { sealing } = this.#keys();
+    this.#counter += 1;
+    const head = Buffer.alloc(CONTENT_AT);
+    head[0] = VERSION;
+    head.write(sealing.id, 1, 'hex');
+    head.set(this.#salt, SALT_AT);
+    head.writeUIntBE(this.#counter, COUNTER_AT, COUNTER_BYTES);
+    const cipher = createCipheriv(ALGORITHM, this.#derive(sealing, head), nonceOf(head));
+    cipher.setAAD(Buffer.from(place));
+    const encrypted =
+      typeof content === 'string' ? cipher.update(content, 'utf8') : cipher.update(content);
+    cipher.final();
+    return Buffer.concat([head, encrypted, cipher.getAuthTag()]);
+  }
+
+  /**
+   * Opens what was sealed for this place. What is not sealed was written by a release that did not seal, and is given
+   * back as it is: it begins with `{`, white space or the magic of its compression.
+   * @throws SealProblem
+   */
+  openBytes(sealed: Buffer, place: string): Buffer {
+    if (sealed[0] !== VERSION) return sealed;
+    if (sealed.length < CONTENT_AT + TAG_BYTES) throw broken();
+    const id = sealed.toString('hex', 1, SALT_AT);
+    const key = this.#keys().all.find((candidate) => candidate.id === id);
+    if (key === undefined) {
+      throw new SealProblem('unknown_key', `The lane key ${id} is not in LANE_KEYS_DIR.`);
+    }
+    const decipher = createDecipheriv(ALGORITHM, this.#derive(key, sealed), nonceOf(sealed));
+    decipher.setAAD(Buffer.from(place));
+    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+    const content = decipher.update(sealed.subarray(CONTENT_AT, -TAG_BYTES));
+    try {
+      decipher.final();
+    } catch {
+      throw broken();
+    }
+    return content;
+  }
+
+  /** The same for text that travels in a line of text. */
+  seal(text: string, place: string): string {
+    return MARK + this.sealBytes(text, place).toString('base64');
+  }
+
+  /** @throws SealProblem */
+  open(text: string, place: string): string {
+    if (!text.startsWith(MARK)) return text;
+    const sealed = Buffer.from(text.slice(MARK.length), 'base64');
+    if (sealed[0] !== VERSION) throw broken();
+    return this.openBytes(sealed, place).toString();
+  }
+
+  #derive({ id, bytes }: LaneKey, sealed: Buffer): Uint8Array {
+    const name = id + sealed.toString('latin1', SALT_AT, COUNTER_AT);
+    const known = this.#derived.get(name);
+    if (known !== undefined) return known;
+    if (this.#derived.size >= DERIVED_MAX) this.#derived.clear();
+    const salt = sealed.subarray(SALT_AT, COUNTER_AT);
+    const derived = new Uint8Array(hkdfSync('sha256', bytes, salt, 'docket lane seal 1', 32));
+    this.#derived.set(name, derived);
+    return derived;
+  }
+}
+
+function nonceOf(sealed: Buffer): Buffer {
+  const nonce = Buffer.alloc(NONCE_BYTES);
+  sealed.copy(nonce, NONCE_BYTES - COUNTER_BYTES, COUNTER_AT, CONTENT_AT);
+  return nonce;
+}
+
+function broken(): SealProblem {
+  return new SealProblem(
+    'broken',
+    'A sealed value was changed, or is not where it was sealed for.',
+  );
+}

@@ -1,0 +1,101 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  createLaneKey,
+  DISTRIBUTED_WITHIN_MS,
+  dropOldLaneKeys,
+  ensureLaneKeys,
+  loadLaneKeys,
+  openSeals,
+  OPENS_FOR_MS,
+  sealingAt,
+} from '#shared/lanes/files/lane-keys.ts';
+
+const NOW = Date.UTC(2026, 10, 22, 8, 48, 39);
+let home: string;
+let dir: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'docket-lane-keys-'));
+  dir = join(home, 'lane-keys');
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+describe('lane keys', () => {
+  it('the first key is made once, for its user alone', () => {
+    const [key] = ensureLaneKeys(dir);
+    expect(ensureLaneKeys(dir)).toEqual([key]);
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+    expect(statSync(key!.path).mode & 0o777).toBe(0o600);
+    expect(key!.bytes).toHaveLength(32);
+    expect(readdirSync(dir)).toHaveLength(1);
+  });
+
+  it('a process does not start without a key, with one that others can read, or with one of another length', () => {
+    expect(() => openSeals(dir, () => {})).toThrow(/No lane key in .*openssl rand 32/);
+    const { path } = createLaneKey(dir, 0);
+    chmodSync(path, 0o640);
+    expect(() => loadLaneKeys(dir)).toThrow(/can be read by others/);
+    chmodSync(path, 0o600);
+    writeFileSync(path, 'short');
+    expect(() => loadLaneKeys(dir)).toThrow(/does not hold 32 bytes/);
+  });
+
+  it('a new key opens at once and seals from its time on, so that every host has it before it is met', () => {
+    createLaneKey(dir, 0);
+    const next = createLaneKey(dir, NOW + DISTRIBUTED_WITHIN_MS);
+    expect(next.path).toBe(join(dir, '20261122T085839Z.key'));
+    const keys = loadLaneKeys(dir);
+    expect(sealingAt(keys, NOW).sealsFrom).toBe(0);
+    expect(sealingAt(keys, NOW + DISTRIBUTED_WITHIN_MS).id).toBe(next.id);
+    expect(sealingAt(keys.slice(1), NOW).id).toBe(next.id);
+  });
+
+  it('a key is dropped only when all that it sealed has expired', () => {
+    const first = createLaneKey(dir, 0);
+    createLaneKey(dir, NOW);
+    expect(dropOldLaneKeys(dir, NOW + OPENS_FOR_MS - 1)).toEqual([]);
+    expect(dropOldLaneKeys(dir, NOW + OPENS_FOR_MS)).toEqual([first]);
+    expect(loadLaneKeys(dir)).toHaveLength(1);
+    expect(dropOldLaneKeys(dir, NOW * 2)).toEqual([]);
+  });
+
+  it('a process whose keys vanish goes on with those it has, and says so', () => {
+    const { path } = createLaneKey(dir, 0);
+    const problems: unknown[] = [];
+    let now = 0;
+    const seals = openSeals(
+      dir,
+      (error) => problems.push(error),
+      () => now,
+    );
+    const sealed = seals.seal('x', 'p');
+    unlinkSync(path);
+    now = 5_000;
+    expect(seals.open(sealed, 'p')).toBe('x');
+    expect(problems).toHaveLength(1);
+  });
+
+  it('a process takes up a new key while it runs', () => {
+    createLaneKey(dir, 0);
+    let now = 0;
+    const seals = openSeals(
+      dir,
+      () => {},
+      () => now,
+    );
+    const young = createLaneKey(dir, Date.now() - 5_000);
+    now = 5_000;
+    expect(seals.sealBytes('x', 'p').toString('hex', 1, 5)).toBe(young.id);
+  });
+});

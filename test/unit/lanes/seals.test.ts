@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Reply } from '#shared/lanes/messages.ts';
+import { SealProblem } from '#shared/lanes/seals.ts';
+import {
+  decodeBatch,
+  decodeInferenceEntry,
+  encodeBatch,
+  encodeInferenceEntry,
+} from '#shared/lanes/wire-format.ts';
+import { packAnswer, unpackAnswer } from '#shared/lanes/stored-answer.ts';
+import { admissionRequest } from '#test/support/lanes.ts';
+import { newLaneKey, testSeals } from '#test/support/seals.ts';
+
+const INBOX = 'inbox:api-1';
+const fail = (error: unknown): never => {
+  throw error;
+};
+const codeOf = (act: () => unknown): string => {
+  try {
+    act();
+    return 'opened';
+  } catch (error) {
+    return error instanceof SealProblem ? error.code : String(error);
+  }
+};
+
+describe('a sealed value', () => {
+  it('a sealed value opens as it was, in the place it was sealed for and in no other', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string(), fc.string(), (text, place, other) => {
+        fc.pre(place !== other);
+        const sealed = testSeals().seal(text, place);
+        const wellFormed = Buffer.from(text).toString();
+        expect(testSeals().open(sealed, place)).toBe(wellFormed);
+        expect(codeOf(() => testSeals().open(sealed, other))).toBe('broken');
+      }),
+    );
+  });
+
+  it('a sealed value of which one bit was changed does not open', () => {
+    const sealed = testSeals().sealBytes('the prompt', 'here');
+    for (let bit = 8; bit < sealed.length * 8; bit += 1) {
+      const changed = Buffer.from(sealed);
+      changed[bit >> 3]! ^= 1 << (bit & 7);
+      expect(codeOf(() => testSeals().openBytes(changed, 'here'))).not.toBe('opened');
+    }
+    expect(codeOf(() => testSeals().openBytes(sealed.subarray(0, 20), 'here'))).toBe('broken');
+  });
+
+  it('no two sealed values share a nonce under one key, in one process or in two', () => {
+    const [one, two] = [testSeals(), testSeals()];
+    const heads = Array.from({ length: 1_000 }, () => [one, two])
+      .flat()
+      .map((seals) => seals.sealBytes('x', 'p').toString('hex', 0, 27));
+    expect(new Set(heads).size).toBe(heads.length);
+  });
+
+  it('after a rotation the new key seals, and what the old one sealed opens until that one is deleted', () => {
+    const [old, young] = [newLaneKey(), newLaneKey()];
+    const sealed = testSeals(old).seal('in flight', 'p');
+    expect(testSeals(young, old).open(sealed, 'p')).toBe('in flight');
+    expect(codeOf(() => testSeals(young).open(sealed, 'p'))).toBe('unknown_key');
+    expect(testSeals(young).open(testSeals(young, old).seal('new', 'p'), 'p')).toBe('new');
+  });
+
+  it('what a release wrote that did not seal is read as it is', async () => {
+    expect(testSeals().open('{"model":"m"}', 'p')).toBe('{"model":"m"}');
+    expect(testSeals().openBytes(Buffer.from('{"a":1}'), 'p').toString()).toBe('{"a":1}');
+    const name = { claim: '{s0}:idem:org_a:d', requestId: 'req_1', delivery: 1 };
+    const open = { sealBytes: (content: string | Uint8Array) => Buffer.from(content) };
+    const packed = await packAnswer(open, name, { frames: '', last: '{"a":1}' });
+    expect(await unpackAnswer(testSeals(), name, packed)).toEqual({ frames: '', last: '{"a":1}' });
+  });
+});
+
+describe('what is sealed', () => {
+  const { entry } = admissionRequest();
+
+  it('a body opens with its own head only: not with another organisation, model or request in it', () => {
+    const { text } = encodeInferenceEntry(testSeals(), entry, '{"secret":1}');
+    const changes = [{ orgId: 'org_b' }, { model: 'other' }, { id: 'req_other' }, { inbox: 'b' }];
+    for (const change of changes) {
+      const body = text.slice(text.indexOf('\n'));
+      const { sealed, place } = decodeInferenceEntry(
+        JSON.stringify({ ...entry, ...change }) + body,
+      );
+      expect(codeOf(() => testSeals().open(sealed!, place))).toBe('broken');
+    }
+    const apart = encodeInferenceEntry(testSeals(), { ...entry, bodyRef: 'k' }, '{"secret":1}');
+    const { place } = decodeInferenceEntry(JSON.stringify({ ...entry, bodyRef: 'k', orgId: 'o' }));
+    expect(codeOf(() => testSeals().openBytes(apart.apart!, place))).toBe('broken');
+  });
+
+  it('a stored answer opens under its own name only', async () => {
+    const name = { claim: '{s0}:idem:org_a:d', requestId: 'req_1', delivery: 1 };
+    const packed = await packAnswer(testSeals(), name, { frames: '', last: '{}' });
+    const others = [{ claim: '{s0}:idem:org_b:d' }, { requestId: 'req_2' }, { delivery: 2 }];
+    for (const other of others) {
+      const opened = unpackAnswer(testSeals(), { ...name, ...other }, packed);
+      await expect(opened).rejects.toMatchObject({ code: 'broken' });
+    }
+  });
+
+  const head = (seq: number) => ({ id: `req_${seq}`, attempt: 1, seq });
+  const replies: { reply: Reply; payload: string }[] = [
+    { reply: { ...head(1), kind: 'frames' }, payload: 'data: {"é":"\u{1f600}"}\n\n' },
+    { reply: { ...head(2), kind: 'answer' }, payload: '{"secret":"zebra"}' },
+    {
+      reply: { ...head(3), kind: 'error', error: { code: 'upstream_error', message: 'zebra' } },
+      payload: '',
+    },
+    { reply: { id: 'req_4', attempt: 1, kind: 'receipt' }, payload: '{"receipt":1}' },
+    { reply: { id: 'req_5', kind: 'settled' }, payload: '' },
+  ];
+
+  it('what one turn tells a process comes as it was, and shows neither answer nor error on its way', () => {
+    const text = encodeBatch(testSeals(), INBOX, replies);
+    expect(text).not.toContain('zebra');
+    expect(decodeBatch(testSeals(), INBOX, text, fail)).toEqual(replies);
+  });
+
+  it('replies for one process do not open in the inbox of another', () => {
+    const text = encodeBatch(testSeals(), INBOX, replies);
+    const problems: unknown[] = [];
+    const got = decodeBatch(testSeals(), 'inbox:api-2', text, (error) => problems.push(error));
+    expect(problems).toMatchObject([{ code: 'broken' }]);
+    expect(JSON.stringify(got)).not.toContain('zebra');
+  });
+
+  it('when the key is lost, each request that was to be answered fails with a reason, and no receipt is invented', () => {
+    const text = encodeBatch(testSeals(newLaneKey()), INBOX, replies);
+    const got = decodeBatch(testSeals(newLaneKey()), INBOX, text, () => {});
+    expect(got.map(({ reply }) => [reply.id, reply.kind])).toEqual([
+      ['req_1', 'error'],
+      ['req_2', 'error'],
+      ['req_3', 'error'],
+      ['req_5', 'settled'],
+    ]);
+    expect(got[0]!.reply).toMatchObject({ attempt: 1, seq: 1, error: { code: 'internal_error' } });
+  });
+});
