@@ -129,13 +129,12 @@ export function decodeBatch(
     onSealed(error);
   }
   let at = 0;
-  return heads.flatMap(({ chars, ...head }) => {
-    const reply = head as Reply;
+  return heads.flatMap(({ chars, ...reply }): Outgoing[] => {
     if (payloads === undefined) return unopened(reply);
     const payload = payloads.slice(at, at + chars);
     at += chars;
-    if (reply.kind !== 'error' && reply.kind !== 'receipt_failed') return { reply, payload };
-    return { reply: { ...reply, error: JSON.parse(payload) as WireFault }, payload: '' };
+    if (reply.kind !== 'error' && reply.kind !== 'receipt_failed') return [{ reply, payload }];
+    return [{ reply: { ...reply, error: JSON.parse(payload) as WireFault }, payload: '' }];
   });
 }
 
