@@ -5,6 +5,7 @@ import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
+import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import type { Cancellation } from '#shared/lanes/messages.ts';
 import type { Provider } from './providers/provider.ts';
 import { LaneConnections } from '#workers/runtime/lane-connections.ts';
@@ -20,12 +21,14 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   const { config, log, registry, processId } = context;
   const events = inferenceEvents(log, registry);
   const catalogue = openCatalogue(config, log);
+  const seals = openSeals(config.laneKeysDir, events.storeFailed);
   const lanes = new LaneConnections<Cancellation>(
     context,
+    seals,
     config.inferenceConcurrency,
     events.storeFailed,
   );
-  const { client, outbox, claims, slots, seals } = lanes;
+  const { client, outbox, claims, slots } = lanes;
   const providers: Record<Endpoint['adapter'], Provider> = {
     'openai-compatible': new OpenAiCompatibleProvider(config.upstreamCredential),
     'ai-sdk': new AiSdkProvider(config.upstreamCredential),

@@ -3,6 +3,7 @@ import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { receiptsLane } from '#shared/lanes/keys.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
@@ -35,7 +36,8 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
     statementTimeoutMs: config.statementTimeoutMs,
     onError: (error) => events.commitFailed(0, error),
   });
-  const lanes = new LaneConnections(context, BATCHES, events.storeFailed);
+  const seals = openSeals(config.laneKeysDir, events.storeFailed);
+  const lanes = new LaneConnections(context, seals, BATCHES, events.storeFailed);
   const { client, outbox, claims, slots } = lanes;
   const worker = new ReceiptsWorker(
     {

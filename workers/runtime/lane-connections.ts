@@ -7,7 +7,6 @@ import { type Delivery, LaneConsumer } from '#shared/lanes/redis/lane-consumer.t
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
-import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
 import { Slots } from '#shared/lanes/slots.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
@@ -28,7 +27,7 @@ export interface Consumption<Message> {
 export class LaneConnections<Message extends Reply | Cancellation = never> {
   readonly client: RedisClient;
   readonly #scripts: LaneScripts;
-  readonly seals: Seals;
+  readonly #seals: Seals;
   readonly outbox: Outbox;
   readonly claims: Claims;
   readonly slots: Slots;
@@ -40,28 +39,33 @@ export class LaneConnections<Message extends Reply | Cancellation = never> {
   #consumers: LaneConsumer[] = [];
 
   /** `slotCount`: entries (or batches) in hand at once, over all lanes. */
-  constructor(context: ProcessContext, slotCount: number, onError: (error: unknown) => void) {
+  constructor(
+    context: ProcessContext,
+    seals: Seals,
+    slotCount: number,
+    onError: (error: unknown) => void,
+  ) {
     this.#context = context;
+    this.#seals = seals;
     this.#onError = onError;
     this.client = this.#connect('patient');
     this.#writer = this.#connect('patient');
     this.#scripts = defineLaneScripts(this.client);
-    this.seals = openSeals(context.config.laneKeysDir, onError);
-    this.outbox = new Outbox(this.#writer, this.seals, onError);
+    this.outbox = new Outbox(this.#writer, seals, onError);
     this.claims = createClaims(this.#scripts, this.outbox);
     this.slots = new Slots(slotCount);
   }
 
   /** Says what is to be done with entries and messages; nothing is read before `start`. */
   consume({ lanes, batchMax, batched, onDeliveries, onMessage }: Consumption<Message>): void {
-    const { client, slots, seals } = this;
+    const { client, slots } = this;
     const scripts = this.#scripts;
     const { processId } = this.#context;
     const onError = this.#onError;
     this.#inbox = new Inbox<Message>(
       this.#connect('blocking'),
       processId,
-      seals,
+      this.#seals,
       onMessage,
       onError,
     );
