@@ -21,7 +21,7 @@ export interface AttestationCheck {
 const PAGE = 100;
 
 /**
- * Checks every stored timestamp and cosignature again, each against the checkpoint that it is about: whoever had access
+ * Checks every stored timestamp and cosignature again, each against the checkpoint that it is about: anyone with access
  * to the database could have changed them since they came. Each is looked at once, alone.
  */
 export async function* examineAttestations(

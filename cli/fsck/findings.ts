@@ -43,7 +43,7 @@ const SEVERITIES: Readonly<Record<FindingKind, Severity>> = {
   attestation_wrong: 'damage',
   // Signed by a key that never was one for it: nothing that the service does.
   key_unfit: 'damage',
-  // What a key signed when it was in other hands is there, and whoever holds it must be told.
+  // What a key signed when it was in other hands is there, and those who hold it must be told.
   key_ended: 'attention',
   signatures_unchecked: 'note',
   log_halted: 'attention',

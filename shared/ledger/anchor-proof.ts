@@ -95,7 +95,7 @@ const TIMESTAMPS_MAX = 16;
 
 /**
  * Follows the proof from the organisation's checkpoint to the anchor's. Throws `MalformedLedgerText`
- * when a step does not hold. Signatures and timestamps are for whoever knows the keys.
+ * when a step does not hold. Signatures and timestamps are checked by those who know the keys.
  */
 export function checkAnchorProof(proof: AnchorProof): AnchoredHead {
   const { note: headNote, checkpoint: head } = parseCheckpoint(proof.checkpoint);

@@ -42,7 +42,7 @@ export function consistencyRanges(oldSize: number, newSize: number): LeafRange[]
       start = middle;
     }
   }
-  // The old tree's own root is known to whoever verifies, so a walk that never went right leaves it out.
+  // A verifier knows the old tree's own root, so a walk that never went right leaves it out.
   if (start > 0) ranges.push({ start, end });
   return ranges.toReversed();
 }

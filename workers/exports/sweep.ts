@@ -4,7 +4,7 @@ import type { ExportStore } from '#shared/packs/export-store.ts';
 export interface SweepDeps {
   jobs: Pick<ExportJobs, 'due' | 'removable' | 'removed'>;
   store: Pick<ExportStore, 'delete'>;
-  /** Hands an export to whoever is free. */
+  /** Hands an export to a process that is free. */
   start: (exportId: string) => Promise<void>;
   /** Exports that were handed out and not taken yet. */
   waiting: () => Promise<number>;

@@ -20,7 +20,7 @@ export type LoadedTiles = (orgId: string) => TileBytes;
 
 /**
  * Reads tiles, full ones as stored, partial ones made from the entries (level 0) or from the roots of
- * the tiles below. A tile that the log does not have comes out short: whoever hashes it finds out.
+ * the tiles below. A tile that the log does not have comes out short, which hashing it finds out.
  */
 export async function loadTiles(
   db: Queryable,

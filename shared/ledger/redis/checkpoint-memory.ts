@@ -4,7 +4,7 @@ import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 /** One hash for all logs, organisation → `size root`: a single key, so any node of a cluster can hold it. */
 const KEY = 'ledger:published';
 
-/** Larger sizes win, whoever comes last: two workers must not move each other's memory back. */
+/** The larger size wins in any order: two workers must not move each other's memory back. */
 const REMEMBER = `
 for i = 1, #ARGV, 3 do
   local known = redis.call('HGET', KEYS[1], ARGV[i])

@@ -121,7 +121,7 @@ class Upload implements PackUpload {
     this.#uploadId ??= await this.#begin();
     const body = this.#part.subarray(0, this.#filled);
     this.#underWay = this.#upload(this.#etags.length, body);
-    // Its failure is seen by whoever waits for it next.
+    // Its failure is seen by the next one who waits for it.
     this.#underWay.catch(() => {});
     this.#part = Buffer.allocUnsafeSlow(this.#partBytes);
     this.#filled = 0;

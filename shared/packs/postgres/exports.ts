@@ -61,7 +61,7 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
       const rows = await keyset(selectExports(db, orgId), 'id', request).execute();
       return pageOf(rows, request, exportOf);
     },
-    /** Cancels or deletes; the pack itself is removed by whoever calls, or by the next sweep. False when there is none. */
+    /** Cancels or deletes; the pack itself is removed by the caller, or by the next sweep. False when there is none. */
     delete: (orgId: string, id: string, actor: Actor): Promise<boolean> =>
       inTransaction(pool, async (client) => {
         const row = await queriesOn(client)

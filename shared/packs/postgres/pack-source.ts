@@ -54,8 +54,8 @@ export interface PackAnchor {
 }
 
 /**
- * Entries with their bodies. Those come as text: they are UTF-8, and a text travels at half the size of a bytea. Whoever
- * hashes them finds out when they are not what was logged.
+ * Entries with their bodies. Those come as text: they are UTF-8, and a text travels at half the size of a bytea. Hashing
+ * them finds out when they are not what was logged.
  */
 const entriesWhere = (condition: string) =>
   statement(

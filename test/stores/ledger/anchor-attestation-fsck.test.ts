@@ -73,7 +73,7 @@ async function storedTimestamps(): Promise<Stored[]> {
 }
 
 describe('fsck of attestations', () => {
-  it('finds nothing in what is as it came', async () => {
+  it('fsck finds nothing in attestations that are stored as they came', async () => {
     expect(await storedTimestamps()).toHaveLength(EPOCHS);
     expect(await examine()).toEqual([]);
   });
@@ -129,7 +129,7 @@ describe('fsck of attestations', () => {
     ],
     ['the witness of a cosignature', 'cosignature', `witness = 'other.example'`, /another witness/],
   ])(
-    'names %s that was changed, and says why',
+    'fsck names a change of %s, and says what does not fit',
     { tags: ['evidence.append-only'] },
     async (_what, kind, change, why) => {
       const table = `anchor_${kind}`;
@@ -149,21 +149,25 @@ describe('fsck of attestations', () => {
     },
   );
 
-  it('finds any byte of a timestamp that means something', { timeout: 60_000 }, async () => {
-    const [{ response, text }] = (await storedTimestamps()) as [Stored];
-    const data = Buffer.from(text);
-    const unnoticed: number[] = [];
-    for (let at = 0; at < response.length; at += 1) {
-      const changed = Buffer.from(response);
-      changed[at]! ^= 1 << (at % 8);
-      const time = await readKeptTimestamp(changed, data).catch(() => null);
-      if (time !== null) unnoticed.push(at);
-    }
-    // Whether it was granted with modifications, and that an algorithm has no parameters: nothing rests on either.
-    expect(unnoticed.length).toBeLessThanOrEqual(2);
-  });
+  it(
+    'fsck finds a change of any byte of a timestamp that has a meaning',
+    { timeout: 60_000 },
+    async () => {
+      const [{ response, text }] = (await storedTimestamps()) as [Stored];
+      const data = Buffer.from(text);
+      const unnoticed: number[] = [];
+      for (let at = 0; at < response.length; at += 1) {
+        const changed = Buffer.from(response);
+        changed[at]! ^= 1 << (at % 8);
+        const time = await readKeptTimestamp(changed, data).catch(() => null);
+        if (time !== null) unnoticed.push(at);
+      }
+      // Whether it was granted with modifications, and that an algorithm has no parameters: nothing rests on either.
+      expect(unnoticed.length).toBeLessThanOrEqual(2);
+    },
+  );
 
-  it('says which cosignatures it cannot verify, for want of a key', async () => {
+  it('fsck says which cosignatures it cannot verify because it does not know the key', async () => {
     expect(await examine([])).toMatchObject([
       {
         kind: 'signatures_unchecked',
@@ -173,7 +177,7 @@ describe('fsck of attestations', () => {
     ]);
   });
 
-  it('says when it was not asked to check any', async () => {
+  it('fsck says so when it was not asked to check attestations', async () => {
     const findings = await collectFindings(operator, {
       signatures: checkSignaturesOf([signer.publicKey]),
       anchorSignatures: checkSignaturesOf([writer.signer.publicKey]),

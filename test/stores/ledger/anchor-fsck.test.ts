@@ -70,7 +70,7 @@ beforeAll(async () => {
 });
 
 describe('fsck of the anchor', () => {
-  it('finds nothing in a sound one', async () => {
+  it('fsck finds nothing in a sound anchor log', async () => {
     expect(await examine()).toEqual([]);
     expect(await examine('anchor')).toEqual([]);
   });
@@ -138,7 +138,7 @@ describe('fsck of the anchor', () => {
       `ledger_entry set kind = 'key' where org_id = 'anchor' and index = $1`,
       'anchor_wrong anchor',
     ],
-  ])('names %s that was changed', async (_what, change, expected) => {
+  ])('fsck of the anchor names a change of %s', async (_what, change, expected) => {
     const values = change.includes('$1') ? [heads] : [];
     const table = change.split(' ')[0]!;
     await database.pool.query(`create table kept as table ${table}`);
@@ -157,7 +157,7 @@ describe('fsck of the anchor', () => {
     ['anchor_slot', 'anchor_wrong'],
     ['anchor_epoch', 'anchor_wrong'],
     ['anchor_head', 'anchor_wrong'],
-  ])('misses %s', async (table, kind) => {
+  ])('fsck notices that rows of %s are missing', async (table, kind) => {
     await database.pool.query(`create table kept as table ${table}`);
     await tamper(database.pool, `delete from ${table}`);
     expect((await examine()).map((found) => found.kind)).toContain(kind);
@@ -166,7 +166,7 @@ describe('fsck of the anchor', () => {
     expect(await examine()).toEqual([]);
   });
 
-  it('names what no entry is about', async () => {
+  it('fsck names rows of the anchor that belong to no entry', async () => {
     const at = 5_000;
     await tamper(database.pool, `insert into anchor_entry values (${at}, sha256('x'), 'x')`);
     await tamper(database.pool, `insert into anchor_epoch values (${at}, sha256('x'), now())`);
@@ -190,7 +190,7 @@ describe('fsck of the anchor', () => {
 });
 
 describe('fsck of keys', () => {
-  it('accepts a rotation: what the old key signed is anchored before it was retired', async () => {
+  it('fsck accepts a rotation: what the old key signed is anchored before it was retired', async () => {
     const rotated = { ...first, state: 'retired', since: Date.now() } as const;
     await grow('org_a', signedBy('org_a', first));
     await writer.turn(worker, { keys: keys(rotated, second) });
@@ -199,7 +199,7 @@ describe('fsck of keys', () => {
     expect(await examine()).toEqual([]);
   });
 
-  it('names what a retired key has signed since, and what a key signed that never was one', async () => {
+  it('fsck names what a retired key has signed since, and what an unknown key has signed', async () => {
     await grow('org_b', signedBy('org_b', first), signedBy('org_b', others[0]!));
     const waiting = await examine();
     // Both are of one millisecond, so either may come first.
@@ -216,7 +216,7 @@ describe('fsck of keys', () => {
     ]);
   });
 
-  it('names what a compromised key has signed from there on, checkpoints too, and asks for a person', async () => {
+  it('fsck names what a compromised key has signed since, checkpoints included, for a person to look at', async () => {
     await writer.turn(worker, { keys: keys({ ...second, state: 'revoked', since: 0 }) });
     expect(told(await examine('org_a'))).toEqual([]);
     await tamper(

@@ -55,7 +55,7 @@ const told = (events: readonly ProvenKeyEvent[]): unknown[] =>
 const retiredNow = (key: KnownKey): KnownKey => ({ ...key, state: 'retired', since: Date.now() });
 
 describe('key events', () => {
-  it('tell of a key before anything that it signed is anchored, each with its proof', async () => {
+  it('a key is in the log, with a proof, before anything that it signed is anchored', async () => {
     const [old, next] = [knownKey('receipts'), knownKey('receipts')];
     await grow('org_a');
     await writer.turn(worker, { keys: [old] });
@@ -75,14 +75,14 @@ describe('key events', () => {
     }
   });
 
-  it('are written without any organisation’s doing, and once', async () => {
+  it('key events are written before there is any organisation, and once', async () => {
     const keys = [knownKey('packs')];
     await Promise.all(Array.from({ length: 6 }, () => writer.turn(worker, { keys })));
     expect((await writer.turn(worker, { keys })).keyEvents).toEqual([]);
     expect(told(await reader.keyEvents())).toEqual([[0, 'added', keys[0]!.key]]);
   });
 
-  it('retire a key only when all it may have signed is anchored', async () => {
+  it('a key is retired only when everything that it may have signed is anchored', async () => {
     const [old, active] = [knownKey('receipts'), knownKey('receipts')];
     await grow('org_a');
     await writer.turn(worker, { keys: [old, active] });
@@ -114,7 +114,7 @@ describe('key events', () => {
     expect(judgeKey(interval, 'receipts', heads!.index + 2)).toBe('retired');
   });
 
-  it('keep a quarantined receipt’s key from retiring', async () => {
+  it('a receipt in quarantine keeps its key from being retired', async () => {
     const old = knownKey('receipts');
     await writer.turn(worker, { keys: [old] });
     await submitReceipts(database.pool, [makeReceipt('org_a', { leafHash: Buffer.alloc(32) })]);
@@ -127,7 +127,7 @@ describe('key events', () => {
     expect((await writer.turn(worker, { keys: [retiredNow(old)] })).keyEvents).toHaveLength(1);
   });
 
-  it('say of a revoked key that it is good up to there, unless an operator says from where it is not', async () => {
+  it('a revoked key is good up to its event, unless an operator says from which index on it is not', async () => {
     const key = knownKey('receipts');
     const keys = [key];
     for (let i = 0; i < 3; i += 1) {
@@ -150,7 +150,7 @@ describe('key events', () => {
     expect((await writer.turn(worker, { keys: revoked })).keyEvents).toEqual([]);
   });
 
-  it('take from operators only what the log can bear', async () => {
+  it('an operator can only report a compromise of a known key, from an index that the log has', async () => {
     const key = knownKey('checkpoints');
     await expect(report({ key: key.key })).rejects.toMatchObject({
       code: 'signing_key_not_found',
@@ -170,7 +170,7 @@ describe('key events', () => {
     }
   });
 
-  it('can be dated: a moment has a place in the log', async () => {
+  it('a moment has a place in the anchor log', async () => {
     const start = Date.now() - 1_000;
     await grow('org_a');
     await writer.turn(worker, { keys: [knownKey('receipts')] });

@@ -61,7 +61,7 @@ const countOf = async (table: string): Promise<number> => {
 };
 
 describe('anchoring', () => {
-  it('leads every organisation from its newest checkpoint to the signed anchor', async () => {
+  it('the anchor leads every organisation from its newest checkpoint to the signed anchor checkpoint', async () => {
     const keys = knownKeys();
     await grow('org_a', 3);
     await grow('org_b', 300);
@@ -89,7 +89,7 @@ describe('anchoring', () => {
     expect(await reader.proof('org_none')).toBe(null);
   });
 
-  it('writes nothing while nothing is new, and no more than one entry an epoch', async () => {
+  it('the anchor gets no entry while nothing is new, and at most one in an epoch', async () => {
     await grow('org_a', 1);
     expect((await writer.turn(worker, { epochMs: 60_000 })).heads).not.toBe(null);
     expect((await writer.turn(worker)).heads).toBe(null);
@@ -99,7 +99,7 @@ describe('anchoring', () => {
     expect(await countOf('anchor_entry')).toBe(2);
   });
 
-  it('goes on when the clock was put back, and keeps the times in order', async () => {
+  it('anchoring goes on when the clock is put back, and the times of entries stay in order', async () => {
     await grow('org_a', 1);
     await writer.turn(worker);
     await database.pool.query(`update ledger_head set integrated_at = now() + interval '1 hour'`);
@@ -114,7 +114,7 @@ describe('anchoring', () => {
     expect(times).toEqual(times.toSorted());
   });
 
-  it('is done once by any number of workers at the same time', async () => {
+  it('workers that anchor at the same time write each entry once', async () => {
     const keys = knownKeys();
     await grow('org_a', 2);
     const results = await Promise.all(
@@ -125,7 +125,7 @@ describe('anchoring', () => {
     expect((await proofOf('org_a')).head.size).toBe(2);
   });
 
-  it('gives every organisation one slot for ever', async () => {
+  it('an organisation keeps its slot of the heads tree for ever', async () => {
     const orgs = Array.from({ length: 40 }, (_, i) => `org_${i}`);
     for (const org of orgs) await submitReceipts(database.pool, makeReceipts(org, 1));
     await grow('org_0', 1);
@@ -150,7 +150,7 @@ describe('anchoring', () => {
     }
   });
 
-  it('tells an organisation nothing about another’s activity', async () => {
+  it('an anchor proof tells an organisation nothing about the activity of another', async () => {
     await grow('org_a', 1);
     await grow('org_b', 1);
     await writer.turn(worker);
@@ -175,7 +175,7 @@ describe('anchoring', () => {
 });
 
 describe('an anchor proof', () => {
-  it('can be had of any anchored checkpoint, to any later anchor checkpoint', async () => {
+  it('a proof can be made of any anchored checkpoint, to any later anchor checkpoint', async () => {
     // Anchored: org_a with 1, 2, 4 entries at indexes 0, 1, 3; index 2 is another's doing.
     await grow('org_a', 1);
     await writer.turn(worker);
@@ -206,7 +206,7 @@ describe('an anchor proof', () => {
     );
   });
 
-  it('does not hold when a byte of it is changed', async () => {
+  it('an anchor proof does not hold when a byte of it is changed', async () => {
     await grow('org_a', 5);
     await grow('org_b', 5);
     await writer.turn(worker);
@@ -234,7 +234,7 @@ describe('an anchor proof', () => {
 });
 
 describe('the anchor log', () => {
-  it('is one no organisation’s reader or worker meets', async () => {
+  it('readers and workers of organisations’ logs do not meet the anchor log', async () => {
     await grow('org_a', 2);
     await writer.turn(worker, { keys: knownKeys() });
     const published = { signer, memory, originOf, limit: 100, intervalMs: 0 };
@@ -245,7 +245,7 @@ describe('the anchor log', () => {
     ).toHaveLength(2);
   });
 
-  it('can be read by anyone as C2SP tiles, its entries included', async () => {
+  it('anyone can read the anchor log as C2SP tiles, its entries included', async () => {
     const keys = knownKeys();
     await grow('org_a', 1);
     await writer.turn(worker, { keys });
@@ -268,7 +268,7 @@ describe('the anchor log', () => {
     expect(await reader.tile({ level: 0, index: 0, width: checkpoint.size + 1 })).toBe(null);
   });
 
-  it('is halted, not signed, when it was put back to an older state', async () => {
+  it('the anchor log is halted, not signed, when it was put back to an older state', async () => {
     await grow('org_a', 1);
     await writer.turn(worker);
     await writer.memory.remember(new Map([[ANCHOR_LOG, { size: 10, root: new Uint8Array(32) }]]));

@@ -33,7 +33,7 @@ describe('what was written', () => {
   const TABLES = ['ledger_body', 'ledger_entry', 'ledger_checkpoint', 'receipt_revision'];
 
   it.each(TABLES)(
-    'in %s cannot be changed or removed, not even by the owner',
+    'rows of %s cannot be changed or removed, not even by the owner of the table',
     { tags: ['evidence.append-only', 'survives.edits'] },
     async (table) => {
       const refused = { code: '42501' };
@@ -45,7 +45,7 @@ describe('what was written', () => {
     },
   );
 
-  it('in a tile, a partition or a head neither', async () => {
+  it('tiles, partitions and heads cannot be removed or moved back by the owner either', async () => {
     const { rows } = await database.pool.query<{ name: string }>(
       `select relname as name from pg_class where relispartition and relkind = 'r' and relname like 'ledger_body%'`,
     );
@@ -78,7 +78,7 @@ describe('what was written', () => {
     ['docket_purge', 'select from ledger_body'],
     ['docket_operator', 'delete from ledger_entry'],
     ['docket_api', 'select ensure_ledger_partitions()'],
-  ] as const)('%s may not: %s', async (role, statement) => {
+  ] as const)('the role %s is not allowed to %s', async (role, statement) => {
     await expect(database.poolAs(role, 1).query(statement)).rejects.toMatchObject({
       code: '42501',
     });

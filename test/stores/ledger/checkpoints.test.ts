@@ -34,38 +34,42 @@ function publisher(more: Partial<PublisherOptions> = {}): PublisherOptions {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('checkpoints', () => {
-  it('are each a prefix of every later one', { tags: ['evidence.contiguous'] }, async () => {
-    const options = publisher();
-    const sizes = [1, 2, 3, 7, 64, 255, 256, 257, 400, 600];
-    const notes: string[] = [];
-    let size = 0;
-    for (const next of sizes) {
-      await submitReceipts(receipts, makeReceipts(orgId, next - size));
-      size = next;
-      await integrateAll(ledger);
-      expect((await publishCheckpoints(ledger, options)).signed).toEqual([{ orgId, size }]);
-      notes.push((await reader.checkpoint(orgId))!);
-    }
-    const heads = notes.map((note) => parseCheckpoint(note).checkpoint);
-    expect(heads.map((head) => head.size)).toEqual(sizes);
-    for (const [i, older] of heads.entries()) {
-      for (const newer of heads.slice(i + 1)) {
-        const proof = (await reader.consistency(orgId, older.size, newer.size))!;
-        expect(
-          verifyConsistency({
-            oldSize: older.size,
-            newSize: newer.size,
-            oldRoot: older.root,
-            newRoot: newer.root,
-            proof,
-          }),
-          `${older.size} in ${newer.size}`,
-        ).toBe(true);
+  it(
+    'every checkpoint is a prefix of every later one',
+    { tags: ['evidence.contiguous'] },
+    async () => {
+      const options = publisher();
+      const sizes = [1, 2, 3, 7, 64, 255, 256, 257, 400, 600];
+      const notes: string[] = [];
+      let size = 0;
+      for (const next of sizes) {
+        await submitReceipts(receipts, makeReceipts(orgId, next - size));
+        size = next;
+        await integrateAll(ledger);
+        expect((await publishCheckpoints(ledger, options)).signed).toEqual([{ orgId, size }]);
+        notes.push((await reader.checkpoint(orgId))!);
       }
-    }
-  });
+      const heads = notes.map((note) => parseCheckpoint(note).checkpoint);
+      expect(heads.map((head) => head.size)).toEqual(sizes);
+      for (const [i, older] of heads.entries()) {
+        for (const newer of heads.slice(i + 1)) {
+          const proof = (await reader.consistency(orgId, older.size, newer.size))!;
+          expect(
+            verifyConsistency({
+              oldSize: older.size,
+              newSize: newer.size,
+              oldRoot: older.root,
+              newRoot: newer.root,
+              proof,
+            }),
+            `${older.size} in ${newer.size}`,
+          ).toBe(true);
+        }
+      }
+    },
+  );
 
-  it('are signed once per log and interval, by whichever worker comes first', async () => {
+  it('a log is signed once in an interval, by the worker that comes first', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 2));
     await integrateAll(ledger);
     const options = publisher({ intervalMs: 60_000 });
@@ -98,7 +102,7 @@ describe('checkpoints', () => {
       `delete from ledger_checkpoint where org_id = $1`,
       'the last checkpoint has 0 entries',
     ],
-  ])('are refused when %s was changed, and the log is halted', async (_what, statement, reason) => {
+  ])('a log is halted, not signed, when %s was changed', async (_what, statement, reason) => {
     const options = publisher();
     await submitReceipts(receipts, makeReceipts(orgId, 290));
     await integrateAll(ledger);
@@ -116,7 +120,7 @@ describe('checkpoints', () => {
   });
 
   it(
-    'are refused by a database that was restored from an older backup, smaller or regrown',
+    'a log is halted when the database was restored from an older backup, smaller or regrown',
     { tags: ['survives.restore'] },
     async () => {
       const options = publisher();
@@ -163,7 +167,7 @@ describe('checkpoints', () => {
     },
   );
 
-  it('are not signed while what was published cannot be asked', async () => {
+  it('no log is signed while the memory of what was published cannot be reached', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 1));
     await integrateAll(ledger);
     const memory = { ...makeCheckpointMemory(), recall: () => Promise.reject(new Error('away')) };

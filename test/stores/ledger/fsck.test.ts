@@ -47,7 +47,7 @@ beforeEach(() => {
 });
 
 describe('fsck', () => {
-  it('finds nothing in a sound ledger, and counts up to its end', async () => {
+  it('fsck finds nothing in a sound ledger, and counts up to its end', async () => {
     await makeLog(orgId);
     await submitReceipts(receipts, makeReceipts(`${orgId}b`, 7));
     await integrateAll(ledger);
@@ -63,7 +63,7 @@ describe('fsck', () => {
     expect(await fsck()).toEqual([]);
   });
 
-  it('says that signatures were not checked, and finds those of a foreign key', async () => {
+  it('fsck says that signatures were not checked, and finds those of an unknown key', async () => {
     await makeLog(orgId);
     expect(await fsck(orgId, null)).toMatchObject([
       { kind: 'signatures_unchecked', severity: 'note' },
@@ -75,7 +75,7 @@ describe('fsck', () => {
     ]);
   });
 
-  it('looks at one organisation when asked for one', async () => {
+  it('fsck examines only the organisation that it is asked for', async () => {
     await makeLog(orgId);
     await makeLog(`${orgId}b`);
     await tamper(database.pool, `update ledger_head set root = sha256(root) where org_id = $1`, [
@@ -194,7 +194,7 @@ describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }
         ['receipt_lost', 'rcpt_'],
       ],
     ],
-  ])('%s', async (_what, statement, expected) => {
+  ])('fsck finds a change of %s', async (_what, statement, expected) => {
     await makeLog(orgId);
     expect(await tamper(database.pool, statement, [orgId])).toBe(1);
     const found = await fsck(orgId);
@@ -203,7 +203,7 @@ describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }
     );
   });
 
-  it('a head that forgot the end of its log', async () => {
+  it('fsck finds a head that forgot the end of its log', async () => {
     await makeLog(orgId);
     const { rows } = await database.pool.query(
       `select size, root from ledger_checkpoint where org_id = $1 and size = 300`,
@@ -221,7 +221,7 @@ describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }
   });
 
   it(
-    'all copies of a hash, changed alike: the checkpoints contradict them',
+    'fsck finds all copies of a hash changed alike, because the checkpoints contradict them',
     { tags: ['evidence.append-only'] },
     async () => {
       await makeLog(orgId);
@@ -255,7 +255,7 @@ describe('fsck names what a superuser has changed', { tags: ['survives.edits'] }
 });
 
 describe('fsck tells what waits for a person', () => {
-  it('late promises, quarantine and halted logs', async () => {
+  it('fsck tells of late promises, receipts in quarantine and halted logs', async () => {
     await makeLog(orgId);
     const [late, poison] = [makeReceipt(orgId), makeReceipt(orgId, { leafHash: Buffer.alloc(32) })];
     await submitReceipts(receipts, [poison]);

@@ -45,7 +45,7 @@ async function indexes(org: string): Promise<number[]> {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('integration', () => {
-  it('gives every promised receipt a provable place in its own log', async () => {
+  it('every promised receipt gets a provable place in its own log', async () => {
     const batches = [makeReceipts(orgId, 700), makeReceipts(`${orgId}b`, 3)];
     for (const batch of batches) await submitReceipts(receipts, batch);
     await integrateAll(ledger, 97);
@@ -68,7 +68,7 @@ describe('integration', () => {
   });
 
   it(
-    'gives contiguous indexes, each once, when several integrate at once',
+    'indexes are contiguous, each given once, when several workers integrate at once',
     { tags: ['evidence.contiguous'] },
     async () => {
       const all = [...makeReceipts(orgId, 900), ...makeReceipts(`${orgId}b`, 300)];
@@ -92,7 +92,7 @@ describe('integration', () => {
     },
   );
 
-  it('takes from an id on when it is told to, and the older ones when it looks at all', async () => {
+  it('a batch can begin at a receipt id; a batch without one takes older promises too', async () => {
     const all = makeReceipts(orgId, 4).toSorted((a, b) => (a.id < b.id ? -1 : 1));
     await submitReceipts(receipts, all);
     const later = await integrateBatch(ledger, 100, all[2]!.id);
@@ -102,7 +102,7 @@ describe('integration', () => {
     expect(await integrateBatch(ledger, 100)).toMatchObject({ claimed: 0 });
   });
 
-  it('does nothing the second time a receipt is submitted', async () => {
+  it('a receipt that is submitted twice is integrated once', async () => {
     const [receipt] = makeReceipts(orgId, 1);
     await submitReceipts(receipts, [receipt!]);
     await integrateAll(ledger);
@@ -131,7 +131,7 @@ describe('integration', () => {
 
 describe('poison', () => {
   it(
-    'goes to quarantine with its reason, and the rest is integrated',
+    'a receipt that cannot be integrated goes to quarantine with its reason, and the rest is integrated',
     { tags: ['survives.quarantine'] },
     async () => {
       const good = makeReceipts(orgId, 5);
@@ -165,7 +165,7 @@ describe('poison', () => {
     },
   );
 
-  it('that only the tables can see is found among the others', async () => {
+  it('a receipt that only the tables refuse is found among the others', async () => {
     const batch = [...makeReceipts(orgId, 9), ...makeReceipts(`${orgId}b`, 9)];
     const poison = batch[4]!;
     await submitReceipts(receipts, batch);
@@ -184,7 +184,7 @@ describe('poison', () => {
     expect(await indexes(`${orgId}b`)).toEqual(upTo(9));
   });
 
-  it('in a log’s own state halts that log alone, and loses nothing of it', async () => {
+  it('a fault in the state of a log halts that log alone, and loses nothing of it', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 3));
     await integrateAll(ledger);
     // The head forgets an entry: the next one would take its index.
@@ -207,7 +207,7 @@ describe('poison', () => {
     await tamper(database.pool, 'delete from receipt_pending where org_id = $1', [orgId]);
   });
 
-  it('in a stored frontier halts the log before anything is appended', async () => {
+  it('a stored frontier that makes no sense halts the log before anything is appended', async () => {
     await submitReceipts(receipts, makeReceipts(orgId, 3));
     await integrateAll(ledger);
     await tamper(database.pool, `update ledger_head set frontier = '\\x00' where org_id = $1`, [

@@ -70,11 +70,11 @@ describe('tiles', () => {
     '2/000.p/1',
     'entries/002',
     'entries/003.p/1',
-  ])('%s is not there: no checkpoint covers it', async (path) => {
+  ])('the tile %s is not given out, because no checkpoint covers it', async (path) => {
     expect(await tile(path)).toBeNull();
   });
 
-  it('entries come as a bundle of exact bytes', async () => {
+  it('a bundle of entries holds their exact bytes', async () => {
     const bundle = Buffer.from((await tile('entries/002.p/188'))!);
     let at = 0;
     for (const receipt of own.slice(512)) {
@@ -87,23 +87,20 @@ describe('tiles', () => {
 });
 
 describe('lists', () => {
-  it.each(['asc', 'desc'] as const)(
-    'page through all entries, %s, without a gap',
-    async (order) => {
-      const seen: number[] = [];
-      for (let after: string | undefined; ;) {
-        const cursor = after === undefined ? {} : { after };
-        const page = await reader.listEntries({ orgId: 'org_a', limit: 99, order, ...cursor });
-        seen.push(...page.items.map((entry) => entry.index));
-        after = page.items.at(-1)?.receiptId;
-        if (!page.hasMore) break;
-      }
-      const all = Array.from({ length: 700 }, (_, i) => i);
-      expect(seen).toEqual(order === 'asc' ? all : all.toReversed());
-    },
-  );
+  it.each(['asc', 'desc'] as const)('pages of entries have no gap (%s)', async (order) => {
+    const seen: number[] = [];
+    for (let after: string | undefined; ;) {
+      const cursor = after === undefined ? {} : { after };
+      const page = await reader.listEntries({ orgId: 'org_a', limit: 99, order, ...cursor });
+      seen.push(...page.items.map((entry) => entry.index));
+      after = page.items.at(-1)?.receiptId;
+      if (!page.hasMore) break;
+    }
+    const all = Array.from({ length: 700 }, (_, i) => i);
+    expect(seen).toEqual(order === 'asc' ? all : all.toReversed());
+  });
 
-  it('entries by kind, and by the time of their integration', async () => {
+  it('entries can be listed by kind and by the time of their integration', async () => {
     const degraded = await reader.listEntries({
       orgId: 'org_a',
       limit: 100,
@@ -123,7 +120,7 @@ describe('lists', () => {
   });
 
   it.each(['asc', 'desc'] as const)(
-    'page through receipts that meet every filter, %s',
+    'pages of receipts hold what meets every filter (%s)',
     async (order) => {
       const wanted = own.filter(
         (each) => each.model === 'llama' && each.region === 'eu-north' && each.tier === 'audit',
@@ -148,7 +145,7 @@ describe('lists', () => {
     },
   );
 
-  it('receipts by the time of their request, with their exact bytes', async () => {
+  it('receipts can be listed by the time of their request, with their exact bytes', async () => {
     const from = timeOfId(own[300]!.id);
     const to = timeOfId(own[500]!.id);
     const wanted = own.filter(({ id }) => timeOfId(id) >= from && timeOfId(id) < to);
@@ -163,7 +160,7 @@ describe('lists', () => {
     expect(page.items.every((each, i) => wanted[i]!.body.equals(each.body))).toBe(true);
   });
 
-  it('refuse to continue after what is not there', async () => {
+  it('a list refuses to continue after an item that it does not have', async () => {
     const page = { orgId: 'org_b', limit: 5, order: 'asc', after: own[0]!.id } as const;
     await expect(reader.listEntries(page)).rejects.toMatchObject({ code: 'invalid_after' });
     await expect(reader.listReceipts(page)).rejects.toMatchObject({ code: 'invalid_after' });
@@ -172,7 +169,7 @@ describe('lists', () => {
 
 describe('proofs', () => {
   it(
-    'are not there before a checkpoint covers the receipt',
+    'a receipt has no proof before a checkpoint covers it',
     { tags: ['codes.proof_not_ready'] },
     async () => {
       const late = makeReceipt('org_late');
@@ -185,7 +182,7 @@ describe('proofs', () => {
     },
   );
 
-  it('between trees need both published', async () => {
+  it('consistency can be proved only between trees that were published', async () => {
     expect(await reader.consistency('org_a', 10, 701)).toBeNull();
     expect(await reader.consistency('org_a', 10, 5)).toBeNull();
     expect(await reader.consistency('org_a', 700, 700)).toEqual([]);
@@ -206,7 +203,7 @@ describe('revisions', () => {
         [original.id, revision.id, orgId],
       );
 
-  it('form a chain that any member leads to; one successor each', async () => {
+  it('any receipt of a chain leads to the whole chain; each has one successor', async () => {
     const chain = [makeReceipt('org_a'), makeReceipt('org_a'), makeReceipt('org_a')];
     await submitReceipts(receipts, chain);
     await revise(chain[0]!, chain[1]!);
@@ -219,15 +216,19 @@ describe('revisions', () => {
     expect(await reader.revisions('org_b', ids[0]!)).toEqual([]);
   });
 
-  it('stay within their organisation', { tags: ['accounts.other-organisations'] }, async () => {
-    const [mine, theirs] = [makeReceipt('org_a'), makeReceipt('org_b')];
-    await submitReceipts(receipts, [mine, theirs]);
-    await expect(revise(theirs, mine, 'org_a')).rejects.toMatchObject({ code: '23503' });
-  });
+  it(
+    'chains of revisions stay within their organisation',
+    { tags: ['accounts.other-organisations'] },
+    async () => {
+      const [mine, theirs] = [makeReceipt('org_a'), makeReceipt('org_b')];
+      await submitReceipts(receipts, [mine, theirs]);
+      await expect(revise(theirs, mine, 'org_a')).rejects.toMatchObject({ code: '23503' });
+    },
+  );
 });
 
 describe('organisation B', () => {
-  it('sees nothing of A', async () => {
+  it('an organisation sees nothing of the log of another', async () => {
     const id = own[0]!.id;
     expect(await reader.entry('org_b', id)).toBeNull();
     expect(await reader.receipt('org_b', id)).toBeNull();

@@ -31,14 +31,14 @@ describe('retention', () => {
     );
   });
 
-  it('counts months as ids do, in the database and here', async () => {
+  it('the database and this code cut months at the same receipt ids', async () => {
     const { rows } = await database.pool.query<{ id: string }>(
       `select receipt_id_at('2024-05-01Z') as id union all select receipt_id_at('2024-06-01Z')`,
     );
     expect(rows.map((row) => row.id)).toEqual([firstOf(4), firstOf(5)]);
   });
 
-  it('drops a month’s bodies, keeps its hashes, and fsck tells it from a loss', async () => {
+  it('retention drops the bodies of a month and keeps the hashes, and fsck tells it from a loss', async () => {
     const own = Array.from({ length: 3 }, (_, i) => makeReceipt('org_a', { id: old(past + i) }));
     await submitReceipts(receipts, [...own, ...makeReceipts('org_a', 2)]);
     const drop = `select drop_ledger_bodies('2024-05-20Z')`;

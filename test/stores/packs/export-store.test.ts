@@ -46,7 +46,7 @@ async function put(store: ExportStore, key: string, content: Buffer): Promise<vo
 }
 
 describe.each(Object.entries(STORES))('%s', (_name, store) => {
-  it('gives back what was put, whole and in parts, small and large', async () => {
+  it('a store of packs gives back what was put, whole and in parts, small and large', async () => {
     // Several parts of 16 MiB, and one byte more.
     for (const size of [1, 1_000, 2 * 16 * 1_048_576, 40 * 1_048_576 + 1]) {
       const content = randomBytes(size);
@@ -59,7 +59,7 @@ describe.each(Object.entries(STORES))('%s', (_name, store) => {
     }
   });
 
-  it('shows nothing of a pack before it is committed', async () => {
+  it('a store shows nothing of a pack before it is committed', async () => {
     const upload = await store.create('exp_open', 50_000_000);
     await upload.write(randomBytes(20_000_000));
     expect(await store.size('exp_open')).toBeNull();
@@ -68,7 +68,7 @@ describe.each(Object.entries(STORES))('%s', (_name, store) => {
     expect(await store.size('exp_open')).toBeNull();
   });
 
-  it('throws away what a dead run has left when the pack is begun again, or deleted', async () => {
+  it('a store throws away what a dead run has left when the pack is begun again, or deleted', async () => {
     for (const finish of ['create', 'delete'] as const) {
       const dead = await store.create('exp_dead', 50_000_000);
       await dead.write(randomBytes(20_000_000));
@@ -82,14 +82,14 @@ describe.each(Object.entries(STORES))('%s', (_name, store) => {
     }
   });
 
-  it('deletes, also what is not there', async () => {
+  it('a store deletes packs; deleting what is not there is no error', async () => {
     await put(store, 'exp_gone', Buffer.from('x'));
     await store.delete('exp_gone');
     await store.delete('exp_gone');
     expect(await store.size('exp_gone')).toBeNull();
   });
 
-  it('says that it is there', async () => {
+  it('a store says that it can keep packs', async () => {
     await expect(store.check()).resolves.toBeUndefined();
   });
 });
@@ -97,18 +97,18 @@ describe.each(Object.entries(STORES))('%s', (_name, store) => {
 describe('an S3 bucket', () => {
   const store = STORES['an S3 bucket']!;
 
-  it('keeps packs under the prefix', async () => {
+  it('an S3 bucket keeps packs under its prefix', async () => {
     await put(store, 'exp_prefixed', Buffer.from('x'));
     expect([...s3.objects.keys()]).toContain('a/b/exp_prefixed.zip');
   });
 
-  it('asks again when the service is busy', async () => {
+  it('an S3 service that is busy is asked again', async () => {
     s3.failNext(503, 2);
     await put(store, 'exp_busy', Buffer.from('x'));
     expect(await store.size('exp_busy')).toBe(1);
   });
 
-  it('gives up at once when it is refused', async () => {
+  it('an S3 service that refuses is not asked again', async () => {
     const stranger = openExportStore({
       ...bucket,
       secrets: { awsAccessKeyId: 'AKIASOMEBODY', awsSecretAccessKey: 'x' },
@@ -121,7 +121,7 @@ describe('an S3 bucket', () => {
     expect(s3.requests.length).toBe(before + 1);
   });
 
-  it('is refused without credentials', () => {
+  it('an S3 bucket without credentials is refused, and so is another kind of address', () => {
     expect(() => openExportStore({ ...bucket, secrets: NO_CREDENTIALS })).toThrow(
       /AWS_ACCESS_KEY_ID/,
     );
@@ -130,7 +130,7 @@ describe('an S3 bucket', () => {
 });
 
 describe('a directory', () => {
-  it('takes no key that leads out of it', async () => {
+  it('a directory of packs takes no key that leads out of it', async () => {
     const store = STORES['a directory']!;
     writeFileSync(join(directory, 'secret.zip'), 'x');
     await expect(store.size('../secret')).rejects.toThrow(RangeError);

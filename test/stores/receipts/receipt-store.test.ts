@@ -52,7 +52,7 @@ async function stored(rows: readonly ReceiptRow[]): Promise<Map<string, Stored>>
 }
 
 describe('a batch of receipts', () => {
-  it('is stored byte for byte, under the leaf hash of RFC 6962 that is also promised', async () => {
+  it('a receipt is stored byte for byte, under the leaf hash of RFC 6962 that is also promised', async () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 300 });
     await fc.assert(
       fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 20 }), async (texts) => {
@@ -70,7 +70,7 @@ describe('a batch of receipts', () => {
     );
   });
 
-  it('leaves a receipt that is there as it is, stores the others, and says so', async () => {
+  it('a batch leaves a receipt that is stored already as it is, stores the others, and says so', async () => {
     const first = row('{"first":"é"}');
     expect(await store.commit([first])).toBe(true);
     const second = row('{"second":1}');

@@ -80,7 +80,7 @@ beforeAll(async () => {
 });
 
 describe('what an organisation has used', () => {
-  it('is counted by day in UTC, each request once', async () => {
+  it('usage is counted by day in UTC, each request once', async () => {
     const groups = await usage('day');
     expect(groups.map(({ group, requests }) => [group, requests])).toEqual([
       ['2026-11-17', 1],
@@ -94,7 +94,7 @@ describe('what an organisation has used', () => {
     ['model', ['llama-3.1-8b', 'llama-3.3-70b', UNSIZED]],
     ['region', ['eu-west', 'us-east']],
     ['key', ['key_a', 'key_b']],
-  ])('is the same in total by %s', async (groupBy, names) => {
+  ])('usage is the same in total by %s', async (groupBy, names) => {
     const groups = await usage(groupBy);
     expect(groups.map(({ group }) => group)).toEqual(names);
     const { energy, ...counts } = totals(groups);
@@ -103,7 +103,7 @@ describe('what an organisation has used', () => {
     expect(energy / stated).toBeCloseTo(1, 9);
   });
 
-  it('is that of the period alone, its start included and its end not', async () => {
+  it('usage is that of the period alone, its start included and its end not', async () => {
     expect(totals(await usage('model', NOON, NOON + 1))).toMatchObject({ requests: 2 });
     expect(totals(await usage('model', NOON + 1, NOON + 2))).toMatchObject({ requests: 1 });
     expect(await usage('day', NOON + 5 * DAY, NOON + 6 * DAY)).toEqual([]);
@@ -118,7 +118,7 @@ describe('what an organisation has used', () => {
 });
 
 describe('a request whose receipt was revised', () => {
-  it('is counted once, on its own day, with the footprint of the receipt that stands', async () => {
+  it('a revised request is counted once, on its own day, with the footprint of the receipt that stands', async () => {
     const before = totals(await usage('day'));
     const worker = recalculateDeps(
       database.poolAs('docket_recalculation', 1),
@@ -140,7 +140,7 @@ describe('a request whose receipt was revised', () => {
     expect(await usage('day', Date.now() - DAY, Date.now() + DAY)).toEqual([]);
   });
 
-  it('twice is that of the second, and the first counts no more', async () => {
+  it('a request that was revised twice has the footprint of the second revision', async () => {
     await integrateAll(database.poolAs('docket_ledger', 1));
     const pool = database.poolAs('docket_recalculation', 1);
     let current = whole[0]!;

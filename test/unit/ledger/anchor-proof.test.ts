@@ -20,7 +20,7 @@ const keyOf = (base64: string): SignatureCheck => ({
 });
 
 describe('the documented anchor proof', () => {
-  it('holds, and both notes are signed by the keys it names', () => {
+  it('the documented anchor proof holds, and both notes are signed by the keys it names', () => {
     const proof = parseAnchorProof(text);
     expect(formatAnchorProof(proof)).toBe(text);
     const shown = checkAnchorProof(proof);
@@ -30,7 +30,7 @@ describe('the documented anchor proof', () => {
     expect(signerOf(shown.anchorNote, keyOf(checkpoints))).toBe(null);
   });
 
-  it('can be followed with nothing but SHA-256, as the documentation says', () => {
+  it('the documented anchor proof can be followed with nothing but SHA-256', () => {
     const { checkpoint, slot, salt, path, entry } = example.proof;
     const sha256 = (...parts: Uint8Array[]): Buffer =>
       hash('sha256', Buffer.concat(parts), 'buffer');
@@ -45,7 +45,7 @@ describe('the documented anchor proof', () => {
     expect(node.toString('base64')).toBe((JSON.parse(entry) as { root: string }).root);
   });
 
-  it('stands beside a key event that holds too', () => {
+  it('the documented key event holds too', () => {
     const { entry, index, proof } = example.keyEvent;
     expect(parseAnchorEntry(entry)).toMatchObject({ event: 'added', purpose: 'anchor' });
     const parsed = parseProof(proof);
@@ -53,7 +53,7 @@ describe('the documented anchor proof', () => {
     expect(proofHolds(parsed, leafHash(Buffer.from(entry)))).toBe(true);
   });
 
-  it('is refused, never a crash, when anything in it is changed', () => {
+  it('an anchor proof with any change is refused, and never crashes its reader', () => {
     const fields = Object.keys(example.proof);
     fc.assert(
       fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {

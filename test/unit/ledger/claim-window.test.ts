@@ -11,14 +11,14 @@ function windowAt() {
 }
 
 describe('where the ledger worker looks for promises', () => {
-  it('is everywhere until it has found one', () => {
+  it('the ledger worker looks at all promises until it has found one', () => {
     const { window } = windowAt();
     expect(window.next()).toBe('');
     window.found(undefined);
     expect(window.next()).toBe('');
   });
 
-  it('is the end of the index afterwards, with what is a little older', () => {
+  it('after a find the worker looks at the end of the index, and a little before it', () => {
     const { window } = windowAt();
     window.next();
     window.found(idAt(NOON));
@@ -27,7 +27,7 @@ describe('where the ledger worker looks for promises', () => {
     expect(from <= idAt(NOON - 2_000)).toBe(true);
   });
 
-  it('is everywhere again at least every two seconds, so that none is forgotten', () => {
+  it('at least every two seconds the worker looks at all promises, so that none is forgotten', () => {
     const { clock, window } = windowAt();
     window.next();
     window.found(idAt(NOON));
@@ -38,7 +38,7 @@ describe('where the ledger worker looks for promises', () => {
     expect(window.next()).not.toBe('');
   });
 
-  it('comes back from an id of the future with the next find', () => {
+  it('an id of the future does not keep the worker from the next find', () => {
     const { window } = windowAt();
     window.next();
     window.found(idAt(NOON + 86_400_000));
@@ -47,7 +47,7 @@ describe('where the ledger worker looks for promises', () => {
     expect(window.next() <= idAt(NOON)).toBe(true);
   });
 
-  it('does not follow what is not a receipt id', () => {
+  it('the worker does not follow what is not a receipt id', () => {
     const { window } = windowAt();
     window.next();
     window.found('rcpt_of_a_test');

@@ -36,11 +36,11 @@ const codeOf = (read: () => unknown): string => {
 };
 
 describe('a witness’s verifier key', () => {
-  it('reads back as it was written', () => {
+  it('a witness’s verifier key reads back as it was written', () => {
     expect(parseWitnessKey(witnessKey(witness))).toEqual(witness);
   });
 
-  it('is refused when its id, type or name do not fit', () => {
+  it('a verifier key is refused when its id, type or name do not fit', () => {
     const good = witnessKey(witness);
     const [name, id, key] = [
       good.split('+')[0],
@@ -65,7 +65,7 @@ describe('a witness’s verifier key', () => {
 });
 
 describe('a cosignature', () => {
-  it('is the witness’s own line among others, with its time', () => {
+  it('the witness’s own cosignature is found among others, with its time', () => {
     const others = cosign(TEXT, 5, 'witness.example/other');
     const read = readCosignature(
       others + cosign(TEXT, 1_790_000_000),
@@ -77,7 +77,7 @@ describe('a cosignature', () => {
     expect(formatSignature(read.line)).toBe(cosign(TEXT, 1_790_000_000));
   });
 
-  it('of another tree head, time, key or name is refused', () => {
+  it('a cosignature of another tree head, time, key or name is refused', () => {
     const [line] = [cosign(TEXT, 7)];
     expect(codeOf(() => readCosignature(line, `${TEXT}x\n`, witness, verifyEd25519))).toBe(
       'cosignature_wrong',
@@ -94,7 +94,7 @@ describe('a cosignature', () => {
     );
   });
 
-  it('never crashes the parser, whoever answers', () => {
+  it('no answer of a witness crashes the parser', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -112,7 +112,7 @@ describe('a cosignature', () => {
 });
 
 describe('add-checkpoint', () => {
-  it('is written as C2SP tlog-witness has it', () => {
+  it('a request to a witness is written as C2SP tlog-witness has it', () => {
     const hash = new Uint8Array(32).fill(1);
     expect(formatAddCheckpoint(3, [hash], `${TEXT}\n— x AAAA\n`)).toBe(
       `old 3\n${Buffer.from(hash).toString('base64')}\n\n${TEXT}\n— x AAAA\n`,
@@ -120,7 +120,7 @@ describe('add-checkpoint', () => {
     expect(formatAddCheckpoint(0, [], 'note')).toBe('old 0\n\nnote');
   });
 
-  it('is answered with a size when the witness has seen another', () => {
+  it('a witness that has seen another size answers with it', () => {
     expect(parseTreeSize('17\n')).toBe(17);
     for (const bad of ['17', '017\n', '-1\n', '', '\n', '1e3\n'])
       expect(parseTreeSize(bad)).toBe(null);

@@ -13,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { cwd: directory, encoding: 'utf8', stdio: 'pipe' });
 
-it('shows a stranger how to check an anchor proof with other tools', () => {
+it('the documentation shows how to check an anchor proof with other tools', () => {
   const script = /```python\n(.*?)```/s.exec(page)![1]!;
   writeFileSync(join(directory, 'check.py'), script);
   writeFileSync(join(directory, 'proof.json'), JSON.stringify(example.proof));
@@ -32,7 +32,7 @@ it('shows a stranger how to check an anchor proof with other tools', () => {
   }
 });
 
-it('names the forms of all entries as they are', () => {
+it('the documentation names the forms of all entries of the anchor log as they are', () => {
   const heads = example.proof.entry.replace(/"root":"[^"]+"/, '"root":"<base64>"');
   expect(page).toContain(heads);
 });

@@ -18,7 +18,7 @@ const leavesOf = (secret: Uint8Array, taken: readonly number[]): Map<number, Has
   new Map(taken.map((slot) => [slot, headLeaf(saltOf(secret, slot), textOf(slot))]));
 
 describe('the heads tree', () => {
-  it('proves every taken slot, and nothing else in it', () => {
+  it('a heads tree proves every taken slot, and nothing else in it', () => {
     fc.assert(
       fc.property(secrets, slots, (secret, taken) => {
         const leaves = leavesOf(secret, taken);
@@ -49,7 +49,7 @@ describe('the heads tree', () => {
     );
   });
 
-  it('shows a neighbour nothing: every hash on a path is new with every secret, though nothing has changed', () => {
+  it('a path shows a neighbour nothing: all its hashes are new with every secret, though nothing has changed', () => {
     fc.assert(
       fc.property(secrets, secrets, slots, (secret, next, taken) => {
         fc.pre(Buffer.compare(secret, next) !== 0);
@@ -61,13 +61,13 @@ describe('the heads tree', () => {
     );
   });
 
-  it('gives each slot a salt of its own', () => {
+  it('each slot of a heads tree has a salt of its own', () => {
     const secret = new Uint8Array(SECRET_BYTES);
     const salts = Array.from({ length: 1_000 }, (_, slot) => saltOf(secret, slot));
     expect(new Set(salts.map((salt) => Buffer.from(salt).toString('hex'))).size).toBe(1_000);
   });
 
-  it('holds without any organisation', () => {
+  it('a heads tree without any organisation has a root', () => {
     const secret = new Uint8Array(SECRET_BYTES).fill(7);
     expect(new HeadsTree(secret, new Map()).root).toHaveLength(32);
     expect(() => new HeadsTree(new Uint8Array(31), new Map())).toThrow(RangeError);

@@ -52,7 +52,7 @@ function standings(events: PlacedKeyEvent[], at: (number | null)[]): string[] {
 }
 
 describe('the interval of a key', () => {
-  it('begins where it was added', () => {
+  it('the interval of a key begins where it was added', () => {
     expect(standings(placed([4, added(1)]), [3, 4, 5, 1_000, null])).toEqual([
       'not_added_yet',
       'good',
@@ -62,7 +62,7 @@ describe('the interval of a key', () => {
     ]);
   });
 
-  it('ends where it was retired: what was anchored before stays good, later and unanchored is not', () => {
+  it('a retired key is good for what was anchored before, not for what is later or not anchored', () => {
     const events = placed([0, added(1)], [9, retired(1)]);
     expect(standings(events, [1, 8, 9, 10, null])).toEqual([
       'good',
@@ -73,7 +73,7 @@ describe('the interval of a key', () => {
     ]);
   });
 
-  it('ends where a compromise is from, though that was found out later', () => {
+  it('a compromised key is good up to where the compromise is from, though that was found out later', () => {
     const events = placed([0, added(1)], [9, retired(1)], [30, compromised(1, 6)]);
     expect(standings(events, [5, 6, 8, 9, 40, null])).toEqual([
       'good',
@@ -85,14 +85,14 @@ describe('the interval of a key', () => {
     ]);
   });
 
-  it('only shrinks: a later compromise can take back more, never give back', () => {
+  it('a later compromise can shorten the interval of a key, never lengthen it', () => {
     const later = placed([0, added(1)], [30, compromised(1, 6)], [31, compromised(1, 20)]);
     expect(standings(later, [5, 6, 20])).toEqual(['good', 'compromised', 'compromised']);
     const earlier = placed([0, added(1)], [30, compromised(1, 20)], [31, compromised(1, 6)]);
     expect(standings(earlier, [5, 6, 20])).toEqual(['good', 'compromised', 'compromised']);
   });
 
-  it('is of one key and one purpose', () => {
+  it('the interval of a key is of one key and one purpose', () => {
     const intervals = keyIntervals(placed([0, added(1)], [1, added(2)]));
     expect(judgeKey(intervals.get(keyOf(3).key), 'receipts', 5)).toBe('unknown_key');
     expect(judgeKey(intervals.get(keyOf(1).key), 'packs', 5)).toBe('wrong_purpose');
@@ -109,7 +109,7 @@ describe('the interval of a key', () => {
     ['compromised unknown', placed([0, compromised(1, 0)])],
     ['of another purpose', placed([0, added(1)], [1, { ...retired(1), purpose: 'packs' }])],
     ['out of order', placed([5, added(1)], [5, added(2)])],
-  ])('is refused when the log contradicts itself: %s', (_what, events) => {
+  ])('a log of key events that contradicts itself is refused: %s', (_what, events) => {
     expect(() => keyIntervals(events)).toThrow(MalformedLedgerText);
   });
 });
@@ -121,7 +121,7 @@ describe('what is still to be written about keys', () => {
   const eventsFor = (events: PlacedKeyEvent[], state: KnownKey['state']): string[] =>
     dueKeyEvents(keyIntervals(events), known(state)).map(({ event }) => event);
 
-  it('is the way from what the log says to what the owner knows', () => {
+  it('key events that are due lead from what the log says to what the owner knows', () => {
     expect(eventsFor([], 'next')).toEqual(['added']);
     expect(eventsFor([], 'active')).toEqual(['added']);
     expect(eventsFor([], 'retired')).toEqual(['added', 'retired']);
@@ -140,14 +140,14 @@ describe('entries of the anchor log', () => {
     retired(1),
     compromised(1, 17),
     { type: 'heads', at: AT, root: hash('sha256', 'x', 'buffer') } as const,
-  ])('read back as they were written: %o', (entry) => {
+  ])('an entry of the anchor log reads back as it was written: %o', (entry) => {
     const text = formatAnchorEntry(entry);
     expect(JSON.parse(text)).toMatchObject({ type: entry.type, at: AT });
     expect(formatAnchorEntry(parseAnchorEntry(text))).toBe(text);
     expect(parseAnchorEntry(new TextEncoder().encode(text))).toEqual(parseAnchorEntry(text));
   });
 
-  it('have one form each: any other text is refused', () => {
+  it('an entry of the anchor log has one form: any other text is refused', () => {
     const text = formatAnchorEntry(added(1));
     for (const other of [
       ` ${text}`,
@@ -167,7 +167,7 @@ describe('entries of the anchor log', () => {
     }
   });
 
-  it('never crash the parser, whoever wrote them', () => {
+  it('entries of the anchor log never crash their parser', () => {
     const fields = fc.record(
       Object.fromEntries(
         [

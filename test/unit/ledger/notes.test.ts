@@ -37,7 +37,7 @@ function refusal(run: () => unknown): string {
 }
 
 describe('signed notes', () => {
-  it('reads the example of C2SP signed-note, empty line in the text included', () => {
+  it('the example of C2SP signed-note is read, empty line in the text included', () => {
     const example =
       'Ognuno sta solo sul cuor della terra\ntrafitto da un raggio di sole:\n\ned è subito sera.\n\n' +
       '— quasimodo.example/salvatore NnugSzTjtVAewIS+Z/iJhUPeFDkO/5QQ2i5ddnGITLlC+EhfLW9oJKONrMouFSQU0xMcXxj99ihAQwaqP3ZekRwNtIc=\n';
@@ -51,7 +51,7 @@ describe('signed notes', () => {
     expect(parseNote(new TextEncoder().encode(example))).toEqual({ text: read, signatures });
   });
 
-  it('derives the key hash of a published verifier key', () => {
+  it('the key hash of a published verifier key is derived', () => {
     // The Go checksum database: sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8
     const publicKey = Buffer.from(
       'Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8',
@@ -60,7 +60,7 @@ describe('signed notes', () => {
     expect(Buffer.from(noteKeyHash('sum.golang.org', publicKey)).toString('hex')).toBe('033de0ae');
   });
 
-  it('signs what a verifier checks', () => {
+  it('a note is signed over what a verifier checks', () => {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const signature = sign(null, Buffer.from(text), privateKey);
     const read = parseNote(formatNote({ text, signatures: [{ ...line, signature }] }));
@@ -86,17 +86,17 @@ describe('signed notes', () => {
     ['too long', 'x'.repeat(NOTE_BYTES_MAX + 1), 'too_long'],
     ['too many signatures', note + '— a AAAAAAA=\n'.repeat(64), 'note_signatures'],
     ['trailing garbage', `${note}x`, 'note_signatures'],
-  ])('refuses a note with %s', (_what, hostile, code) => {
+  ])('a note with %s is refused', (_what, hostile, code) => {
     expect(refusal(() => parseNote(hostile))).toBe(code);
   });
 
-  it('refuses bytes that are not UTF-8', () => {
+  it('a note that is not UTF-8 is refused', () => {
     expect(refusal(() => parseNote(Uint8Array.of(0xc0, 0x80)))).toBe('not_utf8');
   });
 });
 
 describe('checkpoints', () => {
-  it('reads the example of C2SP tlog-checkpoint', () => {
+  it('the example of C2SP tlog-checkpoint is read', () => {
     const { checkpoint } = parseCheckpoint(
       'example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n' +
         '— example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n',
@@ -118,11 +118,11 @@ describe('checkpoints', () => {
     ['short root', `${line.name}\n1\nAAAA\n`, 'checkpoint_root'],
     ['empty extension', `${text}\n`, 'checkpoint_extension'],
     ['no newline', text.slice(0, -1), 'checkpoint_end'],
-  ])('refuses a checkpoint with %s', (_what, hostile, code) => {
+  ])('a checkpoint with %s is refused', (_what, hostile, code) => {
     expect(refusal(() => parseCheckpointText(hostile))).toBe(code);
   });
 
-  it('refuses to write what would read back as something else', () => {
+  it('a checkpoint that would read back as something else is not written', () => {
     expect(refusal(() => formatCheckpoint({ origin: 'a\n2', size: 1, root, extensions: [] }))).toBe(
       'checkpoint_line',
     );
@@ -137,7 +137,7 @@ describe('checkpoints', () => {
     );
   });
 
-  it('survives a round trip', () => {
+  it('a checkpoint reads back as it was written', () => {
     const origin = fc.stringMatching(/^[a-z0-9./_-]{1,40}$/);
     const hash = fc.uint8Array({ minLength: 32, maxLength: 32 });
     const extensions = fc.array(fc.stringMatching(/^[!-~]{1,20}$/), { maxLength: 3 });
@@ -152,7 +152,7 @@ describe('checkpoints', () => {
 });
 
 describe('proof texts', () => {
-  it('reads the form of C2SP tlog-proof, extra data included', () => {
+  it('a proof in the form of C2SP tlog-proof is read, extra data included', () => {
     const full = formatProof({
       index: 5,
       hashes: [root, root],
@@ -171,7 +171,7 @@ describe('proof texts', () => {
     expect(formatProof(read)).toBe(full);
   });
 
-  it('holds for the leaf it is about and for no other', () => {
+  it('a proof holds for the leaf it is about and for no other', () => {
     expect(proofHolds(parseProof(proof), root)).toBe(true);
     expect(proofHolds(parseProof(proof), leafHash(Uint8Array.of(4)))).toBe(false);
   });
@@ -192,11 +192,11 @@ describe('proof texts', () => {
       'proof_path',
     ],
     ['no checkpoint', proof.slice(0, proof.indexOf('\n\n') + 2), 'note_blank_line'],
-  ])('refuses a proof with %s', (_what, hostile, code) => {
+  ])('a proof with %s is refused', (_what, hostile, code) => {
     expect(refusal(() => parseProof(hostile))).toBe(code);
   });
 
-  it('never crashes: every cut and every changed byte is read or refused', () => {
+  it('a proof with any cut or changed byte is read or refused, and never crashes its reader', () => {
     const source = Buffer.from(proof);
     for (let i = 0; i < source.length; i += 1) {
       expect(refusal(() => parseProof(source.subarray(0, i)))).not.toMatch(/^threw|^accepted/);

@@ -55,13 +55,13 @@ function hashesOf(ranges: readonly { start: number; end: number }[], size: numbe
 }
 
 describe('published vectors', () => {
-  it('are all there', () => {
+  it('all published vectors of proofs are there', () => {
     expect(vectors.inclusion).toHaveLength(98);
     expect(vectors.consistency).toHaveLength(98);
   });
 
   it.each(vectors.inclusion.map((vector) => [vector.case, vector] as const))(
-    '%s',
+    'the published inclusion vector %s is judged right',
     (_name, vector) => {
       const holds = verifyInclusion({
         index: Number(vector.leafIdx),
@@ -75,7 +75,7 @@ describe('published vectors', () => {
   );
 
   it.each(vectors.consistency.map((vector) => [vector.case, vector] as const))(
-    '%s',
+    'the published consistency vector %s is judged right',
     (_name, vector) => {
       const holds = verifyConsistency({
         oldSize: Number(vector.size1),
@@ -90,7 +90,7 @@ describe('published vectors', () => {
 });
 
 describe('inclusion proofs', () => {
-  it('equal an independent implementation, and hold, for every leaf of every tree up to 70', () => {
+  it('inclusion proofs equal an independent implementation, and hold, for every leaf of every tree up to 70', () => {
     for (let size = 1; size <= 70; size += 1) {
       const leaves = all.slice(0, size);
       const root = referenceRoot(leaves);
@@ -102,7 +102,7 @@ describe('inclusion proofs', () => {
     }
   });
 
-  it('hold for their own leaf, index, size and root, and for nothing else', () => {
+  it('an inclusion proof holds for its own leaf, index, size and root, and for nothing else', () => {
     const sizes = fc.integer({ min: 2, max: 600 });
     const place = sizes.chain((size) =>
       fc.record({ size: fc.constant(size), index: fc.nat(size - 1) }),
@@ -127,7 +127,7 @@ describe('inclusion proofs', () => {
     );
   });
 
-  it('are refused for entries outside the tree', () => {
+  it('inclusion proofs are refused for entries outside the tree', () => {
     for (const [index, size] of [
       [0, 0],
       [1, 1],
@@ -141,7 +141,7 @@ describe('inclusion proofs', () => {
 });
 
 describe('consistency proofs', () => {
-  it('equal an independent implementation, and hold, for every pair of sizes up to 40', () => {
+  it('consistency proofs equal an independent implementation, and hold, for every pair of sizes up to 40', () => {
     for (let newSize = 1; newSize <= 40; newSize += 1) {
       for (let oldSize = 1; oldSize <= newSize; oldSize += 1) {
         const leaves = all.slice(0, newSize);
@@ -155,7 +155,7 @@ describe('consistency proofs', () => {
     }
   });
 
-  it('hold for their own trees and for nothing else', () => {
+  it('a consistency proof holds for its own trees and for nothing else', () => {
     const pair = fc.integer({ min: 2, max: 600 }).chain((newSize) =>
       fc.record({
         newSize: fc.constant(newSize),
@@ -181,7 +181,7 @@ describe('consistency proofs', () => {
     );
   });
 
-  it('never throw on claims from strangers', () => {
+  it('verifying proofs never throws on claims from strangers', () => {
     const number = fc.oneof(fc.maxSafeInteger(), fc.double(), fc.nat(70));
     const hash = fc.uint8Array({ maxLength: 40 });
     fc.assert(
@@ -201,7 +201,7 @@ describe('consistency proofs', () => {
 });
 
 describe('large trees', () => {
-  it('need few tiles, each within its tree, at sizes beyond 32 bits', () => {
+  it('proofs in large trees need few tiles, each within its tree, at sizes beyond 32 bits', () => {
     const place = fc
       .integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
       .chain((size) =>

@@ -9,7 +9,7 @@ describe('tile paths', () => {
     ['1/017.p/3', { level: 1, index: 17, width: 3 }],
     ['63/000.p/255', { level: 63, index: 0, width: 255 }],
     ['entries/x001/000.p/1', { level: 'entries' as const, index: 1_000, width: 1 }],
-  ])('%s', (path, tile) => {
+  ])('the tile path %s is read and written', (path, tile) => {
     expect(parseTilePath(path)).toEqual(tile);
     expect(formatTilePath(tile)).toBe(path);
   });
@@ -42,11 +42,11 @@ describe('tile paths', () => {
     'entries/../000',
     '0/x999/x999/x999/x999/x999/999',
     '0/٠٠٠',
-  ])('refuses %j', (path) => {
+  ])('the tile path %j is refused', (path) => {
     expect(parseTilePath(path)).toBeNull();
   });
 
-  it('name each tile in exactly one way, and survive anything', () => {
+  it('a tile path names each tile in exactly one way; reading one never throws', () => {
     fc.assert(
       fc.property(
         fc.nat(63),
@@ -68,7 +68,7 @@ describe('tile paths', () => {
 });
 
 describe('tile widths', () => {
-  it('are those of the example in C2SP tlog-tiles', () => {
+  it('tiles have the widths of the example in C2SP tlog-tiles', () => {
     expect(partialTiles(70_000)).toEqual([
       { level: 0, index: 273, width: 112 },
       { level: 1, index: 1, width: 17 },

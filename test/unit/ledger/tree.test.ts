@@ -19,7 +19,7 @@ import {
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('hashing', () => {
-  it('hashes the empty tree, a leaf and a node as RFC 6962 says', () => {
+  it('the empty tree, a leaf and a node are hashed as RFC 6962 says', () => {
     expect(hex(EMPTY_ROOT)).toBe(
       'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
     );
@@ -33,7 +33,7 @@ describe('hashing', () => {
     );
   });
 
-  it('keeps its result when the next node is hashed', () => {
+  it('a node’s hash stays as it is when the next node is hashed', () => {
     const [a, b, c] = referenceLeaves(3);
     const first = nodeHash(a!, b!);
     const kept = hex(first);
@@ -43,7 +43,7 @@ describe('hashing', () => {
 });
 
 describe('frontier', () => {
-  it('has the root of an independent implementation at every size from 0 to 600', () => {
+  it('a frontier has the root of an independent implementation at every size from 0 to 600', () => {
     const leaves = referenceLeaves(600);
     let frontier = EMPTY_FRONTIER;
     for (let size = 0; size <= 600; size += 1) {
@@ -54,7 +54,7 @@ describe('frontier', () => {
     }
   });
 
-  it('has the root of an independent implementation around 65,536', () => {
+  it('a frontier has the root of an independent implementation around 65,536', () => {
     const leaves = referenceLeaves(65_540);
     const rootOf = referenceRootsOf(leaves);
     let { frontier } = append(EMPTY_FRONTIER, leaves.slice(0, 65_533));
@@ -64,7 +64,7 @@ describe('frontier', () => {
     }
   });
 
-  it('does not depend on how the leaves are cut into batches, nor on being stored in between', () => {
+  it('a frontier does not depend on how the leaves are cut into batches, nor on being stored in between', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 8 }), (batches) => {
         const leaves = referenceLeaves(batches.reduce((sum, n) => sum + n, 0));
@@ -82,7 +82,7 @@ describe('frontier', () => {
     );
   });
 
-  it('names each tile when it becomes full, with the root of what it spans', () => {
+  it('appending names each tile when it becomes full, with the root of what it spans', () => {
     const leaves = referenceLeaves(65_536 + 300);
     const { completed } = append(EMPTY_FRONTIER, leaves);
     expect(completed.filter((tile) => tile.level === 0).map((tile) => tile.index)).toEqual(
@@ -101,7 +101,7 @@ describe('frontier', () => {
     );
   });
 
-  it('leaves the frontier it was given alone', () => {
+  it('appending does not change the frontier that it is given', () => {
     const { frontier } = append(EMPTY_FRONTIER, referenceLeaves(7));
     const before = hex(frontierRoot(frontier));
     append(frontier, referenceLeaves(9));
@@ -116,7 +116,7 @@ describe('frontier', () => {
     [-1, 0],
     [1.5, 32],
     [2 ** 53, 32],
-  ])('refuses a stored frontier of size %d with %d bytes', (size, length) => {
+  ])('a stored frontier of size %d with %d bytes is refused', (size, length) => {
     expect(() => decodeFrontier(size, new Uint8Array(length))).toThrow(RangeError);
   });
 });

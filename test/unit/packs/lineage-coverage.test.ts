@@ -3,7 +3,7 @@ import { LINEAGE_DOCUMENTS_MAX } from '#shared/packs/layout.ts';
 import { LineageCoverage } from '#shared/packs/lineage-coverage.ts';
 
 describe('the lineage of a pack', () => {
-  it('has a document for the first receipt of each derivation', () => {
+  it('a pack has a lineage document for the first receipt of each derivation', () => {
     const coverage = new LineageCoverage();
     expect(['a', 'b', 'a', 'c', 'b'].map((key) => coverage.take(key))).toEqual([
       true,
@@ -15,7 +15,7 @@ describe('the lineage of a pack', () => {
     expect(coverage.counts()).toMatchObject({ documents: 3, described: 5, undescribed: 0 });
   });
 
-  it('ends at its bound: what comes after is counted, what has its document still is described', () => {
+  it('lineage documents end at their bound: what comes after is counted, what has its document still is described', () => {
     const coverage = new LineageCoverage();
     for (let i = 0; i < LINEAGE_DOCUMENTS_MAX; i += 1) coverage.take(`derivation ${i}`);
     expect(coverage.take('one too many')).toBe(false);
@@ -29,7 +29,7 @@ describe('the lineage of a pack', () => {
     });
   });
 
-  it('is the same when receipts are counted shard by shard', () => {
+  it('the lineage of a pack is the same when receipts are counted shard by shard', () => {
     const keys = Array.from({ length: 5_000 }, (_, i) => `derivation ${(i * 7_919) % 1_201}`);
     const one = new LineageCoverage();
     for (const key of keys) one.take(key);

@@ -61,7 +61,7 @@ const anyRange = anyLedger.chain((ledger) =>
 );
 
 describe('revisions of a range', () => {
-  it('each inference of it counts once, by its newest receipt', () => {
+  it('each inference of a range counts once, by its newest receipt', () => {
     fc.assert(
       fc.property(anyRange, ([ledger, first, end]) => {
         const links = new RevisionLinks({ first, end, size: ledger.length });
@@ -129,7 +129,7 @@ describe('revisions of a range', () => {
     expect(() => links.take(edited)).toThrow(PackProblem);
   });
 
-  it('holds a hundred thousand links in a few megabytes', () => {
+  it('a hundred thousand links of revisions take a few megabytes', () => {
     const count = 100_000;
     const links = new RevisionLinks({ first: 0, end: 2 * count, size: 2 * count });
     for (let index = 0; index < count; index += 1) {

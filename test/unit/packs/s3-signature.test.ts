@@ -59,7 +59,7 @@ describe('AWS signature version 4', () => {
     expect(authorization).toContain(`Signature=${signature}`);
   });
 
-  it('never holds the secret', () => {
+  it('a signature of S3 never holds the secret', () => {
     expect(signatureOf('GET', '/test.txt')).not.toContain(CREDENTIALS.secretAccessKey);
   });
 });

@@ -46,7 +46,7 @@ function codeOf(work: () => unknown): PackProblemCode | 'none' {
 }
 
 describe('a seal', () => {
-  it('reads back', () => {
+  it('a seal reads back as it was written', () => {
     const { credentialSubject, issuer } = parseSeal(seal(), 'seal');
     expect(issuer).toBe('did:web:gateway.example');
     expect(credentialSubject.range).toEqual({
@@ -62,13 +62,13 @@ describe('a seal', () => {
     );
   });
 
-  it('means as linked data what its description says', async () => {
+  it('a seal means as linked data what its description says', async () => {
     const { proof: _, ...document } = JSON.parse(seal());
     const [expanded] = await jsonld.expand(document, { safe: true, documentLoader: offline });
     expect(expanded).toEqual(expandedBy(SEAL_FORMAT, document));
   });
 
-  it('has a context that defines nothing else', () => {
+  it('the context of a seal defines nothing else', () => {
     const context = JSON.parse(contextDocument(packContextName())!.toString());
     const described = namesIn(SEAL_FORMAT);
     expect(termsIn(context['@context']).filter((term) => !described.has(term))).toEqual([]);
@@ -130,7 +130,7 @@ describe('a seal', () => {
       (s) => (s.credentialSubject.totals.result[0].value = '-1'),
       'malformed_seal',
     ],
-  ])('with %s is refused', (_name, edit, code) => {
+  ])('a seal with %s is refused', (_name, edit, code) => {
     expect(codeOf(() => parseSeal(seal(edit), 'seal'))).toBe(code);
   });
 
@@ -143,7 +143,7 @@ describe('a seal', () => {
     '{"__proto__":{}}',
     '[[[[[[[[[[[[[[[[[[[[1',
     '"\ud800"',
-  ])('%j is none', (text) => {
+  ])('%j is no seal', (text) => {
     expect(codeOf(() => parseSeal(text, 'seal'))).toBe('malformed_seal');
   });
 });
@@ -154,7 +154,7 @@ describe('a manifest', () => {
     { path: 'data/b/c.txt', sha256: 'f'.repeat(64) },
   ];
 
-  it('reads back', () => {
+  it('a manifest reads back as it was written', () => {
     expect([...parseManifest(formatManifest(lines), 'm')]).toEqual(
       lines.map(({ path, sha256 }) => [path, sha256]),
     );
@@ -172,11 +172,11 @@ describe('a manifest', () => {
     `${'0'.repeat(64)}  a\n\n`,
     `${'0'.repeat(64)}  a\n${'0'.repeat(64)}  a\n`,
     `${'0'.repeat(64)}  a b\n`,
-  ])('%j is none', (text) => {
+  ])('%j is no manifest', (text) => {
     expect(codeOf(() => parseManifest(text, 'm'))).toBe('malformed_manifest');
   });
 
-  it('goes with a description that has no time of writing in it', () => {
+  it('the description of a bag has no time of writing in it', () => {
     const facts = {
       issuer: 'did:web:x',
       identifier: 'i',

@@ -43,7 +43,7 @@ function read(archive: Uint8Array): ZipEntry[] {
 }
 
 describe('an archive', () => {
-  it('reads back as it was written, and ends where its files end', async () => {
+  it('an archive reads back as it was written, and ends where its files end', async () => {
     await fc.assert(
       fc.asyncProperty(anyFiles, async (files) => {
         const archive = await archiveOf(files);
@@ -60,7 +60,7 @@ describe('an archive', () => {
     );
   });
 
-  it('with any one bit of its directory changed is another list of files, or none: nothing is overlooked', async () => {
+  it('an archive with one bit of its directory changed is another list of files, or none', async () => {
     const archive = await archiveOf([
       ['a.txt', Buffer.from('one')],
       ['b/c.txt', Buffer.from('two')],
@@ -81,7 +81,7 @@ describe('an archive', () => {
     }
   });
 
-  it('of anybody’s making is refused or read, and never anything else', () => {
+  it('an archive of any bytes is refused or read, and never crashes its reader', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: TAIL_BYTES, maxLength: 600 }), (bytes) => {
         try {
@@ -93,7 +93,7 @@ describe('an archive', () => {
     );
   });
 
-  it('may be larger than four gigabytes, with files beyond', () => {
+  it('an archive may be larger than four gigabytes, with files beyond', () => {
     const size = 3_000_000_000;
     const names = ['top/a', 'top/b', 'top/c'];
     let offset = 0;
@@ -110,7 +110,7 @@ describe('an archive', () => {
 });
 
 describe('a header', () => {
-  it('is of the published form', () => {
+  it('a header of an archive has the published form', () => {
     const header = Buffer.from(localHeader({ name: 'a', size: 5, crc32: 0x01020304 }));
     expect(header.toString('hex')).toBe(
       '504b0304' +
@@ -131,7 +131,7 @@ describe('a header', () => {
 
 describe('a path', () => {
   it.each(['a', 'a/b.txt', 'data/receipts/000000000000.ndjson', '_x/-y/z..z'])(
-    '%s is safe',
+    '%s is a path in an archive',
     (path) => {
       expect(isSafePath(path)).toBe(true);
     },
@@ -158,7 +158,7 @@ describe('a path', () => {
     '.hidden',
     'a/.git',
     'x'.repeat(256),
-  ])('%j is not', (path) => {
+  ])('%j is not a path in an archive', (path) => {
     expect(isSafePath(path)).toBe(false);
   });
 });

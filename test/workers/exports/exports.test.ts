@@ -50,7 +50,7 @@ beforeAll(async () => {
   await lab.integrate();
 });
 
-it('are finished by another process when the first is killed, without a trace of it', async () => {
+it('an export whose process is killed is finished by another process, and nothing of the first is left', async () => {
   s3.holdParts();
   const doomed = await start();
   const { id } = await registry.create(ORG, {}, actor);
@@ -74,7 +74,7 @@ it('are finished by another process when the first is killed, without a trace of
   await heir.stop();
 });
 
-it('are given up within a second when they are cancelled, and leave nothing', async () => {
+it('an export that is cancelled is given up within a second, and leaves nothing', async () => {
   s3.holdParts();
   const builder = await start();
   const { id } = await registry.create(ORG, {}, actor);
@@ -92,7 +92,7 @@ it('are given up within a second when they are cancelled, and leave nothing', as
   await builder.stop();
 });
 
-it('are handed back when the process is told to stop, and cost no attempt', async () => {
+it('an export is handed back when its process is told to stop, and that counts as no attempt', async () => {
   s3.holdParts();
   const builder = await start();
   const { id } = await registry.create(ORG, {}, actor);
@@ -110,7 +110,7 @@ it('are handed back when the process is told to stop, and cost no attempt', asyn
   await next.stop();
 });
 
-it('expire: the pack is deleted, the record says so', async () => {
+it('an export expires: its pack is deleted, and its record says so', async () => {
   const builder = await start();
   const { id } = await registry.create(ORG, { firstIndex: 0, lastIndex: 9 }, actor);
   await untilReady(id);
@@ -121,7 +121,7 @@ it('expire: the pack is deleted, the record says so', async () => {
   await builder.stop();
 });
 
-it('that two processes run at the same time come out once, and right', async () => {
+it('exports that two processes run at the same time come out once, and right', async () => {
   const builders = await Promise.all([start(), start()]);
   const range = { firstIndex: 10, lastIndex: 4_000 };
   const made = await Promise.all([1, 2, 3, 4].map(() => registry.create(ORG, range, actor)));
@@ -132,7 +132,7 @@ it('that two processes run at the same time come out once, and right', async () 
   await Promise.all(builders.map((builder) => builder.stop()));
 });
 
-it('that cannot be built fail with the reason, for their owner', async () => {
+it('an export that cannot be built fails with a reason that its owner sees', async () => {
   const builder = await start();
   const size = RECEIPTS;
   const { id } = await registry.create(ORG, { firstIndex: size - 5 }, actor);
@@ -148,7 +148,7 @@ it('that cannot be built fail with the reason, for their owner', async () => {
   await builder.stop();
 });
 
-it('wait for an object store that is away', async () => {
+it('exports wait for an object store that is away', async () => {
   const builder = await start();
   s3.away = true;
   const { id } = await registry.create(ORG, { firstIndex: 0, lastIndex: 5 }, actor);

@@ -84,7 +84,7 @@ async function proofNow(): Promise<
 }
 
 describe('timestamps of the anchor', () => {
-  it('are what openssl verifies, over the checkpoint’s text', async () => {
+  it('openssl verifies the timestamps of the anchor over the checkpoint’s text', async () => {
     await epoch();
     await ask();
     const { anchorNote, timestamps } = await proofNow();
@@ -117,7 +117,7 @@ describe('timestamps of the anchor', () => {
     ['refusal', /refused \(status 2\)/],
     ['flipped', /not signed/],
   ] as const)(
-    'are asked for again later when the authority is %s, and nothing waits',
+    'a timestamp is asked for again later when the authority is %s, and nothing waits for it',
     async (fault, reason) => {
       await epoch();
       authority.fault = fault;
@@ -144,7 +144,7 @@ describe('timestamps of the anchor', () => {
     },
   );
 
-  it('of an earlier request are refused: the nonce is another', async () => {
+  it('a timestamp that answers an earlier request is refused, because its nonce is another', async () => {
     authority.fault = 'replay';
     const nonce = randomBytes(16).fill(0x41, 0, 1);
     const other = randomBytes(16).fill(0x42, 0, 1);
@@ -165,7 +165,7 @@ describe('timestamps of the anchor', () => {
     );
   });
 
-  it('never crash the reader, however they were cut or changed', async () => {
+  it('timestamps never crash their reader, in any way cut or changed', async () => {
     const nonce = randomBytes(16).fill(0x41, 0, 1);
     const data = Buffer.from('text');
     const request = encodeTimestampRequest(data, nonce);
@@ -185,7 +185,7 @@ describe('cosignatures of the anchor', () => {
   const witnessFor = (name: string): Promise<TestWitness> =>
     startWitness(name, writer.signer.publicKey);
 
-  it('are added to the checkpoint that is handed out, and verify', async () => {
+  it('cosignatures are added to the checkpoint that is handed out, and verify', async () => {
     const witnesses = [await witnessFor('w.example/1'), await witnessFor('w.example/2')];
     await epoch();
     await ask(witnesses, []);
@@ -210,7 +210,7 @@ describe('cosignatures of the anchor', () => {
     );
   });
 
-  it('come from a witness that has seen more or less than we remember', async () => {
+  it('a witness that has seen more or less than we remember gives its cosignature', async () => {
     const witness = await witnessFor('w.example/1');
     await epoch();
     await ask([witness], []);
@@ -226,7 +226,7 @@ describe('cosignatures of the anchor', () => {
     expect(told).toEqual(['w.example/1 1', 'w.example/1 2', 'w.example/1 3']);
   });
 
-  it('are not believed, and asked for again, when they are wrong or missing', async () => {
+  it('cosignatures that are wrong or missing are not believed, and asked for again', async () => {
     const [good, lying, down, ahead] = await Promise.all(
       ['good', 'lying', 'down', 'ahead'].map((name) => witnessFor(`w.example/${name}`)),
     );
@@ -250,7 +250,7 @@ describe('cosignatures of the anchor', () => {
     expect((await proofNow()).anchorNote.signatures).toHaveLength(5);
   });
 
-  it('can be asked for in a proof, older or not', async () => {
+  it('a proof can lead to the newest checkpoint that is attested, also where it is older', async () => {
     const witness = await witnessFor('w.example/1');
     await epoch();
     await ask([witness], []);
@@ -260,7 +260,7 @@ describe('cosignatures of the anchor', () => {
     expect((await proofNow()).head.size).toBe(2);
   });
 
-  it('are of witnesses that can be read: others stop the start', () => {
+  it('a witness that cannot be read stops the start', () => {
     for (const setting of ['', 'w.example+aaaaaaaa+AAAA https://w.example', 'https://w.example']) {
       expect(() => createWitness(setting, verifyEd25519), setting).toThrow();
     }

@@ -59,7 +59,7 @@ function crash({ nth, moment, turn, keys = 0 }: Death): Promise<Ending> {
 }
 
 it(
-  'loses nothing, repeats nothing and leaves no gap when killed at any statement',
+  'a worker that is killed at any statement of integration loses nothing, repeats nothing and leaves no gap',
   { tags: ['evidence.crash', 'survives.ledger-worker'], timeout: 240_000 },
   async () => {
     const publisher = {
@@ -97,7 +97,7 @@ it(
 );
 
 it(
-  'anchors everything once, and no slot twice, when killed at any statement of anchoring',
+  'a worker that is killed at any statement of anchoring anchors everything once, and no slot twice',
   { timeout: 240_000 },
   async () => {
     const writer = createAnchorWriter(signer, memory);

@@ -51,7 +51,7 @@ async function until<T>(ask: () => Promise<T | null>): Promise<T> {
 
 describe('the ledger process', () => {
   it(
-    'integrates and signs within the merge delay, in any number, and stops when told to',
+    'ledger processes in any number integrate and sign within the merge delay, and stop when told to',
     { tags: ['receipts.merge-delay'] },
     async () => {
       const workers = await Promise.all([start(), start()]);
@@ -78,7 +78,7 @@ describe('the ledger process', () => {
     },
   );
 
-  it('anchors what it signed, and tells of every key first', async () => {
+  it('a ledger process anchors what it signed, and tells of every key first', async () => {
     const worker = await start();
     const proof = await until(() => anchor.proof('org_a'));
     const shown = checkAnchorProof(proof);
@@ -103,7 +103,7 @@ describe('the ledger process', () => {
     expect(await worker.stop()).toBe(0);
   });
 
-  it('raises an alarm for poison and goes on', async () => {
+  it('a ledger process raises an alarm for a receipt that cannot be integrated, and goes on', async () => {
     const worker = await start();
     const poison = makeReceipt('org_b', { leafHash: Buffer.alloc(32) });
     const good = makeReceipt('org_b');
@@ -114,7 +114,7 @@ describe('the ledger process', () => {
     expect(await worker.stop()).toBe(0);
   });
 
-  it('refuses to start without signing keys, saying how to make them', async () => {
+  it('a ledger process refuses to start without signing keys, and says how to make them', async () => {
     const env = { DATABASE_URL: database.url, REDIS_URL: redis.url, SIGNING_KEYS_DIR: '/nowhere' };
     await expect(startProcess({ role: 'ledger', env })).rejects.toThrow(
       /No signing key for .*openssl genpkey/s,

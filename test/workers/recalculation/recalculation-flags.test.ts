@@ -49,7 +49,7 @@ const rowOf = async (id: string) => {
 };
 
 describe('a caller who flags a receipt', () => {
-  it('has it tried now, once, whether it waits or was given up', async () => {
+  it('a flagged receipt is tried now, once, whether it waits or was given up', async () => {
     const [id] = await issue(unsized());
     await recalculate(depsWith(catalogue), id!);
     await database.pool.query(
@@ -63,7 +63,7 @@ describe('a caller who flags a receipt', () => {
     expect(await requests().flag('org_a', id!)).toBe('flagged');
   });
 
-  it('is refused for receipts of others, whole ones, and those that were recalculated', async () => {
+  it('a flag is refused for receipts of others, whole ones, and those that were recalculated', async () => {
     const [degraded, whole] = await issue(unsized(), inferenceRecord());
     expect(await requests().flag('org_b', degraded!)).toBe('unknown');
     expect(await requests().flag('org_a', 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC')).toBe('unknown');
@@ -74,7 +74,7 @@ describe('a caller who flags a receipt', () => {
     expect(await rowOf(degraded!)).toBeUndefined();
   });
 
-  it('gets one of two simultaneous flags through', async () => {
+  it('one of two simultaneous flags gets through', async () => {
     const [id] = await issue(unsized());
     const outcomes = await Promise.all(
       Array.from({ length: 6 }, () => requests().flag('org_a', id!)),
@@ -83,7 +83,7 @@ describe('a caller who flags a receipt', () => {
     expect(outcomes.filter((outcome) => outcome === 'pending')).toHaveLength(5);
   });
 
-  it('in the moment of its revision leaves nothing behind that never ends', async () => {
+  it('a flag in the moment of the revision leaves nothing behind that never ends', async () => {
     const [id] = await issue(unsized());
     await recalculate(depsWith(mendedCatalogue()), id!);
     await database.pool.query(
@@ -95,7 +95,7 @@ describe('a caller who flags a receipt', () => {
     expect(events.rows).toHaveLength(1);
   });
 
-  it('of everything since some day, by an operator', async () => {
+  it('an operator can flag everything that was issued since a day', async () => {
     const [id] = await issue(unsized({ orgId: 'org_since' }));
     await recalculate(depsWith(catalogue), id!);
     const operator = createRecalculationRequests(

@@ -56,7 +56,7 @@ const rowOf = async (id: string) => {
 const makeDue = () => database.pool.query('update recalculation set due_at = now()');
 
 describe('what is owed to a degraded receipt', () => {
-  it('is written by the statement that commits it, and by no other receipt’s', async () => {
+  it('what is owed to a degraded receipt is written by the statement that commits the receipt, and only there', async () => {
     const [degraded, whole] = await commitReceipts(pools().receipts, signer, [
       unsized(),
       inferenceRecord(),
@@ -69,7 +69,7 @@ describe('what is owed to a degraded receipt', () => {
     expect(await rowOf(whole!)).toBeUndefined();
   });
 
-  it('is not due before the receipt is in its log: a revision names the leaf it revises', async () => {
+  it('a recalculation is not due before the receipt is in its log, because a revision names the leaf it revises', async () => {
     const [id] = await commitReceipts(pools().receipts, signer, [unsized()]);
     const deps = depsWith(mendedCatalogue());
     const store = createRevisionStore(database.poolAs('docket_recalculation', 1));
@@ -83,7 +83,7 @@ describe('what is owed to a degraded receipt', () => {
 });
 
 describe('a recalculated receipt', () => {
-  it('is a new, signed one that revises the exact bytes of the old, which stays as it was', async () => {
+  it('a recalculated receipt is a new, signed one that revises the exact bytes of the old, which stays as it was', async () => {
     const [id] = await issue(unsized({ tier: 'audit_plus' }));
     const before = await reader().receipt('org_a', id!);
     const { index } = (await reader().entry('org_a', id!))!;
@@ -120,7 +120,7 @@ describe('a recalculated receipt', () => {
     });
   });
 
-  it('rests on the energy that the upstream measured then', async () => {
+  it('a recalculated receipt rests on the energy that the upstream measured at the time', async () => {
     const usage = { ...unsized().usage, measuredJoules: 3_600 };
     const [id] = await issue(unsized({ usage }));
     await recalculate(depsWith(mendedCatalogue({ activeB: 8, totalB: 8 })), id!);
@@ -129,7 +129,7 @@ describe('a recalculated receipt', () => {
     expect(revised.credentialSubject.measuredJoules).toBe('3600');
   });
 
-  it('comes once, however many recalculate at the same time, and the ledger keeps moving', async () => {
+  it('a receipt is recalculated once when many try at the same time, and the ledger keeps moving', async () => {
     const [id] = await issue(unsized());
     const deps = depsWith(mendedCatalogue());
     const outcomes = await Promise.all(Array.from({ length: 12 }, () => recalculate(deps, id!)));
@@ -140,7 +140,7 @@ describe('a recalculated receipt', () => {
     expect(await recalculate(deps, id!)).toBe('settled');
   });
 
-  it('leaves a ledger in which nothing is wrong', async () => {
+  it('fsck finds nothing wrong in a ledger with recalculated receipts', async () => {
     await integrateAll(pools().ledger);
     for await (const found of examineLedger(database.poolAs('docket_operator', 1), {
       signatures: null,
@@ -150,7 +150,7 @@ describe('a recalculated receipt', () => {
 });
 
 describe('a methodology that fails again', () => {
-  it('is asked again later and later, then a person is', async () => {
+  it('a recalculation that fails is tried again after ever longer waits, then left to a person', async () => {
     const [id] = await issue(unsized());
     const deps = depsWith(catalogue);
     for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt += 1) {
@@ -188,7 +188,7 @@ describe('a methodology that fails again', () => {
     ]);
   });
 
-  it('does not stop the others: an unreadable receipt fails by itself', async () => {
+  it('a receipt that cannot be read fails by itself and does not stop the others', async () => {
     const [id] = await issue(unsized());
     const broken = { ...depsWith(mendedCatalogue()), store: { ...depsWith(catalogue).store } };
     const owed = await broken.store.owed(id!);
@@ -197,7 +197,7 @@ describe('a methodology that fails again', () => {
     expect(events.failures).toMatchObject([{ stage: 'input', code: 'receipt_unusable' }]);
   });
 
-  it('is told from a database that cannot be reached, which is no attempt', async () => {
+  it('a database that cannot be reached counts as no attempt', async () => {
     const [id] = await issue(unsized());
     const deps = depsWith(mendedCatalogue());
     const away = {
@@ -224,7 +224,7 @@ describe('the sweep', () => {
     return { sweep, added };
   };
 
-  it('hands out what is due, and again for as long as it is: a queue may be lost', async () => {
+  it('the sweep hands out what is due, and again for as long as it is, because a queue may be lost', async () => {
     const [id] = await issue(unsized());
     const { sweep, added } = sweepWith(catalogue);
     await sweep.run(AbortSignal.timeout(10_000));
@@ -232,7 +232,7 @@ describe('the sweep', () => {
     expect(added.filter((each) => each === id)).toHaveLength(2);
   });
 
-  it('makes what failed on another catalogue due again, parked or not, and only once', async () => {
+  it('the sweep makes what failed on another catalogue due again, parked or not, and only once', async () => {
     const [waiting, parked] = await issue(unsized(), unsized());
     for (const id of [waiting!, parked!]) await recalculate(depsWith(catalogue), id);
     await database.pool.query(

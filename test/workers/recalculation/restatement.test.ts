@@ -84,7 +84,7 @@ const documentOf = async (id: string): Promise<ReceiptDocument> =>
   JSON.parse(Buffer.from((await reader().receipt(orgId, id))!.body).toString()) as ReceiptDocument;
 
 describe('a newer methodology', () => {
-  it('restates each receipt that stands, from what the receipt itself carries', async () => {
+  it('a newer methodology restates each receipt that stands, from what the receipt itself carries', async () => {
     const [id] = await issue(record({ usage: { ...record().usage, measuredJoules: 7 } }));
     const before = await reader().receipt(orgId, id!);
     await request();
@@ -105,7 +105,7 @@ describe('a newer methodology', () => {
     expect(await reader().receipt(orgId, id!)).toEqual(before);
   });
 
-  it('leaves alone what it computed itself, what was refused, and what is degraded', async () => {
+  it('restating leaves alone what the same methodology computed, what was refused, and what is degraded', async () => {
     await issue(record({ model: UNSIZED, upstreamModel: UNSIZED }), record());
     await request();
     await run({ methodology });
@@ -118,7 +118,7 @@ describe('a newer methodology', () => {
     });
   });
 
-  it('restates a restatement by the next one: a chain, with one current member', async () => {
+  it('a restatement can be restated by the next methodology: a chain, with one current member', async () => {
     const [id] = await issue(record());
     await request();
     await run();
@@ -141,7 +141,7 @@ describe('a newer methodology', () => {
     expect(rows).toEqual([{ first_id: id }]);
   });
 
-  it('skips what is not in the ledger and what it gives no estimate for, and counts it', async () => {
+  it('restating skips and counts what is not in the ledger and what gets no estimate', async () => {
     await issue(record({ usage: { ...record().usage, inputTokens: 5, cachedInputTokens: 0 } }));
     await commitReceipts(pools().receipts, signer, [record()]);
     await request();
@@ -159,7 +159,7 @@ describe('a newer methodology', () => {
 describe('a run', () => {
   const many = (count: number) => issue(...Array.from({ length: count }, () => record()));
 
-  it('goes on where it was when its process died, and restates nothing twice', async () => {
+  it('a run of restating goes on where it was when its process died, and restates nothing twice', async () => {
     const ids = await many(600);
     await request();
     const real = deps();
@@ -184,7 +184,7 @@ describe('a run', () => {
     expect((await operator().restatement(orgId))!.finishedAt).not.toBeNull();
   });
 
-  it('that two processes work on at once restates each receipt once', async () => {
+  it('a run of restating that two processes work on at once restates each receipt once', async () => {
     await many(300);
     await request();
     await Promise.all([run(), run(), run()]);
@@ -196,7 +196,7 @@ describe('a run', () => {
     expect(await integrateAll(pools().ledger)).toEqual({ quarantined: [], halted: [] });
   });
 
-  it('stops when it is told to, and is still there to go on with', async () => {
+  it('a run of restating stops when its process is told to, and can be gone on with', async () => {
     await many(3);
     await request();
     await restate(deps(), orgId, AbortSignal.abort());
