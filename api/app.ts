@@ -1,7 +1,10 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { authenticate, type AuthenticateOptions } from '#api/plugins/authenticate.ts';
 import { answerClientError } from '#api/plugins/client-errors.ts';
+import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
+import { intake } from '#api/plugins/intake.ts';
 import { faultOf, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
+import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
@@ -82,8 +85,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     onInternalError: (error, request) => options.events.failedInside(error, request),
     onRefusal: (fault, request) => options.events.refused(fault, request),
   });
+  drainUnreadBodies(app);
+  answerHalfClosedClients(app);
   validateParameters(app);
   await app.register(authenticate, options.authenticate);
+  await app.register(intake, { bodyBytesMax: options.bodyBytesMax });
   parseJson(app);
   const operations = collectOperations(app);
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { guard } from '#api/inference/guard.ts';
+import { readPrompt } from '#api/inference/guard.ts';
 import { prepare } from '#api/inference/prepare.ts';
 import { withReceipt } from '#api/inference/answer.ts';
 import { newId, randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
@@ -69,7 +69,7 @@ const steps: Record<string, () => unknown> = {
   'hash a key': () => hashKey('dkt_0d5wzh1uVxZN66qt1H9Wisuwer51Qe1O2t9Nuu'),
   'make an id': () => newId('req'),
   'parse, validate, route, digest': () => prepare(deps, 'chat.completions', request),
-  'screen 1 KB': () => guard({ screen, tokens } as never, prepared),
+  'screen 1 KB': () => readPrompt({ screen, tokens } as never, prepared),
   'encode the lane entry': () => encodeMessage(prepared.entry, prepared.body),
   'decode the lane entry': () => decodeMessage(entry),
   'body for the upstream': () =>

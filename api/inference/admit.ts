@@ -30,9 +30,10 @@ export interface Admitted {
  */
 export async function admit(
   { admissions, exchanges, events }: AdmitDeps,
-  { entry, body, credential, resolution, fingerprint }: Prepared,
+  prepared: Prepared,
   sink: ExchangeSink,
 ): Promise<Admitted> {
+  const { entry, body, credential, resolution, fingerprint } = prepared;
   const { limits, keyLimit } = credential;
   const exchange = exchanges.expect(entry, sink);
   let admission: Admission | undefined;
@@ -53,6 +54,8 @@ export async function admit(
     exchange.close();
     events.storeFailed(error);
     throw new Fault('internal_error', { cause: error, retryAfterMs: 1_000 });
+  } finally {
+    prepared.letGo();
   }
   return outcomeOf(admission!, exchange, limitHeaders(limits, admission!, entry.startedAt));
 }

@@ -25,6 +25,7 @@ import { Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { InferenceDeps } from './handle.ts';
 import { OpenExchanges } from './open-exchanges.ts';
+import { Turnstile } from './turnstile.ts';
 
 export interface InferenceSources {
   pool: Pool;
@@ -74,6 +75,7 @@ export function openInference(
     supportEmail: config.supportEmail,
     admissions: new Admissions(scripts, config.shards, seals),
     exchanges,
+    turnstile: new Turnstile(),
     readClaim: (claim) =>
       readClaim(client, storedAnswers, seals, claim).catch((error: unknown) => {
         // Its key is no longer there, so the answer is not either.

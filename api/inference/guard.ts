@@ -1,12 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import type { Model } from '#shared/catalogue/catalogue.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
+import { inTurns } from '#shared/kernel/turns.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
-import { promptsOf, textsOf } from '#shared/screening/prompt.ts';
+import { type DecodeTokens, fittingBudget, promptsOf, textsOf } from '#shared/screening/prompt.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { Prepared } from './prepare.ts';
@@ -24,8 +25,12 @@ export interface GuardDeps {
   now: () => number;
 }
 
-/** Bodies below this are screened in one go (about a millisecond); larger ones give way to other requests between turns. */
-const ONE_GO_BYTES = 256 * 1024;
+/** Texts up to this length are screened in one go (a millisecond, four of the densest); longer ones in turns. */
+const ONE_GO_CHARS = 32 * 1024;
+/** No writing has more characters per token; ids of long runs of spaces would be a small body with 128 times its text. */
+const CHARS_PER_ID_MAX = 16;
+/** A few ids may stand for long runs all the same. */
+const CHARS_OF_FEW_IDS = 4_096;
 
 /** The parameter that holds what the model reads. */
 const PARAMS: Record<Route, string> = {
@@ -34,48 +39,90 @@ const PARAMS: Record<Route, string> = {
   embeddings: 'input',
 };
 
+/** The part of a request that costs time in proportion to its body; it goes through the turnstile, what waits does not. */
+export interface Read {
+  /** The rule that the request breaks. */
+  verdict: Verdict | null;
+  texts: string[];
+}
+
 /**
- * Lets a request pass whose texts the policy allows and whose prompt the model can hold.
+ * Reads what the model would read: by the rules of the policy, and whether the model can hold it.
+ * Synchronous for bodies of ordinary size.
+ * @throws Fault when it cannot
+ */
+export function readPrompt(deps: GuardDeps, prepared: Prepared): Read | Promise<Read> {
+  const { parsed, resolution, entry } = prepared;
+  const decode = deps.tokens.decoder(resolution.model.tokenizer);
+  checkTokens(prepared, decode);
+  const texts = textsOf(entry.route, parsed, decode && bounded(decode, prepared));
+  let chars = 0;
+  for (const text of texts) chars += text.length;
+  const isLong = chars > ONE_GO_CHARS;
+  if (isLong || prepared.bytes > resolution.model.contextWindow)
+    return readLong(deps, prepared, texts, isLong);
+  return { verdict: deps.screen.check(texts), texts };
+}
+
+async function readLong(
+  { screen, tokens }: GuardDeps,
+  prepared: Prepared,
+  texts: string[],
+  isLong: boolean,
+): Promise<Read> {
+  const verdict = isLong ? await inTurns(screen.checkInTurns(texts)) : screen.check(texts);
+  if (verdict === null) await checkLength(tokens, prepared);
+  return { verdict, texts };
+}
+
+/**
+ * Lets a request pass whose texts the policy allows.
  * @throws Fault when it must not pass, and when a second stage that must judge cannot be asked
  */
-export async function guard(deps: GuardDeps, prepared: Prepared): Promise<void> {
-  const verdict = await screenPrompt(deps, prepared);
-  if (verdict !== null) throw await refuse(deps, prepared, verdict);
-  await checkLength(deps.tokens, prepared);
-}
-
-/** The rule that a request breaks, or null. Synchronous for bodies of ordinary size when there is no second stage. */
-function screenPrompt(
+export async function guard(
   deps: GuardDeps,
   prepared: Prepared,
-): Verdict | null | Promise<Verdict | null> {
-  const { route } = prepared.entry;
-  const decode = deps.tokens.decoder(prepared.resolution.model.tokenizer);
-  if (decode === undefined) refuseTokens(prepared);
-  const texts = textsOf(route, prepared.parsed, decode);
-  const found =
-    prepared.bytes <= ONE_GO_BYTES ? deps.screen.check(texts) : inTurns(deps.screen, texts);
-  return deps.moderator === undefined ? found : inTwoStages(found, texts, deps.moderator, deps);
+  { verdict, texts }: Read,
+): Promise<void> {
+  const found = verdict ?? (await secondStage(deps, texts));
+  if (found !== null) throw await refuse(deps, prepared, found);
 }
 
-/** Token ids of an unknown vocabulary cannot be screened, so they would be a way around every rule. */
-function refuseTokens({ entry: { route }, parsed }: Prepared): void {
+/** Refuses token ids before they are decoded: those that cannot be, and more than the model can hold. */
+function checkTokens(
+  { entry: { route }, parsed, resolution: { model } }: Prepared,
+  decode: DecodeTokens | undefined,
+): void {
   if (route === 'chat.completions') return;
-  if (!promptsOf(route, parsed).some(({ tokens }) => tokens > 0)) return;
-  throw invalidParam(
-    PARAMS[route],
-    'This model takes text; its token ids cannot be read by the gateway.',
-  );
+  for (const { tokens } of promptsOf(route, parsed)) {
+    if (tokens === 0) continue;
+    if (tokens > model.contextWindow) throw tooLong(model, route);
+    // What cannot be read cannot be screened, so it would be a way around every rule.
+    if (decode !== undefined) continue;
+    throw invalidParam(
+      PARAMS[route],
+      'This model takes text; its token ids cannot be read by the gateway.',
+    );
+  }
 }
 
-async function inTwoStages(
-  first: Verdict | null | Promise<Verdict | null>,
+function bounded(decode: DecodeTokens, { entry: { route } }: Prepared): DecodeTokens {
+  return (tokens) => {
+    const charsMax = CHARS_OF_FEW_IDS + tokens.length * CHARS_PER_ID_MAX;
+    const text = decode(tokens, charsMax);
+    if (text.length <= charsMax) return text;
+    throw invalidParam(
+      PARAMS[route],
+      `The token ids stand for more text than writing has: over ${CHARS_PER_ID_MAX} characters each.`,
+    );
+  };
+}
+
+async function secondStage(
+  { moderator, events }: GuardDeps,
   texts: string[],
-  moderator: Pick<Moderator, 'judge'>,
-  { events }: GuardDeps,
 ): Promise<Verdict | null> {
-  const found = await first;
-  if (found !== null) return found;
+  if (moderator === undefined) return null;
   const moderation = await moderator.judge(texts);
   if (moderation.outcome === 'flagged') return moderation.verdict;
   if (moderation.outcome === 'unavailable') {
@@ -86,15 +133,6 @@ async function inTwoStages(
   }
   if (moderation.outcome === 'skipped') events.unjudged();
   return null;
-}
-
-async function inTurns(screen: Screen, texts: string[]): Promise<Verdict | null> {
-  const turns = screen.checkInTurns(texts);
-  for (;;) {
-    const { done, value } = turns.next();
-    if (done === true) return value;
-    await nextTurn();
-  }
 }
 
 /**
@@ -118,23 +156,24 @@ async function refuse(deps: GuardDeps, { entry }: Prepared, verdict: Verdict): P
 }
 
 /** Refuses a prompt that cannot fit the model's context window. A body with no more bytes than that has tokens fits unread. */
-function checkLength(tokens: TokenCounter, prepared: Prepared): void | Promise<void> {
-  if (prepared.bytes > prepared.resolution.model.contextWindow) return checkEach(tokens, prepared);
-}
-
-async function checkEach(
+async function checkLength(
   tokens: TokenCounter,
-  { entry: { route }, parsed, resolution: { model } }: Prepared,
+  { entry: { route }, parsed, bytes, resolution: { model } }: Prepared,
 ): Promise<void> {
+  if (bytes <= model.contextWindow) return;
   const window = {
     contextWindow: model.contextWindow,
     ...(model.tokenizer === undefined ? {} : { tokenizer: model.tokenizer }),
   };
+  const budget = fittingBudget();
   for (const prompt of promptsOf(route, parsed)) {
-    if (await tokens.promptFits(prompt, window)) continue;
-    throw new Fault('prompt_too_long', {
-      values: { model: model.id, tokens: model.contextWindow },
-      param: PARAMS[route],
-    });
+    if (!(await tokens.promptFits(prompt, window, budget))) throw tooLong(model, route);
   }
+}
+
+function tooLong({ id, contextWindow }: Model, route: Route): Fault {
+  return new Fault('prompt_too_long', {
+    values: { model: id, tokens: contextWindow },
+    param: PARAMS[route],
+  });
 }

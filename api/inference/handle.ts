@@ -2,14 +2,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { guard, type GuardDeps } from './guard.ts';
-import { prepare, type PrepareDeps } from './prepare.ts';
+import { nextTurn } from '#shared/kernel/turns.ts';
+import { parseJsonBodyInTurns } from '#api/openai/parse-json.ts';
+import { guard, type GuardDeps, type Read, readPrompt } from './guard.ts';
+import { prepare, type PrepareDeps, type Prepared } from './prepare.ts';
 import { replyStream } from './reply-stream.ts';
 import { replyWhole, type ReplyDeps } from './reply-whole.ts';
+import type { Turnstile } from './turnstile.ts';
+
+/** Bodies above this are read one at a time per organisation and in turns; below it, in a few milliseconds at most. */
+const LARGE_BYTES = 32 * 1024;
 
 /** Dependencies of the three operations that reach a model. */
 export interface InferenceDeps extends PrepareDeps, GuardDeps, ReplyDeps {
   events: ApiEvents;
+  turnstile: Turnstile;
 }
 
 /**
@@ -23,14 +30,34 @@ export async function handle(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const prepared = prepare(deps, route, {
-    id: request.id,
-    rawBody: bodyOf(request),
-    headers: request.headers,
-    credential: request.credential,
-    now: deps.now(),
-  });
-  await guard(deps, prepared);
+  const rawBody = bodyOf(request);
+  const { orgId } = request.credential;
+  const isLarge = rawBody.length > LARGE_BYTES;
+  if (isLarge) await deps.turnstile.enter(orgId);
+  let prepared: Prepared;
+  let read: Read;
+  try {
+    // Its client may have left while it waited.
+    if (isLarge && reply.raw.destroyed) return reply.hijack();
+    prepared = prepare(deps, route, {
+      id: request.id,
+      rawBody,
+      ...(isLarge ? { json: await parseJsonBodyInTurns(rawBody) } : {}),
+      headers: request.headers,
+      credential: request.credential,
+      now: deps.now(),
+      letGo: () => {
+        request.body = undefined;
+        request.intake.release();
+      },
+    });
+    if (isLarge) await nextTurn();
+    const reading = readPrompt(deps, prepared);
+    read = reading instanceof Promise ? await reading : reading;
+  } finally {
+    if (isLarge) deps.turnstile.leave(orgId);
+  }
+  await guard(deps, prepared, read);
   return prepared.entry.stream
     ? replyStream(deps, prepared, reply)
     : replyWhole(deps, prepared, reply);

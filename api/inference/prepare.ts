@@ -9,7 +9,7 @@ import type { RegionHealth } from '#shared/catalogue/routing.ts';
 import { KIND_OF_ROUTE, type RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import { parseJsonBody } from '#api/openai/parse-json.ts';
+import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
 import { claimOf } from './idempotency.ts';
 
@@ -51,6 +51,8 @@ export interface Prepared {
   credential: Credential;
   /** SHA-256 of the raw body, with an Idempotency-Key. */
   fingerprint?: string;
+  /** To be called when the request is in the pipeline, or refused: its answer may take minutes, and nothing needs its body. */
+  letGo: () => void;
 }
 
 /**
@@ -63,13 +65,17 @@ export function prepare(
   request: {
     id: string;
     rawBody: Buffer;
+    /** What the body says, where it has been parsed already. */
+    json?: JsonBody;
     headers: IncomingHttpHeaders;
     credential: Credential;
     now: number;
+    /** Lets go of what the caller holds of the body. */
+    letGo?: () => void;
   },
 ): Prepared {
   const { credential, headers, rawBody } = request;
-  const { text, value } = parseJsonBody(rawBody);
+  const { text, value } = request.json ?? parseJsonBody(rawBody);
   const body = VALIDATORS[route](value);
   const shard = shardOf(credential.orgId, deps.shards);
   const claim = claimOf(headers['idempotency-key'], rawBody, {
@@ -116,7 +122,7 @@ export function prepare(
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
     entry.traceparent = traceparent;
-  return {
+  const prepared: Prepared = {
     entry,
     body: dropMembers(text, OWN_FIELDS),
     parsed: body,
@@ -124,7 +130,13 @@ export function prepare(
     resolution,
     credential,
     ...(claim === undefined ? {} : { fingerprint: claim.fingerprint }),
+    letGo: () => {
+      prepared.body = '';
+      prepared.parsed = {};
+      request.letGo?.();
+    },
   };
+  return prepared;
 }
 
 function regionHeader(value: string | string[] | undefined): string | undefined {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
@@ -38,6 +39,9 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   });
 }
 
+/** Node takes the first of several and drops the others; a proxy before it may have believed another. */
+const ONE_ONLY: ReadonlySet<string> = new Set(['host', 'authorization']);
+
 /** Requests that no route takes, so that none has to look for them: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
   if (url.includes('%00')) {
@@ -45,6 +49,31 @@ function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
   }
   if (raw.headers.host === undefined && raw.httpVersion === '1.1') {
     return new Fault('invalid_host', { message: 'The header Host is missing.', param: 'Host' });
+  }
+  return refusedFraming(raw);
+}
+
+/** What two readers of one request might read differently, of whom the first decides who may send it. */
+function refusedFraming({ httpVersion, rawHeaders, headers }: IncomingMessage): Fault | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    return new Fault('invalid_request', { message: 'The version must be HTTP/1.1 or HTTP/1.0.' });
+  }
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    const message = 'The only transfer coding that is taken is chunked.';
+    return new Fault('invalid_request', { message, param: 'Transfer-Encoding' });
+  }
+  const seen: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const { length } = rawHeaders[i]!;
+    if (length !== 4 && length !== 13) continue;
+    const name = rawHeaders[i]!.toLowerCase();
+    if (!ONE_ONLY.has(name)) continue;
+    if (seen.includes(name)) {
+      const param = name === 'host' ? 'Host' : 'Authorization';
+      return new Fault('invalid_request', { message: `The header ${param} came twice.`, param });
+    }
+    seen.push(name);
   }
   return undefined;
 }

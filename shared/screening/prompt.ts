@@ -1,7 +1,7 @@
 import type { Route } from '#shared/kernel/inference.ts';
 
 /** Turns token ids back into text, where the model's tokenizer is known. */
-export type DecodeTokens = (tokens: readonly number[]) => string;
+export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => string;
 
 /**
  * The texts of a parsed OpenAI request body that a model would read, as references into the body (nothing is copied):
@@ -27,6 +27,19 @@ export interface Prompt {
   tokens: number;
   /** Messages of a chat; 0 for other prompts. */
   messages: number;
+}
+
+/** What is spent on finding out whether the prompts of one request fit; then the upstream is to say. A second is 5 MB of text. */
+const FITTING_MS_MAX = 1_000;
+
+/** What may still be spent on one request. */
+export interface Budget {
+  ms: number;
+}
+
+/** A budget for finding out whether prompts fit, for all prompts of one request together. */
+export function fittingBudget(): Budget {
+  return { ms: FITTING_MS_MAX };
 }
 
 /**

@@ -6,7 +6,7 @@ export class TestCredentials {
   readonly #byToken = new Map<string, Credential>();
 
   /** A new key of an organisation whose limits do not matter; returns its token. */
-  issue(orgId: string, scopes: readonly Scope[]): string {
+  issue(orgId: string, scopes: readonly Scope[], over: Partial<Credential> = {}): string {
     const token = String(this.#byToken.size).padStart(KEY_LENGTH, 'k');
     this.#byToken.set(token, {
       keyId: 'key_test',
@@ -18,6 +18,7 @@ export class TestCredentials {
       accountState: 'active',
       limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
       keyLimit: null,
+      ...over,
     });
     return token;
   }

@@ -22,7 +22,7 @@ export interface RunDeps {
   catalogue: () => Catalogue;
   providerOf: (endpoint: Endpoint) => Provider;
   /** Counts tokens of a request's prompt and of the text it generated, where the upstream did not. */
-  countUsage: (entry: InferenceEntry, body: string, generated: string) => Usage;
+  countUsage: (entry: InferenceEntry, body: string, generated: string) => Promise<Usage>;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -82,7 +82,7 @@ export class Run {
         ? withEncodingAsked(answer.text, answer.parsed, this.#body)
         : answer.text;
     this.#digest.update(text);
-    await this.#settlement.answered(text, this.#spent(this.#usageOf(answer, target), target));
+    await this.#settlement.answered(text, this.#spent(await this.#usageOf(answer, target), target));
   }
 
   async #stream(): Promise<void> {
@@ -117,7 +117,7 @@ export class Run {
   }
 
   async #finishStream(relay: StreamRelay, target: Target): Promise<void> {
-    const usage = this.#usageOfStream(relay);
+    const usage = await this.#usageOfStream(relay);
     const last = relay.finish(usage);
     this.#digest.update(last);
     await this.#settlement.streamed(this.#frames, last, this.#spent(usage, target));
@@ -127,7 +127,7 @@ export class Run {
   async #breakStream(relay: StreamRelay, target: Target, failure: UpstreamFailure): Promise<void> {
     const isGone = failure.kind === 'aborted';
     if (!isGone) relay.release();
-    const spent = this.#spent(this.#usageOfStream(relay), target);
+    const spent = this.#spent(await this.#usageOfStream(relay), target);
     if (isGone) await this.#settlement.left(spent);
     else await this.#settlement.broke(faultOf(failure), spent);
   }
@@ -140,7 +140,7 @@ export class Run {
       : { kind: 'unavailable', detail: String(error) };
     // The client left while an upstream was computing: that has used energy.
     if (failure.kind === 'aborted' && this.#calls > 0) {
-      await this.#settlement.left(this.#spent(this.#count('')));
+      await this.#settlement.left(this.#spent(await this.#count('')));
     } else await this.#settlement.failed(faultOf(failure));
   }
 
@@ -183,18 +183,18 @@ export class Run {
     return spent;
   }
 
-  #usageOf({ parsed, joules }: WholeAnswer, { endpoint }: Target): Usage {
+  async #usageOf({ parsed, joules }: WholeAnswer, { endpoint }: Target): Promise<Usage> {
     const read = readUsage(parsed['usage'], endpoint.energy);
     const choices = Array.isArray(parsed['choices']) ? parsed['choices'] : [];
-    const usage = read ?? this.#count(choices.map(textOfChoice).join(''));
+    const usage = read ?? (await this.#count(choices.map(textOfChoice).join('')));
     return joules === undefined ? usage : { ...usage, measuredJoules: joules };
   }
 
-  #usageOfStream(relay: StreamRelay): Usage {
+  async #usageOfStream(relay: StreamRelay): Promise<Usage> {
     return relay.usage ?? this.#count(relay.text);
   }
 
-  #count(generated: string): Usage {
+  #count(generated: string): Promise<Usage> {
     return this.#deps.countUsage(this.#entry, this.#body, generated);
   }
 }

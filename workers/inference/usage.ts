@@ -71,14 +71,14 @@ function textOfCall(call: unknown): string {
 export function usageCounter(
   tokens: TokenCounter,
   catalogue: () => Catalogue,
-): (entry: InferenceEntry, body: string, generated: string) => Usage {
-  return (entry, body, generated) => {
+): (entry: InferenceEntry, body: string, generated: string) => Promise<Usage> {
+  return async (entry, body, generated) => {
     const family = catalogue().models.find(({ id }) => id === entry.model)?.tokenizer;
     const prompts = promptsOf(entry.route, JSON.parse(body) as JsonObject);
     return {
-      inputTokens: prompts.reduce((sum, prompt) => sum + tokens.countPrompt(prompt, family), 0),
+      inputTokens: await tokens.countPrompts(prompts, family),
       cachedInputTokens: 0,
-      outputTokens: generated === '' ? 0 : tokens.countTokens(generated, family),
+      outputTokens: generated === '' ? 0 : await tokens.countTokens(generated, family),
       source: 'counted',
     };
   };

@@ -92,7 +92,7 @@ export class InferenceWorker {
       const relayed = entry.stream ? await client.get(begunKey(entry.shard, entry.id)) : null;
       if (relayed !== null) {
         // The client has part of the answer, so it cannot start over.
-        const usage = this.#usageOfLost(entry, body, Number(relayed));
+        const usage = await this.#usageOfLost(entry, body, Number(relayed));
         return settlement.broke(WORKER_LOST, { usage, calls });
       }
       if (delivery > DELIVERIES_MAX) return settlement.failed(WORKER_LOST);
@@ -123,8 +123,13 @@ export class InferenceWorker {
   }
 
   /** What a dead worker's stream used, as far as it was noted: a payload is about a token. */
-  #usageOfLost(entry: InferenceEntry, body: string | null | undefined, relayed: number): Usage {
-    const counted = typeof body !== 'string' ? NOTHING : this.#deps.countUsage(entry, body, '');
+  async #usageOfLost(
+    entry: InferenceEntry,
+    body: string | null | undefined,
+    relayed: number,
+  ): Promise<Usage> {
+    const counted =
+      typeof body !== 'string' ? NOTHING : await this.#deps.countUsage(entry, body, '');
     return { ...counted, outputTokens: relayed };
   }
 }

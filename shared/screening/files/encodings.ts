@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 export interface Encoding {
   /** Tokens of a text of at most `SLICE_CHARS`; names of special tokens in it are ordinary text. */
   count(slice: string): number;
-  decode(tokens: readonly number[]): string;
+  /** The text of token ids; no more of it than is needed to see that it has over `charsMax` characters. */
+  decode(tokens: readonly number[], charsMax: number): string;
 }
 
 type EncodingModule = typeof import('gpt-tokenizer/encoding/o200k_base');
@@ -48,7 +49,7 @@ function encodingFrom(module: EncodingModule, ranks: RanksModule['default']): En
   const options = { disallowedSpecial: new Set<string>() };
   return {
     count: (slice) => module.countTokens(slice, options),
-    decode: (tokens) => textOf(tokens, ranks),
+    decode: (tokens, charsMax) => textOf(tokens, charsMax, ranks),
   };
 }
 
@@ -57,11 +58,16 @@ function encodingFrom(module: EncodingModule, ranks: RanksModule['default']): En
  * (100256 of cl100k_base), and its decoder is shared, so half a character that one request ends with would stand in
  * front of the next request's text.
  */
-function textOf(tokens: readonly number[], ranks: RanksModule['default']): string {
+function textOf(
+  tokens: readonly number[],
+  charsMax: number,
+  ranks: RanksModule['default'],
+): string {
   let text = '';
   // Bytes of tokens that are parts of characters.
   let bytes: number[] = [];
   for (const token of tokens) {
+    if (text.length > charsMax) break;
     const entry = ranks[token];
     if (typeof entry === 'object') {
       for (const byte of entry) bytes.push(byte);

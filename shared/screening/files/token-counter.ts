@@ -1,16 +1,19 @@
-import { setImmediate } from 'node:timers/promises';
-import type { DecodeTokens, Prompt } from '../prompt.ts';
+import { nextTurn } from '#shared/kernel/turns.ts';
+import { type Budget, type DecodeTokens, fittingBudget, type Prompt } from '../prompt.ts';
 import { type Encoding, isKnownFamily, loadEncoding } from './encodings.ts';
-import { slicesOf } from '../slices.ts';
+import { SLICE_CHARS, slicesOf } from '../slices.ts';
 
 /** No token of the common families is longer (128 spaces in o200k_base and cl100k_base). */
 const TOKEN_BYTES_MAX = 128;
 /** No writing has more characters per token on average; reading further would only serve who sends spaces to keep us busy. */
 const CHARS_PER_TOKEN_MAX = 16;
-/** Other requests get their turn after this many characters: 2 ms of text, 20 ms of the worst nonsense. */
+/** Other requests get their turn after this many characters (2 ms of text), or after `TURN_MS` of nonsense. */
 const CHARS_PER_TURN = 16_384;
-/** Of a longer text the tokens are estimated: 30 ms of text, 0.3 s of the worst nonsense. */
+const TURN_MS = 5;
+/** Of what one request brings beyond this the tokens are estimated: 30 ms of text, 0.3 s of the worst nonsense. */
 const COUNTED_CHARS_MAX = 262_144;
+/** And beyond this time: there are words of which a kibibyte takes many milliseconds. */
+const COUNTING_MS_MAX = 500;
 /** Used for families that are not known: of the public vocabularies the one nearest to current models. */
 const NEAREST_FAMILY = 'o200k_base';
 /**
@@ -42,35 +45,41 @@ export function createTokenCounter() {
     promptFits,
     /**
      * Tokens of a text, for usage that an upstream did not report. Beyond 262,144 characters the rest is estimated from
-     * them; for an unknown family it is what `o200k_base` would make of the text.
+     * them; for an unknown family it is what `o200k_base` would make of the text. Other work has its turns meanwhile.
      */
-    countTokens: (text: string, family: string | undefined): number =>
-      countTexts([text], encodingFor(family)),
-    /** Tokens of a prompt, with what a chat adds around its messages. */
-    countPrompt(prompt: Prompt, family: string | undefined): number {
-      const around =
-        prompt.messages === 0 ? 0 : prompt.messages * TOKENS_PER_MESSAGE + TOKENS_BEFORE_ANSWER;
-      // A prompt of token ids alone needs no vocabulary.
-      const inTexts = prompt.texts.length === 0 ? 0 : countTexts(prompt.texts, encodingFor(family));
-      return inTexts + prompt.tokens + around;
+    countTokens: (text: string, family: string | undefined): Promise<number> =>
+      countTexts([text], family),
+    /** Tokens of all prompts of a request, with what a chat adds around its messages. They are counted like one text. */
+    async countPrompts(prompts: readonly Prompt[], family: string | undefined): Promise<number> {
+      let tokens = await countTexts(
+        prompts.flatMap(({ texts }) => texts),
+        family,
+      );
+      for (const { tokens: ids, messages } of prompts) {
+        tokens += ids + (messages === 0 ? 0 : messages * TOKENS_PER_MESSAGE + TOKENS_BEFORE_ANSWER);
+      }
+      return tokens;
     },
     /**
      * Turns token ids into text, for screening; undefined when the family is unknown. It is asked for with every
      * request and used by few, so the vocabulary is loaded by the first token array.
      */
     decoder: (family: string | undefined): DecodeTokens | undefined =>
-      isKnownFamily(family) ? (tokens) => loadEncoding(family).decode(tokens) : undefined,
+      isKnownFamily(family)
+        ? (tokens, charsMax = Infinity) => loadEncoding(family).decode(tokens, charsMax)
+        : undefined,
   };
 }
 
 /**
  * False only when the prompt cannot fit in the window; what may fit is left to the upstream, which knows its own chat
  * template. Answers at once for prompts with no more UTF-8 bytes than the window has tokens, and lets other work have
- * its turns while it counts a longer one.
+ * its turns while it counts a longer one, as far as the budget goes.
  */
 function promptFits(
   prompt: Prompt,
   { contextWindow, tokenizer }: ContextWindow,
+  budget: Budget = fittingBudget(),
 ): boolean | Promise<boolean> {
   const room = contextWindow - prompt.tokens;
   if (room < 0) return false;
@@ -79,46 +88,74 @@ function promptFits(
   // Every token is at least one byte and at most TOKEN_BYTES_MAX, in every family.
   if (bytes <= room) return true;
   if (bytes > room * TOKEN_BYTES_MAX) return false;
-  return isKnownFamily(tokenizer) ? fitsByCount(prompt.texts, loadEncoding(tokenizer), room) : true;
+  if (!isKnownFamily(tokenizer) || budget.ms <= 0) return true;
+  return fitsByCount(prompt.texts, loadEncoding(tokenizer), room, budget);
 }
 
-/** Reads until the room is used up, and no more characters than could ever fit. */
+/** Reads until the room or the budget is used up, and no more characters than could ever fit. */
 async function fitsByCount(
   texts: readonly string[],
   encoding: Encoding,
   room: number,
+  budget: Budget,
 ): Promise<boolean> {
-  let tokens = 0;
-  let chars = 0;
-  let turnEnds = CHARS_PER_TURN;
-  for (const slice of slicesOfAll(texts)) {
-    tokens += encoding.count(slice);
-    chars += slice.length;
-    if (tokens > room) return false;
-    if (chars > room * CHARS_PER_TOKEN_MAX) return true;
-    if (chars < turnEnds) continue;
-    turnEnds = chars + CHARS_PER_TURN;
-    await setImmediate();
+  const count = new Count(texts, encoding);
+  while (!count.isWhole && budget.ms > 0) {
+    if (count.chars > 0) await nextTurn();
+    budget.ms -= count.turn(room);
+    if (count.tokens > room) return false;
+    if (count.chars > room * CHARS_PER_TOKEN_MAX) return true;
   }
   return true;
 }
 
-function countTexts(texts: readonly string[], encoding: Encoding): number {
-  let tokens = 0;
-  let chars = 0;
-  for (const slice of slicesOfAll(texts)) {
-    tokens += encoding.count(slice);
-    chars += slice.length;
-    if (chars >= COUNTED_CHARS_MAX) break;
-  }
+async function countTexts(texts: readonly string[], family: string | undefined): Promise<number> {
+  // A prompt of token ids alone needs no vocabulary.
+  if (texts.length === 0) return 0;
+  const count = new Count(texts, loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY));
   const all = texts.reduce((sum, text) => sum + text.length, 0);
-  return chars === all ? tokens : Math.round((tokens / chars) * all);
+  let spentMs = 0;
+  while (!count.isWhole && count.chars < COUNTED_CHARS_MAX && spentMs < COUNTING_MS_MAX) {
+    // Many requests may be counted at once, when a connection with many of them breaks.
+    if (all > SLICE_CHARS) await nextTurn();
+    spentMs += count.turn(Infinity);
+  }
+  if (count.isWhole) return count.tokens;
+  return Math.round((count.tokens / count.chars) * all);
+}
+
+/** A count under way. */
+class Count {
+  tokens = 0;
+  chars = 0;
+  isWhole = false;
+  readonly #slices: Generator<string>;
+  readonly #encoding: Encoding;
+
+  constructor(texts: readonly string[], encoding: Encoding) {
+    this.#slices = slicesOfAll(texts);
+    this.#encoding = encoding;
+  }
+
+  /** Counts on for one turn, and no further than to `tokensMax`. Returns how many milliseconds it took. */
+  turn(tokensMax: number): number {
+    const begun = performance.now();
+    const end = this.chars + CHARS_PER_TURN;
+    for (;;) {
+      const { done, value: slice } = this.#slices.next();
+      if (done === true) {
+        this.isWhole = true;
+        break;
+      }
+      this.tokens += this.#encoding.count(slice);
+      this.chars += slice.length;
+      if (this.chars >= end || this.tokens > tokensMax || performance.now() - begun > TURN_MS)
+        break;
+    }
+    return performance.now() - begun;
+  }
 }
 
 function* slicesOfAll(texts: readonly string[]): Generator<string> {
   for (const text of texts) yield* slicesOf(text);
-}
-
-function encodingFor(family: string | undefined): Encoding {
-  return loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY);
 }

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiEvents } from '#api/events.ts';
 import { handle, type InferenceDeps } from '#api/inference/handle.ts';
 import { OpenExchanges, type OpenExchangesOptions } from '#api/inference/open-exchanges.ts';
+import { Turnstile } from '#api/inference/turnstile.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
@@ -196,6 +197,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
   const asked: (AdmissionRequest & { region: string })[] = [];
   const admissions: Admission[] = [];
   let gate = Promise.resolve();
+  let released = 0;
   const deps: InferenceDeps = {
     index: () => INDEX,
     health: () => ({ states: new Map(), openCircuits: new Set() }),
@@ -217,6 +219,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       },
     },
     exchanges,
+    turnstile: new Turnstile(),
     readClaim: () => Promise.resolve(null),
     issuer: receiptIssuer('https://gateway.example'),
     events,
@@ -230,6 +233,8 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     happened,
     asked,
     exchanges,
+    /** How often the gate before the process was told that a request is through. */
+    released: () => released,
     /** What admission says to the next requests, in turn; it admits those for which nothing is given. */
     willSay: (...verdicts: Admission[]): void => void admissions.push(...verdicts),
     /** Redis keeps its answers to admissions back, until the function is called that this gives. */
@@ -251,12 +256,13 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
         body: { rawBody: Buffer.from(text) },
         headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
         credential: CREDENTIAL,
+        intake: { release: () => (released += 1) },
       } as unknown as FastifyRequest;
       const reply = new ReplyDouble(request);
       const handled = handle(deps, 'chat.completions', request, reply as unknown as FastifyReply);
       // A test may let it fail before it looks.
       handled.catch(() => {});
-      return { reply, raw: reply.raw, handled };
+      return { request, reply, raw: reply.raw, handled };
     },
     /** A message of the pipeline for this request. */
     hear: (reply: Partial<Reply> & Pick<Reply, 'kind'>, payload = ''): void => {

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { guard } from '#api/inference/guard.ts';
+import { guard, readPrompt } from '#api/inference/guard.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
 import { prepare, type Prepared } from '#api/inference/prepare.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Moderation } from '#shared/screening/http/moderation.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
+import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { CREDENTIAL, NOW, openEdge, RECEIPT_ID, REQUEST_ID } from './doubles.ts';
 
 const VERDICT: Verdict = {
@@ -48,7 +49,8 @@ function bring(
     credential: CREDENTIAL,
     now: NOW,
   });
-  return { verdict: guard(deps, prepared), handed, happened, prepared };
+  const verdict = (async () => guard(deps, prepared, await readPrompt(deps, prepared)))();
+  return { verdict, handed, happened, prepared };
 }
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW, toFake: ['Date'] }));
@@ -136,9 +138,9 @@ describe('the second stage of screening', () => {
 });
 
 describe('a body', () => {
-  const long = { messages: [{ role: 'user', content: 'x'.repeat(257 * 1024) }] };
+  const long = { messages: [{ role: 'user', content: 'x'.repeat(33 * 1024) }] };
 
-  it('a body above 256 KiB is screened in turns, so that other requests have theirs', async () => {
+  it('a body above 32 KiB is screened in turns, so that other requests have theirs', async () => {
     let turns = 0;
     const inTurns = {
       *checkInTurns() {
@@ -168,5 +170,33 @@ describe('a body', () => {
     await expect(
       bring({}, { route: 'completions', body: { prompt: [1, 2, 3] } }).verdict,
     ).rejects.toMatchObject({ code: 'invalid_prompt', param: 'prompt' });
+  });
+
+  it.each([
+    ['more than the model can hold', Array.from({ length: 5_000 }, () => 1), 'prompt_too_long'],
+    ['a prompt among others', [[1], Array.from({ length: 5_000 }, () => 1)], 'prompt_too_long'],
+  ])(
+    'token ids that are %s are refused before one of them is decoded',
+    { tags: ['codes.prompt_too_long'] },
+    async (_what, prompt, code) => {
+      const decode = vi.fn<() => string>(() => '');
+      const tokens = { decoder: () => decode } as unknown as InferenceDeps['tokens'];
+      await expect(
+        bring({ tokens }, { route: 'completions', body: { prompt } }).verdict,
+      ).rejects.toMatchObject({ code, param: 'prompt' });
+      expect(decode).not.toHaveBeenCalled();
+    },
+  );
+
+  it('token ids that stand for runs of 128 spaces are refused, and not decoded to their end', async () => {
+    const tokens = createTokenCounter();
+    const { count, spaces } = { count: 1_000, spaces: 72_056 };
+    expect(tokens.decoder('o200k_base')!([spaces]).trim()).toBe('');
+    const prompt = Array.from({ length: count }, () => spaces);
+    const decoder = () => tokens.decoder('o200k_base');
+    await expect(
+      bring({ tokens: { ...tokens, decoder } }, { route: 'completions', body: { prompt } }).verdict,
+    ).rejects.toMatchObject({ code: 'invalid_prompt', param: 'prompt' });
+    expect(tokens.decoder('o200k_base')!(prompt, 1_000).length).toBeLessThan(1_200);
   });
 });

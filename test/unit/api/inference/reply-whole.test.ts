@@ -49,6 +49,20 @@ describe('a whole answer', () => {
     expect(happened).toEqual(['answered']);
   });
 
+  it('a request that is in the pipeline holds nothing of its body any more', async () => {
+    const { ask, hear, holdAdmissions, released } = openEdge();
+    const release = holdAdmissions();
+    const { request, handled } = ask();
+    await turn();
+    expect([released(), request.body]).toEqual([0, expect.anything()]);
+    release();
+    await turn();
+    expect([released(), request.body]).toEqual([1, undefined]);
+    hear({ kind: 'answer' }, ANSWER);
+    hear({ kind: 'receipt' }, RECEIPT);
+    await handled;
+  });
+
   it('an answer is sent although it came, with its receipt, before the word of its admission', async () => {
     const { ask, hear, holdAdmissions } = openEdge();
     const release = holdAdmissions();

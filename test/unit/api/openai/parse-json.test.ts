@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { firstJsonError } from '#shared/kernel/json-reader.ts';
-import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
+import { JSON_DEPTH_MAX, parseJsonBody, parseJsonBodyInTurns } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
 const fault = (raw: string | Buffer): Fault => {
@@ -105,7 +105,7 @@ describe('parseJsonBody', () => {
   });
 
   it('the place of an error is not looked for in a long body, which would keep the process busy', () => {
-    const long = `[${'{},'.repeat(100_000)}`;
+    const long = `[${'{},'.repeat(99_000)}`;
     expect(fault(long).message).toBe('The body is not valid JSON: it is too long to say where.');
     const repeated = `{${'"a":1,'.repeat(100_000)}"a":1}`;
     expect(fault(repeated).message).toBe(
@@ -170,5 +170,46 @@ describe('parseJsonBody', () => {
     expect(Object.keys(value as object)).toEqual(['__proto__', 'constructor', 'toString']);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
     expect((value as Record<string, unknown>)['admin']).toBeUndefined();
+  });
+});
+
+describe('a body that costs more than it weighs', () => {
+  const refusal = (text: string) => {
+    try {
+      parseJsonBody(Buffer.from(text));
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return null;
+  };
+
+  it(
+    'a body of empty objects is refused at the hundred thousandth',
+    { tags: ['limits.body-values'] },
+    () => {
+      expect(refusal(`[${'{},'.repeat(99_998)}{}]`)).toBeNull();
+      expect(refusal(`[${'{},'.repeat(99_999)}{}]`)).toMatch(/more than 100000 objects/);
+      expect(refusal(`[${'[],'.repeat(7_000_000)}[]]`)).toMatch(/more than 100000 objects/);
+    },
+  );
+
+  it(
+    'a body of more values than the longest window has tokens is refused before it is parsed',
+    { tags: ['limits.body-values'] },
+    () => {
+      expect(refusal(`[${'1,'.repeat(1_200_000)}1]`)).toBeNull();
+      expect(refusal(`[${'1,'.repeat(1_200_001)}1]`)).toMatch(/more than 1200000 values/);
+    },
+  );
+
+  it('a large body is parsed in turns, to the same value', async () => {
+    const text = JSON.stringify({
+      a: [1, 'x'.repeat(3_000_000), { b: null }],
+      c: ['y'.repeat(2e6)],
+    });
+    expect(await parseJsonBodyInTurns(Buffer.from(text))).toEqual(parseJsonBody(Buffer.from(text)));
+    await expect(parseJsonBodyInTurns(Buffer.from(`${text}}`))).rejects.toMatchObject({
+      code: 'invalid_json',
+    });
   });
 });

@@ -122,7 +122,7 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
       breakers: new Breakers(() => {}),
       catalogue: () => known,
       providerOf: () => provider,
-      countUsage: () => COUNTED,
+      countUsage: () => Promise.resolve(COUNTED),
       now: () => clock.now,
       ...over,
     },

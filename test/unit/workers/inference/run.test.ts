@@ -371,7 +371,7 @@ describe('an entry that is delivered again', () => {
       const { run, outbox, redis, handed } = workerWith(provider, {
         countUsage: (_entry, body) => {
           bodies.push(body);
-          return { ...COUNTED, outputTokens: 0 };
+          return Promise.resolve({ ...COUNTED, outputTokens: 0 });
         },
       });
       const body = '{"model":"m"}';

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readUsage } from '#workers/inference/usage.ts';
+import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
+import { readUsage, usageCounter } from '#workers/inference/usage.ts';
+import { entry } from '#test/unit/api/inference/doubles.ts';
 
 describe('usage of an upstream', () => {
   it('usage of zero is a count, not an absence', () => {
@@ -63,5 +65,34 @@ describe('usage of an upstream', () => {
         ).toBe(true);
       }),
     );
+  });
+});
+
+describe('tokens that the worker counts itself', () => {
+  const count = usageCounter(createTokenCounter(), () => ({ models: [] }) as never);
+
+  it('of 128 prompts of the costliest text are counted for one request as for one text, while heartbeats go on', async () => {
+    await count(entry(), JSON.stringify({ messages: [{ role: 'user', content: 'warm' }] }), 'warm');
+    // Of this text a kibibyte takes a millisecond: all of it would take a quarter of a minute.
+    const prompt = Array.from({ length: 128 }, (_, i) => `${i} ${'жщ'.repeat(60_000)}`);
+    let beats = 0;
+    const heart = setInterval(() => (beats += 1), 20);
+    const begun = performance.now();
+    const usage = await count(entry({ route: 'completions' }), JSON.stringify({ prompt }), '');
+    clearInterval(heart);
+    const took = performance.now() - begun;
+    expect(usage.inputTokens).toBeGreaterThan(128 * 10_000);
+    expect(took).toBeLessThan(15_000);
+    expect(beats).toBeGreaterThan(0);
+  });
+
+  it('of a few short prompts are exact', async () => {
+    const body = JSON.stringify({ prompt: ['hello world', [1, 2, 3]] });
+    expect(await count(entry({ route: 'completions' }), body, 'hello world')).toEqual({
+      inputTokens: 5,
+      cachedInputTokens: 0,
+      outputTokens: 2,
+      source: 'counted',
+    });
   });
 });

@@ -1,0 +1,34 @@
+const waiting: (() => void)[] = [];
+
+/**
+ * Resolves when it is this work's turn. Long work in one process takes turns through this: however much of it waits, only
+ * one slice of it runs in each round of the event loop, so everything else waits for one slice and not for all of them.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(giveTurn);
+  });
+}
+
+function giveTurn(): void {
+  waiting.shift()!();
+  if (waiting.length > 0) setImmediate(giveTurn);
+}
+
+/** Runs work that yields between its slices, each in a turn of its own. */
+export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}
+
+/** The same in one go, for work that is known to be short. */
+export function inOneGo<T>(work: Iterator<void, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}

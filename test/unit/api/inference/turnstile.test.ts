@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { Turnstile } from '#api/inference/turnstile.ts';
+
+/** Who is inside, in the order of entry. */
+function enterAll(turnstile: Turnstile, ...orgs: string[]): string[] {
+  const inside: string[] = [];
+  for (const org of orgs) void turnstile.enter(org).then(() => inside.push(org));
+  return inside;
+}
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+it('an organisation with many large requests has one of them read at a time, and holds up no other', async () => {
+  const turnstile = new Turnstile();
+  const inside = enterAll(turnstile, 'many', 'many', 'many', 'one');
+  await settled();
+  expect(inside).toEqual(['many', 'one']);
+  turnstile.leave('many');
+  await settled();
+  expect(inside).toEqual(['many', 'one', 'many']);
+});
+
+it('three large requests are read at once, and the fourth when one of them has been', async () => {
+  const turnstile = new Turnstile();
+  const inside = enterAll(turnstile, 'a', 'b', 'c', 'd', 'a');
+  await settled();
+  expect(inside).toEqual(['a', 'b', 'c']);
+  turnstile.leave('b');
+  await settled();
+  expect(inside).toEqual(['a', 'b', 'c', 'd']);
+  turnstile.leave('a');
+  turnstile.leave('c');
+  turnstile.leave('d');
+  await settled();
+  expect(inside).toEqual(['a', 'b', 'c', 'd', 'a']);
+});
