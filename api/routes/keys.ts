@@ -60,6 +60,7 @@ const RotateBody = Type.Object(
   },
   { additionalProperties: false },
 );
+
 const ReasonBody = Type.Object(
   { reason: Type.Optional(Type.String({ maxLength: REASON_LENGTH_MAX })) },
   { additionalProperties: false },

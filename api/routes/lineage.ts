@@ -6,7 +6,6 @@ import { exact } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { ChainMember, RecordedFacts } from '#shared/lineage/facts.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
-import { requestedTier } from '#shared/receipts/reread.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
 import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
@@ -26,7 +25,7 @@ export interface LineageRoutesOptions {
   originOf: (orgId: string) => string;
 }
 
-/** The sources of a receipt's numbers, in full, for the tiers above `audit`. */
+/** The sources of a receipt's numbers, in full, whatever tier it was asked for with: the scope is what it takes. */
 export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = async (
   app,
   options,
@@ -40,14 +39,14 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
         tag: 'Receipts',
         summary: 'Read a receipt’s lineage',
         description:
-          'What the receipt pins by digest, in full: every input record with value, unit, source, year and licence, every step of the computation with its formula and number, the methodology, the software, the revisions, the place in the ledger. PROV-O, QUDT and schema.org in JSON-LD. For receipts asked for with the tier `audit_plus` or `enterprise`.',
+          'What the receipt pins by digest, in full: every input record with value, unit, source, year and licence, every step of the computation with its formula and number, the methodology, the software, the revisions, the place in the ledger. PROV-O, QUDT and schema.org in JSON-LD. For every receipt of the organisation; the scope `service:lineage` is part of the plans Audit Plus and Enterprise.',
         params: pathId('Id of the receipt', RECEIPT_ID),
         response: {
           200: exact(LINEAGE_TYPE, 'The lineage.', anyObject('A lineage document'), {
             lineage: LINEAGE,
           }),
         },
-        errors: ['receipt_not_found', 'lineage_not_found'],
+        errors: ['receipt_not_found'],
       },
     },
     async (request, reply) => {
@@ -56,9 +55,6 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
       const receipt = await options.ledger.receipt(orgId, id);
       if (receipt === null) throw new Fault('receipt_not_found');
       const bytes = Buffer.from(receipt.body);
-      if (requestedTier(parseReceipt(bytes).document) === 'audit') {
-        throw new Fault('lineage_not_found');
-      }
       const facts = await recordedFacts(options, orgId, id);
       return reply.type(LINEAGE_TYPE).send(lineageOf(options.methodologies, bytes, facts));
     },

@@ -2,6 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { json } from '#api/docs/operation.ts';
+import { actorOf } from '#api/plugins/authenticate.ts';
+import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { RecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { pathId } from './fields.ts';
@@ -13,6 +15,19 @@ const Recalculation = Type.Object(
     status: Type.Literal('pending'),
   },
   { title: 'Recalculation' },
+);
+
+/**
+ * The reason goes onto a receipt, whose bytes are signed: without control characters and half surrogate pairs, it is the
+ * same text wherever it is stored.
+ */
+const ReasonBody = Type.Object(
+  {
+    reason: Type.Optional(
+      Type.String({ maxLength: REASON_LENGTH_MAX, pattern: '^[^\\p{Cc}\\p{Cs}]*$' }),
+    ),
+  },
+  { additionalProperties: false },
 );
 
 export interface RecalculationRoutesOptions {
@@ -33,19 +48,26 @@ export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesO
         tag: 'Receipts',
         summary: 'Have a degraded receipt recalculated now',
         description:
-          'Degraded receipts are recalculated by themselves, later and later while the methodology fails. This makes it now. Success appends a new receipt that revises this one; it then stands among its `revisions`.',
+          'Degraded receipts are recalculated by themselves, later and later while the methodology fails. This makes it now, and the audit log has who asked and why; the reason stands on the revision. Success appends a new receipt that revises this one; it then stands among its `revisions`.',
         params: pathId('Id of the receipt', RECEIPT_ID),
+        bodyOptional: true,
+        body: ReasonBody,
+        requests: { 'with a reason': { reason: 'The size of the model is published now' } },
         response: {
           202: json('The receipt is flagged.', Recalculation, {
             recalculation: { object: 'recalculation', receipt_id: RECEIPT_ID, status: 'pending' },
           }),
         },
-        errors: ['receipt_not_found', 'recalculation_pending', 'not_degraded'],
+        errors: ['receipt_not_found', 'recalculation_pending', 'not_degraded', 'invalid_reason'],
       },
     },
     async (request, reply) => {
       const { id } = request.params;
-      const outcome = await recalculations.flag(request.credential.orgId, id);
+      const { reason } = request.body;
+      const outcome = await recalculations.flag(request.credential.orgId, id, {
+        actor: actorOf(request),
+        ...(reason === undefined ? {} : { reason }),
+      });
       if (outcome === 'unknown') throw new Fault('receipt_not_found');
       if (outcome === 'pending') throw new Fault('recalculation_pending');
       if (outcome === 'not_degraded') throw new Fault('not_degraded');

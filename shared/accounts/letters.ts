@@ -106,6 +106,25 @@ export function draftOfExpiry(key: { name: string; display: string }, expiresAt:
   ]);
 }
 
+/** Keys listed in one letter; an organisation may have thousands. */
+const KEYS_LISTED_MAX = 50;
+
+/** The letter about keys that were to expire and, on the plan audit, no longer do. */
+export function draftOfEndedExpiries(
+  organisation: string,
+  keys: readonly { name: string; display: string }[],
+): Draft {
+  const listed = keys
+    .slice(0, KEYS_LISTED_MAX)
+    .map(({ name, display }) => `- "${name}" (${display})`);
+  const more = keys.length - listed.length;
+  return draft(`${organisation}: API keys no longer expire`, [
+    'Keys of the plan Audit do not expire. The expiry of these keys has ended with the change of plan; they work until they are revoked:',
+    [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
+    'Have those revoked that you do not need.',
+  ]);
+}
+
 function draft(subject: string, paragraphs: readonly string[]): Draft {
   // Names come from people: a line break in one must not become a header line.
   return { subject: subject.replaceAll(/\s+/g, ' '), body: paragraphs.join('\n\n') + SIGNATURE };

@@ -323,7 +323,7 @@ const PATTERNED = {
     param: 'id',
   }),
   invalid_reason: invalid({
-    when: 'The reason is too long.',
+    when: 'The reason is over 500 characters, or holds control characters.',
     example: '`reason` must NOT have more than 500 characters.',
     param: 'reason',
   }),
@@ -381,11 +381,6 @@ const PATTERNED = {
   }),
   receipt_not_found: missing({
     when: 'The receipt does not exist, or is not yours.',
-    param: 'id',
-  }),
-  lineage_not_found: missing({
-    when: 'The receipt was asked for with the tier audit, which has no lineage.',
-    message: 'Receipts of the tier audit have no lineage.',
     param: 'id',
   }),
   key_not_found: missing({ when: 'The key does not exist, or is not yours.', param: 'id' }),

@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 
 describe('GET /receipts/{id}/lineage', () => {
-  it.each(['plus', 'enterprise'])(
+  it.each(['audit', 'plus', 'enterprise'])(
     'GET /receipts/{id}/lineage 200: linked data for the tier %s',
     { tags: ['operations.lineage'] },
     async (tier) => {
@@ -93,15 +93,6 @@ describe('GET /receipts/{id}/lineage', () => {
     await integrateAll(database.poolAs('docket_ledger', 1));
     expect(JSON.parse((await get(fresh!)).text)).toHaveProperty('ledger');
   });
-
-  it.each(['audit', 'degradedAudit'])(
-    'GET /receipts/{id}/lineage 404 for the tier audit: %s',
-    async (which) => {
-      const answer = await get(ids[which]!);
-      expect(answer.status).toBe(404);
-      expect(answer.json().error).toMatchObject({ code: 'lineage_not_found', param: 'id' });
-    },
-  );
 
   it('GET /receipts/{id}/lineage 404 for a receipt of another organisation, and for none', async () => {
     const stranger = edge.keyFor('org_b', SCOPE);

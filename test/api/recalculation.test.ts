@@ -24,6 +24,16 @@ const flag = async (id: string, key: string | null = READ) => {
   return { status: answer.status, body: answer.json() as object };
 };
 
+const flagBecause = async (id: string, reason: string) => {
+  const reply = await edge.app.inject({
+    method: 'POST',
+    url: `/v1/receipts/${id}/recalculate`,
+    headers: { authorization: `Bearer ${READ}`, 'content-type': 'application/json' },
+    payload: JSON.stringify({ reason }),
+  });
+  return { status: reply.statusCode, error: reply.json<{ error?: object }>().error };
+};
+
 describe('POST /receipts/{id}/recalculate', () => {
   it(
     'POST /receipts/{id}/recalculate 202 for a degraded receipt, and 409 while that is pending',
@@ -69,5 +79,26 @@ describe('POST /receipts/{id}/recalculate', () => {
       status: 403,
       body: { error: { code: 'insufficient_scope' } },
     });
+  });
+
+  it('POST /receipts/{id}/recalculate keeps the reason and who gave it', async () => {
+    const id = await issue({ model: UNSIZED });
+    expect((await flagBecause(id, 'The size is published now')).status).toBe(202);
+    const { rows } = await database.pool.query(
+      `select actor_kind, reason from audit_log where action = 'receipt.recalculation_requested' and subject = $1`,
+      [id],
+    );
+    expect(rows).toEqual([{ actor_kind: 'key', reason: 'The size is published now' }]);
+  });
+
+  it.each([
+    ['too long', 'a'.repeat(501)],
+    ['with a NUL, which no store holds', 'a\u0000b'],
+    ['with a line break, which forges log lines', 'a\nb'],
+    ['with half a surrogate pair, which is stored as another text than was hashed', 'a\ud800b'],
+  ])('POST /receipts/{id}/recalculate 400 for a reason %s', async (_, reason) => {
+    const answer = await flagBecause(await issue({ model: UNSIZED }), reason);
+    expect(answer.status).toBe(400);
+    expect(answer.error).toMatchObject({ code: 'invalid_reason', param: 'reason' });
   });
 });

@@ -7,10 +7,10 @@ import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { recordOnReceipt } from '#shared/receipts/reread.ts';
-import type { RevisableReceipt, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
+import type { OwedReceipt, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { UnstorableReceipt } from '#shared/receipts/columns.ts';
 import type { RecalculationEvents } from './events.ts';
-import { revise, type ReviseDeps } from './revise.ts';
+import { revise, type ReviseDeps, withRequest } from './revise.ts';
 
 /** Then it is a person's turn: with the waits below, half an hour after the first attempt. */
 export const ATTEMPTS_MAX = 8;
@@ -59,7 +59,7 @@ export async function recalculate(
 
 async function commitRevision(
   deps: RecalculateDeps,
-  owed: RevisableReceipt,
+  owed: OwedReceipt,
 ): Promise<RecalculationOutcome> {
   const { document } = parseReceipt(owed.bytes);
   const record = recordOnReceipt(document, owed.keyId ?? '');
@@ -71,7 +71,7 @@ async function commitRevision(
     measurement,
     gridZone: input.zone,
     kind: 'recalculated',
-    reason: reasonOf(document),
+    reason: withRequest(reasonOf(document), owed.askedBecause),
   });
   const committed = await deps.store.commit([row]);
   if (!committed.has(row.receiptId)) return 'settled';

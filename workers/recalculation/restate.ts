@@ -13,7 +13,7 @@ import type {
   RevisionStore,
 } from '#shared/receipts/postgres/revisions.ts';
 import type { RecalculationEvents } from './events.ts';
-import { revise, type ReviseDeps } from './revise.ts';
+import { revise, type ReviseDeps, withRequest } from './revise.ts';
 
 /** Receipts read, and at most committed, at once: about a megabyte. */
 const PAGE = 256;
@@ -37,8 +37,8 @@ export async function restate(
 ): Promise<void> {
   const { restatements, events } = deps;
   while (!signal.aborted) {
-    const { receipts, lastId, notIntegrated } = await restatements.page(orgId, PAGE);
-    const page = await restatePage(deps, receipts);
+    const { receipts, lastId, notIntegrated, askedBecause } = await restatements.page(orgId, PAGE);
+    const page = await restatePage(deps, receipts, askedBecause);
     page.examined += notIntegrated;
     page.skipped += notIntegrated;
     await restatements.advance(orgId, { ...page, lastId });
@@ -50,12 +50,13 @@ export async function restate(
 async function restatePage(
   deps: RestateDeps,
   receipts: readonly RevisableReceipt[],
+  askedBecause: string | null,
 ): Promise<Omit<RestatedPage, 'lastId'>> {
   const rows: RevisionRow[] = [];
   let skipped = 0;
   for (const receipt of receipts) {
     try {
-      const row = restated(deps, receipt);
+      const row = restated(deps, receipt, askedBecause);
       if (row !== null) rows.push(row);
     } catch (error) {
       if (!isItsOwnFault(error)) throw error;
@@ -69,7 +70,11 @@ async function restatePage(
 }
 
 /** Null when the receipt was computed by this methodology. */
-function restated(deps: RestateDeps, original: RevisableReceipt): RevisionRow | null {
+function restated(
+  deps: RestateDeps,
+  original: RevisableReceipt,
+  askedBecause: string | null,
+): RevisionRow | null {
   const { document } = parseReceipt(original.bytes);
   const { measurement: stated } = document;
   if (stated === undefined) return null;
@@ -84,7 +89,10 @@ function restated(deps: RestateDeps, original: RevisableReceipt): RevisionRow | 
     measurement: methodology.estimate(input),
     gridZone: input.zone,
     kind: 'restated',
-    reason: `The estimate by ${name} ${version} was made again with ${methodology.id} ${methodology.version}.`,
+    reason: withRequest(
+      `The estimate by ${name} ${version} was made again with ${methodology.id} ${methodology.version}.`,
+      askedBecause,
+    ),
   });
 }
 

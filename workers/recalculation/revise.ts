@@ -31,6 +31,11 @@ export interface RevisionInput {
   reason: string;
 }
 
+/** The reason that a revision gives: why it was made and, after it, why somebody asked for it, in their words. */
+export function withRequest(reason: string, askedBecause: string | null): string {
+  return askedBecause === null ? reason : `${reason} Asked for: ${askedBecause}`;
+}
+
 /** Builds and signs a receipt that revises another. Nothing of the original changes; nothing is stored yet. */
 export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
   const { original, document, record, measurement } = input;

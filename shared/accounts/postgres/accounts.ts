@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
-import type { Limits, Plan } from '#shared/kernel/plan.ts';
+import { planCovers, type Limits, type Plan } from '#shared/kernel/plan.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -26,7 +26,8 @@ import {
 } from '../checks.ts';
 import { checkTermsChange, transition, type AccountAct, type AccountFacts } from '../machine.ts';
 import { appendAudit } from './audit.ts';
-import { queueAccountMail } from './mail.ts';
+import { draftOfEndedExpiries } from '../letters.ts';
+import { queueAccountMail, queueLetter } from './mail.ts';
 
 type AccountRow = Selectable<Database['account']>;
 
@@ -78,14 +79,18 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     close: (orgId: string, actor: Actor, reason: string): Promise<Account> =>
       hold(orgId, (held) => closeAccount(held, actor, reason)),
 
+    /** Sets the plan. Keys of the plan audit do not expire, so going there ends the expiries that lie ahead. */
     setPlan: (orgId: string, plan: Plan, actor: Actor): Promise<Account> =>
-      hold(orgId, (held) =>
-        changeTerms(held, actor, {
+      hold(orgId, async (held) => {
+        const ending = planCovers(plan, 'audit_plus') ? [] : await lockExpiring(held);
+        const account = await changeTerms(held, actor, {
           set: { plan },
           action: 'account.plan_set',
           details: { from: held.account.plan, to: plan },
-        }),
-      ),
+        });
+        await endExpiries(held, ending, actor);
+        return account;
+      }),
 
     /** Sets negotiated limits, which only enterprise has (`invalid_plan`). Null goes back to the plan's numbers. */
     setLimits: (orgId: string, limits: Limits | null, actor: Actor): Promise<Account> =>
@@ -290,6 +295,49 @@ async function closeAccount(held: HeldAccount, actor: Actor, reason: string): Pr
     });
   }
   return closed.account;
+}
+
+type ExpiringKey = Pick<
+  Selectable<Database['api_key']>,
+  'id' | 'name' | 'head' | 'tail' | 'expires_at'
+>;
+
+/** Active keys whose expiry lies ahead, locked before the audit chain as everywhere else. */
+function lockExpiring({ client, surroundings, account }: HeldAccount): Promise<ExpiringKey[]> {
+  return queriesOn(client)
+    .selectFrom('api_key')
+    .select(['id', 'name', 'head', 'tail', 'expires_at'])
+    .where('org_id', '=', account.id)
+    .where('state', '=', 'active')
+    .where('expires_at', '>', new Date(surroundings.now()))
+    .orderBy('id')
+    .forUpdate()
+    .execute();
+}
+
+/** Each ended expiry has its entry in the audit log; one letter names them all, so that keys which are not needed are revoked. */
+async function endExpiries(
+  { client, surroundings, account }: HeldAccount,
+  keys: readonly ExpiringKey[],
+  actor: Actor,
+): Promise<void> {
+  if (keys.length === 0) return;
+  const ids = keys.map(({ id }) => id);
+  const db = queriesOn(client);
+  await db.updateTable('api_key').set({ expires_at: null }).where('id', 'in', ids).execute();
+  for (const { id, expires_at } of keys) {
+    await appendAudit(client, surroundings, {
+      orgId: account.id,
+      action: 'key.expiry_ended',
+      actor,
+      subject: id,
+      reason: 'Keys of the plan audit do not expire.',
+      details: { expires_at: expires_at!.toISOString() },
+    });
+  }
+  const names = keys.map(({ name, head, tail }) => ({ name, display: `${head}…${tail}` }));
+  const letter = { to: account.technical.email, ...draftOfEndedExpiries(account.name, names) };
+  await queueLetter(client, surroundings, letter, { orgId: account.id });
 }
 
 interface TermsChange {

@@ -38,33 +38,49 @@ export interface WaitingRecalculation {
   code: string | null;
 }
 
+/** Who asks for a recalculation, and why. */
+export interface Asked {
+  actor: Actor;
+  reason?: string;
+}
+
 export type RecalculationRequests = ReturnType<typeof createRecalculationRequests>;
 
 /** What callers and operators may ask for; for the roles `docket_api` and `docket_operator`. */
 export function createRecalculationRequests(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
   return {
-    /** Flags one degraded receipt; `pending` when it was flagged before and not tried since. */
-    flag: (orgId: string, receiptId: string) => flag(db, orgId, receiptId),
+    /**
+     * Flags one degraded receipt; `pending` when it was flagged before and not tried since. Who asked, and why, stands in
+     * the audit log; the revision gives the reason. A request that changes nothing leaves no entry.
+     */
+    flag: (orgId: string, receiptId: string, by: Asked): Promise<FlagOutcome> =>
+      inTransaction(pool, async (client) => {
+        const outcome = await flag(queriesOn(client), orgId, receiptId, by);
+        if (outcome === 'flagged') {
+          await appendAudit(client, surroundings, {
+            orgId,
+            action: 'receipt.recalculation_requested',
+            subject: receiptId,
+            ...by,
+          });
+        }
+        return outcome;
+      }),
     /**
      * An operator's request for everything of an organisation that was issued since: degraded receipts are flagged, and a
      * run of restating starts, or starts again. Stands in the audit log. @returns how many were flagged
      */
-    requestSince: (
-      orgId: string,
-      sinceMs: number,
-      { actor, reason }: { actor: Actor; reason?: string },
-    ): Promise<number> =>
+    requestSince: (orgId: string, sinceMs: number, by: Asked): Promise<number> =>
       inTransaction(pool, async (client) => {
         const since = firstReceiptIdAt(sinceMs);
-        const flagged = await flagSince(queriesOn(client), orgId, since);
-        await startRestating(queriesOn(client), orgId, since, actor);
+        const flagged = await flagSince(queriesOn(client), orgId, since, by);
+        await startRestating(queriesOn(client), orgId, since, by);
         await appendAudit(client, surroundings, {
           orgId,
           action: 'receipts.recalculation_requested',
-          actor,
           details: { since: new Date(sinceMs).toISOString(), flagged },
-          ...(reason === undefined ? {} : { reason }),
+          ...by,
         });
         return flagged;
       }),
@@ -118,14 +134,25 @@ export function createRecalculationRequests(pool: Pool, surroundings: Surroundin
   };
 }
 
-/** What is owed to a degraded receipt becomes due, as if it had never been tried. */
-const DUE_NOW = { state: 'pending', attempts: 0, due_at: now, flagged_at: now } as const;
+/** What is owed to a degraded receipt becomes due, as if it had never been tried, in the name of whoever asked last. */
+const dueNow = (by: Asked) =>
+  ({ state: 'pending', attempts: 0, due_at: now, flagged_at: now, ...askedColumns(by) }) as const;
+
+function askedColumns({ actor, reason }: Asked) {
+  return { requested_by: `${actor.kind}:${actor.id}`, reason: reason ?? null };
+}
 
 /**
  * Makes what is owed due now. A degraded receipt without a row would be one whose promise was lost; it gets it back.
  * A revision that is committed at the same moment leaves a row behind that the worker clears away.
  */
-async function flag(db: Queries, orgId: string, receiptId: string): Promise<FlagOutcome> {
+async function flag(
+  db: Queries,
+  orgId: string,
+  receiptId: string,
+  by: Asked,
+): Promise<FlagOutcome> {
+  const asked = askedColumns(by);
   const row = await db
     .with('found', (query) =>
       query
@@ -142,17 +169,23 @@ async function flag(db: Queries, orgId: string, receiptId: string): Promise<Flag
     .with('flagged', (query) =>
       query
         .insertInto('recalculation')
-        .columns(['receipt_id', 'org_id', 'flagged_at'])
+        .columns(['receipt_id', 'org_id', 'flagged_at', 'requested_by', 'reason'])
         .expression((eb) =>
           eb
             .selectFrom('found')
-            .select(['entry_id', 'org_id', now.as('flagged_at')])
+            .select([
+              'entry_id',
+              'org_id',
+              now.as('flagged_at'),
+              sql<string>`${asked.requested_by}::text`.as('requested_by'),
+              sql<string | null>`${asked.reason}::text`.as('reason'),
+            ])
             .where('degraded', '=', true),
         )
         .onConflict((conflict) =>
           conflict
             .column('receipt_id')
-            .doUpdateSet(DUE_NOW)
+            .doUpdateSet(dueNow(by))
             .where('recalculation.flagged_at', 'is', null),
         )
         .returning('receipt_id'),
@@ -166,10 +199,10 @@ async function flag(db: Queries, orgId: string, receiptId: string): Promise<Flag
   return row.flagged === null ? 'pending' : 'flagged';
 }
 
-async function flagSince(db: Queries, orgId: string, since: string): Promise<number> {
+async function flagSince(db: Queries, orgId: string, since: string, by: Asked): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('recalculation')
-    .set(DUE_NOW)
+    .set(dueNow(by))
     .where('org_id', '=', orgId)
     .where('receipt_id', '>=', since)
     .executeTakeFirstOrThrow();
@@ -177,14 +210,9 @@ async function flagSince(db: Queries, orgId: string, since: string): Promise<num
 }
 
 /** A run that is under way starts again with the new beginning. */
-async function startRestating(
-  db: Queries,
-  orgId: string,
-  since: string,
-  { kind, id }: Actor,
-): Promise<void> {
+async function startRestating(db: Queries, orgId: string, since: string, by: Asked): Promise<void> {
   const run = {
-    requested_by: `${kind}:${id}`,
+    ...askedColumns(by),
     requested_at: now,
     after_id: since,
     end_id: sql<string>`receipt_id_at(now())`,

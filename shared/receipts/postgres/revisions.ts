@@ -22,6 +22,13 @@ export interface RevisableReceipt {
   bytes: Uint8Array;
 }
 
+/** What is owed to a degraded receipt. */
+export interface OwedReceipt extends RevisableReceipt {
+  attempts: number;
+  /** Why somebody asked for it, where they said so. */
+  askedBecause: string | null;
+}
+
 /** An attempt that failed. */
 export interface FailedRecalculation {
   stage: MethodologyFailure['stage'];
@@ -137,23 +144,22 @@ export function createRevisionStore(pool: Pool) {
   };
 }
 
-async function readOwed(
-  db: Queries,
-  receiptId: string,
-): Promise<(RevisableReceipt & { attempts: number }) | null> {
+async function readOwed(db: Queries, receiptId: string): Promise<OwedReceipt | null> {
   const row = await db
     .selectFrom('recalculation as r')
     .innerJoin('ledger_body as b', 'b.entry_id', 'r.receipt_id')
     .innerJoin('ledger_entry as e', 'e.entry_id', 'r.receipt_id')
     .leftJoin('receipt_revision as v', 'v.original_id', 'r.receipt_id')
-    .select(['b.entry_id', 'b.org_id', 'b.key_id', 'e.index', 'b.body', 'r.attempts'])
+    .select(['b.entry_id', 'b.org_id', 'b.key_id', 'e.index', 'b.body', 'r.attempts', 'r.reason'])
     .select('v.revision_id')
     .where('r.receipt_id', '=', receiptId)
     .where('r.state', '=', 'pending')
     .where('r.due_at', '<=', now)
     .executeTakeFirst();
   if (row === undefined) return null;
-  if (row.revision_id === null) return { ...revisableOf(row), attempts: row.attempts };
+  if (row.revision_id === null) {
+    return { ...revisableOf(row), attempts: row.attempts, askedBecause: row.reason };
+  }
   // Flagged in the moment in which its revision was committed: there is nothing left to do.
   await db.deleteFrom('recalculation').where('receipt_id', '=', receiptId).execute();
   return null;
@@ -186,7 +192,14 @@ export interface RestatedPage {
 
 /** Refused and degraded receipts have nothing to restate; what is owed to the latter is another matter. */
 const PAGE = statement(
-  { entry_id: 'text', org_id: 'text', key_id: 'text?', body: 'bytea', index: 'int8?' },
+  {
+    entry_id: 'text',
+    org_id: 'text',
+    key_id: 'text?',
+    body: 'bytea',
+    index: 'int8?',
+    reason: 'text?',
+  },
   `with page as materialized (
      select b.entry_id from restatement s
      join ledger_body b on b.org_id = s.org_id and b.entry_id > s.after_id and b.entry_id < s.end_id
@@ -194,7 +207,8 @@ const PAGE = statement(
        and b.kind in ('inference', 'recalculated', 'restated')
        and not exists (select from receipt_revision v where v.original_id = b.entry_id)
      order by b.entry_id limit $2)
-   select b.entry_id, b.org_id, b.key_id, b.body, e.index
+   select b.entry_id, b.org_id, b.key_id, b.body, e.index,
+     (select s.reason from restatement s where s.org_id = $1) as reason
    from page p
    cross join lateral (select * from ledger_body b where b.entry_id = p.entry_id limit 1) b
    left join ledger_entry e on e.entry_id = p.entry_id
@@ -221,13 +235,24 @@ export function createRestatementStore(pool: Pool) {
     async page(
       orgId: string,
       limit: number,
-    ): Promise<{ receipts: RevisableReceipt[]; lastId: string | null; notIntegrated: number }> {
+    ): Promise<{
+      receipts: RevisableReceipt[];
+      lastId: string | null;
+      notIntegrated: number;
+      /** Why the run was asked for, where somebody said so. */
+      askedBecause: string | null;
+    }> {
       const rows = await queryRows(pool, PAGE, [orgId, limit]);
       const receipts = rows.flatMap(({ index, ...row }) =>
         index === null ? [] : [revisableOf({ ...row, index })],
       );
       const lastId = rows.at(-1)?.entry_id ?? null;
-      return { receipts, lastId, notIntegrated: rows.length - receipts.length };
+      return {
+        receipts,
+        lastId,
+        notIntegrated: rows.length - receipts.length,
+        askedBecause: rows[0]?.reason ?? null,
+      };
     },
     async advance(
       orgId: string,

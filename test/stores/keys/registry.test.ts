@@ -266,6 +266,70 @@ describe('expiry', () => {
   });
 });
 
+describe('the plan audit', () => {
+  it('a downgrade to it ends the expiry of its keys, on record and by one letter', async () => {
+    const clock = movableClock();
+    const admin = createRegistries(database.poolAs('docket_operator'), clock);
+    const housekeeping = createRegistries(database.poolAs('docket_housekeeping'), clock);
+    const { id } = await activeAccount(admin);
+    const expiresAt = clock.now() + 5 * DAY_MS;
+    const scopes = ['inference:write', 'service:export'];
+    const kept = await admin.keys.issue(id, { name: 'kept', expiresAt, scopes }, OPERATOR);
+    const over = await admin.keys.issue(
+      id,
+      { name: 'over', expiresAt: clock.now() + 1_000 },
+      OPERATOR,
+    );
+    clock.advance(2_000);
+    await admin.accounts.setPlan(id, 'audit', OPERATOR);
+    clock.advance(10 * DAY_MS);
+    await housekeeping.deadlines.warnExpiring(10);
+    await housekeeping.deadlines.expireDue(10);
+    expect(await admin.keys.get(id, kept.key.id)).toMatchObject({
+      state: 'active',
+      expiresAt: null,
+    });
+    expect((await admin.keys.get(id, over.key.id)).state).toBe('expired');
+    const source = createCredentialSource(database.poolAs('docket_api'));
+    const hash = hashKey(kept.plaintext);
+    expect((await source.findByHashes([hash])).get(hash)).toMatchObject({
+      keyState: 'active',
+      expiresAt: null,
+      scopes: ['inference:write'],
+    });
+    const { items } = await admin.audit.list({
+      orgId: id,
+      limit: 100,
+      order: 'asc',
+      action: 'key.expiry_ended',
+    });
+    expect(items.map(({ subject }) => subject)).toEqual([kept.key.id]);
+    const { rows } = await database.pool.query<{ body: string }>(
+      `select body from mail_outbox where org_id = $1 and subject like '%no longer expire'`,
+      [id],
+    );
+    expect(rows).toHaveLength(1);
+    expect(rows[0]!.body).toContain('"kept"');
+    expect(rows[0]!.body).not.toContain('"over"');
+  });
+
+  it('its keys with the default scopes are issued, rotated, revoked and restored by support', async () => {
+    const { id } = await activeAccount(operator, 'audit');
+    const support: Actor = { kind: 'support', id: '4711' };
+    const { key } = await operator.keys.issue(id, { name: 'first' }, support);
+    expect(key.scopes).toEqual(['inference:read', 'inference:write', 'service:read']);
+    const successor = await operator.keys.rotate(id, key.id, {}, support);
+    expect(successor.key.scopes).toEqual(key.scopes);
+    expect((await operator.keys.revoke(id, key.id, support)).state).toBe('revoked');
+    expect((await operator.keys.restore(id, key.id, support)).state).toBe('active');
+    for (const scope of ['service:lineage', 'service:export', 'admin:keys']) {
+      await expect(
+        operator.keys.issue(id, { name: 'more', scopes: [scope] }, support),
+      ).rejects.toMatchObject({ code: 'invalid_scope' });
+    }
+  });
+});
+
 describe('a credential', () => {
   it('carries what the plan still allows and the limits that apply', async () => {
     const { id } = await activeAccount(operator, 'enterprise');

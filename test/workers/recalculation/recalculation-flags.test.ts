@@ -40,6 +40,11 @@ const depsWith = (of: Catalogue) =>
   recalculateDeps(database.poolAs('docket_recalculation'), signer, of, { events });
 const requests = () =>
   createRecalculationRequests(database.poolAs('docket_api', 2), systemSurroundings);
+/** A key of the organisation, which says why. */
+const BY = {
+  actor: { kind: 'key' as const, id: 'key_a', address: '192.0.2.7' },
+  reason: 'size is known',
+};
 const rowOf = async (id: string) => {
   const { rows } = await database.pool.query<Record<string, unknown>>(
     'select *, due_at > now() as waits from recalculation where receipt_id = $1',
@@ -56,28 +61,52 @@ describe('a caller who flags a receipt', () => {
       `update recalculation set state = 'parked', attempts = 8 where receipt_id = $1`,
       [id],
     );
-    expect(await requests().flag('org_a', id!)).toBe('flagged');
+    expect(await requests().flag('org_a', id!, BY)).toBe('flagged');
     expect(await rowOf(id!)).toMatchObject({ state: 'pending', attempts: 0, waits: false });
-    expect(await requests().flag('org_a', id!)).toBe('pending');
+    expect(await requests().flag('org_a', id!, BY)).toBe('pending');
     expect(await recalculate(depsWith(catalogue), id!)).toBe('failed');
-    expect(await requests().flag('org_a', id!)).toBe('flagged');
+    expect(await requests().flag('org_a', id!, BY)).toBe('flagged');
+  });
+
+  it('leaves who asked and why in the audit log, once, and the reason on the revision', async () => {
+    const orgId = 'org_asks';
+    const [id] = await issue(unsized({ orgId }));
+    expect(await requests().flag(orgId, id!, BY)).toBe('flagged');
+    expect(await requests().flag(orgId, id!, { ...BY, reason: 'again' })).toBe('pending');
+    const { rows } = await database.pool.query(
+      'select action, actor_kind, actor_id, address, subject, reason from audit_log where org_id = $1',
+      [orgId],
+    );
+    expect(rows).toEqual([
+      {
+        action: 'receipt.recalculation_requested',
+        actor_kind: 'key',
+        actor_id: 'key_a',
+        address: '192.0.2.7',
+        subject: id,
+        reason: 'size is known',
+      },
+    ]);
+    expect(await recalculate(depsWith(mendedCatalogue()), id!)).toBe('recalculated');
+    const { revisionReason } = JSON.parse(events.rows[0]!.text) as { revisionReason: string };
+    expect(revisionReason).toMatch(/model_size_unknown.* Asked for: size is known$/);
   });
 
   it('a flag is refused for receipts of others, whole ones, and those that were recalculated', async () => {
     const [degraded, whole] = await issue(unsized(), inferenceRecord());
-    expect(await requests().flag('org_b', degraded!)).toBe('unknown');
-    expect(await requests().flag('org_a', 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC')).toBe('unknown');
-    expect(await requests().flag('org_a', whole!)).toBe('not_degraded');
+    expect(await requests().flag('org_b', degraded!, BY)).toBe('unknown');
+    expect(await requests().flag('org_a', 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', BY)).toBe('unknown');
+    expect(await requests().flag('org_a', whole!, BY)).toBe('not_degraded');
     await recalculate(depsWith(mendedCatalogue()), degraded!);
-    expect(await requests().flag('org_a', degraded!)).toBe('not_degraded');
-    expect(await requests().flag('org_a', events.rows[0]!.receiptId)).toBe('not_degraded');
+    expect(await requests().flag('org_a', degraded!, BY)).toBe('not_degraded');
+    expect(await requests().flag('org_a', events.rows[0]!.receiptId, BY)).toBe('not_degraded');
     expect(await rowOf(degraded!)).toBeUndefined();
   });
 
   it('one of two simultaneous flags gets through', async () => {
     const [id] = await issue(unsized());
     const outcomes = await Promise.all(
-      Array.from({ length: 6 }, () => requests().flag('org_a', id!)),
+      Array.from({ length: 6 }, () => requests().flag('org_a', id!, BY)),
     );
     expect(outcomes.filter((outcome) => outcome === 'flagged')).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === 'pending')).toHaveLength(5);
