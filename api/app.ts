@@ -3,9 +3,16 @@ import { authenticate, type AuthenticateOptions } from '#api/plugins/authenticat
 import { answerClientError } from '#api/plugins/client-errors.ts';
 import { answerHalfClosedClients } from '#api/plugins/half-closed-clients.ts';
 import { intake } from '#api/plugins/intake.ts';
+import {
+  Addresses,
+  limitAddresses,
+  limitOrganisations,
+  type RatesOptions,
+} from '#api/plugins/rates.ts';
 import { faultOf, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
 import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
 import { validateParameters } from '#api/plugins/validate-parameters.ts';
+import type { Rate } from '#shared/lanes/redis/buckets.ts';
 import type { ApiEvents } from './events.ts';
 import { parseJsonBody } from '#api/openai/parse-json.ts';
 import type { DescriptionOptions } from '#api/docs/document.ts';
@@ -33,6 +40,10 @@ export interface AppOptions {
   newRequestId: () => string;
   events: ApiEvents;
   authenticate: AuthenticateOptions;
+  /** The rates of organisations on routes that run nothing. */
+  buckets: RatesOptions['buckets'];
+  /** The rate of an address that shows no good key, in this process. */
+  perAddress: Rate;
   inference: InferenceDeps;
   models: ModelRoutesOptions;
   receipts: ReceiptRoutesOptions;
@@ -81,6 +92,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     void reply.header('x-request-id', request.id);
     next();
   });
+  const addresses = new Addresses(options.perAddress);
+  limitAddresses(app, addresses);
   replyWithError(app, {
     onInternalError: (error, request) => options.events.failedInside(error, request),
     onRefusal: (fault, request) => options.events.refused(fault, request),
@@ -88,7 +101,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   drainUnreadBodies(app);
   answerHalfClosedClients(app);
   validateParameters(app);
-  await app.register(authenticate, options.authenticate);
+  await app.register(authenticate, { ...options.authenticate, addresses });
+  limitOrganisations(app, { buckets: options.buckets, onError: options.events.storeFailed });
   await app.register(intake, { bodyBytesMax: options.bodyBytesMax });
   parseJson(app);
   const operations = collectOperations(app);

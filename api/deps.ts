@@ -18,6 +18,8 @@ import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
 import { openExports, openResources } from '#api/routes/deps.ts';
 
+/** What an address may ask at once, as seconds of its rate: a page with all it shows, a verifier with its tiles. */
+const ADDRESS_BURST_S = 5;
 /** How often a stopping process lets go of connections that have become idle. */
 const IDLE_SWEEP_MS = 50;
 
@@ -47,6 +49,11 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     newRequestId: () => newId('req'),
     events,
     authenticate: access,
+    buckets: inference.buckets,
+    perAddress: {
+      requestsPerSecond: config.addressRequestsPerSecond,
+      burst: config.addressRequestsPerSecond * ADDRESS_BURST_S,
+    },
     inference: inference.deps,
     models: {
       index: () => catalogue.current().index,

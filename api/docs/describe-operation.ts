@@ -86,6 +86,8 @@ function errorsOf(
     ...(scope === 'public' || scope === 'any' ? [] : ['insufficient_scope' as const]),
     ...(hasBody ? (['invalid_json', 'request_too_large', 'invalid_content_type'] as const) : []),
     'invalid_url',
+    'requests_per_second_exceeded',
+    ...(hasBody ? (['dispatch_unavailable'] as const) : []),
     ...(schema.errors ?? []),
     'internal_error',
   ];

@@ -3,6 +3,9 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
 import type { Admission, Admissions, LimitState } from '#shared/lanes/redis/admission.ts';
+import type { ReceiptEntry } from '#shared/lanes/messages.ts';
+import type { Region } from '#shared/catalogue/catalogue.ts';
+import type { Room } from '#shared/lanes/room.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { Exchange, ExchangeSink } from './exchange.ts';
 import type { OpenExchanges } from './open-exchanges.ts';
@@ -11,9 +14,11 @@ import type { Prepared } from './prepare.ts';
 const DAY_MS = 86_400_000;
 
 export interface AdmitDeps {
-  admissions: Pick<Admissions, 'admit'>;
+  admissions: Pick<Admissions, 'admit' | 'record'>;
   exchanges: OpenExchanges;
   events: Pick<ApiEvents, 'storeFailed'>;
+  /** Room for requests in a region, by how fast it is served; none where no worker is. */
+  roomIn: (region: Region) => Room | Promise<Room>;
 }
 
 export interface Admitted {
@@ -29,23 +34,29 @@ export interface Admitted {
  * @throws Fault when it is refused, and when Redis cannot be asked
  */
 export async function admit(
-  { admissions, exchanges, events }: AdmitDeps,
+  deps: AdmitDeps,
   prepared: Prepared,
   sink: ExchangeSink,
 ): Promise<Admitted> {
+  const { admissions, exchanges, events } = deps;
   const { entry, body, credential, resolution, fingerprint } = prepared;
   const { limits, keyLimit } = credential;
   const exchange = exchanges.expect(entry, sink);
   let admission: Admission | undefined;
+  let capacity = 0;
+  let org = 0;
   try {
     for (const { region } of resolution.candidates) {
       entry.region = region.code;
+      const room = deps.roomIn(region);
+      ({ region: capacity, org } = room instanceof Promise ? await room : room);
       admission = await admissions.admit({
         entry,
         body,
         limits,
         keyLimit,
-        regionCapacity: region.capacity,
+        regionCapacity: capacity,
+        orgCapacity: org,
         ...(fingerprint === undefined ? {} : { fingerprint }),
       });
       if (admission.verdict !== 'saturated') break;
@@ -57,7 +68,38 @@ export async function admit(
   } finally {
     prepared.letGo();
   }
+  // A stored answer is given also where nothing runs any more; a new request is not taken there.
+  if (admission!.verdict === 'saturated' && capacity === 0) {
+    exchange.close();
+    throw new Fault('region_degraded', {
+      values: { where: `The region ${entry.region}` },
+      headers: limitHeaders(limits, admission!, entry.startedAt),
+    });
+  }
   return outcomeOf(admission!, exchange, limitHeaders(limits, admission!, entry.startedAt));
+}
+
+/**
+ * Has the record of a request that screening has refused handed on, at the cost of an arrival. Returns the headers of the
+ * refusal, which stands even when it cannot be recorded.
+ * @throws Fault when its caller is over its rate: then the record is not made
+ */
+export async function recordRefusal(
+  { admissions, events }: Pick<AdmitDeps, 'admissions' | 'events'>,
+  { entry, credential: { limits, keyLimit } }: Prepared,
+  refused: ReceiptEntry,
+): Promise<Record<string, string>> {
+  let admission: Admission;
+  try {
+    const request = { entry, body: '', limits, keyLimit, regionCapacity: 0, orgCapacity: 0 };
+    admission = await admissions.record(request, refused);
+  } catch (error) {
+    events.storeFailed(error);
+    return {};
+  }
+  const headers = limitHeaders(limits, admission, entry.startedAt);
+  if (admission.verdict === 'recorded') return headers;
+  throw refusalOf(admission as Refused, entry.region, headers);
 }
 
 function outcomeOf(
@@ -71,6 +113,7 @@ function outcomeOf(
   }
   if (admission.verdict !== 'wait' && admission.verdict !== 'replay') {
     exchange.close();
+    if (admission.verdict === 'recorded') throw new Error('a request to be run was recorded');
     throw refusalOf(admission, exchange.entry.region, headers);
   }
   headers['idempotent-replayed'] = 'true';
@@ -102,7 +145,7 @@ function durationText(ms: number): string {
   return `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds % 60}s`;
 }
 
-type Refused = Exclude<Admission, { verdict: 'admitted' | 'replay' | 'wait' }>;
+type Refused = Exclude<Admission, { verdict: 'admitted' | 'replay' | 'wait' | 'recorded' }>;
 
 const CODES = {
   reused: 'idempotency_key_reused',

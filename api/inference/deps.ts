@@ -3,10 +3,10 @@ import { watchCircuits } from '#shared/catalogue/redis/circuits.ts';
 import { watchRegionStatus } from '#shared/catalogue/redis/region-status.ts';
 import type { Config } from '#shared/config/config.ts';
 import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
-import { receiptsLane } from '#shared/lanes/keys.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { SealProblem } from '#shared/lanes/seals.ts';
+import { Buckets } from '#shared/lanes/redis/buckets.ts';
 import { Admissions } from '#shared/lanes/redis/admission.ts';
 import { readClaim } from '#shared/lanes/redis/claims.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
@@ -15,7 +15,6 @@ import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
-import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
@@ -26,6 +25,9 @@ import type { ApiEvents } from '#api/events.ts';
 import type { InferenceDeps } from './handle.ts';
 import { OpenExchanges } from './open-exchanges.ts';
 import { Turnstile } from './turnstile.ts';
+import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
+import { type Room, roomOf } from '#shared/lanes/room.ts';
+import type { Region } from '#shared/catalogue/catalogue.ts';
 
 export interface InferenceSources {
   pool: Pool;
@@ -48,6 +50,7 @@ export function openInference(
   const storedAnswers = createStoredAnswers(pool);
   const regions = watchRegionStatus(steady, events.storeFailed);
   const circuits = watchCircuits(steady, events.storeFailed);
+  const serving = watchServing(steady, events.storeFailed);
   const tokens = createTokenCounter();
   const moderator = openModerator(config);
   const { receiptWaitMs } = config;
@@ -69,10 +72,12 @@ export function openInference(
     screen: loadScreen(),
     tokens,
     moderator,
-    handOutcome: async (shard, outcome) => {
-      await client.xadd(receiptsLane(shard), '*', 'e', encodeMessage(outcome));
-    },
     supportEmail: config.supportEmail,
+    roomIn: (region) => {
+      const room = roomIn(region, serving.current());
+      // A worker may have come within the last second; and who is told that there is none can wait for one look.
+      return room.region > 0 ? room : serving.refresh().then((now) => roomIn(region, now));
+    },
     admissions: new Admissions(scripts, config.shards, seals),
     exchanges,
     turnstile: new Turnstile(),
@@ -89,11 +94,12 @@ export function openInference(
   };
   return {
     deps,
+    buckets: new Buckets(scripts, config.shards),
     ping: () => steady.ping(),
     /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
     start: async (): Promise<void> => {
       if (!config.allowVolatileRedis) await checkDurability(steady);
-      await Promise.all([liveness.start(), regions.start(), circuits.start()]);
+      await Promise.all([liveness.start(), regions.start(), circuits.start(), serving.start()]);
       inbox.start();
       exchanges.start();
     },
@@ -109,12 +115,16 @@ export function openInference(
     close: async (): Promise<void> => {
       await inbox.stop();
       await liveness.stop();
-      await Promise.all([regions.stop(), circuits.stop()]);
+      await Promise.all([regions.stop(), circuits.stop(), serving.stop()]);
       await moderator?.close();
       client.disconnect();
       steady.disconnect();
     },
   };
+}
+
+function roomIn({ code, capacity, organisations }: Region, served: ServedRegions): Room {
+  return roomOf(served.get(code), capacity, organisations?.length === 1);
 }
 
 /** The second stage of screening, where one is configured. */

@@ -2,7 +2,6 @@ import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import type { Model } from '#shared/catalogue/catalogue.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import { inTurns } from '#shared/kernel/turns.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -10,15 +9,14 @@ import type { Moderator } from '#shared/screening/http/moderation.ts';
 import { type DecodeTokens, fittingBudget, promptsOf, textsOf } from '#shared/screening/prompt.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import type { ApiEvents } from '#api/events.ts';
+import { type AdmitDeps, recordRefusal } from './admit.ts';
 import type { Prepared } from './prepare.ts';
 
-export interface GuardDeps {
+export interface GuardDeps extends Pick<AdmitDeps, 'admissions'> {
   screen: Screen;
   tokens: TokenCounter;
   /** The second stage, for what the rules let through; none when it is not configured. */
   moderator?: Pick<Moderator, 'judge'> | undefined;
-  /** Hands an outcome to the receipts lane of a shard; rejects when Redis cannot be reached. */
-  handOutcome: (shard: number, outcome: ReceiptEntry) => Promise<void>;
   supportEmail: string;
   events: Pick<ApiEvents, 'unjudged' | 'storeFailed'>;
   /** Epoch milliseconds. */
@@ -138,9 +136,11 @@ async function secondStage(
 /**
  * Records a request that screening has blocked and says what its caller is told: a `refused` receipt with the policy's
  * version and salted digests, never the text, and a message that says whom to write to. The rule goes with the record to
- * where operators look it up; nothing that the caller gets names it. The refusal stands even when it cannot be recorded.
+ * where operators look it up; nothing that the caller gets names it. The refusal stands even when it cannot be recorded,
+ * but for a caller over its rate: that is refused as any request would be.
  */
-async function refuse(deps: GuardDeps, { entry }: Prepared, verdict: Verdict): Promise<Fault> {
+async function refuse(deps: GuardDeps, prepared: Prepared, verdict: Verdict): Promise<Fault> {
+  const { entry } = prepared;
   const outcome = receiptEntryOf(entry, 1, {
     outcome: 'refused',
     endedAt: deps.now(),
@@ -148,10 +148,10 @@ async function refuse(deps: GuardDeps, { entry }: Prepared, verdict: Verdict): P
     calls: 0,
     policy: { version: verdict.policyVersion, rule: verdict.rule },
   });
-  await deps.handOutcome(entry.shard, outcome).catch(deps.events.storeFailed);
+  const limits = await recordRefusal(deps, prepared, outcome);
   return new Fault(verdict.code, {
     values: { supportEmail: deps.supportEmail, requestId: entry.id },
-    headers: { 'x-receipt-id': receiptIdOf(entry.id) },
+    headers: { ...limits, 'x-receipt-id': receiptIdOf(entry.id) },
   });
 }
 

@@ -1,6 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
-import { CONSUMER_GROUP, inboxKey, inferenceLane, leasesKey } from '#shared/lanes/keys.ts';
+import { CONSUMER_GROUP, heldKey, inboxKey, inferenceLane, leasesKey } from '#shared/lanes/keys.ts';
 import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import { LEASE_MS, LEASE_RENEWAL_MS } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -96,7 +96,10 @@ export class OpenExchanges implements ExchangeHost {
     const withdraw = async (): Promise<void> => {
       const lane = inferenceLane(entry.shard, entry.region);
       const worker = String(await scripts.withdraw(lane, CONSUMER_GROUP, laneEntryId));
-      if (worker === '') return;
+      if (worker === '') {
+        await client.zrem(heldKey(entry.shard, entry.region, entry.orgId), entry.id);
+        return;
+      }
       const message = encodeMessage({ kind: 'cancel', id: entry.id });
       await client.xadd(inboxKey(worker), 'NOMKSTREAM', '*', 'm', message);
     };

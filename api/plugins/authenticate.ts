@@ -5,10 +5,12 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { SCOPES, type Credential, type Scope } from '#shared/keys/credential.ts';
 import { authorize, invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
+import { refusal } from './rates.ts';
 
 /**
  * The demand of a route: a scope; `any` valid key; `session`, where the dashboard signs people in by
@@ -29,6 +31,8 @@ declare module 'fastify' {
 export interface AuthenticateOptions {
   credentials: { lookup(token: string): Credential | null | Promise<Credential | null> };
   keyUse: { used(keyId: string, now: number): void };
+  /** Counts requests whose key is not good; returns in how many milliseconds the next is taken. None are counted without. */
+  addresses?: { take(address: string): number };
   /** Epoch milliseconds. */
   now?: () => number;
 }
@@ -72,6 +76,13 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     request.credential = credential;
   };
 
+  /** Keys that are tried out cost a look-up each, so an address may not try for ever. */
+  const counted = (request: FastifyRequest, thrown: unknown): Error => {
+    const error = asError(thrown);
+    if (!(error instanceof Fault) || error.code !== 'invalid_api_key') return error;
+    return refusal(options.addresses?.take(request.ip) ?? 0) ?? error;
+  };
+
   // Callback style: a key in memory is checked without a promise.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, next) => {
     const scope = request.routeOptions.config.scope;
@@ -88,10 +99,10 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
         .then((credential) => admit(request, credential, scope))
         .then(
           () => next(),
-          (error: unknown) => next(asError(error)),
+          (error: unknown) => next(counted(request, error)),
         );
     } catch (error) {
-      next(asError(error));
+      next(counted(request, error));
     }
   });
 }

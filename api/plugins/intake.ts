@@ -4,7 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 
 /** Bytes of all bodies but those for models: they name things and dates, and hold no documents. */
-export const SMALL_BODY_BYTES = 64 * 1024;
+const SMALL_BODY_BYTES = 64 * 1024;
 
 /** How often the largest body fits into what a key, its organisation and all callers may have on the way at once. */
 const BODIES_OF_KEY = 2;
@@ -19,7 +19,7 @@ const REQUESTS_OF_ALL = 8_192;
 const RETRY_MS = 1_000;
 
 /** What one request holds of the process until it is in the pipeline or answered. */
-export interface Held {
+interface Held {
   release(): void;
 }
 

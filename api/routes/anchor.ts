@@ -8,6 +8,7 @@ import { KEY_PURPOSES } from '#shared/ledger/key-events.ts';
 import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
 import { LogIndex, tilePath } from './fields.ts';
+import { keptFor } from './kept.ts';
 
 const Choice = Type.Object({
   head_size_max: Type.Optional(LogIndex),
@@ -64,6 +65,9 @@ const KeyEvents = Type.Object({ object: Type.Literal('list'), data: Type.Array(K
 
 /** Verifiers run in browsers too. */
 const OPEN = { 'access-control-allow-origin': '*' };
+/** What everybody may read is read once for everybody, so that asking for it costs no statement each time. */
+const CHECKPOINT_KEPT_MS = 1_000;
+const KEY_EVENTS_KEPT_MS = 5_000;
 const TILE_CACHE = 'public, max-age=31536000, immutable';
 
 export interface AnchorRoutesOptions {
@@ -75,6 +79,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
   app,
   { anchor },
 ) => {
+  const keyEvents = keptFor(KEY_EVENTS_KEPT_MS, () => anchor.keyEvents());
   app.get(
     '/ledger/anchor',
     {
@@ -130,7 +135,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
       },
     },
     async (_request, reply) => {
-      const events = await anchor.keyEvents();
+      const events = await keyEvents();
       void reply.headers({ ...OPEN, 'cache-control': 'public, max-age=10' });
       return { object: 'list' as const, data: events.map(describe) };
     },
@@ -157,6 +162,7 @@ export const publicAnchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> 
   { anchor },
 ) => {
   const config = { scope: 'public' } as const;
+  const newest = keptFor(CHECKPOINT_KEPT_MS, () => anchor.checkpoint());
   app.get(
     '/anchor/checkpoint',
     {
@@ -175,7 +181,7 @@ export const publicAnchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> 
       },
     },
     async (_request, reply) => {
-      const checkpoint = await anchor.checkpoint();
+      const checkpoint = await newest();
       if (checkpoint === null) throw new Fault('checkpoint_not_found');
       return reply
         .type('text/plain; charset=utf-8')

@@ -182,7 +182,7 @@ export const SETTINGS = {
   inferenceConcurrency: setting(
     'INFERENCE_CONCURRENCY',
     integer(1, 10_000),
-    '512',
+    '1024',
     'Upstream calls one inference worker has open at once.',
   ),
   receiptsBatchMax: setting(
@@ -214,6 +214,12 @@ export const SETTINGS = {
     list(plainText(64), 64),
     '',
     'Addresses or CIDR ranges whose x-forwarded-for is believed.',
+  ),
+  addressRequestsPerSecond: setting(
+    'ADDRESS_REQUESTS_PER_SECOND',
+    integer(1, 1_000_000),
+    '200',
+    'Requests of one address without a good key that an api process answers; five seconds of it at once.',
   ),
   mailFrom: setting('MAIL_FROM', emailAddress, 'docket@localhost', 'Sender of mails.'),
   tsaUrl: optional(

@@ -23,8 +23,15 @@ const tag = (shard: number): string => `{s${shard}}`;
 export const inferenceLane = (shard: number, region: string): string =>
   `${tag(shard)}:lane:inference:${region}`;
 
+/** Sorted set of the requests that an organisation has waiting or running in a region, scored by their deadlines. */
+export const heldKey = (shard: number, region: string, orgId: string): string =>
+  `${tag(shard)}:held:${region}:${orgId}`;
+
 /** The stream that receipts workers read. */
 export const receiptsLane = (shard: number): string => `${tag(shard)}:lane:receipts`;
+
+/** The region in the name of an inference lane. */
+export const regionOfLane = (lane: string): string => lane.slice(lane.lastIndexOf(':') + 1);
 
 /** The shard in a lane's name. */
 export const shardOfLane = (lane: string): number => Number(lane.slice(2, lane.indexOf('}')));
@@ -32,6 +39,10 @@ export const shardOfLane = (lane: string): number => Number(lane.slice(2, lane.i
 /** Hash with the arrival time (`tat`), UTC day and count of an organisation or a key. */
 export const limitsKey = (shard: number, ownerId: string): string =>
   `${tag(shard)}:limits:${ownerId}`;
+
+/** When the next arrival in an organisation's bucket of this name is due. */
+export const bucketKey = (shard: number, name: string, orgId: string): string =>
+  `${tag(shard)}:bucket:${name}:${orgId}`;
 
 /** Sorted set of open streams, scored by when each lease ends. */
 export const leasesKey = (shard: number, orgId: string): string => `${tag(shard)}:leases:${orgId}`;

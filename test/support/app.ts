@@ -35,6 +35,8 @@ export async function buildTestApp(
     newRequestId: () => newId('req'),
     events: apiEvents(pino({ level: 'silent' }), new Registry()),
     authenticate: { credentials: { lookup: () => null }, keyUse: { used() {} } },
+    buckets: { take: async () => 0 },
+    perAddress: { requestsPerSecond: 1_000_000, burst: 1_000_000 },
     inference: {} as AppOptions['inference'],
     models: { index: () => ({ models: new Map(), regions: new Map() }), confidenceOf() {} },
     ...openResources(pool, receiptIssuer(PUBLIC_URL), surroundings),

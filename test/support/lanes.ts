@@ -46,6 +46,7 @@ export function admissionRequest(
     limits: GENEROUS,
     keyLimit: null,
     regionCapacity: 1_000_000,
+    orgCapacity: 1_000_000,
     ...rest,
   };
 }
@@ -59,12 +60,12 @@ export function connectTo(
 }
 
 /** Admission with a clock of the test's own (microseconds), or the server's. */
-export function admissionsOn(client: Redis, clockUs?: () => number): Admissions {
+export function admissionsOn(
+  client: Redis,
+  clockUs?: () => number,
+  receiptsLaneMax?: number,
+): Admissions {
   const scripts = defineLaneScripts(client);
-  return new Admissions(
-    scripts,
-    1,
-    testSeals(),
-    clockUs === undefined ? undefined : () => String(clockUs()),
-  );
+  const clock = clockUs === undefined ? undefined : () => String(clockUs());
+  return new Admissions(scripts, 1, testSeals(), clock, receiptsLaneMax);
 }

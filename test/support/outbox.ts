@@ -67,3 +67,6 @@ export const inShort = (write: readonly Queued[]): string[] =>
     if (reply !== undefined) return reply.kind;
     return done === undefined ? `${command![0]} ${command![1]}` : 'done';
   });
+
+/** How a request of `admissionRequest` leaves its lane, in short: it no longer counts, and is acknowledged. */
+export const LEFT = ['ZREM {s0}:held:eu-west:org_a', 'done'];

@@ -78,6 +78,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     EXPORT_STORE: join(directory, 'exports'),
     SANDBOX_URL: sandboxUrl,
     SUPPORT_EMAIL: 'support@docket.example',
+    // All tests of a file come from one address.
+    ADDRESS_REQUESTS_PER_SECOND: '100000',
     ...options.env,
   };
   let current = redis;

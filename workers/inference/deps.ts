@@ -4,8 +4,10 @@ import { OpenAiCompatibleProvider } from './providers/openai-compatible/provider
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
-import { inferenceLane } from '#shared/lanes/keys.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
+import { createServingBoard } from '#shared/catalogue/redis/serving.ts';
+import { ServingKeeper } from './serving-keeper.ts';
+import { inferenceLane, regionOfLane } from '#shared/lanes/keys.ts';
 import type { Cancellation } from '#shared/lanes/messages.ts';
 import type { Provider } from './providers/provider.ts';
 import { LaneConnections } from '#workers/runtime/lane-connections.ts';
@@ -46,6 +48,12 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     now: Date.now,
     onError: events.storeFailed,
   });
+  const serving = new ServingKeeper({
+    regions: regionsOf(config, catalogue.current().catalogue.regions),
+    slots: config.inferenceConcurrency,
+    board: createServingBoard(client, processId),
+    onError: events.storeFailed,
+  });
   const worker = new InferenceWorker(
     {
       outbox,
@@ -53,6 +61,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       client,
       seals,
       events,
+      finished: (lane) => serving.finished(regionOfLane(lane)),
       breakers,
       catalogue: () => catalogue.current().catalogue,
       providerOf,
@@ -72,8 +81,12 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     start: async () => {
       await lanes.start();
       circuits.start();
+      await serving.start();
     },
-    drain: () => lanes.drain(),
+    drain: async () => {
+      await serving.stop();
+      await lanes.drain();
+    },
     close: async () => {
       await circuits.stop();
       await lanes.close();
@@ -83,16 +96,21 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   };
 }
 
-/** The lanes of the regions this worker serves, in every shard. */
-function lanesOf(
-  { regions, shards }: { regions: readonly string[]; shards: number },
-  offered: readonly { code: string; status: string }[],
-): string[] {
+type Served = { regions: readonly string[]; shards: number };
+type Offered = readonly { code: string; status: string }[];
+
+/** The regions this worker serves. */
+function regionsOf({ regions }: Served, offered: Offered): string[] {
   const served = offered.filter(({ code }) => regions.length === 0 || regions.includes(code));
   const unknown = regions.filter((code) => !offered.some((region) => region.code === code));
   if (unknown.length > 0)
     throw new Error(`REGIONS names what the catalogue does not: ${unknown.join(', ')}`);
-  return served.flatMap(({ code }) =>
-    Array.from({ length: shards }, (_, shard) => inferenceLane(shard, code)),
+  return served.map(({ code }) => code);
+}
+
+/** Their lanes, in every shard. */
+function lanesOf(config: Served, offered: Offered): string[] {
+  return regionsOf(config, offered).flatMap((code) =>
+    Array.from({ length: config.shards }, (_, shard) => inferenceLane(shard, code)),
   );
 }

@@ -1,4 +1,4 @@
-import { answerKey, begunKey, receiptsLane } from '#shared/lanes/keys.ts';
+import { answerKey, begunKey, heldKey, receiptsLane } from '#shared/lanes/keys.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import { type Claims, STORED_S } from '#shared/lanes/redis/claims.ts';
@@ -126,10 +126,11 @@ export class Settlement {
   }
 
   #leaveLane(): void {
-    const { shard, id, stream, bodyRef } = this.#entry;
+    const { shard, id, stream, bodyRef, region, orgId } = this.#entry;
     const { outbox } = this.#deps;
     if (stream) outbox.command(shard, 'DEL', begunKey(shard, id));
     if (bodyRef !== undefined) outbox.command(shard, 'DEL', bodyRef);
+    outbox.command(shard, 'ZREM', heldKey(shard, region, orgId), id);
     outbox.done(this.#delivery);
   }
 

@@ -16,6 +16,8 @@ export interface WorkerDeps extends RunDeps, SettlementDeps {
   client: Pick<RedisClient, 'get' | 'getBuffer' | 'set'>;
   seals: Pick<Seals, 'open' | 'openBytes' | 'sealBytes'>;
   events: InferenceEvents;
+  /** A request of this lane has ended, however. */
+  finished: (lane: string) => void;
 }
 
 /** After this many workers died with an entry in hand, the entry itself is suspect. */
@@ -53,7 +55,10 @@ export class InferenceWorker {
   /** Takes what a lane delivers. Each entry holds a slot until its outcome is in Redis. */
   take(deliveries: Delivery[]): void {
     for (const delivery of deliveries) {
-      void this.#take(delivery).finally(() => this.#slots.release());
+      void this.#take(delivery).finally(() => {
+        this.#slots.release();
+        this.#deps.finished(delivery.lane);
+      });
     }
   }
 

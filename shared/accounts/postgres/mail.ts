@@ -33,6 +33,10 @@ interface NamedKey {
   display: string;
 }
 
+/** Letters of one hour about the keys of one organisation. Who rotates more reads of the rest in the audit log. */
+const KEY_LETTERS_PER_HOUR = 20;
+const HOUR_MS = 3_600_000;
+
 /** Tells the technical contact what happened to a key, within the transaction in which it happens. */
 export async function queueKeyMail(
   client: Queryable,
@@ -41,13 +45,22 @@ export async function queueKeyMail(
 ): Promise<void> {
   const draft = draftOfKeyAct(key, action, `${actor.kind} ${actor.id}`);
   if (draft === null) return;
+  const now = surroundings.now();
+  const hour = `key-act ${key.orgId} ${Math.floor(now / HOUR_MS)}`;
+  const { letters } = await queriesOn(client)
+    .selectFrom('mail_outbox')
+    .select(({ fn }) => fn.count<string>('once').as('letters'))
+    .where('once', 'like', `${hour} %`)
+    .executeTakeFirstOrThrow();
+  if (Number(letters) >= KEY_LETTERS_PER_HOUR) return;
   const contact = await queriesOn(client)
     .selectFrom('account')
     .select('technical_email')
     .where('id', '=', key.orgId)
     .executeTakeFirstOrThrow();
   const letter = { to: contact.technical_email, ...draft };
-  await queueLetter(client, surroundings, letter, { orgId: key.orgId });
+  const once = `${hour} ${action} ${key.display} ${now}`;
+  await queueLetter(client, surroundings, letter, { orgId: key.orgId, once });
 }
 
 /** Warns of an expiry; `once` keeps a job that repeats itself from repeating the letter. */

@@ -11,7 +11,7 @@ const KEY = 'circuits';
 const BELIEVED_MS = 4_000;
 
 /** ARGV: how long it is believed, the number of members said, those members, members taken back. */
-const PUBLISH = `
+export const PUBLISH = `
 local time = redis.call('TIME')
 local until_ms = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
 for i = 3, #ARGV do
@@ -20,7 +20,7 @@ for i = 3, #ARGV do
 end
 return redis.status_reply('OK')`;
 
-const READ = `
+export const READ = `
 local time = redis.call('TIME')
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000))
 return redis.call('ZRANGE', KEYS[1], 0, -1)`;

@@ -10,6 +10,8 @@
 --      12 fingerprint of the body ('': no Idempotency-Key)  13 life of a running claim, s
 --      14 who to tell when the running request settles      15 body too large for the lane ('': none)   16 its life, s
 --      17 clock in microseconds ('': this server's, which all api processes share)
+--      19 requests the organisation may have waiting or running in the region  20 when this one is given up, ms
+--      18 record of a request that screening has refused ('': this one is to run)
 --
 -- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id}
 
@@ -44,7 +46,7 @@ end
 
 local fingerprint = ARGV[12]
 local claim = nil
-if fingerprint ~= '' then
+if fingerprint ~= '' and ARGV[18] == '' then
   local found = redis.call('HMGET', KEYS[7], 'fp', 'state', 'rid')
   if found[1] then
     claim = found
@@ -70,6 +72,15 @@ local function take_arrival(...)
   end
 end
 
+-- A request that screening has refused costs an arrival, and its record obeys the bound of the lane that it goes to.
+if ARGV[18] ~= '' then
+  if redis.call('XLEN', KEYS[5]) >= tonumber(ARGV[11]) then return refuse('backlog', 1000000) end
+  take_arrival()
+  redis.call('EXPIRE', KEYS[1], 172800)
+  redis.call('XADD', KEYS[5], '*', 'e', ARGV[18])
+  return answer('recorded', 0, tat, per_day - count)
+end
+
 -- A replay costs an arrival, so that it cannot be used to flood, but no daily budget.
 if claim then
   take_arrival()
@@ -88,6 +99,12 @@ if streams > 0 then
   if redis.call('ZCARD', KEYS[3]) >= streams then return refuse('streams', 1000000) end
 end
 if redis.call('XLEN', KEYS[4]) >= tonumber(ARGV[10]) then return refuse('saturated', 1000000) end
+local held = redis.call('ZCARD', KEYS[9])
+if held >= tonumber(ARGV[19]) then
+  redis.call('ZREMRANGEBYSCORE', KEYS[9], '-inf', math.floor(now / 1000))
+  held = redis.call('ZCARD', KEYS[9])
+  if held >= tonumber(ARGV[19]) then return refuse('saturated', 1000000) end
+end
 if redis.call('XLEN', KEYS[5]) >= tonumber(ARGV[11]) then return refuse('backlog', 1000000) end
 
 take_arrival('day', day, 'count', count + 1)
@@ -100,5 +117,7 @@ if fingerprint ~= '' then
   redis.call('HSET', KEYS[7], 'fp', fingerprint, 'state', 'running', 'rid', ARGV[1])
   redis.call('EXPIRE', KEYS[7], tonumber(ARGV[13]))
 end
+redis.call('ZADD', KEYS[9], ARGV[20], ARGV[1])
+redis.call('EXPIRE', KEYS[9], 3600)
 if ARGV[15] ~= '' then redis.call('SET', KEYS[6], ARGV[15], 'EX', tonumber(ARGV[16])) end
 return answer('admitted', 0, tat, per_day - count - 1, redis.call('XADD', KEYS[4], '*', 'e', ARGV[2]))

@@ -1,9 +1,17 @@
 import type { Limits } from '#shared/kernel/plan.ts';
-import { bodyKey, inferenceLane, leasesKey, limitsKey, receiptsLane, waitersKey } from '../keys.ts';
-import type { InferenceEntry } from '../messages.ts';
+import {
+  bodyKey,
+  heldKey,
+  inferenceLane,
+  leasesKey,
+  limitsKey,
+  receiptsLane,
+  waitersKey,
+} from '../keys.ts';
+import type { InferenceEntry, ReceiptEntry } from '../messages.ts';
 import type { LaneScripts } from './scripts.ts';
 import type { Seals } from '../seals.ts';
-import { encodeInferenceEntry } from '../wire-format.ts';
+import { encodeInferenceEntry, encodeMessage } from '../wire-format.ts';
 
 /** Bodies above this travel as a claim check, so that lanes stay light and a reader's batch stays small. */
 export const INLINE_BYTES_MAX = 256 * 1024;
@@ -23,6 +31,8 @@ export interface AdmissionRequest {
   keyLimit: { requestsPerSecond: number; burst: number } | null;
   /** Requests waiting or running in the region before it is saturated. */
   regionCapacity: number;
+  /** The same for the requests of this organisation alone. */
+  orgCapacity: number;
   /** SHA-256 of the raw body, when the request has an Idempotency-Key (then `entry.claim` is set). */
   fingerprint?: string;
 }
@@ -40,6 +50,8 @@ export type Admission = LimitState &
     | { verdict: 'replay'; requestId: string }
     /** An identical request is running; a `settled` or `error` reply will come. */
     | { verdict: 'wait'; requestId: string }
+    /** Screening had refused it, and that is on its way to a receipt. */
+    | { verdict: 'recorded' }
     /** The Idempotency-Key was used with another body. */
     | { verdict: 'reused' }
     | { verdict: 'rate' | 'day' | 'streams' | 'saturated' | 'backlog'; retryMs: number }
@@ -55,20 +67,36 @@ export class Admissions {
   readonly #seals: Pick<Seals, 'seal' | 'sealBytes'>;
   readonly #clockUs: () => string;
 
-  /** `clockUs` overrides the server's clock in tests. */
+  readonly #receiptsLaneMax: number;
+
+  /** `clockUs` overrides the server's clock in tests, `receiptsLaneMax` how many receipts may be owed. */
   constructor(
     scripts: LaneScripts,
     shards: number,
     seals: Pick<Seals, 'seal' | 'sealBytes'>,
     clockUs: () => string = () => '',
+    receiptsLaneMax: number = RECEIPTS_LANE_MAX,
   ) {
+    this.#receiptsLaneMax = receiptsLaneMax;
     this.#scripts = scripts;
     this.#seals = seals;
     this.#shards = shards;
     this.#clockUs = clockUs;
   }
 
-  async admit(request: AdmissionRequest): Promise<Admission> {
+  admit(request: AdmissionRequest): Promise<Admission> {
+    return this.#decide(request, '');
+  }
+
+  /**
+   * Hands the record of a request that screening has refused to the receipts lane. It costs its caller an arrival; beyond
+   * the rate, and while the lane is full, nothing is recorded.
+   */
+  record(request: AdmissionRequest, refused: ReceiptEntry): Promise<Admission> {
+    return this.#decide(request, encodeMessage(refused));
+  }
+
+  async #decide(request: AdmissionRequest, refused: string): Promise<Admission> {
     const { entry, limits, keyLimit } = request;
     const shard = entry.shard;
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
@@ -87,6 +115,7 @@ export class Admissions {
       bodyKey(shard, entry.id),
       claim,
       waitersKey(claim),
+      heldKey(shard, entry.region, entry.orgId),
       entry.id,
       text,
       intervalUsOf(limits.requestsPerSecond),
@@ -96,14 +125,17 @@ export class Admissions {
       keyLimit === null ? 0 : keyLimit.burst,
       entry.stream ? limits.concurrentStreams : 0,
       LEASE_MS,
-      Math.max(1, Math.ceil(request.regionCapacity / this.#shards)),
-      RECEIPTS_LANE_MAX,
+      Math.ceil(request.regionCapacity / this.#shards),
+      this.#receiptsLaneMax,
       request.fingerprint ?? '',
       lifeS,
       `${entry.inbox} ${entry.id}`,
       apart ?? '',
       lifeS,
       this.#clockUs(),
+      refused,
+      request.orgCapacity,
+      entry.deadlineAt,
     )) as [string, number, number, number, number, string];
     return readVerdict(result);
   }
@@ -124,6 +156,7 @@ function readVerdict(result: [string, number, number, number, number, string]): 
     case 'wait':
       return { ...state, verdict, requestId: id };
     case 'reused':
+    case 'recorded':
       return { ...state, verdict };
     case 'rate':
     case 'day':

@@ -11,7 +11,8 @@ interface Source {
 }
 
 const SOURCES = {
-  admit: { file: 'admission.lua', keyCount: 8 },
+  admit: { file: 'admission.lua', keyCount: 9 },
+  takeArrival: { file: 'take-arrival.lua', keyCount: 1 },
   settleClaim: { file: 'settle-claim.lua', keyCount: 3 },
   withdraw: { file: 'withdraw.lua', keyCount: 1 },
   dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },

@@ -8,6 +8,7 @@ import { createSmtpMailer } from '#workers/housekeeping/mail/smtp.ts';
 import { createMailOutbox, queueLetter } from '#shared/accounts/postgres/mail.ts';
 import type { Letter, Mailer } from '#shared/accounts/letters.ts';
 import {
+  activeAccount,
   createRegistries,
   DAY_MS,
   movableClock,
@@ -149,3 +150,26 @@ async function smtpServer() {
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }
+
+describe('letters about keys', () => {
+  it(
+    'twenty letters an hour are all that one organisation’s keys cause, however many acts there are',
+    { tags: ['limits.every-route'] },
+    async () => {
+      const registries = createRegistries(database.poolAs('docket_api'), clock);
+      const { id } = await activeAccount(createRegistries(database.pool, clock), 'audit');
+      const lettersOf = async () => {
+        const text = `select count(*)::int as n from mail_outbox where org_id = $1 and once is not null`;
+        const { rows } = await database.pool.query<{ n: number }>(text, [id]);
+        return rows[0]!.n;
+      };
+      for (let i = 0; i < 25; i += 1) {
+        await registries.keys.issue(id, { name: `key ${i}` }, OPERATOR);
+      }
+      expect(await lettersOf()).toBe(20);
+      clock.advance(3_600_000);
+      await registries.keys.issue(id, { name: 'an hour later' }, OPERATOR);
+      expect(await lettersOf()).toBe(21);
+    },
+  );
+});

@@ -5,12 +5,13 @@ import { INLINE_BYTES_MAX, intervalUsOf } from '#shared/lanes/redis/admission.ts
 import { createClaims } from '#shared/lanes/redis/claims.ts';
 import {
   bodyKey,
+  heldKey,
   idempotencyKey,
   inferenceLane,
   leasesKey,
   receiptsLane,
 } from '#shared/lanes/keys.ts';
-import type { Reply } from '#shared/lanes/messages.ts';
+import type { ReceiptEntry, Reply } from '#shared/lanes/messages.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
 import { admissionRequest, admissionsOn, connectTo, GENEROUS } from '#test/support/lanes.ts';
@@ -201,6 +202,77 @@ describe('admission', () => {
   );
 });
 
+describe('what an organisation has in a region', () => {
+  it(
+    'an organisation at its share of a region is refused there, another is not; what has left or is given up makes room',
+    { tags: ['limits.regions'] },
+    async () => {
+      const share = { orgCapacity: 2 };
+      const deadlineAt = nowUs / 1_000 + 60_000;
+      const request = (entry = {}) => admissionRequest({ deadlineAt, ...entry }, share);
+      const first = request();
+      expect((await admissions().admit(first)).verdict).toBe('admitted');
+      expect((await admissions().admit(request())).verdict).toBe('admitted');
+      expect((await admissions().admit(request())).verdict).toBe('saturated');
+      expect((await admissions().admit(request({ orgId: 'org_b' }))).verdict).toBe('admitted');
+      expect((await admissions().admit(request({ region: 'us-east' }))).verdict).toBe('admitted');
+      const held = heldKey(0, 'eu-west', 'org_a');
+      await client.zrem(held, first.entry.id);
+      expect((await admissions().admit(request())).verdict).toBe('admitted');
+      expect((await admissions().admit(request())).verdict).toBe('saturated');
+      for (const id of (await client.call('ZRANGE', held, '0', '-1')) as string[])
+        await client.zadd(held, '1', id);
+      expect((await admissions().admit(request())).verdict).toBe('admitted');
+    },
+  );
+
+  it('a region without room takes nothing', { tags: ['limits.regions'] }, async () => {
+    const request = admissionRequest({}, { regionCapacity: 0, orgCapacity: 0 });
+    expect((await admissions().admit(request)).verdict).toBe('saturated');
+  });
+});
+
+describe('a request that screening has refused', () => {
+  const record = {
+    inbox: 'api-test',
+    attempt: 1,
+    receipt: 'best_effort',
+    record: {},
+  } as ReceiptEntry;
+  const slow = { ...GENEROUS, requestsPerSecond: 1, burst: 3 };
+
+  it(
+    'a request that screening has refused takes an arrival like any other, and no daily budget; beyond the rate nothing is recorded',
+    { tags: ['limits.screening-refusals'] },
+    async () => {
+      const request = () => admissionRequest({}, { limits: slow });
+      expect((await admissions().admit(request())).verdict).toBe('admitted');
+      const verdicts: string[] = [];
+      for (let i = 0; i < 4; i += 1) {
+        verdicts.push((await admissions().record(request(), record)).verdict);
+      }
+      expect(verdicts).toEqual(['recorded', 'recorded', 'rate', 'rate']);
+      expect(await client.xlen(receiptsLane(0))).toBe(2);
+      expect((await admissions().admit(request())).verdict).toBe('rate');
+      expect(await client.hget('{s0}:limits:org_a', 'count')).toBe('1');
+    },
+  );
+
+  it(
+    'a request that screening has refused is held to the limit of its key, and obeys the bound of the receipts lane',
+    { tags: ['limits.screening-refusals'] },
+    async () => {
+      const keyLimit = { requestsPerSecond: 1, burst: 1 };
+      const request = () => admissionRequest({}, { keyLimit });
+      expect((await admissions().record(request(), record)).verdict).toBe('recorded');
+      expect((await admissions().record(request(), record)).verdict).toBe('rate');
+      const full = admissionsOn(client, () => nowUs, 1);
+      expect((await full.record(admissionRequest(), record)).verdict).toBe('backlog');
+      expect(await client.xlen(receiptsLane(0))).toBe(1);
+    },
+  );
+});
+
 describe('an idempotency claim', () => {
   const claim = idempotencyKey(0, 'org_a', 'digest');
   /** Claims, and what those who wait for one are told. */
@@ -288,7 +360,7 @@ describe('backpressure', () => {
     // The bound itself is half a million entries: the script is asked with a small one.
     const scripts = defineLaneScripts(client);
     await client.xadd(receiptsLane(0), '*', 'e', 'owed');
-    const keys = ['l', 'k', 's', LANE, receiptsLane(0), 'b', 'c', 'w'].map((key) =>
+    const keys = ['l', 'k', 's', LANE, receiptsLane(0), 'b', 'c', 'w', 'h'].map((key) =>
       key.startsWith('{') ? key : `{s0}:${key}`,
     );
     const verdict = (await scripts.admit(
@@ -310,6 +382,9 @@ describe('backpressure', () => {
       '',
       60,
       String(nowUs),
+      '',
+      10,
+      0,
     )) as [string];
     expect(verdict[0]).toBe('backlog');
   });

@@ -32,6 +32,8 @@ export const refused = (
   verdict: 'rate' | 'day' | 'streams' | 'saturated' | 'backlog',
   retryMs = 1_500,
 ): Admission => ({ ...LIMIT_STATE, verdict, retryMs });
+/** A refusal by screening that is on its way to its receipt. */
+export const recorded = (): Admission => ({ ...LIMIT_STATE, verdict: 'recorded' });
 export const reused = (): Admission => ({ ...LIMIT_STATE, verdict: 'reused' });
 /** The same request as one that runs, or that is answered. */
 export const same = (verdict: 'wait' | 'replay'): Admission => ({
@@ -209,14 +211,15 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       decoder: () => undefined,
       promptFits: () => true,
     } as unknown as InferenceDeps['tokens'],
-    handOutcome: () => Promise.resolve(),
     supportEmail: 'support@example.com',
+    roomIn: ({ capacity }) => ({ region: capacity, org: capacity }),
     admissions: {
       async admit(request) {
         asked.push({ ...request, region: request.entry.region });
         await gate;
         return admissions.shift() ?? admitted();
       },
+      record: () => Promise.resolve(recorded()),
     },
     exchanges,
     turnstile: new Turnstile(),

@@ -7,7 +7,7 @@ import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Moderation } from '#shared/screening/http/moderation.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
-import { CREDENTIAL, NOW, openEdge, RECEIPT_ID, REQUEST_ID } from './doubles.ts';
+import { CREDENTIAL, NOW, openEdge, RECEIPT_ID, recorded, refused, REQUEST_ID } from './doubles.ts';
 
 const VERDICT: Verdict = {
   rule: 'rule-7',
@@ -29,6 +29,12 @@ interface Brought {
   body?: Record<string, unknown>;
 }
 
+/** Admission, as far as refusals go there. */
+const recording = (record: InferenceDeps['admissions']['record']): InferenceDeps['admissions'] => ({
+  admit: () => Promise.reject(new Error('not to be admitted')),
+  record,
+});
+
 /** A request before the guard, and what came of it. */
 function bring(
   over: Partial<InferenceDeps>,
@@ -36,10 +42,10 @@ function bring(
 ) {
   const handed: [number, ReceiptEntry][] = [];
   const { deps, happened } = openEdge({
-    handOutcome: (shard, outcome) => {
-      handed.push([shard, outcome]);
-      return Promise.resolve();
-    },
+    admissions: recording(async ({ entry }, outcome) => {
+      handed.push([entry.shard, outcome]);
+      return recorded();
+    }),
     ...over,
   });
   const prepared: Prepared = prepare(deps, route, {
@@ -93,10 +99,24 @@ describe('a request that the policy forbids', () => {
     expect(JSON.stringify(handed)).not.toContain('forbidden');
   });
 
+  it.each([
+    ['rate', 'requests_per_second_exceeded'],
+    ['backlog', 'dispatch_unavailable'],
+  ] as const)(
+    'a request that the policy forbids is told of its limit, and not of the policy, beyond the %s',
+    async (verdict, code) => {
+      const { verdict: told } = bring({
+        screen: screenThatSays(VERDICT),
+        admissions: recording(() => Promise.resolve(refused(verdict))),
+      });
+      await expect(told).rejects.toMatchObject({ code, retryAfterMs: 1_500 });
+    },
+  );
+
   it('a request that the policy forbids is refused also when that cannot be recorded', async () => {
     const { verdict, happened } = bring({
       screen: screenThatSays(VERDICT),
-      handOutcome: () => Promise.reject(new Error('Redis is away')),
+      admissions: recording(() => Promise.reject(new Error('Redis is away'))),
     });
     await expect(verdict).rejects.toMatchObject({ code: 'dual_use_screen_block' });
     expect(happened).toEqual(['storeFailed']);

@@ -184,9 +184,8 @@ describe('a stream that fails', () => {
   });
 
   it('a stream whose admission Redis does not answer is internal_error', async () => {
-    const { raw } = await open(
-      openEdge({ admissions: { admit: () => Promise.reject(new Error('away')) } }),
-    );
+    const away = () => Promise.reject(new Error('away'));
+    const { raw } = await open(openEdge({ admissions: { admit: away, record: away } }));
     expect(raw.head?.status).toBe(500);
     expect(raw.written.join('')).toContain('"code":"internal_error"');
   });
@@ -257,6 +256,7 @@ describe('a client that leaves a stream', () => {
     expect(redis.commands).toEqual([
       ['zrem', '{s0}:leases:org_1', REQUEST_ID],
       ['withdraw', '{s0}:lane:inference:eu', 'workers', '7-0'],
+      ['zrem', '{s0}:held:eu:org_1', REQUEST_ID],
     ]);
     expect(happened).toEqual(['clientGone']);
     await exchanges.drained();

@@ -63,6 +63,20 @@ describe('a whole answer', () => {
     await handled;
   });
 
+  it(
+    'a new request to a region without a worker is told at once that the region is degraded',
+    { tags: ['limits.regions'] },
+    async () => {
+      const { ask, willSay, exchanges, asked } = openEdge({
+        roomIn: () => Promise.resolve({ region: 0, org: 0 }),
+      });
+      willSay(refused('saturated'), refused('saturated'));
+      await expect(ask().handled).rejects.toMatchObject({ code: 'region_degraded' });
+      expect(asked.map(({ regionCapacity }) => regionCapacity)).toEqual([0, 0]);
+      await exchanges.drained();
+    },
+  );
+
   it('an answer is sent although it came, with its receipt, before the word of its admission', async () => {
     const { ask, hear, holdAdmissions } = openEdge();
     const release = holdAdmissions();
@@ -187,7 +201,7 @@ describe('admission', () => {
   it('an admission that Redis does not answer is internal_error with a wait, and nothing stays open', async () => {
     const cause = new Error('Redis is away');
     const { ask, exchanges, happened } = openEdge({
-      admissions: { admit: () => Promise.reject(cause) },
+      admissions: { admit: () => Promise.reject(cause), record: () => Promise.reject(cause) },
     });
     await expect(ask().handled).rejects.toMatchObject({
       code: 'internal_error',
@@ -265,7 +279,10 @@ describe('a client that goes', () => {
     raw.destroy();
     release();
     await turn();
-    expect(redis.commands).toEqual([['withdraw', '{s0}:lane:inference:eu', 'workers', '7-0']]);
+    expect(redis.commands).toEqual([
+      ['withdraw', '{s0}:lane:inference:eu', 'workers', '7-0'],
+      ['zrem', '{s0}:held:eu:org_1', REQUEST_ID],
+    ]);
     expect(happened).toEqual(['clientGone']);
     await exchanges.drained();
     hear({ kind: 'answer' }, ANSWER);

@@ -122,6 +122,7 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
       breakers: new Breakers(() => {}),
       catalogue: () => known,
       providerOf: () => provider,
+      finished: () => {},
       countUsage: () => Promise.resolve(COUNTED),
       now: () => clock.now,
       ...over,

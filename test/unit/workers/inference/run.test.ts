@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { begunKey, bodyKey, claimedReplyKey } from '#shared/lanes/keys.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { UpstreamSink } from '#workers/inference/providers/provider.ts';
-import { inShort } from '#test/support/outbox.ts';
+import { inShort, LEFT } from '#test/support/outbox.ts';
 import { until } from '#test/support/until.ts';
 import {
   answers,
@@ -36,7 +36,7 @@ describe('a request for a whole answer', () => {
     const { run, outbox, handed } = workerWith(new ScriptedProvider(answers(ANSWER)));
     const one = delivery();
     await run(one);
-    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, 'done']]);
+    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, ...LEFT]]);
     expect(outbox.replies).toEqual([
       {
         inbox: one.entry.inbox,
@@ -106,7 +106,7 @@ describe('a request for a whole answer', () => {
       'answer',
       TO_RECEIPTS,
       `DEL ${bodyRef}`,
-      'done',
+      ...LEFT,
     ]);
   });
 
@@ -138,7 +138,7 @@ describe('a request for a whole answer', () => {
     expect(outbox.replies).toMatchObject([
       { kind: 'error', seq: 1, error: { code: 'upstream_error' } },
     ]);
-    expect(outbox.writes.map(inShort)).toEqual([['error', 'done']]);
+    expect(outbox.writes.map(inShort)).toEqual([['error', ...LEFT]]);
     expect(handed()).toEqual([]);
     expect(events.filter((event) => event === 'upstreamFailed')).toHaveLength(4);
     expect(events.at(-1)).toBe('runFailed');
@@ -168,7 +168,7 @@ describe('a request for a whole answer', () => {
       catalogue: broken,
     });
     await run(delivery());
-    expect(outbox.writes.map(inShort)).toEqual([['error', 'done']]);
+    expect(outbox.writes.map(inShort)).toEqual([['error', ...LEFT]]);
     expect(events).toContain('runCrashed');
   });
 });
@@ -194,7 +194,7 @@ describe('a request for a stream', () => {
     expect(outbox.writes.map(inShort)).toEqual([
       [`SET ${begun}`, 'frames'],
       ['frames'],
-      ['last', TO_RECEIPTS, `DEL ${begun}`, 'done'],
+      ['last', TO_RECEIPTS, `DEL ${begun}`, ...LEFT],
     ]);
     expect(outbox.replies.map(({ payload }) => payload)).toEqual([
       `data: ${hello[0]}\n\n`,
@@ -270,7 +270,7 @@ describe('a request for a stream', () => {
           'error',
           TO_RECEIPTS,
           `DEL ${begunKey(0, one.entry.id)}`,
-          'done',
+          ...LEFT,
         ],
       ]);
       expect(outbox.replies.at(-1)).toMatchObject({ seq: 3, error: { code: 'upstream_error' } });
@@ -407,7 +407,7 @@ describe('an entry that is delivered again', () => {
     await fourth.run(delivery({}, { number: 4 }));
     expect(provider.requests).toHaveLength(1);
     expect(fourth.outbox.replies).toMatchObject([{ error: { code: 'worker_lost' } }]);
-    expect(inShort(fourth.outbox.queued)).toEqual(['error', 'done']);
+    expect(inShort(fourth.outbox.queued)).toEqual(['error', ...LEFT]);
   });
 });
 
@@ -420,7 +420,7 @@ describe('an entry that cannot be run', () => {
     await run(one);
     expect(provider.requests).toEqual([]);
     expect(outbox.replies).toMatchObject([{ error: { code: 'dispatch_unavailable' } }]);
-    expect(inShort(outbox.queued)).toEqual(['error', 'done']);
+    expect(inShort(outbox.queued)).toEqual(['error', ...LEFT]);
     expect(handed()).toEqual([]);
   });
 

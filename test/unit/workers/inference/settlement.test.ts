@@ -4,7 +4,7 @@ import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { unpackAnswer } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
 import { Settlement, type SettlementDeps, type Spent } from '#workers/inference/settlement.ts';
-import { inShort, RecordedOutbox } from '#test/support/outbox.ts';
+import { inShort, LEFT, RecordedOutbox } from '#test/support/outbox.ts';
 import { COUNTED, delivery } from './doubles.ts';
 import { testSeals } from '#test/support/seals.ts';
 
@@ -43,7 +43,7 @@ describe('an answer', () => {
   it('an answer without an Idempotency-Key is sent and handed over, and not kept', async () => {
     const { settlement, outbox, freed, handed } = settle({});
     await settlement.answered('{"a":1}', SPENT);
-    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, 'done']]);
+    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, ...LEFT]]);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()).toMatchObject({ attempt: 2, record: { endedAt: 1_800_000_000_500 } });
     expect(freed).toEqual([]);
@@ -54,7 +54,7 @@ describe('an answer', () => {
     await settlement.answered('{"a":1}', SPENT);
     const key = answerKey({ claim: CLAIM, requestId: 'req_1', delivery: 2 });
     expect(outbox.writes.map(inShort)).toEqual([
-      ['answer', `SET ${key}`, `EXPIRE ${CLAIM}`, TO_RECEIPTS, 'done'],
+      ['answer', `SET ${key}`, `EXPIRE ${CLAIM}`, TO_RECEIPTS, ...LEFT],
     ]);
     const [, , packed, ...life] = outbox.queued[1]!.command!;
     const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
@@ -77,7 +77,7 @@ describe('an answer', () => {
       `EXPIRE ${CLAIM}`,
       TO_RECEIPTS,
       `DEL ${begunKey(0, 'req_1')}`,
-      'done',
+      ...LEFT,
     ]);
     const packed = outbox.queued[1]!.command![2] as Buffer;
     const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
@@ -108,7 +108,7 @@ describe('a stream that broke off', () => {
       'error',
       TO_RECEIPTS,
       `DEL ${begunKey(0, 'req_1')}`,
-      'done',
+      ...LEFT,
     ]);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('truncated');
@@ -119,7 +119,7 @@ describe('a request whose client has left', () => {
   it('a request whose client has left is handed over as partial, without a reply', async () => {
     const { settlement, outbox, handed } = settle({});
     await settlement.left(SPENT);
-    expect(outbox.writes.map(inShort)).toEqual([[TO_RECEIPTS, 'done']]);
+    expect(outbox.writes.map(inShort)).toEqual([[TO_RECEIPTS, ...LEFT]]);
     expect(handed()!.record).toMatchObject({ outcome: 'partial', usage: COUNTED });
   });
 });
@@ -134,7 +134,7 @@ describe('a request that failed', () => {
       'error',
       `DEL ${begunKey(0, 'req_1')}`,
       `DEL ${bodyRef}`,
-      'done',
+      ...LEFT,
     ]);
     expect(handed()).toBeUndefined();
   });

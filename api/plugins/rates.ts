@@ -1,0 +1,108 @@
+import { isIPv6 } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import type { Buckets, Rate } from '#shared/lanes/redis/buckets.ts';
+
+/**
+ * Acts that leave something behind: an entry in the audit log, a letter, an export. A hundred services can be given new
+ * keys at once; more come one a second.
+ */
+const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
+/** About 10 MB of addresses. */
+const ADDRESSES_MAX = 50_000;
+
+export interface RatesOptions {
+  buckets: Pick<Buckets, 'take'>;
+  /** Redis could not be asked: the request passes, because what it asks for stands in PostgreSQL. */
+  onError: (error: unknown) => void;
+}
+
+/** What a request is counted with. */
+export type RateClass = 'inference' | 'reads' | 'changes' | 'address' | 'session';
+
+/** Inference has its own limits, at admission; what the dashboard asks is the dashboard's to limit. */
+export function rateClassOf(
+  scope: string | undefined,
+  method: string,
+  isInference: boolean,
+): RateClass {
+  if (scope === undefined || scope === 'public') return 'address';
+  if (scope === 'session') return 'session';
+  if (isInference) return 'inference';
+  return method === 'GET' || method === 'HEAD' ? 'reads' : 'changes';
+}
+
+/**
+ * Counts requests for what everybody may read, and for what is not there, by address. To be called before any hook that may
+ * refuse them for another reason; requests whose key is not good are counted by `authenticate`.
+ */
+export function limitAddresses(app: FastifyInstance, addresses: Pick<Addresses, 'take'>): void {
+  app.addHook('onRequest', (request, _reply, next) => {
+    next(classOf(request) === 'address' ? refusal(addresses.take(request.ip)) : undefined);
+  });
+}
+
+/** Counts requests with a key, by organisation. To be called behind `authenticate`. */
+export function limitOrganisations(app: FastifyInstance, { buckets, onError }: RatesOptions): void {
+  app.addHook('onRequest', (request, _reply, next) => {
+    const kind = classOf(request);
+    if (kind !== 'reads' && kind !== 'changes') return next();
+    const { orgId, plan } = request.credential;
+    buckets
+      .take(orgId, kind, kind === 'reads' ? PLAN_LIMITS[plan] : CHANGES)
+      .catch((error: unknown) => {
+        onError(error);
+        return 0;
+      })
+      .then((waitMs) => next(refusal(waitMs)), next);
+  });
+}
+
+function classOf({ routeOptions: { config, schema }, method, is404 }: FastifyRequest): RateClass {
+  return rateClassOf(is404 ? undefined : config.scope, method, schema?.rawBody !== undefined);
+}
+
+/** The refusal of a request that is to wait for so long; none when it need not. */
+export function refusal(waitMs: number): Fault | undefined {
+  if (waitMs === 0) return undefined;
+  return new Fault('requests_per_second_exceeded', { retryAfterMs: waitMs });
+}
+
+/** Rates of addresses, in the memory of this process. A network of IPv6 is one address: its owner has 2^64 of them. */
+export class Addresses {
+  readonly #intervalMs: number;
+  readonly #burst: number;
+  readonly #now: () => number;
+  /** When the next arrival of an address is due, as in admission.lua. */
+  readonly #due = new SecondChanceMap<number>(ADDRESSES_MAX);
+
+  /** `now` in monotonic milliseconds. */
+  constructor({ requestsPerSecond, burst }: Rate, now: () => number = () => performance.now()) {
+    this.#intervalMs = 1_000 / requestsPerSecond;
+    this.#burst = burst;
+    this.#now = now;
+  }
+
+  /** Counts a request; returns in how many milliseconds it would be taken, 0 when it is. */
+  take(address: string): number {
+    const name = isIPv6(address) && !address.startsWith('::ffff:') ? networkOf(address) : address;
+    const now = this.#now();
+    const due = Math.max(this.#due.get(name) ?? 0, now) + this.#intervalMs;
+    const waitMs = due - this.#burst * this.#intervalMs - now;
+    if (waitMs > 0) return Math.ceil(waitMs);
+    this.#due.set(name, due);
+    return 0;
+  }
+}
+
+/** The /64 of an address of IPv6. */
+function networkOf(address: string): string {
+  const [head = '', tail] = address.split('::');
+  const groups = head.split(':').filter((group) => group !== '');
+  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').length;
+  return [...groups, ...Array.from({ length: Math.max(0, missing) }, () => '0')]
+    .slice(0, 4)
+    .join(':');
+}

@@ -1,0 +1,115 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { FastifyInstance } from 'fastify';
+import { rateClassOf } from '#api/plugins/rates.ts';
+import { SCOPES } from '#shared/keys/credential.ts';
+import { buildTestApp, type TestAppParts } from '#test/support/app.ts';
+import { TestCredentials } from '#test/support/credentials.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
+import { expectRefusal } from '#test/support/envelope.ts';
+import { ApiDescription } from '#test/support/api-description.ts';
+
+let database: TestDatabase;
+const credentials = new TestCredentials();
+const key = credentials.issue('org_rates', SCOPES, { plan: 'audit' });
+/** What was asked of the buckets of organisations. */
+let taken: [orgId: string, name: string, perSecond: number, burst: number][] = [];
+
+const build = (parts: TestAppParts): Promise<FastifyInstance> =>
+  buildTestApp(database.pool, {
+    authenticate: { credentials, keyUse: { used() {} } },
+    ...parts,
+  });
+const buckets = (waitMs: number) => ({
+  take: async (orgId: string, name: string, rate: { requestsPerSecond: number; burst: number }) => {
+    taken.push([orgId, name, rate.requestsPerSecond, rate.burst]);
+    return waitMs;
+  },
+});
+
+let full: FastifyInstance;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  full = await build({
+    buckets: buckets(1_500),
+    perAddress: { requestsPerSecond: 0.001, burst: 1 },
+  });
+});
+
+/** A request as `inject` gives it back, for the checks of error answers. */
+async function ask(app: FastifyInstance, method: string, url: string, token: string | null = key) {
+  const answer = await app.inject({
+    method: method as 'GET',
+    url,
+    ...(token === null ? {} : { headers: { authorization: `Bearer ${token}` } }),
+  });
+  const headers = new Headers(
+    Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return { status: answer.statusCode, headers, text: answer.payload };
+}
+
+describe('every route', () => {
+  it(
+    'every route of the description is under a limit: inference at admission, reads and changes of an organisation, the rest by address',
+    { tags: ['limits.every-route'] },
+    async () => {
+      const { payload } = await full.inject({ method: 'GET', url: '/openapi.json' });
+      const { operations } = new ApiDescription(JSON.parse(payload) as never);
+      const table: Record<string, string[]> = {};
+      for (const { method, path, operation } of operations) {
+        const scope = operation.security.length === 0 ? 'public' : 'key';
+        const isInference = operation.tags.includes('Inference') && method === 'post';
+        const kind = rateClassOf(scope, method.toUpperCase(), isInference);
+        (table[kind] ??= []).push(operation.operationId);
+        if (kind === 'inference') continue;
+        taken = [];
+        const url = path.replaceAll(/\{[^}]+\}/g, 'x');
+        const answer = await ask(full, method.toUpperCase(), url, kind === 'address' ? null : key);
+        expectRefusal(answer, 'requests_per_second_exceeded');
+        if (kind === 'address') expect(taken).toEqual([]);
+        else {
+          expect(answer.headers.get('retry-after-ms')).toBe('1500');
+          const rate = kind === 'reads' ? [50, 200] : [1, 100];
+          expect(taken, `${method} ${path}`).toEqual([['org_rates', kind, ...rate]]);
+        }
+      }
+      expect(table['inference']?.toSorted()).toEqual([
+        'createChatCompletion',
+        'createCompletion',
+        'createEmbedding',
+      ]);
+      expect(Object.keys(table).toSorted()).toEqual(['address', 'changes', 'inference', 'reads']);
+    },
+  );
+});
+
+describe('an address', () => {
+  const perAddress = { requestsPerSecond: 0.001, burst: 3 };
+
+  it.each([
+    ['that tries keys', 'GET', '/v1/models', 'dkt_nokeyatall', 'invalid_api_key'],
+    ['that looks for addresses', 'GET', '/v1/nothing', null, 'route_not_found'],
+    ['that shows no key', 'POST', '/v1/chat/completions', null, 'invalid_api_key'],
+  ] as const)(
+    'an address %s may do so at its rate, and a good key from it is still served',
+    { tags: ['limits.addresses'] },
+    async (_what, method, url, token, code) => {
+      const app = await build({ perAddress });
+      for (let i = 0; i < 3; i += 1) expectRefusal(await ask(app, method, url, token), code);
+      expectRefusal(await ask(app, method, url, token), 'requests_per_second_exceeded');
+      expect((await ask(app, 'GET', '/v1/models')).status).toBe(200);
+    },
+  );
+});
+
+describe('a Redis that cannot be asked', () => {
+  it(
+    'what stands in PostgreSQL is read while Redis is away',
+    { tags: ['limits.reads'] },
+    async () => {
+      const away = { take: () => Promise.reject(new Error('away')) };
+      const app = await build({ buckets: away });
+      expect((await ask(app, 'GET', '/v1/receipts')).status).toBe(200);
+    },
+  );
+});
