@@ -1,203 +1,258 @@
+import Type, { type Static, type TNumberOptions, type TProperties, type TSchema } from 'typebox';
+
 /**
- * The versioned factor set as it is shipped: every figure that a methodology takes from the outside world.
- * Names are those of the JSON file, so that a record here and a record in a lineage document are the same
- * thing; the unit comes last in the name. `parseFactorSet` is the only way to get one.
+ * The versioned factor set as it is shipped: every figure that a methodology takes from the outside world, field by field.
+ * From this follow its type and its check; what one field must be because of another is checked by `parseFactorSet`,
+ * which is the only way to get a factor set.
+ *
+ * Names are those of the JSON file, so that a record here and a record in a lineage document are the same thing; the
+ * unit comes last in the name.
  */
-export interface FactorSet {
-  readonly schema: 'docket-factor-set/1';
-  readonly version: string;
-  /** Year and month. */
-  readonly compiled: string;
-  readonly description: string;
-  readonly licence_note: string;
-  readonly attributions: readonly string[];
-  readonly sources: readonly Source[];
-  readonly flags: readonly { readonly code: string; readonly meaning: string }[];
-  /** What the columns of `grid`, `sites` and `models` mean. */
-  readonly fields: readonly Field[];
-  readonly grid: readonly GridRecord[];
-  readonly sites: readonly SiteRecord[];
-  readonly unknown_site: UnknownSiteRecord;
-  readonly models: readonly ModelRecord[];
-  readonly model_classes: readonly ModelClassRecord[];
-  readonly hardware: readonly HardwareRecord[];
-  /** Published elsewhere, kept for comparison; no methodology reads them. */
-  readonly alternatives: Alternatives;
-  readonly uncertainty: readonly UncertaintyRecord[];
-  readonly anchors: readonly AnchorRecord[];
-}
 
-export interface Source {
-  readonly id: string;
-  readonly citation: string;
-  readonly licence: string;
-}
+/** Long enough for any note or citation; a longer text is a file gone wrong. */
+const TEXT_LENGTH_MAX = 2_000;
+/** Several times the longest table shipped (86 models). */
+const ITEMS_MAX = 10_000;
 
-interface Field {
-  readonly name: string;
-  readonly unit: string;
-  readonly meaning: string;
-  readonly year: string;
-  readonly sources: readonly string[];
-}
+/** A trillion times a billion parameters is no model; a larger factor per kWh is no grid. They catch slipped units. */
+export const SIZE_B_MAX = 100_000;
+const GWP_MAX = 5;
+const ADPE_MAX = 1e-5;
+const ADPF_MAX = 100;
+const WATER_MAX = 200;
+const PUE_MAX = 10;
+const WUE_MAX = 50;
+const FACTOR_MAX = 100;
+const ANCHOR_MAX = 1e6;
+
+const text = Type.String({
+  maxLength: TEXT_LENGTH_MAX,
+  pattern: String.raw`^\s*[^\s\p{Surrogate}]\P{Surrogate}*$`,
+  'x-expected': `well-formed text of 1 to ${TEXT_LENGTH_MAX} characters that is not blank`,
+});
+
+const spelt = (pattern: string, meaning: string) => Type.String({ pattern, 'x-expected': meaning });
+
+/** An object with these fields and no others. */
+const record = <P extends TProperties>(fields: P) =>
+  Type.Object(fields, { additionalProperties: false });
+
+const list = <S extends TSchema>(item: S, minItems: number) =>
+  Type.Array(item, { minItems, maxItems: ITEMS_MAX });
+
+const names = list(text, 0);
+const sourceId = spelt('^S[0-9]{1,3}$', 'S and the number of a source');
+const cited = list(sourceId, 1);
+
+const above = (exclusiveMinimum: number, maximum?: number) =>
+  Type.Number({ exclusiveMinimum, ...(maximum !== undefined && { maximum }) });
+const positive = above(0);
+const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum });
 
 /** A closed interval, min <= max. */
-export interface Range {
-  readonly min: number;
-  readonly max: number;
-}
-export type ValueOrRange = number | Range;
+const rangeOf = (bounds: TNumberOptions) =>
+  record({ min: Type.Number(bounds), max: Type.Number(bounds) });
+const valueOrRange = (bounds: TNumberOptions) => Type.Union([Type.Number(bounds), rangeOf(bounds)]);
+
+const PUE = { minimum: 1, maximum: PUE_MAX };
+const WUE = { minimum: 0, maximum: WUE_MAX };
+/** Billions of parameters. */
+const size = valueOrRange({ exclusiveMinimum: 0, maximum: SIZE_B_MAX });
+
+const Source = record({ id: sourceId, citation: text, licence: text });
+
+const Field = record({ name: text, unit: text, meaning: text, year: text, sources: names });
 
 /** One grid zone; the figures are per kWh of electricity consumed. */
-export interface GridRecord {
+const GridRecord = record({
   /** ISO 3166-1 alpha-3, or `WOR` (world) and `EEE` (Europe). */
-  readonly id: string;
-  readonly name?: string;
-  readonly gwp_kgco2e_per_kwh: number;
-  readonly adpe_kgsbe_per_kwh: number;
-  readonly adpf_mj_per_kwh: number;
-  readonly water_l_per_kwh: number;
-  readonly sources: readonly string[];
-  readonly flags: readonly string[];
-}
+  id: spelt('^[A-Z]{3}$', 'a code of three capital letters'),
+  name: Type.Optional(text),
+  gwp_kgco2e_per_kwh: above(0, GWP_MAX),
+  adpe_kgsbe_per_kwh: above(0, ADPE_MAX),
+  adpf_mj_per_kwh: above(0, ADPF_MAX),
+  water_l_per_kwh: Type.Number({ minimum: 0, maximum: WATER_MAX }),
+  sources: cited,
+  flags: names,
+});
 
-export interface SiteRecord {
-  readonly id: string;
-  readonly name: string;
-  readonly aliases: readonly string[];
-  readonly pue: ValueOrRange;
-  readonly wue_l_per_kwh?: ValueOrRange;
-  readonly year: string;
-  readonly sources: readonly string[];
-  readonly note?: string;
-}
+const SiteRecord = record({
+  id: text,
+  name: text,
+  aliases: names,
+  pue: valueOrRange(PUE),
+  wue_l_per_kwh: Type.Optional(valueOrRange(WUE)),
+  year: text,
+  sources: cited,
+  note: Type.Optional(text),
+});
 
-export interface UnknownSiteRecord {
-  readonly id: string;
-  readonly name: string;
-  readonly pue: Range;
-  readonly wue_l_per_kwh: Range;
-  readonly basis: string;
-  readonly year: string;
-  readonly sources: readonly string[];
-}
+const UnknownSiteRecord = record({
+  id: text,
+  name: text,
+  pue: rangeOf(PUE),
+  wue_l_per_kwh: rangeOf(WUE),
+  basis: text,
+  year: text,
+  sources: cited,
+});
 
 export const PRECISIONS = ['bf16', 'fp16', 'fp8', 'int8', 'fp4', 'int4'] as const;
 export type Precision = (typeof PRECISIONS)[number];
 
-export interface ModelRecord {
-  readonly id: string;
-  readonly aliases: readonly string[];
-  readonly developer: string;
-  readonly architecture: 'dense' | 'moe';
-  /** Billions of parameters used per token, and held in memory. */
-  readonly active_b: ValueOrRange;
-  readonly total_b: ValueOrRange;
-  readonly confidence: 'published' | 'guess';
-  /** The precision in which the weights are published, where it is not 16 bits. */
-  readonly released_precision?: Precision;
-  readonly kv?: KvLayout;
-  readonly sources: readonly string[];
-  readonly flags: readonly string[];
-  readonly note?: string;
-}
+const kvFields = {
+  layers: whole(1, 10_000),
+  value_bytes: whole(1, 8),
+  /** Follows from the other fields, and is checked. */
+  bytes_per_token: whole(1, 1e9),
+  sources: cited,
+};
 
-/** What a token leaves in the key/value cache. `bytes_per_token` follows from the other fields, and is checked. */
-export type KvLayout =
-  | {
-      readonly layout: 'grouped';
-      readonly layers: number;
-      readonly kv_heads: number;
-      readonly head_dim: number;
-      readonly value_bytes: number;
-      readonly bytes_per_token: number;
-      readonly sources: readonly string[];
-    }
-  | {
-      readonly layout: 'latent';
-      readonly layers: number;
-      readonly latent_dim: number;
-      readonly value_bytes: number;
-      readonly bytes_per_token: number;
-      readonly sources: readonly string[];
-    };
+/** What a token leaves in the key/value cache. */
+const KvLayout = Type.Union([
+  record({
+    layout: Type.Literal('grouped'),
+    kv_heads: whole(1, 10_000),
+    head_dim: whole(1, 100_000),
+    ...kvFields,
+  }),
+  record({ layout: Type.Literal('latent'), latent_dim: whole(1, 1_000_000), ...kvFields }),
+]);
+
+const ModelRecord = record({
+  id: text,
+  aliases: names,
+  developer: text,
+  architecture: Type.Enum(['dense', 'moe']),
+  /** Used per token, and held in memory. */
+  active_b: size,
+  total_b: size,
+  confidence: Type.Enum(['published', 'guess']),
+  /** The precision in which the weights are published, where it is not 16 bits. */
+  released_precision: Type.Optional(Type.Enum([...PRECISIONS])),
+  kv: Type.Optional(KvLayout),
+  sources: cited,
+  flags: names,
+  note: Type.Optional(text),
+});
 
 /** A size for models of which only the class is known. */
-export interface ModelClassRecord {
-  /** `class:…` */
-  readonly id: string;
-  readonly name: string;
-  readonly total_b_above: number;
-  readonly total_b_up_to?: number;
-  readonly active_b: number;
-  readonly total_b: number;
+const ModelClassRecord = record({
+  id: spelt('^class:[a-z]+$', 'class: and a name'),
+  name: text,
+  total_b_above: Type.Number({ minimum: 0, maximum: SIZE_B_MAX }),
+  total_b_up_to: Type.Optional(above(0, SIZE_B_MAX)),
+  active_b: above(0, SIZE_B_MAX),
+  total_b: above(0, SIZE_B_MAX),
   /** 90 % factor of the size within the class. */
-  readonly size_factor: number;
-  readonly members: number;
-  readonly basis: string;
-}
+  size_factor: above(1, FACTOR_MAX),
+  members: whole(1, 10_000),
+  basis: text,
+});
 
-interface EmbodiedImpacts {
-  readonly gwp_kgco2e: number;
-  readonly adpe_kgsbe: number;
-  readonly pe_mj: number;
-  readonly sources: readonly string[];
-}
+const EmbodiedImpacts = record({
+  gwp_kgco2e: positive,
+  adpe_kgsbe: positive,
+  pe_mj: positive,
+  sources: cited,
+});
 
-export interface HardwareRecord {
-  readonly id: string;
-  readonly name: string;
-  readonly gpus_per_server: number;
-  readonly gpu_memory_gb: number;
-  readonly gpu_tdp_w: number;
-  readonly gpu_embodied: EmbodiedImpacts;
+const HardwareRecord = record({
+  id: text,
+  name: text,
+  gpus_per_server: whole(1, 1_000),
+  gpu_memory_gb: positive,
+  gpu_tdp_w: positive,
+  gpu_embodied: EmbodiedImpacts,
   /** The server without its GPUs. */
-  readonly server_embodied: EmbodiedImpacts;
-  readonly lifetime_s: number;
-  readonly sources: readonly string[];
-  readonly flags: readonly string[];
-}
+  server_embodied: EmbodiedImpacts,
+  lifetime_s: positive,
+  sources: cited,
+  flags: names,
+});
 
-interface AlternativeImpacts {
-  readonly id: string;
-  readonly gwp_kgco2e: number;
-  readonly adpe_kgsbe?: number;
-  readonly pe_mj?: number;
-  readonly adpf_mj?: number;
-  readonly sources: readonly string[];
-  readonly note?: string;
-}
-
-interface Alternatives {
-  readonly note: string;
-  readonly gpus: readonly AlternativeImpacts[];
-  readonly servers: readonly AlternativeImpacts[];
-}
+const AlternativeImpacts = record({
+  id: text,
+  gwp_kgco2e: positive,
+  adpe_kgsbe: Type.Optional(positive),
+  pe_mj: Type.Optional(positive),
+  adpf_mj: Type.Optional(positive),
+  sources: cited,
+  note: Type.Optional(text),
+});
 
 /** A 90 % factor: the truth lies between value / factor and value * factor in nine cases of ten. */
-interface UncertaintyRecord {
-  readonly id: string;
-  readonly factor: number;
-  readonly basis: string;
-  readonly sources: readonly string[];
-}
+const UncertaintyRecord = record({
+  id: text,
+  factor: above(1, FACTOR_MAX),
+  basis: text,
+  sources: cited,
+});
+
+const anchorFigure = Type.Optional(above(0, ANCHOR_MAX));
 
 /** A figure that others have published for a whole request, to hold a result against. */
-export interface AnchorRecord {
-  readonly id: string;
-  readonly what: string;
-  readonly scope: string;
-  readonly energy_wh?: number;
-  readonly energy_wh_low?: number;
-  readonly energy_wh_high?: number;
-  readonly j_per_token?: number;
-  readonly gwp_g?: number;
-  readonly water_ml?: number;
-  readonly adpe_mg?: number;
-  readonly year: number;
-  readonly sources: readonly string[];
-  readonly note?: string;
-}
+const AnchorRecord = record({
+  id: text,
+  what: text,
+  scope: text,
+  energy_wh: anchorFigure,
+  energy_wh_low: anchorFigure,
+  energy_wh_high: anchorFigure,
+  j_per_token: anchorFigure,
+  gwp_g: anchorFigure,
+  water_ml: anchorFigure,
+  adpe_mg: anchorFigure,
+  year: whole(2020, 2100),
+  sources: cited,
+  note: Type.Optional(text),
+});
+
+export const FACTOR_SET_FORMAT = record({
+  schema: Type.Literal('docket-factor-set/1'),
+  version: spelt(
+    String.raw`^[0-9]{4}-[0-9]{2}(?:\.[0-9]{1,3})?$`,
+    'a year and month, with a number after a point if there are several',
+  ),
+  compiled: spelt('^[0-9]{4}-[0-9]{2}$', 'a year and month'),
+  description: text,
+  licence_note: text,
+  attributions: list(text, 1),
+  sources: list(Source, 1),
+  flags: list(record({ code: spelt('^[a-z_]+$', 'lower-case words'), meaning: text }), 0),
+  /** What the columns of `grid`, `sites` and `models` mean. */
+  fields: list(Field, 1),
+  grid: list(GridRecord, 1),
+  sites: list(SiteRecord, 0),
+  unknown_site: UnknownSiteRecord,
+  models: list(ModelRecord, 1),
+  model_classes: list(ModelClassRecord, 0),
+  hardware: list(HardwareRecord, 1),
+  /** Published elsewhere, kept for comparison; no methodology reads them. */
+  alternatives: record({
+    note: text,
+    gpus: list(AlternativeImpacts, 0),
+    servers: list(AlternativeImpacts, 0),
+  }),
+  uncertainty: list(UncertaintyRecord, 0),
+  anchors: list(AnchorRecord, 0),
+});
+
+/** A factor set is shared by all that estimate, so no part of it may be written to. */
+type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;
+
+export type FactorSet = Immutable<Static<typeof FACTOR_SET_FORMAT>>;
+export type Source = FactorSet['sources'][number];
+export type GridRecord = FactorSet['grid'][number];
+export type SiteRecord = FactorSet['sites'][number];
+export type UnknownSiteRecord = FactorSet['unknown_site'];
+export type ModelRecord = FactorSet['models'][number];
+export type KvLayout = NonNullable<ModelRecord['kv']>;
+export type ModelClassRecord = FactorSet['model_classes'][number];
+export type HardwareRecord = FactorSet['hardware'][number];
+export type AnchorRecord = FactorSet['anchors'][number];
+export type ValueOrRange = ModelRecord['total_b'];
+export type Range = UnknownSiteRecord['pue'];
 
 /** Lower and upper end of a value or range. */
 export function ends(value: ValueOrRange): Range {

@@ -1,14 +1,27 @@
-import type { FactorSet } from './factor-set.ts';
-import { FACTOR_SET_SHAPE } from './factor-set-shape.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { shapeOf } from '#shared/kernel/shape.ts';
+import {
+  ends,
+  FACTOR_SET_FORMAT,
+  type FactorSet,
+  type KvLayout,
+  type ModelClassRecord,
+  type ModelRecord,
+  type Range,
+  SIZE_B_MAX,
+} from './factor-set.ts';
+
+const factorSetOf = shapeOf(FACTOR_SET_FORMAT);
 
 /**
  * Checks a factor set read from a file: every field, bound and cross-reference.
  * Throws MalformedData, naming the field, rather than repairing or skipping anything.
  */
 export function parseFactorSet(value: unknown): FactorSet {
-  FACTOR_SET_SHAPE(value, '');
-  const set = value as FactorSet;
+  const set: FactorSet = factorSetOf(value);
+  refuseReversedRanges(set, '');
+  set.models.forEach((model, index) => checkModel(model, `models[${index}]`));
+  set.model_classes.forEach((group, index) => checkModelClass(group, `model_classes[${index}]`));
   refuseDuplicates(
     'sources',
     set.sources.map((entry) => [entry.id]),
@@ -54,6 +67,66 @@ export function parseFactorSet(value: unknown): FactorSet {
   return set;
 }
 
+function checkModel(model: ModelRecord, path: string): void {
+  const active = ends(model.active_b);
+  const total = ends(model.total_b);
+  if (active.min > total.min || active.max > total.max) {
+    throw new MalformedData('wrong_value', `${path}.active_b`, 'is above total_b');
+  }
+  if (model.architecture === 'dense' && (active.min !== total.min || active.max !== total.max)) {
+    throw new MalformedData(
+      'wrong_value',
+      `${path}.active_b`,
+      'of a dense model must equal total_b',
+    );
+  }
+  if (model.kv !== undefined && model.kv.bytes_per_token !== kvBytes(model.kv)) {
+    throw new MalformedData(
+      'wrong_value',
+      `${path}.kv.bytes_per_token`,
+      'does not follow from the layout',
+    );
+  }
+}
+
+function kvBytes(layout: KvLayout): number {
+  // A grouped layout keeps a key and a value per head, a latent one a single vector for both.
+  const values =
+    layout.layout === 'latent' ? layout.latent_dim : 2 * layout.kv_heads * layout.head_dim;
+  return layout.layers * values * layout.value_bytes;
+}
+
+function checkModelClass(group: ModelClassRecord, path: string): void {
+  if (group.active_b > group.total_b) {
+    throw new MalformedData('wrong_value', `${path}.active_b`, 'is above total_b');
+  }
+  if (group.total_b <= group.total_b_above || group.total_b > (group.total_b_up_to ?? SIZE_B_MAX)) {
+    throw new MalformedData('wrong_value', `${path}.total_b`, 'lies outside its own class');
+  }
+}
+
+/** The fields and items of a value, each with its place. */
+function* within(
+  value: unknown,
+  path: string,
+): Generator<[name: string, at: string, entry: unknown]> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, entry] of Object.entries(value)) {
+    const at = Array.isArray(value) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+    yield [name, at, entry];
+  }
+}
+
+/** Every range anywhere has its lower end first. */
+function refuseReversedRanges(value: unknown, path: string): void {
+  for (const [name, at, entry] of within(value, path)) {
+    if (name === 'max' && (entry as number) < (value as Range).min) {
+      throw new MalformedData('wrong_value', at, 'is below min');
+    }
+    refuseReversedRanges(entry, at);
+  }
+}
+
 /** Names are looked up without regard to case, so they must differ without it too. */
 function refuseDuplicates(table: string, rows: readonly (readonly string[])[]): void {
   const seen = new Set<string>();
@@ -68,19 +141,11 @@ function refuseDuplicates(table: string, rows: readonly (readonly string[])[]): 
 }
 
 /** Every `sources` or `flags` list anywhere names entries of the table at the top. */
-function refuseDangling(set: FactorSet, known: ReadonlySet<string>, key: string): void {
-  const visit = (value: unknown, path: string): void => {
-    if (Array.isArray(value)) {
-      value.forEach((entry, index) => visit(entry, `${path}[${index}]`));
-    } else if (typeof value === 'object' && value !== null) {
-      for (const [name, entry] of Object.entries(value)) {
-        const at = path === '' ? name : `${path}.${name}`;
-        if (name === key && path !== '') refuseUnknown(entry as string[], known, at);
-        else visit(entry, at);
-      }
-    }
-  };
-  visit(set, '');
+function refuseDangling(value: unknown, known: ReadonlySet<string>, key: string, path = ''): void {
+  for (const [name, at, entry] of within(value, path)) {
+    if (name === key && path !== '') refuseUnknown(entry as string[], known, at);
+    else refuseDangling(entry, known, key, at);
+  }
 }
 
 function refuseUnknown(entries: readonly string[], known: ReadonlySet<string>, path: string): void {
