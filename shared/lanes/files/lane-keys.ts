@@ -30,7 +30,7 @@ export interface LaneKeyFile extends LaneKey {
 }
 
 /** Why the lane keys cannot be used, with what to do about it. For operators; holds no key material. */
-export class LaneKeyProblem extends Error {
+class LaneKeyProblem extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'LaneKeyProblem';
@@ -38,10 +38,6 @@ export class LaneKeyProblem extends Error {
 }
 
 const FILE_NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.key$/;
-/** A new key reaches every host within this, then it seals: nobody meets it before it is there. */
-export const DISTRIBUTED_WITHIN_MS = 10 * 60_000;
-/** An answer is kept for a day after its receipt, which may have waited for PostgreSQL as long again. */
-export const OPENS_FOR_MS = 48 * 3_600_000;
 /** A rotation is seen within a second; looking costs one listing and a stat per key. */
 const LOOK_MS = 1_000;
 
@@ -97,14 +93,6 @@ export function sealingAt<Key extends { sealsFrom: number }>(
   now: number,
 ): Key {
   return keys.findLast(({ sealsFrom }) => sealsFrom <= now) ?? keys[0]!;
-}
-
-/** Deletes the keys that nothing can be sealed with any more. Returns those. */
-export function dropOldLaneKeys(dir: string, now: number): LaneKeyFile[] {
-  const keys = loadLaneKeys(dir);
-  const old = keys.filter((_, i) => (keys[i + 1]?.sealsFrom ?? Infinity) + OPENS_FOR_MS <= now);
-  for (const { path } of old) unlinkSync(path);
-  return old;
 }
 
 /**
