@@ -4,6 +4,7 @@ import type { Role } from '#shared/config/settings.ts';
 import { digestOf, expectSigned, idOf, integrated, type Receipt } from '#test/support/receipts.ts';
 import { payloadsOf, post } from '#test/support/http.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
+import { exchange } from '#test/support/raw-http.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
@@ -265,3 +266,28 @@ it('the start and all of this log no warning but of degraded receipts', () => {
   const warnings = logs.filter(({ level }) => level !== 'info' && level !== 'debug');
   expect(warnings.filter(({ event }) => event !== 'receipt_degraded')).toEqual([]);
 });
+
+it(
+  'a client that closes its side after a chat request gets its answer with a receipt',
+  { tags: ['errors.half-closed'] },
+  async () => {
+    const body = JSON.stringify({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+      max_tokens: 4,
+    });
+    const head = [
+      'POST /v1/chat/completions HTTP/1.1',
+      'host: x',
+      `authorization: Bearer ${system.key}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+    ];
+    const port = Number(new URL(system.baseUrl).port);
+    const [answer] = await exchange(port, [`${head.join('\r\n')}\r\n\r\n${body}`], {
+      hangUp: true,
+    });
+    expect(answer?.status).toBe(200);
+    expect(JSON.parse(answer!.text)).toHaveProperty('receipt.proof');
+  },
+);
