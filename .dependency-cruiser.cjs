@@ -24,7 +24,7 @@ const SUBJECTS = [
 const OUTSIDE = '(postgres|redis|http|files|system)';
 
 /** Packages that are pure functions: shapes, text formats, tables of tokenizers and transliterations. */
-const PURE_PACKAGES = '^node_modules/(typebox|ajv|yaml|gpt-tokenizer|any-ascii)/';
+const PURE_PACKAGES = '^node_modules/(typebox|ajv|yaml|gpt-tokenizer|any-ascii|iso-3166)/';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {

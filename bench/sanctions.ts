@@ -34,7 +34,7 @@ for (let round = 0; round < ROUNDS; round += 1) {
   const party: Party = {
     names: own.slice(0, 2),
     people: own.slice(2),
-    country: 'FR',
+    countries: ['FR'],
     industry: 'retail',
     declarationVersion: DECLARATION_VERSION,
     statements: {},

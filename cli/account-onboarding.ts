@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
-import type { Account } from '#shared/accounts/account.ts';
+import type { Account, DeclaredParty } from '#shared/accounts/account.ts';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
@@ -24,6 +24,8 @@ interface DeclareOptions extends Common {
   industry: string;
   declaredBy: string;
   tradingName: string[];
+  owner: string[];
+  director: string[];
   answer: string[];
 }
 
@@ -53,11 +55,15 @@ export function registerOnboarding(accounts: Command): void {
     );
   accounts
     .command('declare <org-id>')
-    .description('record the self-declaration and screen the applicant')
+    .description(
+      'record the self-declaration, or correct it under review, and screen the applicant',
+    )
     .requiredOption('--country <code>', 'ISO 3166-1, two letters')
     .requiredOption('--industry <name>', 'as in docs/accounts.md')
     .requiredOption('--declared-by <name>', 'the person who declares')
     .option('--trading-name <name>', 'a further name (repeatable)', collect, [])
+    .option('--owner <name,code>', 'an owner and its country (repeatable)', collect, [])
+    .option('--director <name,code>', 'a director and their country (repeatable)', collect, [])
     .option('--answer <id=yes|no>', 'answer to a statement (repeatable)', collect, [])
     .requiredOption(...ACTOR)
     .option('--json', 'for programs')
@@ -135,6 +141,7 @@ async function declare(
     country: options.country,
     industry: options.industry,
     tradingNames: options.tradingName,
+    parties: [...partiesFrom('owner', options.owner), ...partiesFrom('director', options.director)],
     declaredBy: options.declaredBy,
   };
   await deps.accounts.declare(id, declaration, actor);
@@ -142,12 +149,22 @@ async function declare(
   return deps.accounts.get(id);
 }
 
+/** `Ada Example,GB`: the code stands behind the last comma, a name may hold others. */
+function partiesFrom(role: DeclaredParty['role'], texts: readonly string[]): DeclaredParty[] {
+  return texts.map((text) => {
+    const comma = text.lastIndexOf(',');
+    if (comma < 0) throw invalidParam(role, `Name and country, as in --${role} "Ada Example,GB".`);
+    return { role, name: text.slice(0, comma), country: text.slice(comma + 1).trim() };
+  });
+}
+
 async function sign(
-  { accounts, surroundings }: OperatorDeps,
+  deps: OperatorDeps,
   actor: Actor,
   id: string,
   options: SignOptions,
 ): Promise<Account> {
+  const { accounts, surroundings } = deps;
   if (options.kind !== 'pilot' && options.kind !== 'service') {
     throw invalidParam('kind', 'A contract is a pilot or a service contract.');
   }
@@ -159,5 +176,8 @@ async function sign(
       : (parseTimeOrDay(options.signedAt) ?? Number.NaN);
   const { kind, signatory } = options;
   const contract = { kind, signatory, signedAt, documentSha256: digest.digest('hex') };
-  return accounts.sign(id, contract, actor);
+  await accounts.sign(id, contract, actor);
+  // The signatory is compared like everyone else who was named.
+  await vetterOf(deps).vet(id, 'operator');
+  return accounts.get(id);
 }

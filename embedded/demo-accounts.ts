@@ -134,6 +134,7 @@ function declaration(): Parameters<AccountRegistry['declare']>[1] {
     country: 'FR',
     industry: 'software',
     tradingNames: [],
+    parties: [{ role: 'director', name: CONTACT.name, country: 'FR' }],
     declaredBy: CONTACT.name,
   };
 }

@@ -37,6 +37,9 @@ const keyFields = {
   revoked_at: Nullable(Time),
   restorable_until: Nullable(Time),
   last_used_at: Nullable(Time),
+  rotation_due_at: Nullable(
+    Type.String({ description: 'A year after its creation: rotation is recommended by then' }),
+  ),
 };
 const Key = Type.Object(keyFields, { title: 'ApiKey' });
 const NewKey = Type.Object(
@@ -84,10 +87,12 @@ const KEY = {
   revoked_at: null,
   restorable_until: null,
   last_used_at: '2026-11-20T09:38:05.595Z',
+  rotation_due_at: '2027-11-01T08:00:00.000Z',
 };
 const REVOKED = {
   ...KEY,
   state: 'revoked',
+  rotation_due_at: null,
   revoked_at: '2026-11-20T10:00:00.000Z',
   restorable_until: '2027-02-18T10:00:00.000Z',
 };

@@ -35,11 +35,17 @@ function registerReading(accounts: Command): void {
     .command('list')
     .description('list accounts, newest first')
     .option('--state <state>', 'only those in this state')
+    .option(
+      '--search <text>',
+      'only those whose name, contacts or keys (id, first 8 characters) hold it',
+    )
     .option('--limit <n>', 'how many at most', '100')
     .option('--json', 'for programs')
-    .action((options: { state?: string; limit: string; json?: boolean }) =>
+    .action((options: { state?: string; search?: string; limit: string; json?: boolean }) =>
       asOperator(async (deps) => {
-        const found = await listAccounts(deps, stateFrom(options.state), countFrom(options.limit));
+        const { search } = options;
+        const filter = { state: stateFrom(options.state), search };
+        const found = await listAccounts(deps, filter, countFrom(options.limit));
         if (options.json === true) printJson(found.map(describeAccount));
         else printTable(found.map(rowOf), 'No accounts.');
       }),
@@ -124,7 +130,7 @@ function stateFrom(text: string | undefined): AccountState | undefined {
 
 async function listAccounts(
   { accounts }: OperatorDeps,
-  state: AccountState | undefined,
+  { state, search }: { state: AccountState | undefined; search: string | undefined },
   limit: number,
 ): Promise<Account[]> {
   const found: Account[] = [];
@@ -136,6 +142,7 @@ async function listAccounts(
       order: 'desc',
       ...(after === undefined ? {} : { after }),
       ...(state === undefined ? {} : { state }),
+      ...(search === undefined ? {} : { search }),
     });
     found.push(...page.items);
     hasMore = page.hasMore;

@@ -200,7 +200,16 @@ function rowOf(key: KeyRecord): Row {
     expires: time(key.expiresAt),
     revoked: time(key.revokedAt),
     'last used': time(key.lastUsedAt),
+    'rotate by': rotateBy(key),
   };
+}
+
+/** Marks keys that are older than the year after which rotation is recommended. */
+function rotateBy(key: KeyRecord): string | null {
+  const due = described(key).rotation_due_at;
+  if (due === null) return null;
+  const day = due.slice(0, 10);
+  return Date.parse(due) <= Date.now() ? `${day} (due)` : day;
 }
 
 function described(key: KeyRecord): KeyDescription {

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import type { Review } from '#shared/accounts/vetting.ts';
-import { actorFrom, asOperator } from '#cli/operator.ts';
+import type { Declaration } from '#shared/accounts/account.ts';
+import type { ListSource } from '#shared/accounts/sanctions/listed.ts';
+import type { Review, Vetting } from '#shared/accounts/vetting.ts';
+import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** `docket review …`: what the automated screening has left to a person. */
@@ -30,13 +32,20 @@ export function register(program: Command): void {
         const found = await vettings.review(id);
         const vetting =
           found.vettingId === null ? null : await vettings.vetting(found.orgId, found.vettingId);
+        const declaration = await vettings.declaration(found.orgId);
+        const entries = vetting === null ? [] : await entriesOf(vettings, vetting);
         if (options.json === true) {
-          printJson({ ...jsonOf(found), screening: vetting });
+          printJson({ ...jsonOf(found), screening: vetting, declaration, list_entries: entries });
           return;
         }
         printFields({ ...rowOf(found), 'decided by': found.decidedBy, note: found.note });
+        if (declaration !== null) printDeclaration(declaration);
         for (const { score, text } of vetting?.reasons ?? []) {
           process.stdout.write(`  ${score.toFixed(3)}  ${text}\n`);
+        }
+        for (const { entity, version, names, programme } of entries) {
+          const list = `${entity}, version ${version.slice(0, 12)}, ${programme || 'no programme'}`;
+          process.stdout.write(`  list entry ${list}: ${names.join(' · ')}\n`);
         }
       }),
     );
@@ -60,6 +69,53 @@ export function register(program: Command): void {
           else printFields(rowOf(decided));
         }),
     );
+}
+
+interface ListEntry {
+  /** `source:id` */
+  entity: string;
+  /** Of the list that was compared. */
+  version: string;
+  kind: string | null;
+  programme: string | null;
+  names: string[];
+}
+
+/** The parties of the lists that the vetting's reasons name, with all their names. */
+function entriesOf(vettings: OperatorDeps['vettings'], vetting: Vetting): Promise<ListEntry[]> {
+  const entities = [...new Set(vetting.reasons.flatMap(({ entity }) => entity ?? []))];
+  return Promise.all(
+    entities.map(async (entity) => {
+      const [source = '', ...rest] = entity.split(':');
+      const list = vetting.lists.find((compared) => compared.source === source);
+      const version = list?.version ?? '';
+      const party = { source: source as ListSource, version, entityId: rest.join(':') };
+      const names = await vettings.listEntry(party);
+      return {
+        entity,
+        version,
+        kind: names[0]?.kind ?? null,
+        programme: names[0]?.programme ?? null,
+        names: names.map(({ name }) => name),
+      };
+    }),
+  );
+}
+
+function printDeclaration(declaration: Declaration): void {
+  const { country, industry, declaredBy, tradingNames, parties, statements } = declaration;
+  printFields({
+    country,
+    industry,
+    'declared by': declaredBy,
+    'trading names': tradingNames.join(' · ') || null,
+    'owners and directors':
+      parties.map(({ role, name, country: code }) => `${name} (${role}, ${code})`).join(' · ') ||
+      null,
+    answers: Object.entries(statements)
+      .map(([id, yes]) => `${id}=${yes ? 'yes' : 'no'}`)
+      .join(' '),
+  });
 }
 
 function verdictFrom(text: string): 'approved' | 'rejected' {

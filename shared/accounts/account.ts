@@ -46,6 +46,14 @@ export function limitsOf(account: Pick<Account, 'plan' | 'negotiatedLimits'>): L
   return PLAN_LIMITS[account.plan];
 }
 
+/** One who owns the applicant, or is on its board. An owner may be an organisation. */
+export interface DeclaredParty {
+  role: 'owner' | 'director';
+  name: string;
+  /** ISO 3166-1 alpha-2 of a person's nationality, or an organisation's place of establishment. */
+  country: string;
+}
+
 /** The applicant's use-of-service self-declaration (Article III). */
 export interface Declaration {
   /** Which text was declared to, e.g. `2026-01`. */
@@ -57,6 +65,8 @@ export interface Declaration {
   /** An industry of `INDUSTRIES`. */
   industry: string;
   tradingNames: readonly string[];
+  /** Its owners and directors, one at least: they are vetted like the applicant itself. */
+  parties: readonly DeclaredParty[];
   /** Name of the person who declared. */
   declaredBy: string;
 }

@@ -1,12 +1,15 @@
+import { iso31661Alpha2ToAlpha3 } from 'iso-3166/1-a2-to-1-a3.js';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { Limits, Plan } from '#shared/kernel/plan.ts';
-import type { Contact, Declaration, ServiceContract } from './account.ts';
+import type { Contact, Declaration, DeclaredParty, ServiceContract } from './account.ts';
 import { INDUSTRIES, STATEMENTS } from './declaration.ts';
 
 const NAME_LENGTH_MAX = 200;
 /** RFC 5321: the longest address that can be delivered to. */
 const EMAIL_LENGTH_MAX = 254;
 const TRADING_NAMES_MAX = 20;
+/** Owners and directors of one applicant; larger boards name those who represent it. */
+const PARTIES_MAX = 100;
 
 /** The highest numbers that can be agreed; beyond them a limit limits nothing. */
 export const LIMITS_MAX: Limits = {
@@ -68,12 +71,7 @@ export function checkDeclaration(declaration: Declaration): Declaration {
   if (Object.keys(declaration.statements).length !== statements.length) {
     throw invalidParam('statements', 'There are answers to statements that were not made.');
   }
-  if (!/^[A-Z]{2}$/.test(declaration.country)) {
-    throw invalidParam(
-      'country',
-      'The country must be a code of two capital letters (ISO 3166-1).',
-    );
-  }
+  checkCountry(declaration.country, 'country');
   if (!Object.hasOwn(INDUSTRIES, declaration.industry)) {
     throw invalidParam('industry', 'There is no such industry.');
   }
@@ -82,9 +80,29 @@ export function checkDeclaration(declaration: Declaration): Declaration {
   }
   return {
     ...declaration,
+    parties: checkParties(declaration.parties),
     tradingNames: declaration.tradingNames.map((name) => checkLabel(name, 'trading_names')),
     declaredBy: checkLabel(declaration.declaredBy, 'declared_by'),
   };
+}
+
+/** A code that ISO 3166-1 has given out: a country that does not exist is under no rule, and would pass every one. */
+function checkCountry(code: string, param: string): string {
+  if (!Object.hasOwn(iso31661Alpha2ToAlpha3, code)) {
+    throw invalidParam(param, `There is no country ${JSON.stringify(code)} (ISO 3166-1 alpha-2).`);
+  }
+  return code;
+}
+
+function checkParties(parties: readonly DeclaredParty[]): DeclaredParty[] {
+  if (parties.length < 1 || parties.length > PARTIES_MAX) {
+    throw invalidParam('parties', `Name 1 to ${PARTIES_MAX} owners and directors.`);
+  }
+  return parties.map(({ role, name, country }) => ({
+    role,
+    name: checkLabel(name, 'parties'),
+    country: checkCountry(country, 'parties'),
+  }));
 }
 
 export function checkContract(contract: ServiceContract, now: number): ServiceContract {

@@ -29,6 +29,14 @@ export function waitAfterFailure(attempts: number): number | null {
 
 const SIGNATURE = '\n\nYou get this letter because you are a contact of this organisation.';
 
+/** Specification: how soon a key is revoked that is reported as leaked. */
+const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
+
+/** What stands at the end of every letter: whom to write to, and how soon a leaked key is revoked. */
+export function supportLines(supportEmail: string): string {
+  return `Support: ${supportEmail}. If a key may have leaked, write there at once: it is revoked ${RESPONSE_TARGETS}.`;
+}
+
 /** The letter to the contacts about a step of their account; null where none is needed. */
 export function draftOfAccountAct(
   account: Pick<Account, 'name' | 'plan'>,

@@ -166,6 +166,15 @@ export function transition(
   return { to, action: rule.action };
 }
 
+/** A declaration is corrected, while it is reviewed, by those who may make one. Throws `invalid_actor`. */
+export function checkCorrection(actor: Pick<Actor, 'kind'>): void {
+  if (RULES.declare.by.includes(actor.kind)) return;
+  throw new Fault('invalid_actor', {
+    message: `This is not for a ${actor.kind} to do.`,
+    param: 'actor',
+  });
+}
+
 /**
  * Plans and limits are terms of a contract: operators set them, as long as the account has not ended.
  * Throws `invalid_account_state` or `invalid_actor`.

@@ -43,6 +43,8 @@ export class Vetter {
       outcome,
       reasons,
       lists: lists.versions,
+      declarationId: applicant.declarationId,
+      contractId: applicant.contractId,
       durationMs: monotonicNow() - startedAt,
     });
   }

@@ -8,6 +8,9 @@ import type { Assessment, Party } from './sanctions/assess.ts';
 export interface Applicant extends Party {
   orgId: string;
   state: AccountState;
+  /** The declaration and the contract that the names are of. */
+  declarationId: string;
+  contractId: string | null;
 }
 
 /** An account was compared with lists and rules: what came of it, and what it was compared with. */
@@ -16,6 +19,9 @@ export interface Vetting extends Assessment {
   /** The lists and versions of which the outcome is true. */
   lists: readonly { source: string; version: string }[];
   durationMs: number;
+  /** The declaration and the contract that were compared; null where that is not on record. */
+  declarationId?: string | null;
+  contractId?: string | null;
 }
 
 /** A question that a vetting has left to a person. */

@@ -1,5 +1,5 @@
 import type { AuditDetails } from '#shared/accounts/audit/entry.ts';
-import { RESTORE_WINDOW_MS, stateAt } from './lifecycle.ts';
+import { RESTORE_WINDOW_MS, rotationDueAt, stateAt } from './lifecycle.ts';
 import type { KeyDisplay } from './format.ts';
 import type { KeyRecord } from './record.ts';
 
@@ -25,6 +25,8 @@ export interface KeyDescription {
   /** Until when the revocation can be undone. */
   restorable_until: string | null;
   last_used_at: string | null;
+  /** A year after its creation: rotation is recommended by then. Null for a key that is not active. */
+  rotation_due_at: string | null;
 }
 
 export function describeKey(key: KeyRecord, now: number): KeyDescription {
@@ -45,6 +47,7 @@ export function describeKey(key: KeyRecord, now: number): KeyDescription {
     revoked_at: optionalTimestamp(revokedAt),
     restorable_until: optionalTimestamp(revokedAt === null ? null : revokedAt + RESTORE_WINDOW_MS),
     last_used_at: optionalTimestamp(key.lastUsedAt),
+    rotation_due_at: optionalTimestamp(rotationDueAt(key, now)),
   };
 }
 

@@ -5,6 +5,17 @@ import type { KeyRecord } from './record.ts';
 /** Specification: revocation is reversible for 90 days, then the hashed record is deleted. */
 export const RESTORE_WINDOW_MS = 90 * 24 * 60 * 60 * 1_000;
 
+/** Specification: rotation is recommended at least once a year. */
+const ROTATION_INTERVAL_MS = 365 * 24 * 60 * 60 * 1_000;
+
+/** Until when a key should be rotated, in epoch milliseconds; null for one that is not active. A recommendation: nothing happens to the key. */
+export function rotationDueAt(
+  key: Lifetime & Pick<KeyRecord, 'createdAt'>,
+  now: number,
+): number | null {
+  return stateAt(key, now) === 'active' ? key.createdAt + ROTATION_INTERVAL_MS : null;
+}
+
 type Lifetime = Pick<KeyRecord, 'state' | 'expiresAt' | 'revokedAt'>;
 
 /**

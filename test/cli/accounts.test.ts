@@ -15,6 +15,8 @@ await writeFile(document, 'signed');
 const FIXTURES = join(import.meta.dirname, '../fixtures/sanctions');
 const ENV = { DATABASE_URL: database.url };
 const ACTOR = ['--actor', 'operator:ada'];
+const LISTED = 'Zorvanik Heavy Industries';
+const LISTED_PERSON = 'Miroslav Zorin';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked at field by field
 async function json(args: readonly string[], input?: string): Promise<any> {
@@ -42,9 +44,9 @@ async function create(name: string): Promise<string> {
   return (await json([...args, ...contact, ...technical, ...ACTOR])).id;
 }
 
-async function declare(id: string, industry = 'retail') {
+async function declare(id: string, industry = 'retail', more = ['--director', 'Dora Example,FR']) {
   const who = ['--country', 'FR', '--industry', industry, '--declared-by', 'T'];
-  return json(['accounts', 'declare', id, ...who, ...answers, ...ACTOR]);
+  return json(['accounts', 'declare', id, ...who, ...more, ...answers, ...ACTOR]);
 }
 
 describe('docket accounts, review, sanctions, keys, audit', () => {
@@ -65,6 +67,77 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     });
     const id = await create('Harmless Bakery');
     expect((await declare(id)).state).toBe('approved');
+  });
+
+  it('refuses a country that ISO 3166 does not have, and a declaration without owners and directors', async () => {
+    const id = await create('Nowhere');
+    const who = ['--country', 'ZZ', '--industry', 'retail', '--declared-by', 'T'];
+    const director = ['--director', 'Dora Example,FR'];
+    const args = ['accounts', 'declare', id, ...answers, ...ACTOR];
+    expect(await refused([...args, ...who, ...director])).toContain('There is no country "ZZ"');
+    const fine = ['--country', 'FR', ...who.slice(2)];
+    expect(await refused([...args, ...fine, '--owner', 'Dora Example,XX'])).toContain(
+      'country "XX"',
+    );
+    expect(await refused([...args, ...fine])).toContain('owners and directors');
+  });
+
+  it('compares owners and directors; a declaration is corrected under review, and a person decides what it shows', async () => {
+    const id = await create('Correct Company');
+    const listed = ['--owner', `${LISTED},FR`, '--director', 'Dora Example,KP'];
+    expect((await declare(id, 'retail', listed)).state).toBe('in_review');
+    const open = async () =>
+      (await json(['review', 'list'])).find((one: { org_id: string }) => one.org_id === id);
+    const shown = await json(['review', 'show', (await open()).id]);
+    expect(shown.declaration.parties).toEqual([
+      { role: 'owner', name: LISTED, country: 'FR' },
+      { role: 'director', name: 'Dora Example', country: 'KP' },
+    ]);
+    expect(shown.screening.reasons).toContainEqual(
+      expect.objectContaining({ kind: 'list_match', name: LISTED }),
+    );
+    expect(shown.screening.reasons).toContainEqual(expect.objectContaining({ kind: 'country' }));
+    expect(shown.list_entries[0]).toMatchObject({
+      entity: shown.screening.reasons[0].entity,
+      version: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    });
+    expect(shown.list_entries[0].names.length).toBeGreaterThan(0);
+
+    expect((await declare(id)).state).toBe('in_review');
+    const corrected = await json(['review', 'show', (await open()).id]);
+    expect(corrected).toMatchObject({
+      id: shown.id,
+      decision: null,
+      reason: 'A later screening found nothing.',
+      screening: { outcome: 'clear', reasons: [] },
+      declaration: { parties: [{ name: 'Dora Example', country: 'FR' }] },
+    });
+    const log = await json([
+      'review',
+      'decide',
+      shown.id,
+      'approve',
+      '--reason',
+      'a typo',
+      ...ACTOR,
+    ]);
+    expect(log.decision).toBe('approved');
+
+    const sign = ['accounts', 'sign', id, '--kind', 'pilot', '--document', document];
+    const signed = await json([...sign, '--signatory', LISTED_PERSON, ...ACTOR]);
+    expect(signed.state).toBe('in_review');
+    expect((await open()).reason).toContain(LISTED_PERSON);
+  });
+
+  it('finds accounts by name, contact and the first characters of a key', async () => {
+    const id = await create('Findable & Söhne');
+    const found = async (text: string) =>
+      (await json(['accounts', 'list', '--search', text])).map((one: { id: string }) => one.id);
+    expect(await found('findable')).toEqual([id]);
+    expect(await found(id)).toEqual([id]);
+    expect(await found('T@X.EXAMPLE')).toContain(id);
+    expect(await found('100%')).toEqual([]);
+    expect(await found('dkt_0000')).toEqual([]);
   });
 
   it(

@@ -75,6 +75,7 @@ export function declaration(over: Partial<Declaration> = {}): Declaration {
     country: 'FR',
     industry: 'retail',
     tradingNames: [],
+    parties: [{ role: 'director', name: 'Dora Example', country: 'FR' }],
     declaredBy: 'Tess Example',
     ...over,
   };

@@ -33,7 +33,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       monotonicNow: () => performance.now(),
     }),
     keys: createKeyDeadlines(pool, systemSurroundings),
-    outbox: createMailOutbox(pool, systemSurroundings),
+    outbox: createMailOutbox(pool, systemSurroundings, config.supportEmail),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
     ensureLedgerPartitions: async () => {

@@ -1,4 +1,4 @@
-import { sql, type Selectable, type Updateable } from 'kysely';
+import { sql, type ExpressionBuilder, type Selectable, type Updateable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { Fault } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
@@ -24,7 +24,13 @@ import {
   checkLabel,
   checkLimits,
 } from '../checks.ts';
-import { checkTermsChange, transition, type AccountAct, type AccountFacts } from '../machine.ts';
+import {
+  checkCorrection,
+  checkTermsChange,
+  transition,
+  type AccountAct,
+  type AccountFacts,
+} from '../machine.ts';
 import { appendAudit } from './audit.ts';
 import { draftOfEndedExpiries } from '../letters.ts';
 import { queueAccountMail, queueLetter } from './mail.ts';
@@ -57,8 +63,10 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
       return accountOf(row);
     },
 
-    list: (request: PageRequest & { state?: AccountState }): Promise<Page<Account>> =>
-      listAccounts(pool, request),
+    /** `search` finds accounts by id, name, contact, or the first characters of one of their keys. */
+    list: (
+      request: PageRequest & { state?: AccountState; search?: string },
+    ): Promise<Page<Account>> => listAccounts(pool, request),
 
     declare: (orgId: string, declaration: Declaration, actor: Actor): Promise<Account> =>
       hold(orgId, (held) => declare(held, checkDeclaration(declaration), actor)),
@@ -238,13 +246,24 @@ async function declare(
       country: declaration.country,
       industry: declaration.industry,
       trading_names: [...declaration.tradingNames],
-      parties: '[]',
+      parties: JSON.stringify(declaration.parties),
       declared_by: declaration.declaredBy,
       declared_at: new Date(held.surroundings.now()),
     })
     .execute();
   const details = { version: declaration.version, declared_by: declaration.declaredBy };
-  return (await act(held, 'declare', { actor, details })).account;
+  if (held.account.state !== 'in_review') {
+    return (await act(held, 'declare', { actor, details })).account;
+  }
+  // A correction: the review stays open, and whoever decides it sees what the new vetting finds.
+  checkCorrection(actor);
+  await appendAudit(held.client, held.surroundings, {
+    orgId: held.account.id,
+    action: 'account.declaration_corrected',
+    actor,
+    details,
+  });
+  return held.account;
 }
 
 async function sign(held: HeldAccount, contract: ServiceContract, actor: Actor): Promise<Account> {
@@ -365,13 +384,43 @@ async function changeTerms(
 
 async function listAccounts(
   pool: Pool,
-  request: PageRequest & { state?: AccountState },
+  request: PageRequest & { state?: AccountState; search?: string },
 ): Promise<Page<Account>> {
-  const { after, state } = request;
+  const { after, state, search } = request;
   if (after !== undefined && !isId('org', after)) throw new Fault('invalid_after');
   let query = queriesOn(pool).selectFrom('account').selectAll();
   if (state !== undefined) query = query.where('state', '=', state);
+  if (search !== undefined) query = query.where(matches(search));
   return pageOf(await keyset(query, 'id', request).execute(), request, accountOf);
+}
+
+/** The first characters of a key as they are shown; more of a key is not kept. */
+const KEY_HEAD_LENGTH = 8;
+
+/** Whether an account's id, name, contacts or keys hold this text, whatever its case; a key's case counts. */
+function matches(search: string) {
+  const part = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return (eb: ExpressionBuilder<Database, 'account'>) =>
+    eb.or([
+      eb('account.id', '=', search),
+      eb('name', 'ilike', part),
+      eb('billing_name', 'ilike', part),
+      eb('billing_email', 'ilike', part),
+      eb('technical_name', 'ilike', part),
+      eb('technical_email', 'ilike', part),
+      eb.exists(
+        eb
+          .selectFrom('api_key as k')
+          .select('k.id')
+          .whereRef('k.org_id', '=', 'account.id')
+          .where((key) =>
+            key.or([
+              key('k.id', '=', search),
+              key('k.head', '=', search.slice(0, KEY_HEAD_LENGTH)),
+            ]),
+          ),
+      ),
+    ]);
 }
 
 function accountOf(row: AccountRow): Account {

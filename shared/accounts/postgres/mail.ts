@@ -8,6 +8,7 @@ import {
   draftOfAccountAct,
   draftOfExpiry,
   draftOfKeyAct,
+  supportLines,
   waitAfterFailure,
   type Letter,
   type Mailer,
@@ -99,14 +100,14 @@ export async function queueLetter(
 export type MailOutbox = ReturnType<typeof createMailOutbox>;
 
 /** The letters that wait. One may reach its reader twice (sent, then the power fails), never not at all. */
-export function createMailOutbox(pool: Pool, surroundings: Surroundings) {
+export function createMailOutbox(pool: Pool, surroundings: Surroundings, supportEmail: string) {
   return {
     /** Sends what is due, at most `limit`. Returns how many were sent and how many failed. */
     async sendDue(mailer: Mailer, limit: number): Promise<{ sent: number; failed: number }> {
       const result = { sent: 0, failed: 0 };
       while (result.sent + result.failed < limit) {
         const outcome = await inTransaction(pool, (client) =>
-          sendOne(client, surroundings, mailer),
+          sendOne(client, surroundings, withSupport(mailer, supportEmail)),
         );
         if (outcome === null) break;
         result[outcome] += 1;
@@ -116,11 +117,19 @@ export function createMailOutbox(pool: Pool, surroundings: Surroundings) {
   };
 }
 
+/** The address of support is a setting of the process that sends, so it is added there. */
+function withSupport(mailer: Mailer, supportEmail: string): Pick<Mailer, 'send'> {
+  return {
+    send: (letter) =>
+      mailer.send({ ...letter, body: `${letter.body}\n\n${supportLines(supportEmail)}` }),
+  };
+}
+
 /** The letter's row stays locked while it is sent: two senders never take the same one. */
 async function sendOne(
   client: Queryable,
   surroundings: Surroundings,
-  mailer: Mailer,
+  mailer: Pick<Mailer, 'send'>,
 ): Promise<'sent' | 'failed' | null> {
   const now = new Date(surroundings.now());
   const db = queriesOn(client);

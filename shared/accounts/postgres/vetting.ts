@@ -1,4 +1,4 @@
-import { sql, type Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Pool } from 'pg';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Page } from '#shared/kernel/page.ts';
@@ -21,11 +21,16 @@ import {
   type Review,
   type Vetting,
 } from '../vetting.ts';
+import type { ListedName, ListVersion } from '../sanctions/listed.ts';
 import { act, holdAccount, type HeldAccount } from './accounts.ts';
 import { appendAudit } from './audit.ts';
 
 /** The actor of what follows from a vetting. The audit log has this older name. */
 const VETTER: Actor = { kind: 'system', id: 'screening' };
+
+interface ListedParty extends ListVersion {
+  entityId: string;
+}
 
 export type Vettings = ReturnType<typeof createVettings>;
 
@@ -60,6 +65,41 @@ export function createVettings(pool: Pool, surroundings: Surroundings) {
         .where('org_id', '=', orgId)
         .executeTakeFirst();
       return row === undefined ? null : vettingOf(row);
+    },
+
+    /** The declaration as it was corrected last, for the person who reviews; null before there is one. */
+    async declaration(orgId: string): Promise<Declaration | null> {
+      const row = await db
+        .selectFrom('declaration')
+        .selectAll()
+        .where('org_id', '=', orgId)
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      if (row === undefined) return null;
+      return {
+        version: row.version,
+        statements: row.statements as Declaration['statements'],
+        country: row.country,
+        industry: row.industry,
+        tradingNames: row.trading_names,
+        parties: row.parties as Declaration['parties'],
+        declaredBy: row.declared_by,
+      };
+    },
+
+    /** What a list says of a party, by all its names, in the version that a vetting compared. */
+    async listEntry({ source, version, entityId }: ListedParty): Promise<ListedName[]> {
+      const rows = await db
+        .selectFrom('sanctions_list as l')
+        .innerJoin('sanctions_name as n', 'n.list_id', 'l.id')
+        .select(['l.source', 'n.entity_id', 'n.name', 'n.kind', 'n.weak', 'n.programme'])
+        .where('l.source', '=', source)
+        .where('l.version', '=', version)
+        .where('n.entity_id', '=', entityId)
+        .orderBy('n.ordinal')
+        .execute();
+      return rows.map(({ entity_id, ...rest }) => ({ ...rest, entityId: entity_id }));
     },
 
     /** Reviews, newest first. */
@@ -101,8 +141,13 @@ const FIND_DUE = statement(
      from sanctions_list where current)
    select a.id from account a, lists
    where a.state = any($1)
-     and (select s.lists from screening s where s.org_id = a.id order by s.sequence desc limit 1)
+     and ((select s.lists from screening s where s.org_id = a.id order by s.sequence desc limit 1)
        is distinct from lists.compared
+       -- A corrected declaration, or a contract that names a signatory, after it.
+       or exists (select from declaration d where d.org_id = a.id and d.id > coalesce((
+         select s.declaration_id from screening s where s.org_id = a.id order by s.sequence desc limit 1), 0))
+       or exists (select from service_contract c where c.org_id = a.id and c.id > coalesce((
+         select s.contract_id from screening s where s.org_id = a.id order by s.sequence desc limit 1), 0)))
    order by a.id limit $2`,
 );
 
@@ -112,7 +157,9 @@ async function recordVetting(held: HeldAccount, vetting: Vetting): Promise<Accou
   const vetted = await takeNote(held, vettingId, vetting);
   const consequence = consequenceOf(vetted.account.state, vetting);
   const reason = summaryOf(vetting);
-  const reviewId = consequence.opensReview ? await openReview(held, vettingId, reason) : null;
+  const reviewId = consequence.opensReview
+    ? await openReview(held, vettingId, reason)
+    : await renewReview(held, vettingId, vetting.outcome === 'clear' ? NOW_CLEAR : reason);
   if (consequence.act === null) return vetted.account;
   const subject = consequence.act === 'refer' ? reviewId! : vettingId;
   const why = consequence.act === 'clear' ? {} : { reason };
@@ -146,6 +193,8 @@ async function insertVetting(held: HeldAccount, vetting: Vetting): Promise<strin
       cause: vetting.cause,
       outcome: vetting.outcome,
       lists: JSON.stringify(vetting.lists),
+      declaration_id: vetting.declarationId ?? null,
+      contract_id: vetting.contractId ?? null,
       reasons: JSON.stringify(vetting.reasons),
       duration_ms: Math.round(vetting.durationMs),
       screened_at: new Date(surroundings.now()),
@@ -154,23 +203,31 @@ async function insertVetting(held: HeldAccount, vetting: Vetting): Promise<strin
   return id;
 }
 
-/** Opens a review, or adds this vetting's reason to the one that is open already. */
-async function openReview(
-  { client, surroundings, account }: HeldAccount,
+const NOW_CLEAR = 'A later screening found nothing.';
+
+/** Has the open review show this vetting, whatever it found; the log has those before. Null when none is open. */
+async function renewReview(
+  { client, account }: HeldAccount,
   vettingId: string,
   reason: string,
-): Promise<string> {
-  const db = queriesOn(client);
-  const open = await db
+): Promise<string | null> {
+  const open = await queriesOn(client)
     .updateTable('review')
-    .set({ screening_id: vettingId, reason: sql`left(reason || ' · ' || ${reason}, 2000)` })
+    .set({ screening_id: vettingId, reason })
     .where('org_id', '=', account.id)
     .where('decision', 'is', null)
     .returning('id')
     .executeTakeFirst();
-  if (open !== undefined) return open.id;
+  return open?.id ?? null;
+}
+
+/** Opens a review, unless one is open already, which then shows this vetting. */
+async function openReview(held: HeldAccount, vettingId: string, reason: string): Promise<string> {
+  const open = await renewReview(held, vettingId, reason);
+  if (open !== null) return open;
+  const { client, surroundings, account } = held;
   const id = surroundings.newId('rev');
-  await db
+  await queriesOn(client)
     .insertInto('review')
     .values({
       id,
@@ -215,17 +272,39 @@ async function findApplicant(pool: Pool, orgId: string): Promise<Applicant | nul
     .innerJoin('declaration as d', 'd.org_id', 'a.id')
     .selectAll('d')
     .select(['a.state', 'a.name', 'a.billing_name', 'a.technical_name'])
+    .select((eb) => {
+      const contract = eb
+        .selectFrom('service_contract as c')
+        .whereRef('c.org_id', '=', 'a.id')
+        .orderBy('c.id', 'desc')
+        .limit(1);
+      return [
+        contract.select('c.id').as('contract_id'),
+        contract.select('c.signatory').as('signatory'),
+      ];
+    })
     .where('a.id', '=', orgId)
     .orderBy('d.id', 'desc')
     .limit(1)
     .executeTakeFirst();
   if (row === undefined) return null;
+  const parties = row.parties as Declaration['parties'];
   return {
     orgId,
     state: row.state,
-    names: [row.name, ...row.trading_names],
-    people: [...new Set([row.billing_name, row.technical_name, row.declared_by])],
-    country: row.country,
+    declarationId: row.id,
+    contractId: row.contract_id,
+    // An owner may be a firm, so those names are compared with every kind of listed party.
+    names: [row.name, ...row.trading_names, ...parties.map(({ name }) => name)],
+    people: [
+      ...new Set([
+        row.billing_name,
+        row.technical_name,
+        row.declared_by,
+        ...(row.signatory === null ? [] : [row.signatory]),
+      ]),
+    ],
+    countries: [row.country, ...parties.map(({ country }) => country)],
     industry: row.industry,
     declarationVersion: row.version,
     statements: row.statements as Declaration['statements'],
@@ -253,6 +332,8 @@ function vettingOf(row: Selectable<Database['screening']>): Vetting {
     lists: row.lists as Vetting['lists'],
     reasons: row.reasons as Vetting['reasons'],
     durationMs: row.duration_ms,
+    declarationId: row.declaration_id,
+    contractId: row.contract_id,
   };
 }
 

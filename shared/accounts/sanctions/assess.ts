@@ -15,6 +15,8 @@ interface VettingReason {
   /** 0..1; 1 for rules. */
   score: number;
   text: string;
+  /** The applicant's name that was compared. */
+  name?: string;
   /** The listed entity, `source:id`: a review that approves dismisses this match for good. */
   entity?: string;
 }
@@ -23,7 +25,8 @@ interface VettingReason {
 export interface Party {
   names: readonly string[];
   people: readonly string[];
-  country: string;
+  /** Its own, and those of its owners and directors. */
+  countries: readonly string[];
   industry: string;
   /** Which text the statements answer. */
   declarationVersion: string;
@@ -85,15 +88,17 @@ function reasonOf(match: PartyMatch): VettingReason {
     kind: 'list_match',
     score,
     entity: entityOf(match),
+    name: match.name,
     text: `"${match.name}" resembles "${listed.name}"${weak} of ${listed.source} ${listed.entityId}${programme}, score ${score}.`,
   };
 }
 
 function ruleReasons(party: Party): VettingReason[] {
   const reasons: VettingReason[] = [];
-  const country = COUNTRY_RISKS[party.country];
-  if (country !== undefined) {
-    const text = `The country ${party.country} ${COUNTRY_RISK_TEXTS[country]}.`;
+  for (const code of new Set(party.countries)) {
+    const risk = COUNTRY_RISKS[code];
+    if (risk === undefined) continue;
+    const text = `The country ${code} ${COUNTRY_RISK_TEXTS[risk]}.`;
     reasons.push({ kind: 'country', score: 1, text });
   }
   if (INDUSTRIES[party.industry] !== 'normal') {

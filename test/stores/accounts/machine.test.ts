@@ -54,6 +54,8 @@ class Model {
     const ended = state === 'rejected' || state === 'closed';
     switch (name) {
       case 'declare':
+        // A declaration is corrected while it is reviewed.
+        if (state === 'in_review') return state;
         return this.#go(state === 'onboarding', 'declared');
       case 'sign':
         return this.#go(state === 'approved', 'contracted');

@@ -20,7 +20,7 @@ import { createTestDatabase } from '#test/support/database.ts';
 const database = await createTestDatabase();
 const clock = movableClock();
 const pool = database.poolAs('docket_housekeeping');
-const outbox = createMailOutbox(pool, clock);
+const outbox = createMailOutbox(pool, clock, 'support@docket.example');
 const directory = await mkdtemp(join(tmpdir(), 'mail-'));
 afterAll(() => rm(directory, { recursive: true }));
 
@@ -54,7 +54,10 @@ describe('the outbox', () => {
     await queueLetter(pool, clock, letter, { once: 'warning 1' });
     const mailer = recording();
     await outbox.sendDue(mailer, 100);
-    expect(mailer.letters).toEqual([letter]);
+    const body = expect.stringMatching(
+      /^World\n\nSupport: support@docket\.example\. .*within minutes in business hours, within 4 hours otherwise\.$/,
+    ) as string;
+    expect(mailer.letters).toEqual([{ ...letter, body }]);
   });
 
   it('tries again later and later, and gives up after more than a day', async () => {

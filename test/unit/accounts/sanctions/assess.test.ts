@@ -22,7 +22,7 @@ const index = new NameIndex([
 const innocent: Party = {
   names: ['Harmless Bakery'],
   people: ['Ada Example'],
-  country: 'FR',
+  countries: ['FR'],
   industry: 'retail',
   declarationVersion: DECLARATION_VERSION,
   statements: Object.fromEntries(
@@ -63,7 +63,7 @@ describe('the assessment of an applicant', () => {
   });
 
   it('flags countries, industries and statements by their rules', () => {
-    expect(kinds({ country: 'KP' })).toEqual(['flagged', ['country']]);
+    expect(kinds({ countries: ['FR', 'KP'] })).toEqual(['flagged', ['country']]);
     expect(kinds({ industry: 'defence' })).toEqual(['flagged', ['industry']]);
     expect(kinds({ industry: 'unheard_of' })).toEqual(['flagged', ['industry']]);
     for (const { id, expected } of STATEMENTS[DECLARATION_VERSION]!) {
