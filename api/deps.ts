@@ -13,6 +13,7 @@ import { loadFactorSet } from '#shared/methodology/files/load.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { buildApp } from './app.ts';
+import { Departure } from './departure.ts';
 import { openCredentials } from '#api/auth/deps.ts';
 import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
@@ -20,8 +21,6 @@ import { openExports, openResources } from '#api/routes/deps.ts';
 
 /** What an address may ask at once, as seconds of its rate: a page with all it shows, a verifier with its tiles. */
 const ADDRESS_BURST_S = 5;
-/** How often a stopping process lets go of connections that have become idle. */
-const IDLE_SWEEP_MS = 50;
 
 /** Composes the HTTP edge. */
 export async function apiProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -63,6 +62,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     exports: exports.routes,
     ...publicationOf(config, events),
   });
+  const departure = new Departure(app.server);
   return {
     readiness: {
       redis: inference.ping,
@@ -74,7 +74,12 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       inference.loadVocabularies();
       return { port };
     },
-    drain: () => drain(app, inference.drained),
+    drain: async () => {
+      // Half of the time is for those who are being answered.
+      await departure.leave(Math.min(config.lameDuckMs, config.shutdownMs / 2));
+      // Requests whose clients have gone are still on their way.
+      await inference.drained();
+    },
     close: async () => {
       inference.stop();
       await app.close();
@@ -95,15 +100,6 @@ async function listen(app: FastifyInstance, config: Config): Promise<number> {
   await app.listen(address as FastifyListenOptions);
   const bound = app.server.address();
   return typeof bound === 'object' && bound !== null ? bound.port : port;
-}
-
-/** The listener closes at once; what is open goes on until it is answered. */
-async function drain(app: FastifyInstance, answered: () => Promise<void>): Promise<void> {
-  const closed = app.close();
-  await answered();
-  // Connections that were busy then and are idle now would be kept alive for their next request.
-  const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
-  await closed.finally(() => clearInterval(sweep));
 }
 
 /** Documents that are public: the interface, the signing keys as they are now, the contexts. */

@@ -194,6 +194,8 @@ export class Launcher {
     return {
       // Compiled code is kept between starts; a start is mostly compiling.
       NODE_COMPILE_CACHE: join(this.#dataDir, 'compile-cache'),
+      // There is no balancer that would have to find out: api processes share their port.
+      LAME_DUCK_MS: '0',
       ...this.#options.env,
       SANDBOX_URL: `${sandboxUrl}/v1`,
       DOCKET_DATA_DIR: this.#dataDir,

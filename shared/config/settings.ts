@@ -134,6 +134,12 @@ export const SETTINGS = {
     '25000',
     'Time to finish open work after SIGTERM; below the 30 s after which orchestrators kill.',
   ),
+  lameDuckMs: setting(
+    'LAME_DUCK_MS',
+    integer(0, HOUR_MS),
+    '5000',
+    'How long an api process goes on serving after SIGTERM, not ready, until balancers send nothing more; at most half of SHUTDOWN_MS.',
+  ),
   signingKeysDir: setting(
     'SIGNING_KEYS_DIR',
     path,
@@ -260,7 +266,7 @@ export const SETTINGS = {
   redisUrl: secret(
     'REDIS_URL',
     urls('redis', 'rediss'),
-    'Redis or Valkey (append-only, noeviction); the nodes of a cluster separated by commas.',
+    'Redis or Valkey (append-only, noeviction); of a cluster any node, or several separated by commas.',
   ),
   moderationApiKey: secret(
     'MODERATION_API_KEY',

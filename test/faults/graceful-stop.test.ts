@@ -65,6 +65,27 @@ describe('SIGTERM to an api process', () => {
   );
 
   it(
+    'an api process that is stopped answers what still comes in its lame-duck time, and each answer closes its connection',
+    { tags: ['survives.stop'] },
+    async () => {
+      const system = await startSystem({ env: { LAME_DUCK_MS: '3000' } });
+      const [api] = system.processes('api');
+      const before = await fetch(`${system.root}/.well-known/jwks.json`);
+      expect(before.headers.get('connection')).toBe('keep-alive');
+      const stopped = api!.stop();
+      await until(async () => {
+        const ready = await fetch(`http://127.0.0.1:${api!.metricsPort}/readyz`);
+        return ready.status === 503;
+      }, 'the process is not ready any more');
+      const seen = await sendLoad(system, { requests: 20, concurrency: 4 });
+      expect(seen.filter(({ answered, signed }) => !answered || !signed)).toEqual([]);
+      const late = await fetch(`${system.root}/.well-known/jwks.json`);
+      expect([late.status, late.headers.get('connection')]).toEqual([200, 'close']);
+      expect(await stopped).toBe(0);
+    },
+  );
+
+  it(
     'a stream that is still open at the deadline ends with an error frame',
     { tags: ['survives.stop'] },
     async () => {

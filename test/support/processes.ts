@@ -100,7 +100,7 @@ function launch({ role, env, entry }: ProcessOptions): ChildProcess {
   const file = entry ?? (role === 'api' ? 'api/main.ts' : `workers/${role}/main.ts`);
   const own = readEnvironment();
   const inherited = ['PATH', 'HOME', 'TMPDIR', 'DOCKET_TEST_RUN'].map((name) => [name, own[name]]);
-  const addresses = { HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0' };
+  const addresses = { HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0', LAME_DUCK_MS: '0' };
   return spawn(process.execPath, [join(ROOT, file)], {
     cwd: ROOT,
     env: { ...Object.fromEntries(inherited), ...addresses, ...env },

@@ -1,0 +1,53 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Server as Listener, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A connection on which nothing comes for this long has no request on its way any more. */
+const IDLE_MS = 1_000;
+const LOOK_MS = 20;
+
+/** Node keeps the answer under way here; there is no public name for it. */
+type HttpSocket = Socket & { _httpMessage?: ServerResponse | null };
+
+/**
+ * Lets a server leave without a failed request. A connection is never closed while a request may be on its way to it:
+ * every answer from now on says `Connection: close`, so that clients open their next connection elsewhere, and what has
+ * been idle for a second goes.
+ */
+export class Departure {
+  readonly #server: Server;
+  readonly #sockets = new Set<HttpSocket>();
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /**
+   * Goes on taking connections for `lameDuckMs`, in which balancers are to find out, then listens no more. Resolves when
+   * every connection has ended.
+   */
+  async leave(lameDuckMs: number): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.keepAliveTimeout = IDLE_MS;
+    this.#server.prependListener('request', (request, response) => isLast(request, response));
+    for (const socket of this.#sockets) {
+      // oxlint-disable-next-line no-underscore-dangle -- the name is Node's
+      const answer = socket._httpMessage;
+      if (answer === undefined || answer === null) socket.setTimeout(IDLE_MS);
+      else answer.shouldKeepAlive = false;
+    }
+    await delay(lameDuckMs);
+    // Not the HTTP server's own: that closes idle connections at once, some just as their next request arrives.
+    Listener.prototype.close.call(this.#server);
+    while (this.#sockets.size > 0) await delay(LOOK_MS);
+  }
+}
+
+function isLast({ socket }: IncomingMessage, response: ServerResponse): void {
+  socket.setTimeout(0);
+  response.shouldKeepAlive = false;
+}
