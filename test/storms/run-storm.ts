@@ -1,0 +1,86 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Instance } from './instance.ts';
+import { judge, type Verdict } from './judge.ts';
+import { Load, sendOne } from './load.ts';
+import { Random } from './random.ts';
+import { excuses, type Storm, STORMS } from './storms.ts';
+
+/** Load before the storm, and after it. */
+const CALM_MS = 2_000;
+/** After a storm everything heals by itself; the longest wait is that between two starts of a store. */
+const HEALED_MS = 90_000;
+const CONCURRENCY = 12;
+
+export interface StormOptions {
+  name: string;
+  seed: number;
+  seconds: number;
+  say: (line: string) => void;
+}
+
+export interface StormReport extends Verdict {
+  name: string;
+  /** From the end of the storm to the first answer with a signed receipt. */
+  healedMs: number;
+  /** The promise was kept. */
+  good: boolean;
+}
+
+/** Starts the product, lets a storm loose on it under load, waits until it has healed, and judges what clients saw. */
+export async function runStorm({ name, seed, seconds, say }: StormOptions): Promise<StormReport> {
+  const storm: Storm = STORMS[name]!;
+  const random = new Random(seed);
+  const instance = await Instance.start(
+    storm.diskMib === undefined ? {} : { diskMib: storm.diskMib },
+  );
+  try {
+    const { base_url: baseUrl, api_key: apiKey } = instance.info;
+    const target = { baseUrl, apiKey };
+    await healed(target);
+    say('load begins');
+    const { list, excused } = excuses();
+    const load = new Load(target, random, CONCURRENCY);
+    await delay(CALM_MS);
+    const endsAt = Date.now() + seconds * 1_000;
+    await storm.run({ instance, random, endsAt, say, excused });
+    say(`calm after ${load.calls} calls`);
+    const healedMs = await healed(target);
+    await delay(CALM_MS);
+    await load.stop();
+    say('load has ended; judging');
+    const verdict = await judge(instance.info.database_url, load.attempts, list);
+    if (storm.gentle === true) {
+      const failed = load.attempts.filter(({ ending }) => ending !== 'whole');
+      for (const { status, reason, stream } of failed.slice(0, 5)) {
+        verdict.examples.push(`failed: ${stream ? 'stream' : 'plain'} ${status} ${reason}`);
+      }
+    }
+    return { name, ...verdict, healedMs, good: isGood(verdict, storm) };
+  } catch (error) {
+    throw new Error(`${name}: ${instance.output.slice(-3_000)}`, { cause: error });
+  } finally {
+    await instance.remove();
+  }
+}
+
+function isGood(verdict: Verdict, { gentle }: Storm): boolean {
+  const { lost, doubled, mismatched, bare, sound, refused, excused } = verdict;
+  const kept = lost + doubled + mismatched + bare === 0 && sound;
+  return kept && (gentle !== true || refused + excused === 0);
+}
+
+/** Resolves with the time until a request is answered with a signed receipt. */
+async function healed(target: { baseUrl: string; apiKey: string }): Promise<number> {
+  const startedAt = Date.now();
+  const body = JSON.stringify({
+    model: 'llama-3.1-8b',
+    messages: [{ role: 'user', content: 'Are you well?' }],
+    max_tokens: 2,
+  });
+  for (;;) {
+    const { attempt } = await sendOne(target, { body, stream: false, idempotencyKey: null });
+    if (attempt.receipt?.includes('"proofValue"') === true) return Date.now() - startedAt;
+    if (Date.now() - startedAt > HEALED_MS) throw new Error('it did not heal');
+    await delay(100);
+  }
+}

@@ -1,0 +1,158 @@
+import { rm, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Role } from '#shared/config/settings.ts';
+import type { Instance } from './instance.ts';
+import type { Excuse } from './judge.ts';
+import { familyOf, signal } from './processes.ts';
+import type { Random } from './random.ts';
+
+const SERVING: readonly Role[] = ['api', 'inference', 'receipts', 'ledger'];
+const WORKING: readonly Role[] = ['inference', 'receipts', 'ledger'];
+const STORES = ['postgres', 'redis'] as const;
+
+/** What a storm has to work with. */
+export interface Weather {
+  instance: Instance;
+  random: Random;
+  /** Epoch milliseconds at which it is to end; what was begun is finished. */
+  endsAt: number;
+  say: (line: string) => void;
+  /** Connections that are open during this may break. */
+  excused: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+export interface Storm {
+  description: string;
+  /** No request may fail at all. */
+  gentle?: boolean;
+  /** Needs a file system of this size for the data. */
+  diskMib?: number;
+  run: (weather: Weather) => Promise<void>;
+}
+
+export const STORMS: Record<string, Storm> = {
+  kill: { description: 'one process of each role killed, again and again', run: killRoles },
+  pause: { description: 'workers stopped for 7 to 30 s and woken', run: pauseWorkers },
+  postgres: {
+    description: 'PostgreSQL stopped, killed and frozen',
+    run: (weather) => strikeStore(weather, 'postgres'),
+  },
+  redis: {
+    description: 'Redis stopped, killed and frozen',
+    run: (weather) => strikeStore(weather, 'redis'),
+  },
+  all: { description: 'everything killed at once, and started again', run: killEverything },
+  disk: { description: 'the disk of both stores full for seconds', diskMib: 512, run: fillDisk },
+  restart: {
+    description: 'every process stopped and replaced in turn, twice around',
+    gentle: true,
+    run: restartAround,
+  },
+};
+
+/** Collects the times in which connections may break. */
+export function excuses(): { list: Excuse[]; excused: Weather['excused'] } {
+  const list: Excuse[] = [];
+  return {
+    list,
+    excused: async (work) => {
+      const excuse = { from: Date.now(), to: Infinity };
+      list.push(excuse);
+      try {
+        return await work();
+      } finally {
+        excuse.to = Date.now();
+      }
+    },
+  };
+}
+
+async function killRoles({ instance, random, endsAt, say, excused }: Weather): Promise<void> {
+  do {
+    for (const role of random.shuffled(SERVING)) {
+      const pid = random.of(await instance.pids(role));
+      say(`kill ${role} ${pid}`);
+      const replaced = (): Promise<void> => instance.replace(role, pid, 'SIGKILL');
+      await (role === 'api' ? excused(replaced) : replaced());
+      await delay(random.between(200, 1_500));
+    }
+  } while (Date.now() < endsAt);
+}
+
+async function pauseWorkers({ instance, random, endsAt, say }: Weather): Promise<void> {
+  do {
+    const role = random.of(WORKING);
+    const pids = random.shuffled(await instance.pids(role));
+    // Now and then all of them: then none may be taken for dead by another.
+    const stopped = random.between(0, 1) < 0.3 ? pids : pids.slice(0, 1);
+    const forMs = Math.min(random.between(7_000, 30_000), Math.max(7_000, endsAt - Date.now()));
+    say(`stop ${role} ${stopped.join(' ')} for ${(forMs / 1_000).toFixed(1)} s`);
+    signal(stopped, 'SIGSTOP');
+    await delay(forMs);
+    signal(stopped, 'SIGCONT');
+    await delay(random.between(500, 3_000));
+  } while (Date.now() < endsAt);
+}
+
+async function strikeStore(
+  { instance, random, endsAt, say }: Weather,
+  store: (typeof STORES)[number],
+): Promise<void> {
+  const ways = random.shuffled(['stop', 'kill', 'freeze'] as const);
+  for (let turn = 0; turn === 0 || Date.now() < endsAt; turn += 1) {
+    const pid = await instance.storePid(store);
+    if (pid !== undefined) {
+      const way = ways[turn % ways.length]!;
+      say(`${way} ${store} ${pid}`);
+      if (way === 'stop') signal([pid], 'SIGINT');
+      if (way === 'kill') signal([pid], 'SIGKILL');
+      if (way === 'freeze') {
+        const family = familyOf(pid);
+        signal(family, 'SIGSTOP');
+        await delay(random.between(2_000, 8_000));
+        signal(family, 'SIGCONT');
+      }
+    }
+    await delay(random.between(2_000, 5_000));
+  }
+}
+
+async function killEverything({ instance, random, endsAt, say, excused }: Weather): Promise<void> {
+  do {
+    await delay(random.between(1_000, 4_000));
+    say('kill everything');
+    await excused(async () => {
+      await instance.killEverything();
+      await instance.launch();
+    });
+    say('everything is back');
+  } while (Date.now() < endsAt);
+}
+
+async function fillDisk({ instance, random, endsAt, say }: Weather): Promise<void> {
+  const filler = join(instance.dataDir, 'filler');
+  do {
+    await delay(random.between(1_000, 3_000));
+    const { bavail, bsize } = await statfs(instance.dataDir);
+    say(`fill the disk: ${Math.round((bavail * bsize) / 2 ** 20)} MiB`);
+    await writeFile(filler, Buffer.alloc(bavail * bsize)).catch(() => {
+      // What was written first is there; the rest no longer fits, as is meant.
+    });
+    await delay(random.between(2_000, 6_000));
+    await rm(filler, { force: true });
+    say('the disk has room again');
+    await delay(random.between(2_000, 4_000));
+  } while (Date.now() < endsAt);
+}
+
+async function restartAround({ instance, say }: Weather): Promise<void> {
+  for (const round of ['first', 'second']) {
+    for (const role of SERVING) {
+      for (const pid of await instance.pids(role)) {
+        say(`restart ${role} ${pid} (${round} time around)`);
+        await instance.replace(role, pid, 'SIGTERM');
+      }
+    }
+  }
+}
