@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
@@ -13,13 +14,19 @@ export async function withRedis<T>(work: (client: RedisClient) => Promise<T>): P
   if (url === undefined) {
     throw new Error('REDIS_URL is not set, and no embedded instance is running here.');
   }
-  const client = connectRedis({ url, name: 'docket cli', use: 'interactive' });
+  const client = connectRedis({ url: await nodesOf(url), name: 'docket cli', use: 'interactive' });
   try {
     await ready(client);
     return await work(client);
   } finally {
     client.disconnect();
   }
+}
+
+function nodesOf(url: string): Promise<string> {
+  return findNodes(url).catch((error: unknown) => {
+    throw new Error('Redis cannot be reached.', { cause: error });
+  });
 }
 
 async function ready(client: RedisClient): Promise<void> {

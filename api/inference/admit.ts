@@ -12,6 +12,8 @@ import type { OpenExchanges } from './open-exchanges.ts';
 import type { Prepared } from './prepare.ts';
 
 const DAY_MS = 86_400_000;
+/** A promotion takes a few of these. */
+const OUTAGE_RETRY_MS = 1_000;
 
 export interface AdmitDeps {
   admissions: Pick<Admissions, 'admit' | 'record'>;
@@ -19,6 +21,8 @@ export interface AdmitDeps {
   events: Pick<ApiEvents, 'storeFailed'>;
   /** Room for requests in a region, by how fast it is served; none where no worker is. */
   roomIn: (region: Region) => Room | Promise<Room>;
+  /** What a caller is told when admission cannot be asked: a cluster has another master within seconds. */
+  outage: 'internal_error' | 'dispatch_unavailable';
 }
 
 export interface Admitted {
@@ -64,7 +68,7 @@ export async function admit(
   } catch (error) {
     exchange.close();
     events.storeFailed(error);
-    throw new Fault('internal_error', { cause: error, retryAfterMs: 1_000 });
+    throw new Fault(deps.outage, { cause: error, retryAfterMs: OUTAGE_RETRY_MS });
   } finally {
     prepared.letGo();
   }

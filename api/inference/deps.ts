@@ -81,6 +81,7 @@ export function openInference(
     admissions: new Admissions(scripts, config.shards, seals),
     exchanges,
     turnstile: new Turnstile(),
+    outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
     readClaim: (claim) =>
       readClaim(client, storedAnswers, seals, claim).catch((error: unknown) => {
         // Its key is no longer there, so the answer is not either.

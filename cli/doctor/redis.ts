@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Cluster } from 'ioredis';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { reasonOf } from '#cli/print.ts';
 import { compareClocks } from './clock.ts';
@@ -13,7 +14,8 @@ const VERSION_MIN = [6, 2] as const;
 /** Looks at Redis: reachable, version, durability, clock. */
 export async function examineRedis(url: string, volatileAllowed: boolean): Promise<Finding[]> {
   const failures: Error[] = [];
-  const client = connectRedis({ url, name: 'docket doctor', use: 'interactive' }, (error) =>
+  const nodes = await findNodes(url).catch(() => url);
+  const client = connectRedis({ url: nodes, name: 'docket doctor', use: 'interactive' }, (error) =>
     failures.push(error),
   );
   try {

@@ -57,6 +57,15 @@ export function loadToolConfig(env: Environment = readEnvironment()): ToolConfig
   return readConfig(env, []);
 }
 
+/** The same configuration with another address of Redis: all nodes of a cluster, once they are known. */
+export function withRedisUrl(config: Config, redisUrl: string): Config {
+  const secrets: Record<string, unknown> = { redisUrl };
+  for (const name of Object.getOwnPropertyNames(config.secrets)) {
+    secrets[name] ??= config.secrets[name as keyof Config['secrets']];
+  }
+  return Object.freeze({ ...config, secrets: hideValues(secrets as Config['secrets']) });
+}
+
 function readConfig(env: Environment, problems: string[]): ToolConfig {
   const settings: Record<string, unknown> = {};
   const secrets: Record<string, unknown> = {};

@@ -4,17 +4,21 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 /** Resolves when the named thing can be used, rejects or stays silent when it cannot. */
 export type ReadinessCheck = () => Promise<unknown>;
 
+export type ReadinessChecks = Readonly<Record<string, ReadinessCheck>>;
+
 export interface HealthOptions {
   port: number;
   host: string;
   /** Checks that must pass before the process may get work, by name. */
-  readiness: Readonly<Record<string, ReadinessCheck>>;
+  readiness: ReadinessChecks;
   registry: Registry;
 }
 
 export interface HealthServer {
   /** The port it got; differs from the one asked for when that was 0. */
   readonly port: number;
+  /** Replaces the checks, once there is more to check. */
+  setReadiness: (readiness: ReadinessChecks) => void;
   /** From now on /readyz says no, so that no new work comes. */
   setDraining: () => void;
   close: () => Promise<void>;
@@ -40,9 +44,7 @@ const REQUEST_MS = 5_000;
  */
 export async function serveHealth(options: HealthOptions): Promise<HealthServer> {
   const { host, registry } = options;
-  const checks = Object.entries(options.readiness).map(
-    ([name, check]) => [name, oneAtATime(check)] as const,
-  );
+  let checks = checksOf(options.readiness);
   let draining = false;
   const routes: Record<string, (reply: ServerResponse) => Promise<void> | void> = {
     '/healthz': (reply) => sendJson(reply, 200, { status: 'ok' }),
@@ -64,11 +66,20 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : options.port,
+    setReadiness: (readiness) => {
+      checks = checksOf(readiness);
+    },
     setDraining: () => {
       draining = true;
     },
     close: () => close(server),
   };
+}
+
+type Checks = readonly (readonly [name: string, check: ReadinessCheck])[];
+
+function checksOf(readiness: ReadinessChecks): Checks {
+  return Object.entries(readiness).map(([name, check]) => [name, oneAtATime(check)] as const);
 }
 
 async function answer(
@@ -86,9 +97,7 @@ async function answer(
 }
 
 /** Names of the checks that fail or do not come back in time; all run at once. */
-async function failingOf(
-  checks: readonly (readonly [string, ReadinessCheck])[],
-): Promise<string[]> {
+async function failingOf(checks: Checks): Promise<string[]> {
   const passed = await Promise.all(checks.map(([, check]) => passesInTime(check)));
   return checks.filter((_, index) => passed[index] !== true).map(([name]) => name);
 }

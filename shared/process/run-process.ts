@@ -6,12 +6,13 @@ import { createLogger } from './logger.ts';
 import {
   createRegistry,
   type HealthServer,
-  type ReadinessCheck,
+  type ReadinessChecks,
   serveHealth,
 } from './health-server.ts';
 import { tellLauncher } from './tell-launcher.ts';
 import { refuseToStart, startRefusal } from './start-refusal.ts';
-import { type Config, loadConfig } from '#shared/config/config.ts';
+import { type Config, loadConfig, withRedisUrl } from '#shared/config/config.ts';
+import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import type { Role } from '#shared/config/settings.ts';
 
 /** Given to every process. */
@@ -26,7 +27,7 @@ export interface ProcessContext {
 /** The parts of a process. Building them connects to nothing. */
 export interface ProcessParts {
   /** Checks that must pass before it can work, by name. */
-  readiness: Readonly<Record<string, ReadinessCheck>>;
+  readiness: ReadinessChecks;
   /** Called once every check has passed. Returns the port of its API, if it has one. */
   start: () => Promise<{ port?: number } | void>;
   /** Takes no new work and finishes what is open; the caller bounds how long. */
@@ -60,26 +61,35 @@ export async function runProcess(
   process.on('SIGHUP', () => reload());
   const registry = createRegistry(role);
   const processId = `${role}-${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  const stopping = stopSignal();
+  let { redisUrl } = config.secrets;
+  // What a process connects with depends on whether Redis is a cluster, so that is asked before its parts are made.
+  const finding: ReadinessChecks = {
+    redis: async () => {
+      redisUrl = await findNodes(config.secrets.redisUrl);
+    },
+  };
   let parts: ProcessParts;
   let health: HealthServer;
   let started = false;
+  const unlessStarted: ReadinessChecks = {
+    started: () => (started ? Promise.resolve() : Promise.reject(new Error('starting'))),
+  };
   try {
-    parts = await build({ config, log, registry, processId });
     health = await serveHealth({
       port: config.metricsPort,
       host: config.metricsHost,
       registry,
-      readiness: {
-        ...parts.readiness,
-        started: () => (started ? Promise.resolve() : Promise.reject(new Error('starting'))),
-      },
+      readiness: { ...finding, ...unlessStarted },
     });
+    tellLauncher({ metricsPort: health.port });
+    if (!(await untilReachable(finding, log, stopping))) return await leave(health, log);
+    parts = await build({ config: withRedisUrl(config, redisUrl), log, registry, processId });
+    health.setReadiness({ ...parts.readiness, ...unlessStarted });
     reload = parts.reload ?? nothingToReload;
   } catch (error) {
     return failToStart(log, error);
   }
-  tellLauncher({ metricsPort: health.port });
-  const stopping = stopSignal();
   if (await untilReachable(parts.readiness, log, stopping)) {
     try {
       const { port } = (await parts.start()) ?? {};
@@ -119,7 +129,7 @@ function stopSignal(): Promise<string> {
  * connections may still be under way.
  */
 async function untilReachable(
-  readiness: Readonly<Record<string, ReadinessCheck>>,
+  readiness: ReadinessChecks,
   log: Logger,
   stopping: Promise<string>,
 ): Promise<boolean> {
@@ -152,6 +162,10 @@ async function shutDown(
   const drained = await within(parts.drain(), shutdownMs, log);
   if (!drained) log.warn({ event: 'drain_incomplete' });
   await within(parts.close(), CLOSE_MS, log);
+  await leave(health, log);
+}
+
+async function leave(health: HealthServer, log: Logger): Promise<never> {
   await within(health.close(), CLOSE_MS, log);
   log.info({ event: 'stopped' });
   process.exit(0);

@@ -1,4 +1,4 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { TurnRedis } from './turn-redis.ts';
 
 /** One node or a cluster: the lanes use only what both offer. */
@@ -18,7 +18,7 @@ type ConnectionOptions = Pick<
 >;
 
 export interface RedisConnectOptions {
-  /** `redis://host:port[/db]`, `rediss://…`, or several nodes of a cluster separated by commas. */
+  /** `redis://host:port[/db]`, `rediss://…`, or several nodes of a cluster separated by commas (see `findNodes`). */
   url: string;
   /** Shown by CLIENT LIST. */
   name: string;
@@ -39,6 +39,8 @@ const BLOCKING_TIMEOUT_MS = 5_000;
 const JOBS_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
+/** Nodes that came back, or are new, are known after this, also when nothing has failed since. */
+const NODES_REFRESH_MS = 30_000;
 
 /** Opens a connection. Errors are reported to `onError`, never thrown: the client reconnects by itself for ever. */
 export function connectRedis(
@@ -51,8 +53,11 @@ export function connectRedis(
   const retryStrategy = (times: number): number => Math.min(times * 50, RECONNECT_MAX_MS);
   const client =
     nodes.length > 1
-      ? new Cluster(nodes, {
-          redisOptions: common,
+      ? new Cluster(nodes.map(addressOf), {
+          ...CLUSTER_OPTIONS,
+          // A request that may have been admitted must not be admitted a second time: its caller is told to try again.
+          ...(options.use === 'interactive' ? NEVER_REPEATED : {}),
+          redisOptions: { ...common, ...identityOf(nodes[0]!) },
           enableOfflineQueue,
           enableAutoPipelining: options.use !== 'blocking',
           clusterRetryStrategy: retryStrategy,
@@ -64,6 +69,29 @@ export function connectRedis(
         });
   client.on('error', onError);
   return client;
+}
+
+const CLUSTER_OPTIONS: ClusterOptions = {
+  slotsRefreshInterval: NODES_REFRESH_MS,
+  // Names stay names, because certificates are made out to them.
+  dnsLookup: (name, answer) => answer(null, name),
+};
+
+const NEVER_REPEATED: ClusterOptions = { retryDelayOnFailover: 0, retryDelayOnClusterDown: 0 };
+
+function addressOf(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6_379) };
+}
+
+/** What every node of a cluster is told, also one that was not named in the URL. */
+function identityOf(url: string): Pick<RedisOptions, 'username' | 'password' | 'tls'> {
+  const { protocol, username, password } = new URL(url);
+  return {
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' ? { tls: {} } : {}),
+  };
 }
 
 function optionsFor({ name, use }: RedisConnectOptions): ConnectionOptions {

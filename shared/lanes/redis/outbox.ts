@@ -5,6 +5,7 @@ import type { Reply } from '../messages.ts';
 import type { Seals } from '../seals.ts';
 import { BATCH_FIELD, encodeBatch, type Outgoing } from '../wire-format.ts';
 import type { Delivery } from './lane-consumer.ts';
+import { callReplicated } from './replicated.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
 
 /** Unread messages an inbox may hold; a reader that is this far behind is not coming back in time. */
@@ -136,7 +137,7 @@ export class Outbox {
     const byShard = transactionsOf(batch);
     const replies = repliesOf(batch, this.#seals);
     if (isCluster(this.#client)) {
-      await Promise.all(replies.map(([name, ...args]) => this.#client.call(name, ...args)));
+      await Promise.all(replies.map((reply) => this.#transaction([reply])));
       await Promise.all([...byShard.values()].map((commands) => this.#transaction(commands)));
     } else {
       await this.#transaction([...[...byShard.values()].flat(), ...replies]);
@@ -147,7 +148,7 @@ export class Outbox {
     if (commands.length === 0) return;
     if (commands.length === 1) {
       const [name, ...args] = commands[0]!;
-      await this.#client.call(name, ...args);
+      await callReplicated(this.#client, args[0], name, ...args);
       return;
     }
     const keys = commands.map(([, key]) => key);

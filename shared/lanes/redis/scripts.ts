@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RedisClient } from './connect.ts';
+import { callReplicated } from './replicated.ts';
 
 type Script = (...keysAndArguments: (string | number | Buffer)[]) => Promise<unknown>;
 
@@ -37,11 +38,25 @@ export function defineLaneScripts(client: RedisClient): LaneScripts {
 function scriptOf(client: RedisClient, { file, keyCount }: Source): Script {
   const lua = readFileSync(new URL(file, import.meta.url), 'utf8');
   const sha = hash('sha1', lua);
+  const [byHash, byText] = client.isCluster
+    ? [replicated(client, 'EVALSHA'), replicated(client, 'EVAL')]
+    : [client.evalsha.bind(client), client.eval.bind(client)];
   return (...given) => {
     const [count, ...rest] = keyCount === null ? given : [keyCount, ...given];
-    return client.evalsha(sha, Number(count), ...rest).catch((error: unknown) => {
+    return byHash(sha, Number(count), ...rest).catch((error: unknown) => {
       if (!String(error).includes('NOSCRIPT')) throw error;
-      return client.eval(lua, Number(count), ...rest);
+      return byText(lua, Number(count), ...rest);
     });
   };
+}
+
+type Run = (
+  script: string,
+  count: number,
+  ...rest: (string | number | Buffer)[]
+) => Promise<unknown>;
+
+function replicated(client: RedisClient, name: 'EVALSHA' | 'EVAL'): Run {
+  return (script, count, ...rest) =>
+    callReplicated(client, String(rest[0]), name, script, count, ...rest);
 }

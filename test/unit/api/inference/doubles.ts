@@ -223,6 +223,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     },
     exchanges,
     turnstile: new Turnstile(),
+    outage: 'internal_error',
     readClaim: () => Promise.resolve(null),
     issuer: receiptIssuer('https://gateway.example'),
     events,

@@ -1,0 +1,62 @@
+import { Redis } from 'ioredis';
+
+/** A node that is there answers in milliseconds; the next one is asked after this. */
+const ANSWER_MS = 2_000;
+/** Not a cluster, or a server that does not let a client ask, as managed ones of a single node. */
+const NO_CLUSTER = /cluster support disabled|NOPERM|unknown command/i;
+
+/**
+ * The URL to connect with: that of a single server as it is, and for a cluster, of which one node is enough, all of its
+ * nodes separated by commas, with the user, the password and the TLS of the one that was named.
+ * @throws the error of the last node that was asked when none answers
+ */
+export async function findNodes(url: string): Promise<string> {
+  const seeds = url.split(',');
+  let failure: unknown;
+  for (const seed of seeds) {
+    try {
+      const nodes = await askNodes(seed);
+      return nodes === null ? url : allNodes(seed, nodes).join(',');
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** Host and port of every node; null when this is a single server. */
+async function askNodes(seed: string): Promise<[host: string | null, port: number][] | null> {
+  let lastError: unknown;
+  const client = new Redis(seed, {
+    lazyConnect: true,
+    protocol: 2,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    connectTimeout: ANSWER_MS,
+    commandTimeout: ANSWER_MS,
+  });
+  client.on('error', (error) => (lastError = error));
+  try {
+    await client.connect();
+    const slots = await client.cluster('SLOTS');
+    return slots.flatMap(([, , ...nodes]) => nodes.map(([host, port]) => [host, port]));
+  } catch (error) {
+    if (NO_CLUSTER.test(String(error))) return null;
+    throw lastError ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** At least two, which tells a cluster of one node from a single server. */
+function allNodes(seed: string, nodes: readonly [host: string | null, port: number][]): string[] {
+  const urls = nodes.map(([host, port]) => {
+    const node = new URL(seed);
+    // A node that does not know its own address is to be reached where it was asked.
+    if (host !== null && host !== '') node.hostname = host.includes(':') ? `[${host}]` : host;
+    node.port = String(port);
+    return node.href.replace(/\/+$/, '');
+  });
+  const distinct = [...new Set([...urls, seed])];
+  return distinct.length > 1 ? distinct : [seed, seed];
+}
