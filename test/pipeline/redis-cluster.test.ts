@@ -13,7 +13,13 @@ let redisUrl: string;
 
 beforeAll(async () => {
   redisUrl = await startTestRedisCluster();
-  system = await startSystem({ redisUrl, env: { SHARDS }, replicas: { inference: 2, api: 2 } });
+  // Any one node is enough.
+  const [seed] = redisUrl.split(',');
+  system = await startSystem({
+    redisUrl: seed!,
+    env: { SHARDS },
+    replicas: { inference: 2, api: 2 },
+  });
 });
 
 describe('a Redis Cluster of three nodes with four shards', () => {

@@ -20,7 +20,7 @@ const LOOK_MS = 50;
 export interface InstanceOptions {
   env?: Environment;
   /** Puts all data on a file system of its own of this size (as root): for what a full disk does. */
-  diskMib?: number;
+  diskMib?: number | undefined;
 }
 
 /** The product as `npm start` runs it, on data of its own: a launcher, both stores, and two of each role. */

@@ -3,6 +3,7 @@ import { Instance } from './instance.ts';
 import { judge, type Verdict } from './judge.ts';
 import { Load, sendOne } from './load.ts';
 import { Random } from './random.ts';
+import { RedisCluster } from './redis-cluster.ts';
 import { excuses, type Storm, STORMS } from './storms.ts';
 
 /** Load before the storm, and after it. */
@@ -30,9 +31,8 @@ export interface StormReport extends Verdict {
 export async function runStorm({ name, seed, seconds, say }: StormOptions): Promise<StormReport> {
   const storm: Storm = STORMS[name]!;
   const random = new Random(seed);
-  const instance = await Instance.start(
-    storm.diskMib === undefined ? {} : { diskMib: storm.diskMib },
-  );
+  const cluster = storm.onCluster === true ? await RedisCluster.start() : null;
+  const instance = await Instance.start({ env: cluster?.env ?? {}, diskMib: storm.diskMib });
   try {
     const { base_url: baseUrl, api_key: apiKey } = instance.info;
     const target = { baseUrl, apiKey };
@@ -42,7 +42,7 @@ export async function runStorm({ name, seed, seconds, say }: StormOptions): Prom
     const load = new Load(target, random, CONCURRENCY);
     await delay(CALM_MS);
     const endsAt = Date.now() + seconds * 1_000;
-    await storm.run({ instance, random, endsAt, say, excused });
+    await storm.run({ instance, cluster, random, endsAt, say, excused });
     say(`calm after ${load.calls} calls`);
     const healedMs = await healed(target);
     await delay(CALM_MS);
@@ -60,6 +60,7 @@ export async function runStorm({ name, seed, seconds, say }: StormOptions): Prom
     throw new Error(`${name}: ${instance.output.slice(-3_000)}`, { cause: error });
   } finally {
     await instance.remove();
+    await cluster?.stop();
   }
 }
 

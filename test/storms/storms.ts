@@ -6,6 +6,7 @@ import type { Instance } from './instance.ts';
 import type { Excuse } from './judge.ts';
 import { familyOf, signal } from './processes.ts';
 import type { Random } from './random.ts';
+import { RedisCluster } from './redis-cluster.ts';
 
 const SERVING: readonly Role[] = ['api', 'inference', 'receipts', 'ledger'];
 const WORKING: readonly Role[] = ['inference', 'receipts', 'ledger'];
@@ -14,6 +15,8 @@ const STORES = ['postgres', 'redis'] as const;
 /** What a storm has to work with. */
 export interface Weather {
   instance: Instance;
+  /** In place of the instance's own Redis, for a storm that wants one. */
+  cluster: RedisCluster | null;
   random: Random;
   /** Epoch milliseconds at which it is to end; what was begun is finished. */
   endsAt: number;
@@ -28,6 +31,8 @@ export interface Storm {
   gentle?: boolean;
   /** Needs a file system of this size for the data. */
   diskMib?: number;
+  /** Runs on a Redis Cluster. */
+  onCluster?: boolean;
   run: (weather: Weather) => Promise<void>;
 }
 
@@ -44,6 +49,11 @@ export const STORMS: Record<string, Storm> = {
   },
   all: { description: 'everything killed at once, and started again', run: killEverything },
   disk: { description: 'the disk of both stores full for seconds', diskMib: 512, run: fillDisk },
+  cluster: {
+    description: 'the busiest master of a Redis Cluster killed (TLS, a password, replicas)',
+    onCluster: true,
+    run: killMasters,
+  },
   restart: {
     description: 'every process stopped and replaced in turn, twice around',
     gentle: true,
@@ -143,6 +153,17 @@ async function fillDisk({ instance, random, endsAt, say }: Weather): Promise<voi
     await rm(filler, { force: true });
     say('the disk has room again');
     await delay(random.between(2_000, 4_000));
+  } while (Date.now() < endsAt);
+}
+
+async function killMasters({ cluster, random, endsAt, say }: Weather): Promise<void> {
+  do {
+    const { port, startAgain } = await cluster!.killBusiest();
+    say(`kill the master on port ${port}`);
+    const killedAt = Date.now();
+    await startAgain();
+    say(`its replica has taken over, and it is back, after ${Date.now() - killedAt} ms`);
+    await delay(random.between(2_000, 5_000));
   } while (Date.now() < endsAt);
 }
 

@@ -4,6 +4,11 @@ import { encodeMessage } from '../wire-format.ts';
 
 /** A process that misses this many milliseconds of heartbeats is taken for dead and its entries are claimed. */
 const ALIVE_MS = 5_000;
+/**
+ * On a cluster a sign of life is lost with the master that held it, while the masters that others are asked on go on. It
+ * lasts longer than a promotion does: three times the longest `cluster-node-timeout` that docs/operations.md names.
+ */
+const ALIVE_ON_CLUSTER_MS = 15_000;
 const HEARTBEAT_MS = 1_000;
 /** An inbox outlives its owner by this much; then Redis forgets it, and replies to it are dropped. */
 const INBOX_AFTERLIFE_MS = 60_000;
@@ -47,8 +52,9 @@ export class Liveness {
 
   async #beat(): Promise<void> {
     const inbox = inboxKey(this.#processId);
+    const aliveMs = this.#client.isCluster ? ALIVE_ON_CLUSTER_MS : ALIVE_MS;
     const [, existed] = await Promise.all([
-      this.#client.set(aliveKey(this.#processId), '1', 'PX', ALIVE_MS),
+      this.#client.set(aliveKey(this.#processId), '1', 'PX', aliveMs),
       this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),
       this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
     ]);

@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { type Environment, readEnvironment } from '#shared/config/config.ts';
+import { claimPort } from '#embedded/ports.ts';
+import { type RedisServer, startRedisServer } from '#embedded/stores/redis.ts';
+
+const run = promisify(execFile);
+
+const HOST = '127.0.0.1';
+const MASTERS = 3;
+const NODES = 2 * MASTERS;
+const USER = 'docket';
+/** With a character that a URL has to escape. */
+const PASSWORD = 'pass/word';
+const NODE_TIMEOUT_MS = 2_000;
+const AGREED_MS = 30_000;
+const LOOK_MS = 100;
+
+interface Node {
+  port: number;
+  dataDir: string;
+  settings: string[];
+  server: RedisServer;
+}
+
+/** A Redis Cluster of three masters and three replicas: TLS only, with a user and a password. */
+export class RedisCluster {
+  readonly #directory: string;
+  readonly #nodes: Node[];
+
+  static async start(): Promise<RedisCluster> {
+    const directory = await mkdtemp(join(tmpdir(), 'docket-cluster-'));
+    await makeCertificate(directory);
+    const nodes: Node[] = [];
+    for (let index = 0; index < NODES; index += 1) {
+      const port = await claimPort(HOST, 0);
+      const settings = settingsOf(directory, port, await claimPort(HOST, 0));
+      const dataDir = join(directory, `node-${index}`);
+      await mkdir(dataDir);
+      const server = await startRedisServer({ dataDir, port, settings });
+      nodes.push({ port, dataDir, settings, server });
+    }
+    const cluster = new RedisCluster(directory, nodes);
+    const addresses = nodes.map(({ port }) => `${HOST}:${port}`);
+    await cluster.#ask(nodes[0]!, [
+      ...['--cluster', 'create', ...addresses],
+      ...['--cluster-replicas', '1', '--cluster-yes'],
+    ]);
+    await cluster.#agreed();
+    return cluster;
+  }
+
+  private constructor(directory: string, nodes: Node[]) {
+    this.#directory = directory;
+    this.#nodes = nodes;
+  }
+
+  /** What the product is told: one node, and whom to trust. */
+  get env(): Environment {
+    const identity = `${USER}:${encodeURIComponent(PASSWORD)}`;
+    return {
+      REDIS_URL: `rediss://${identity}@${HOST}:${this.#nodes[0]!.port}`,
+      NODE_EXTRA_CA_CERTS: join(this.#directory, 'certificate.pem'),
+      SHARDS: '8',
+    };
+  }
+
+  /** Kills the master that has the most to do, without warning; returns its port and what starts it again. */
+  async killBusiest(): Promise<{ port: number; startAgain: () => Promise<void> }> {
+    const masters: { node: Node; load: number }[] = [];
+    for (const node of this.#nodes) {
+      const info = await this.#ask(node, ['info']);
+      const load = Number(/instantaneous_ops_per_sec:(\d+)/.exec(info)?.[1] ?? 0);
+      if (/^role:master/m.test(info)) masters.push({ node, load });
+    }
+    const { node } = masters.toSorted((a, b) => b.load - a.load)[0]!;
+    node.server.kill();
+    await node.server.exited;
+    return {
+      port: node.port,
+      startAgain: async () => {
+        const { dataDir, port, settings } = node;
+        // Its replica first, or it would go on as the master that it was, without what was written since.
+        await this.#agreed(node);
+        node.server = await startRedisServer({ dataDir, port, settings });
+        await this.#agreed();
+      },
+    };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#nodes.map(({ server }) => server.stop()));
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  /** Waits until every node (but one that is away) says that all slots are served, and every replica is in step. */
+  async #agreed(away?: Node): Promise<void> {
+    const end = Date.now() + AGREED_MS;
+    const nodes = this.#nodes.filter((node) => node !== away);
+    for (;;) {
+      const states = await Promise.all(
+        nodes.map(async (node) => [
+          await this.#ask(node, ['cluster', 'info']),
+          await this.#ask(node, ['info', 'replication']),
+        ]),
+      );
+      const served = states.every(([cluster]) => /cluster_state:ok/.test(cluster!));
+      const masters = states.filter(([, role]) => /^role:master/m.test(role!)).length;
+      const inStep = states.every(([, role]) => !/master_link_status:down/.test(role!));
+      if (served && masters === MASTERS && inStep) return;
+      if (Date.now() > end) throw new Error('the nodes of the cluster do not agree');
+      await delay(LOOK_MS);
+    }
+  }
+
+  async #ask(node: Node, words: readonly string[]): Promise<string> {
+    const certificate = join(this.#directory, 'certificate.pem');
+    const { stdout } = await run(
+      'redis-cli',
+      ['--tls', '--cacert', certificate, '-p', String(node.port), '--user', USER, ...words],
+      { env: { PATH: readEnvironment()['PATH'], REDISCLI_AUTH: PASSWORD } },
+    );
+    return stdout;
+  }
+}
+
+function settingsOf(directory: string, port: number, busPort: number): string[] {
+  return [
+    'port 0',
+    `tls-port ${port}`,
+    'tls-cluster yes',
+    'tls-replication yes',
+    'tls-auth-clients no',
+    `tls-cert-file ${join(directory, 'certificate.pem')}`,
+    `tls-key-file ${join(directory, 'key.pem')}`,
+    `tls-ca-cert-file ${join(directory, 'certificate.pem')}`,
+    'cluster-enabled yes',
+    `cluster-port ${busPort}`,
+    `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
+    `user ${USER} on >${PASSWORD} ~* &* +@all`,
+    `masteruser ${USER}`,
+    `masterauth ${PASSWORD}`,
+    `requirepass ${PASSWORD}`,
+  ];
+}
+
+/** A certificate for the loopback address that vouches for itself. */
+async function makeCertificate(directory: string): Promise<void> {
+  await run('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-noenc'],
+    ...['-days', '2', '-subj', '/CN=docket', '-addext', `subjectAltName=IP:${HOST}`],
+    ...['-keyout', join(directory, 'key.pem'), '-out', join(directory, 'certificate.pem')],
+  ]);
+}
