@@ -39,8 +39,10 @@ const BLOCKING_TIMEOUT_MS = 5_000;
 const JOBS_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
-/** Nodes that came back, or are new, are known after this, also when nothing has failed since. */
-const NODES_REFRESH_MS = 30_000;
+/** Nodes that came back, or are new, are known after this, also when nothing has failed since: replicas are waited for. */
+const NODES_REFRESH_MS = 5_000;
+/** A reader needs only the master of its slot, which it is told when that changes. */
+const READERS_REFRESH_MS = 60_000;
 
 /** Opens a connection. Errors are reported to `onError`, never thrown: the client reconnects by itself for ever. */
 export function connectRedis(
@@ -59,6 +61,7 @@ export function connectRedis(
           ...(options.use === 'interactive' ? NEVER_REPEATED : {}),
           redisOptions: { ...common, ...identityOf(nodes[0]!) },
           enableOfflineQueue,
+          slotsRefreshInterval: options.use === 'blocking' ? READERS_REFRESH_MS : NODES_REFRESH_MS,
           enableAutoPipelining: options.use !== 'blocking',
           clusterRetryStrategy: retryStrategy,
         })
@@ -72,7 +75,6 @@ export function connectRedis(
 }
 
 const CLUSTER_OPTIONS: ClusterOptions = {
-  slotsRefreshInterval: NODES_REFRESH_MS,
   // Names stay names, because certificates are made out to them.
   dnsLookup: (name, answer) => answer(null, name),
 };
