@@ -23,7 +23,10 @@ Fields of docket-1:
   precision, batch              bf16 fp16 fp8 int8 fp4 int4; concurrent requests per replica
   input_tokens, cached_input_tokens, output_tokens, latency_s
   zone, pue, wue                grid zone (FRA, USA, WOR …); of the data centre
-Fields of ecologits-0.11.2: those of the reference's published vectors (output_token_count, datacenter_pue …).
+Fields of ecologits-0.11.2: those of the reference's published vectors (output_token_count, datacenter_pue …), and
+  the parameters that it documents as optional: batch_size, model_quantization_bits, gpu_memory, server_gpu_count,
+  server_power, server_lifetime, {gpu,server}_embodied_{gwp,adpe,pe}, gpu_energy_{alpha,beta,gamma},
+  latency_{alpha,beta,gamma}.
 
 Example:
   $ echo '{"model":"llama-3.1-8b","input_tokens":200,"output_tokens":300,"zone":"FRA"}' | npx docket estimate

@@ -1,3 +1,4 @@
+import { ECOLOGITS_CONSTANTS } from './ecologits-formulas.ts';
 import { MethodologyFailure } from './measurement.ts';
 import type { ValueOrRange } from './factor-set.ts';
 
@@ -20,9 +21,40 @@ export interface EcologitsInputs {
   };
   readonly pue: ValueOrRange;
   readonly wue: ValueOrRange;
+  /** The values of the document's constants for this request, by symbol: overridden, or the reference's defaults. */
+  readonly constants: Readonly<Record<EcologitsConstant, number>>;
 }
 
+type Limit = 'at least zero' | 'above zero' | 'finite';
+
+/** The reference's optional parameters, under its names: which constant each of them replaces. */
+const OVERRIDES = {
+  batch_size: { symbol: 'B', limit: 'above zero' },
+  model_quantization_bits: { symbol: 'Q', limit: 'above zero' },
+  gpu_energy_alpha: { symbol: 'alpha', limit: 'at least zero' },
+  // A larger batch shares the reading of the weights, so this one is negative.
+  gpu_energy_beta: { symbol: 'beta', limit: 'finite' },
+  gpu_energy_gamma: { symbol: 'gamma', limit: 'at least zero' },
+  latency_alpha: { symbol: 'a', limit: 'at least zero' },
+  latency_beta: { symbol: 'b', limit: 'at least zero' },
+  latency_gamma: { symbol: 'c', limit: 'at least zero' },
+  gpu_memory: { symbol: 'memory', limit: 'above zero' },
+  gpu_embodied_gwp: { symbol: 'gpu_gwp', limit: 'at least zero' },
+  gpu_embodied_adpe: { symbol: 'gpu_adpe', limit: 'at least zero' },
+  gpu_embodied_pe: { symbol: 'gpu_pe', limit: 'at least zero' },
+  server_gpu_count: { symbol: 'slots', limit: 'above zero' },
+  server_power: { symbol: 'power', limit: 'at least zero' },
+  server_embodied_gwp: { symbol: 'server_gwp', limit: 'at least zero' },
+  server_embodied_adpe: { symbol: 'server_adpe', limit: 'at least zero' },
+  server_embodied_pe: { symbol: 'server_pe', limit: 'at least zero' },
+  server_lifetime: { symbol: 'lifetime', limit: 'above zero' },
+} as const satisfies Record<string, { symbol: keyof typeof ECOLOGITS_CONSTANTS; limit: Limit }>;
+
+/** A constant that a request may replace. The reference has 1.2 for the memory over the weights in its code. */
+type EcologitsConstant = (typeof OVERRIDES)[keyof typeof OVERRIDES]['symbol'];
+
 const FIELDS: ReadonlySet<string> = new Set([
+  ...Object.keys(OVERRIDES),
   'if_electricity_mix_adpe',
   'if_electricity_mix_pe',
   'if_electricity_mix_gwp',
@@ -38,8 +70,9 @@ const FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads inputs under the field names of the published vectors. `request_latency`, `tps` and `ttft` may be
- * absent or null; everything else is needed, and nothing else is known.
+ * Reads inputs under the field names of the published vectors. `request_latency`, `tps`, `ttft` and
+ * the reference's optional parameters (`OVERRIDES`) may be absent or null; everything else is needed, and nothing else is
+ * known.
  * Throws MethodologyFailure at stage `input`, code `<field>_missing`, `<field>_invalid` or `field_unknown`.
  */
 export function parseEcologitsInputs(input: unknown): EcologitsInputs {
@@ -69,11 +102,19 @@ export function parseEcologitsInputs(input: unknown): EcologitsInputs {
     },
     pue: spread(fields, 'datacenter_pue'),
     wue: spread(fields, 'datacenter_wue'),
+    constants: constantsOf(fields),
   };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-type Limit = 'at least zero' | 'above zero';
+
+function constantsOf(fields: Fields): EcologitsInputs['constants'] {
+  const values = Object.entries(OVERRIDES).map(([name, { symbol, limit }]) => [
+    symbol,
+    optional(fields, name, limit) ?? ECOLOGITS_CONSTANTS[symbol].value,
+  ]);
+  return Object.fromEntries(values) as EcologitsInputs['constants'];
+}
 
 function needed(fields: Fields, name: string): number {
   return quantity(fields[name], name, 'at least zero');
@@ -107,6 +148,7 @@ function quantity(value: unknown, name: string, limit: Limit): number {
   if (typeof value !== 'number' || !Number.isFinite(value)) {
     throw invalid(name, 'must be a finite number');
   }
+  if (limit === 'finite') return value;
   if (value < 0 || (limit === 'above zero' && value === 0)) throw invalid(name, `must be ${limit}`);
   return value;
 }

@@ -41,7 +41,7 @@ const REACH: Readonly<Record<keyof EcologitsResults, readonly Spread[]>> = {
 
 /**
  * The profile `ecologits-0.11.2`: the impacts of one request as EcoLogits 0.11.2 gives them.
- * `input` has the field names of the reference's published vectors. A range of a parameter count evaluates
+ * `input` has the field names of the reference's published vectors and of its optional parameters. A range of a parameter count evaluates
  * (min, min) and (max, max), a range of PUE or WUE multiplies bound by bound; neither is a confidence interval.
  * Throws MethodologyFailure: stage `input` for a bad field, `computation` for a result that is not finite.
  */
@@ -70,56 +70,33 @@ function spreadOf(inputs: EcologitsInputs): readonly Spread[] {
   return spread;
 }
 
-const {
-  alpha,
-  beta,
-  gamma,
-  a,
-  b,
-  c,
-  B,
-  Q,
-  overhead,
-  memory,
-  slots,
-  power,
-  lifetime,
-  server_gwp,
-  server_adpe,
-  server_pe,
-  gpu_gwp,
-  gpu_adpe,
-  gpu_pe,
-} = ECOLOGITS_CONSTANTS;
-
-const ALPHA_AT_BATCH = alpha.value * exp(beta.value * B.value);
-
 /** One pass of the reference's graph, in its order of operations. */
 function atBound(inputs: EcologitsInputs, bound: 'min' | 'max'): Scalars {
   const active = ends(inputs.active)[bound];
   const pue = ends(inputs.pue)[bound];
   const wue = ends(inputs.wue)[bound];
   const tokens = inputs.outputTokens;
+  const { B, Q, alpha, beta, gamma, a, b, c, memory, slots, power, lifetime, ...made } =
+    inputs.constants;
 
-  const gpuKwh = tokens * ((ALPHA_AT_BATCH * active + gamma.value) / 1000);
-  const secondsPerToken =
-    inputs.tps === null ? a.value * active + b.value * B.value + c.value : 1 / inputs.tps;
+  const gpuKwh = tokens * ((alpha * exp(beta * B) * active + gamma) / 1000);
+  const secondsPerToken = inputs.tps === null ? a * active + b * B + c : 1 / inputs.tps;
   const modelledS = tokens * secondsPerToken + inputs.ttft;
   const seconds = inputs.requestLatencyS < modelledS ? inputs.requestLatencyS : modelledS;
-  const weightsGb = (overhead.value * ends(inputs.total)[bound] * Q.value) / 8;
-  const gpus = powerOfTwoFrom(Math.ceil(weightsGb / memory.value));
-  const servers = gpus / slots.value;
-  const serverKwh = (seconds / 3600) * power.value * servers * (1 / B.value);
+  const weightsGb = (ECOLOGITS_CONSTANTS.overhead.value * ends(inputs.total)[bound] * Q) / 8;
+  const gpus = powerOfTwoFrom(Math.ceil(weightsGb / memory));
+  const servers = gpus / slots;
+  const serverKwh = (seconds / 3600) * power * servers * (1 / B);
   const itKwh = serverKwh + gpus * gpuKwh;
   const kwh = pue * itKwh;
 
   const usage = { gwp: kwh * inputs.mix.gwp, adpe: kwh * inputs.mix.adpe, pe: kwh * inputs.mix.pe };
   const share = (server: number, gpu: number): number =>
-    (seconds * (servers * server + gpus * gpu)) / (lifetime.value * B.value);
+    (seconds * (servers * server + gpus * gpu)) / (lifetime * B);
   const embodied = {
-    gwp: share(server_gwp.value, gpu_gwp.value),
-    adpe: share(server_adpe.value, gpu_adpe.value),
-    pe: share(server_pe.value, gpu_pe.value),
+    gwp: share(made.server_gwp, made.gpu_gwp),
+    adpe: share(made.server_adpe, made.gpu_adpe),
+    pe: share(made.server_pe, made.gpu_pe),
   };
   return finite({
     energy_kwh: kwh,

@@ -13,14 +13,20 @@ interface Vector {
   expected: Record<string, ValueOrRange> | null;
 }
 
-const { cases } = JSON.parse(
-  readFileSync(new URL('../../vectors/ecologits/published.json', import.meta.url), 'utf8'),
-) as { cases: Vector[] };
+const vectors = (name: string): Vector[] => {
+  const url = new URL(`../../vectors/ecologits/${name}.json`, import.meta.url);
+  return (JSON.parse(readFileSync(url, 'utf8')) as { cases: Vector[] }).cases;
+};
+const published = vectors('published');
+/** What the reference gives for its optional parameters, each alone and all together. */
+const overrides = vectors('overrides');
+
+const everyOverride = overrides.find((vector) => vector.id === 'override/all')!.inputs;
 
 /** The published tolerance: relative, bound by bound. */
 const TOLERANCE = 1e-12;
 
-const base = cases.find((vector) => vector.id === 'U-no-request-latency')!.inputs;
+const base = published.find((vector) => vector.id === 'U-no-request-latency')!.inputs;
 
 function within(actual: number, expected: number, what: string): void {
   const error = expected === 0 ? Math.abs(actual) : Math.abs(actual / expected - 1);
@@ -38,7 +44,7 @@ function failure(input: unknown): MethodologyFailure {
 }
 
 describe('agreement with EcoLogits 0.11.2', () => {
-  for (const { id, inputs, expected } of cases) {
+  for (const { id, inputs, expected } of [...published, ...overrides]) {
     if (expected === null) {
       it(`refuses ${id}`, () => {
         expect(failure(inputs).stage).toBe('input');
@@ -153,6 +159,11 @@ describe('refusals', () => {
     ['datacenter_pue', { min: 1, max: 2, mean: 1.5 }, 'datacenter_pue_invalid'],
     ['datacenter_wue', [0.1, 0.2], 'datacenter_wue_invalid'],
     ['if_electricity_mix_gwp', Number.NaN, 'if_electricity_mix_gwp_invalid'],
+    ['batch_size', 0, 'batch_size_invalid'],
+    ['batch_size', 'many', 'batch_size_invalid'],
+    ['model_quantization_bits', -4, 'model_quantization_bits_invalid'],
+    ['gpu_energy_beta', 'x', 'gpu_energy_beta_invalid'],
+    ['server_lifetime', { min: 1, max: 2 }, 'server_lifetime_invalid'],
     ['outputs', 5, 'field_unknown'],
   ])('%s = %j is refused as %s', (field, value, code) => {
     expect(failure({ ...base, [field]: value })).toMatchObject({ stage: 'input', code });
@@ -168,7 +179,10 @@ describe('refusals', () => {
   it('whatever is sent, the answer is finite figures or a MethodologyFailure', () => {
     fc.assert(
       fc.property(
-        fc.dictionary(fc.constantFrom(...Object.keys(base)), fc.anything()),
+        fc.dictionary(
+          fc.constantFrom(...Object.keys({ ...base, ...everyOverride })),
+          fc.anything(),
+        ),
         (changes) => {
           try {
             const results = estimateEcologits({ ...base, ...changes });
