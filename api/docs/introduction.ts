@@ -53,7 +53,7 @@ ${SCOPES.map((scope) => `| \`${scope}\` | ${SCOPE_NOTES[scope].join(' | ')} |`).
 
 ## Errors
 
-Every failing path answers with the same envelope, always with all four fields: \`{"error": {"code", "type", "message", "param"}}\`. Codes are stable, messages may change. A path that names something that does not exist, or is not yours, is 404 with \`<resource>_not_found\`; an invalid parameter is 400 with \`invalid_<param>\`, and \`param\` says where. \`x-should-retry\` says whether the same request may succeed later; SDKs obey it.
+Every failing path answers with the same envelope, always with all four fields: \`{"error": {"code", "type", "message", "param"}}\`. Codes are stable, messages may change. A path that names something that does not exist, or is not yours, is 404 with \`<resource>_not_found\`; an invalid parameter is 400 with \`invalid_<param>\`, and \`param\` says where. \`x-should-retry\` says whether the same request may succeed later; SDKs obey it. \`retry-after\` and \`retry-after-ms\` say how long to wait, on every 429 and on other errors where waiting helps. Without them try inference and internal errors again with exponential backoff and random jitter, about four times; never \`auth_error\`, \`validation_error\` and \`policy_error\`.
 
 | code | status | type | retry | when |
 |---|---|---|---|---|

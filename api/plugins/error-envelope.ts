@@ -26,7 +26,7 @@ export function envelopeOf(fault: Fault): Static<typeof ErrorEnvelope> {
 /** Every 401 says how to authenticate (RFC 9110, 15.5.2). */
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="docket"' };
 
-/** Headers that go with an error: when, and whether, to try again. */
+/** Headers that go with an error: whether to try again, and when; no time where waiting helps nothing. */
 export function errorHeaders(fault: Fault): Record<string, string> {
   const { retry, status } = codeRow(fault.code);
   const headers: Record<string, string> = {
@@ -35,7 +35,7 @@ export function errorHeaders(fault: Fault): Record<string, string> {
     'x-should-retry': String(retry),
   };
   const waitMs = fault.retryAfterMs;
-  if (waitMs !== undefined) {
+  if (waitMs !== undefined && (retry || status === 429)) {
     headers['retry-after-ms'] = String(Math.max(1, Math.ceil(waitMs)));
     headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1_000)));
   }

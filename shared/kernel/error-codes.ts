@@ -23,30 +23,41 @@ interface Words {
   /** `error.param`, unless the place that refuses names another. */
   param?: string;
   /** How long to wait, in milliseconds, unless the place that refuses knows better. */
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
 }
 
 export interface CodeRow extends Words {
   type: ErrorType;
   status: number;
-  /** The specification's retry column; sent as `x-should-retry`. */
+  /** The specification's retry column, by which no `validation_error` is tried again; sent as `x-should-retry`. */
   retry: boolean;
 }
 
-/** Every 429 and 503 says how long to wait. */
-type Waiting<S extends number> = S extends 429 | 503 ? { retryAfterMs: number } : unknown;
+/**
+ * Every 429 says how long to wait, and so does every 503 that a retry can help. Where none can help there is no such time:
+ * some clients know no `x-should-retry`, and sleep for as long as they are told.
+ */
+type Waiting<S extends number, R extends boolean> = S extends 429
+  ? { retryAfterMs: number }
+  : R extends false
+    ? { retryAfterMs?: undefined }
+    : S extends 503
+      ? { retryAfterMs: number }
+      : unknown;
 
-const row = <const S extends number, const W extends Words>(
+const row = <const S extends number, const R extends boolean, const W extends Words>(
   type: ErrorType,
   status: S,
-  retry: boolean,
-  words: W & Waiting<S>,
+  retry: R,
+  words: W & Waiting<S, R>,
 ) => ({ type, status, retry, ...words });
 
 /** A row of the pattern `invalid_<param>`. */
-const invalid = <const W extends Words>(words: W) => row('validation_error', 400, false, words);
+const invalid = <const W extends Omit<Words, 'retryAfterMs'>>(words: W) =>
+  row('validation_error', 400, false, words);
 /** A row of the pattern `<resource>_not_found`; without a message of its own it is `No such <resource>.` */
-const missing = <const W extends Words>(words: W) => row('validation_error', 404, false, words);
+const missing = <const W extends Omit<Words, 'retryAfterMs'>>(words: W) =>
+  row('validation_error', 404, false, words);
 
 const APPEAL =
   'If you believe this is wrong, write to {supportEmail} and give the reference {requestId}.';
@@ -99,7 +110,7 @@ const STABLE = {
     message: '{method} is not allowed here.',
     sample: { method: 'GET' },
   }),
-  request_timeout: row('validation_error', 408, true, {
+  request_timeout: row('validation_error', 408, false, {
     when: 'Headers or body took too long to arrive.',
     message: 'The request took too long to arrive.',
   }),
@@ -111,7 +122,6 @@ const STABLE = {
     when: 'The receipt is being recalculated already.',
     message: 'A recalculation of this receipt is pending.',
     param: 'id',
-    retryAfterMs: 5_000,
   }),
   not_degraded: row('validation_error', 409, false, {
     when: 'Only degraded receipts can be recalculated.',
@@ -128,13 +138,11 @@ const STABLE = {
     when: 'The receipt is not in a signed checkpoint yet: at most ten seconds.',
     message: 'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.',
     param: 'id',
-    retryAfterMs: 2_000,
   }),
-  export_not_ready: row('validation_error', 409, true, {
+  export_not_ready: row('validation_error', 409, false, {
     when: 'The pack is still being made.',
     message: 'The pack is still being made.',
     param: 'id',
-    retryAfterMs: 2_000,
   }),
   export_failed: row('validation_error', 409, false, {
     when: 'The pack could not be made.',
@@ -222,8 +230,6 @@ const STABLE = {
     when: 'The region is no longer offered.',
     message: '{where} is no longer offered.',
     sample: { where: 'The region ap-south' },
-    // It does not come back today.
-    retryAfterMs: 3_600_000,
   }),
   receipt_generation_failed: row('methodology_error', 500, true, {
     when: 'With `"receipt":"required"` only: the methodology failed.',
@@ -386,11 +392,14 @@ const PATTERNED = {
   key_not_found: missing({ when: 'The key does not exist, or is not yours.', param: 'id' }),
   export_not_found: missing({ when: 'The export does not exist, or is not yours.', param: 'id' }),
   checkpoint_not_found: missing({ when: 'The log has no entry yet.' }),
-  tile_not_found: missing({ when: 'The log has no such tile.' }),
+  tile_not_found: missing({ when: 'The log has no such tile.', param: 'path' }),
   consistency_proof_not_found: missing({ when: 'The log was not published at this size.' }),
   anchor_proof_not_found: missing({ when: 'Nothing is anchored as asked for.' }),
-  context_not_found: missing({ when: 'There is no context of this name.' }),
-  methodology_not_found: missing({ when: 'There is no methodology of this id and version.' }),
+  context_not_found: missing({ when: 'There is no context of this name.', param: 'name' }),
+  methodology_not_found: missing({
+    when: 'There is no methodology of this id and version.',
+    param: 'id',
+  }),
 } as const;
 
 export const CODES = { ...STABLE, ...PATTERNED };

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { codeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { buildTestApp } from '#test/support/app.ts';
+import { pinnedError } from '#test/support/pinned-errors.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
@@ -23,7 +24,8 @@ it.each<[DocumentedCode, 'GET' | 'POST', string, object?]>([
   async (code, method, path, payload) => {
     const request = { method, url: `/v1${path}`, headers: { authorization } };
     const reply = await app.inject(payload === undefined ? request : { ...request, payload });
-    const { status, type, example, param } = codeRow(code);
+    const { example, param } = codeRow(code);
+    const { status, type } = pinnedError(code);
     expect(reply.statusCode).toBe(status);
     expect(reply.json()).toEqual({ error: { code, type, message: example, param } });
   },

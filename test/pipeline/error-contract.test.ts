@@ -55,7 +55,9 @@ async function expectError(call: PromiseLike<unknown>, expected: Expected): Prom
     param: expected.param ?? null,
   });
   expect(headers!.get('x-should-retry')).toBe(String(expected.retry));
-  if (status === 429 || status === 503) {
+  const waits = status === 429 || (status === 503 && expected.retry);
+  if (!expected.retry && !waits) expect(headers!.has('retry-after')).toBe(false);
+  if (waits) {
     const [seconds, ms] = [headers!.get('retry-after'), headers!.get('retry-after-ms')];
     expect(seconds).toMatch(/^[1-9]\d*$/);
     expect(Number(seconds)).toBe(Math.ceil(Number(ms) / 1_000));

@@ -162,7 +162,9 @@ describe('a region in incident mode', () => {
       await until(
         async () => (await codeOf(await ask({ region: 'west' }))) === 'region_decommissioned',
       );
-      expect((await ask({ region: 'west' })).headers.get('x-should-retry')).toBe('false');
+      const gone = await ask({ region: 'west' });
+      expect(gone.headers.get('x-should-retry')).toBe('false');
+      expect(gone.headers.has('retry-after')).toBe(false);
       await set('normal');
       await healthy('west');
     },

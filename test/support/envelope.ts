@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { codeRow, type ErrorCode } from '#shared/kernel/error-codes.ts';
+import type { ErrorCode } from '#shared/kernel/error-codes.ts';
+import { pinnedError } from './pinned-errors.ts';
 
 /** An answer as it was on the wire, read to its end. */
 export interface Answer {
@@ -23,7 +24,7 @@ export interface Expected {
 
 /** Fails unless the answer is an error as the contract has it: status, all four fields, and every header that goes with the code. */
 export function expectRefusal(answer: Answer, code: ErrorCode, expected: Expected = {}): void {
-  const { status, type, retry } = codeRow(code);
+  const { status, type, retry } = pinnedError(code);
   const { error } = JSON.parse(answer.text) as { error: Record<string, unknown> };
   expect({ status: answer.status, ...error }).toEqual({
     status,
@@ -44,7 +45,12 @@ function expectErrorHeaders({ status, headers, text }: Answer, retry: boolean): 
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(headers.get('x-request-id')).toMatch(REQUEST_ID);
   expect(headers.get('x-should-retry')).toBe(String(retry));
-  if (status !== 429 && status !== 503) return;
+  const waits = headers.has('retry-after');
+  expect(headers.has('retry-after-ms')).toBe(waits);
+  // Some clients know no x-should-retry, and sleep for as long as they are told.
+  if (status !== 429 && !retry) expect(waits).toBe(false);
+  if (status === 429 || (status === 503 && retry)) expect(waits).toBe(true);
+  if (!waits) return;
   const seconds = Number(headers.get('retry-after'));
   const ms = Number(headers.get('retry-after-ms'));
   expect(Number.isInteger(seconds) && seconds >= 1).toBe(true);

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CODES, codeRow, type DocumentedCode, STABLE_CODES } from '#shared/kernel/error-codes.ts';
+import { errorHeaders } from '#api/plugins/error-envelope.ts';
+import { PINNED_ERRORS } from '#test/support/pinned-errors.ts';
 import { Fault, fillIn } from '#shared/kernel/errors.ts';
 
 const DOCUMENTED = Object.keys(CODES) as DocumentedCode[];
@@ -12,6 +14,26 @@ describe('the table of error codes', () => {
     expect(when).toMatch(/\.$/);
   });
 
+  it('has for every code the status, the type and the advice that are pinned', () => {
+    const rows = DOCUMENTED.map((code) => {
+      const { status, type, retry } = codeRow(code);
+      return [code, { status, type, retry }];
+    });
+    expect(Object.fromEntries(rows)).toEqual(PINNED_ERRORS);
+  });
+
+  it.each(DOCUMENTED)('names a time to wait for %s only where waiting helps', (code) => {
+    const { status, retry, retryAfterMs } = codeRow(code);
+    if (status === 429) expect(retryAfterMs).toBeGreaterThan(0);
+    else if (!retry) expect(retryAfterMs).toBeUndefined();
+    else if (status === 503) expect(retryAfterMs).toBeGreaterThan(0);
+    const { 'retry-after': waitS, 'x-should-retry': advice } = errorHeaders(
+      new Fault(code, { message: 'Said where it happened.', retryAfterMs: 1_500 }),
+    );
+    expect(waitS).toBe(status === 429 || retry ? '2' : undefined);
+    expect(advice).toBe(String(retry));
+  });
+
   it('gives a stable code its own type and status, and a pattern those of the pattern', () => {
     expect(STABLE_CODES).toContain('invalid_api_key');
     expect(codeRow('invalid_api_key')).toMatchObject({ type: 'auth_error', status: 401 });
@@ -22,14 +44,14 @@ describe('the table of error codes', () => {
 
 describe('a fault', () => {
   it('says what the row of its code says', () => {
-    const { message, param, retryAfterMs, type, status } = new Fault('export_not_ready');
-    expect({ message, param, retryAfterMs, type, status }).toEqual({
+    const { message, param, type, status } = new Fault('export_not_ready');
+    expect({ message, param, type, status }).toEqual({
       message: 'The pack is still being made.',
       param: 'id',
-      retryAfterMs: 2_000,
       type: 'validation_error',
       status: 409,
     });
+    expect(new Fault('region_degraded', { message: 'Not here.' }).retryAfterMs).toBe(10_000);
   });
 
   it('says what the place that refuses knows better', () => {
