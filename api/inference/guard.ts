@@ -30,6 +30,9 @@ const CHARS_PER_ID_MAX = 16;
 /** A few ids may stand for long runs all the same. */
 const CHARS_OF_FEW_IDS = 4_096;
 
+/** The name of a field as interfaces have them: any other is not repeated to the caller. */
+const PASSED_THROUGH = /^[a-z][a-z0-9_]{0,63}$/;
+
 /** The parameter that holds what the model reads. */
 const PARAMS: Record<Route, string> = {
   'chat.completions': 'messages',

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { dotted, findFlaw } from '#shared/kernel/flaw.ts';
+import { caseCheckOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';
 
@@ -10,10 +11,16 @@ import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './request
 const chat = Compile(ChatBody);
 const completion = Compile(CompletionBody);
 const embedding = Compile(EmbeddingBody);
+const checkCase = {
+  chat: caseCheckOf(ChatBody),
+  completion: caseCheckOf(CompletionBody),
+  embedding: caseCheckOf(EmbeddingBody),
+};
 
 /** The same object, known to be a chat request. Throws a Fault `invalid_<param>` with the dotted path. */
 export function validateChat(body: unknown): ChatRequest {
   if (!chat.Check(body)) throw refusal(ChatBody, body);
+  checkCase.chat(body);
   checkStreamOptions(body);
   for (let index = 0; index < body.messages.length; index += 1) checkContent(body, index);
   return body;
@@ -22,6 +29,7 @@ export function validateChat(body: unknown): ChatRequest {
 /** The same object, known to be a legacy completion request. Throws a Fault `invalid_<param>` with the dotted path. */
 export function validateCompletion(body: unknown): CompletionRequest {
   if (!completion.Check(body)) throw refusal(CompletionBody, body);
+  checkCase.completion(body);
   checkStreamOptions(body);
   return body;
 }
@@ -29,6 +37,7 @@ export function validateCompletion(body: unknown): CompletionRequest {
 /** The same object, known to be an embeddings request. Throws a Fault `invalid_<param>` with the dotted path. */
 export function validateEmbedding(body: unknown): EmbeddingRequest {
   if (!embedding.Check(body)) throw refusal(EmbeddingBody, body);
+  checkCase.embedding(body);
   return body;
 }
 

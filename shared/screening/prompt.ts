@@ -20,6 +20,131 @@ export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): str
   return out;
 }
 
+/** So many texts and names as 128 tools with five hundred each have. What has more is no description of anything. */
+export const BESIDE_TEXTS_MAX = 65_536;
+
+/** What a request says beside its prompt, or which field says too much. */
+export type BesideTexts = { texts: string[] } | { tooMany: string };
+
+/**
+ * The texts of a parsed request body that `textsOf` leaves out and that may reach a model all the same: names, the JSON
+ * Schemas of tools and of `response_format` with the names of their members, and every field that passes through
+ * unread. Media, token biases and what only the gateway or a log reads are passed over. The body is untrusted and is
+ * nested as deep as the parser lets it.
+ */
+export function besideTextsOf(route: Route, body: Readonly<Record<string, unknown>>): BesideTexts {
+  const out: string[] = [];
+  for (const field in body) {
+    if (QUIET_FIELDS.has(field)) continue;
+    addField(route, field, body[field], out);
+    if (out.length > BESIDE_TEXTS_MAX) return { tooMany: field };
+  }
+  return { texts: out };
+}
+
+/** Top-level fields that no model reads. */
+const QUIET_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'region',
+  'tier',
+  'receipt',
+  'user',
+  'stop',
+  'logit_bias',
+  'stream_options',
+  'encoding_format',
+]);
+/** Names that JSON Schemas and the interface have: they say nothing. Others are read like texts. */
+const QUIET_NAMES: ReadonlySet<string> = new Set(
+  `$defs $id $ref $schema additionalProperties allOf allowed_tools anyOf const custom default definition definitions
+   description else enum examples exclusiveMaximum exclusiveMinimum format function grammar id if items json_schema
+   maxItems maxLength maxProperties maximum minItems minLength minProperties minimum mode multipleOf name not nullable
+   oneOf parameters pattern patternProperties prefixItems properties propertyNames required schema strict syntax then
+   title tools type uniqueItems`.split(/\s+/),
+);
+/** Values that have the same meaning in every request. */
+const QUIET_WORDS: ReadonlySet<string> = new Set(
+  `array auto boolean content custom function grammar integer json_object json_schema none null number object regex
+   required string text`.split(/\s+/),
+);
+/** Of a content part: which media there are, and the members that hold them. */
+const MEDIA = ['image_url', 'input_audio', 'file', 'audio_url', 'video_url'] as const;
+const MEDIA_DATA: ReadonlySet<string> = new Set(['url', 'data', 'file_data', 'file_id', 'format']);
+/** Members that `textsOf` has read. */
+const READ = {
+  message: new Set(['role', 'content', 'refusal', 'tool_calls', 'function_call']),
+  part: new Set(['type', 'text', 'refusal', ...MEDIA]),
+  call: new Set(['function', 'custom']),
+  arguments: new Set(['arguments', 'input']),
+  tool: new Set(['function', 'description']),
+  description: new Set(['description']),
+  content: new Set(['content']),
+} as const satisfies Record<string, ReadonlySet<string>>;
+
+function addField(route: Route, field: string, value: unknown, out: string[]): void {
+  if (route === 'chat.completions') {
+    if (field === 'messages') {
+      for (const message of array(value)) addBesideMessage(message, out);
+    } else if (field === 'tools') {
+      for (const tool of array(value)) {
+        addMembers(tool, READ.tool, out);
+        // `textsOf` has read the description of a function, or of a tool that has none.
+        if (isRecord(tool)) addMembers(tool['function'], READ.description, out);
+      }
+    } else if (field === 'functions') {
+      for (const legacy of array(value)) addMembers(legacy, READ.description, out);
+    } else if (field === 'prediction') {
+      for (const part of isRecord(value) ? array(value['content']) : NONE) addPart(part, out);
+      addMembers(value, READ.content, out);
+    } else addDeep(value, out);
+  } else if (route === 'completions') {
+    if (field !== 'prompt' && field !== 'suffix') addDeep(value, out);
+  } else if (field !== 'input') addDeep(value, out);
+}
+
+function addBesideMessage(message: unknown, out: string[]): void {
+  if (!isRecord(message)) return;
+  for (const part of array(message['content'])) addPart(part, out);
+  for (const call of array(message['tool_calls'])) {
+    if (!isRecord(call)) continue;
+    addMembers(call, READ.call, out);
+    addMembers(call['function'], READ.arguments, out);
+    addMembers(call['custom'], READ.arguments, out);
+  }
+  addMembers(message['function_call'], READ.arguments, out);
+  addMembers(message, READ.message, out);
+}
+
+function addPart(part: unknown, out: string[]): void {
+  if (!isRecord(part)) return;
+  addMembers(part, READ.part, out);
+  for (const medium of MEDIA) addMembers(part[medium], MEDIA_DATA, out);
+}
+
+/**
+ * What the members of an object say, if it is one, without those that are read elsewhere. Their own names are the
+ * interface's and say nothing.
+ */
+function addMembers(value: unknown, read: ReadonlySet<string>, out: string[]): void {
+  if (!isRecord(value)) return;
+  for (const name in value) if (!read.has(name)) addDeep(value[name], out);
+}
+
+/** Every text in a value, and every name that somebody chose. */
+function addDeep(value: unknown, out: string[]): void {
+  if (out.length > BESIDE_TEXTS_MAX) return;
+  if (typeof value === 'string') {
+    if (!QUIET_WORDS.has(value)) add(value, out);
+  } else if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) addDeep(value[index], out);
+  } else if (isRecord(value)) {
+    for (const name in value) {
+      if (!QUIET_NAMES.has(name)) add(name, out);
+      addDeep(value[name], out);
+    }
+  }
+}
+
 /** A text that a model reads in one go: it must fit in the context window as a whole. */
 export interface Prompt {
   texts: readonly string[];

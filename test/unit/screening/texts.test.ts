@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Route } from '#shared/kernel/inference.ts';
-import { textsOf } from '#shared/screening/prompt.ts';
+import { BESIDE_TEXTS_MAX, besideTextsOf, textsOf } from '#shared/screening/prompt.ts';
 
 const decode = (tokens: readonly number[]): string => `<${tokens.join(' ')}>`;
 
@@ -100,6 +100,88 @@ describe('the texts of a request', () => {
           for (const text of textsOf(route, value, decode)) expect(typeof text).toBe('string');
         },
       ),
+    );
+  });
+});
+
+describe('the texts beside the prompt', () => {
+  const canary = (n: number): string => `canary ${n}`;
+
+  it('are names, schemas and every field that passes through, wherever a model could read them', () => {
+    const body = {
+      messages: [
+        { role: 'user', name: canary(1), content: 'read already' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'read already', cache_control: { type: canary(2) } },
+            { type: 'file', file: { file_data: 'data:…', filename: canary(3) } },
+            { type: 'image_url', image_url: { url: 'https://…', detail: canary(4) } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          reasoning_content: canary(5),
+          tool_calls: [
+            { id: canary(6), type: 'function', function: { name: canary(7), arguments: 'read' } },
+          ],
+        },
+        { role: 'tool', tool_call_id: canary(8), content: 'read already' },
+      ],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: canary(9),
+            description: 'read already',
+            parameters: {
+              type: 'object',
+              properties: { [canary(10)]: { type: 'string', enum: [canary(11)] } },
+            },
+          },
+        },
+        { type: 'custom', custom: { name: canary(12), description: canary(13) } },
+      ],
+      tool_choice: { type: 'function', function: { name: canary(14) } },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: canary(15), schema: { description: canary(16) } },
+      },
+      documents: [{ title: canary(17), words: [[canary(18)]] }],
+      guided_regex: canary(19),
+      temperature: 1,
+      user: 'not read by a model',
+      logit_bias: { 1: 2 },
+    };
+    const found = besideTextsOf('chat.completions', body);
+    const texts = 'texts' in found ? found.texts : [];
+    const expected = Array.from({ length: 19 }, (_, index) => canary(index + 1));
+    expect(texts.filter((text) => text.startsWith('canary')).toSorted()).toEqual(
+      expected.toSorted(),
+    );
+    expect(texts.filter((text) => !text.startsWith('canary'))).toEqual(['words']);
+  });
+
+  it('of completions and embeddings are the fields beside prompt and input', () => {
+    const body = { model: 'm', prompt: 'a', suffix: 'b', input: 'c', extra: 'd' };
+    expect(besideTextsOf('completions', body)).toEqual({ texts: ['c', 'd'] });
+    expect(besideTextsOf('embeddings', body)).toEqual({ texts: ['a', 'b', 'd'] });
+  });
+
+  it('are bounded, and the field that has too many is named', () => {
+    const many = Array.from({ length: BESIDE_TEXTS_MAX + 1 }, () => 'a');
+    const body = { messages: [{ role: 'user', content: 'x' }], documents: [many] };
+    expect(besideTextsOf('chat.completions', body)).toEqual({ tooMany: 'documents' });
+  });
+
+  it('are never an error, for any body', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (body) => {
+        for (const route of ['chat.completions', 'completions', 'embeddings'] as const) {
+          expect(besideTextsOf(route, body)).toHaveProperty('texts');
+        }
+      }),
     );
   });
 });

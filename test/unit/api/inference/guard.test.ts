@@ -123,6 +123,41 @@ describe('a request that the policy forbids', () => {
   });
 });
 
+describe('what stands beside the prompt', () => {
+  /** Forbids one word, wherever it stands. */
+  const screen = {
+    check: (texts: Iterable<string>) => ([...texts].includes('forbidden') ? VERDICT : null),
+  } as unknown as Screen;
+  const tool = (parameters: object) => ({
+    tools: [{ type: 'function', function: { name: 'f', parameters } }],
+  });
+
+  it.each<[string, object]>([
+    ['the schema of a tool', tool({ properties: { a: { description: 'forbidden' } } })],
+    ['the name of a member of that schema', tool({ properties: { forbidden: {} } })],
+    ['the name of a message', { messages: [{ ...CHAT.messages[0], name: 'forbidden' }] }],
+    [
+      'the schema of the answer',
+      {
+        response_format: { type: 'json_schema', json_schema: { schema: { enum: ['forbidden'] } } },
+      },
+    ],
+    ['a field that passes through', { documents: [{ text: 'forbidden' }] }],
+  ])('is read by the same rules: %s', async (_what, more) => {
+    await expect(bring({ screen }, { body: { ...CHAT, ...more } }).verdict).rejects.toMatchObject({
+      code: 'dual_use_screen_block',
+    });
+    await expect(bring({ screen }).verdict).resolves.toBeUndefined();
+  });
+
+  it('is refused when it is too much to read, and says which field it is', async () => {
+    const documents = Array.from({ length: 65_537 }, () => 'a');
+    await expect(bring({ screen }, { body: { ...CHAT, documents } }).verdict).rejects.toMatchObject(
+      { code: 'invalid_documents', param: 'documents' },
+    );
+  });
+});
+
 describe('the second stage of screening', () => {
   it('the second stage is asked only about what the rules let through', async () => {
     const moderator = moderatorThatSays({ outcome: 'passed' });
