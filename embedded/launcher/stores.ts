@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { startRedisServer } from '#embedded/stores/redis.ts';
 import type { RunningServer } from '#embedded/stores/server-process.ts';
+import { Repetitions } from '#shared/process/repetitions.ts';
 import { Backoff } from './backoff.ts';
 import type { Guard } from './guard.ts';
 import type { Output } from './output.ts';
@@ -181,5 +182,17 @@ function logLine(
   line: string,
   up: boolean,
 ): void {
-  if (!itsOwnLine.test(line) || (up && worthALine.test(line))) output.line(name, line);
+  if (!itsOwnLine.test(line)) output.line(name, line);
+  else if (up && worthALine.test(line)) tellOnce(output, name, line);
+}
+
+const repetitions = new Repetitions();
+/** Dates, process ids and sizes: two lines of a server's log that differ in them alone say the same. */
+const NUMBERS = /\d+/g;
+
+/** A full disk fails every statement with a line of its own: it is shown once, and then counted. */
+function tellOnce(output: Output, name: string, line: string): void {
+  const tell = (times: number): void => output.line(name, `${line} (${times} times)`);
+  const key = `${name} ${line.replaceAll(NUMBERS, '#')}`;
+  if (repetitions.admit(key, 1, tell)) output.line(name, line);
 }

@@ -7,6 +7,7 @@ import {
   pino,
 } from 'pino';
 import { describeError, hideCredentials, scrubFields } from './redaction.ts';
+import { Repetitions } from './repetitions.ts';
 
 export interface LoggerOptions {
   /** Which process writes; on every line. */
@@ -32,7 +33,7 @@ export function createLogger({ role, level, destination }: LoggerOptions): Logge
     },
     // `scrubFields` has described errors already; pino's own description would lose their types.
     serializers: { err: (described: unknown) => described },
-    hooks: { logMethod: withoutRawMessage, streamWrite: hideCredentials },
+    hooks: { logMethod: withoutRepetition(new Repetitions()), streamWrite: hideCredentials },
   };
   // Written at once, not buffered: the last lines before a crash are the ones that matter.
   const root = pino(options, destination ?? pino.destination({ fd: 1, sync: true }));
@@ -48,6 +49,51 @@ function withScrubbedChildren(logger: Logger, makeChild: MakeChild): Logger {
     withScrubbedChildren(makeChild.call(logger, scrubFields(fields), options), makeChild);
   Object.assign(logger, { child });
   return logger;
+}
+
+/** A failure is told once and then counted: what goes on while a store is away is one state, and not news. */
+const FAILURES_MAX = 1;
+/** What happens to single requests, keys or receipts is told one by one, as long as it is not a flood. */
+const OCCURRENCES_MAX = 20;
+const WARN = 40;
+const FATAL = 60;
+
+type LogMethod = (this: Logger, args: unknown[], method: LogFn, level: number) => void;
+
+/** Warnings and errors that repeat within seconds become a count: the last of them once more, with `repeated`. */
+function withoutRepetition(repetitions: Repetitions): LogMethod {
+  return function logOnce(this: Logger, args, method, level) {
+    const [first] = args;
+    if (level >= WARN && level < FATAL && typeof first === 'object' && first !== null) {
+      const failure = failureIn(first);
+      const event = String(Reflect.get(first, 'event') ?? '');
+      const tell = (repeated: number): void => {
+        const fields = first instanceof Error ? { err: first } : first;
+        withoutRawMessage.call(this, [{ ...fields, repeated }, ...args.slice(1)], method);
+      };
+      const key = `${level} ${event} ${failure ?? ''}`;
+      const most = failure === undefined ? OCCURRENCES_MAX : FAILURES_MAX;
+      if (!repetitions.admit(key, most, tell)) return;
+    }
+    withoutRawMessage.call(this, args, method);
+  };
+}
+
+/** Ids and numbers in a message: two that differ in them alone say the same. */
+const PARTICULARS = /\b(?:[a-z]{2,5}_)?[0-9A-Za-z]*\d[0-9A-Za-z]*\b/g;
+const MESSAGE_CHARS_MAX = 200;
+
+/** By what a line's failure is told from others; undefined for a line about something that happened. */
+function failureIn(line: object): string | undefined {
+  const error: unknown = line instanceof Error ? line : Reflect.get(line, 'err');
+  if (error instanceof Error) {
+    const message = error.message.slice(0, MESSAGE_CHARS_MAX).replaceAll(PARTICULARS, '#');
+    return `${error.name} ${String(Reflect.get(error, 'code'))} ${message}`;
+  }
+  const message: unknown = Reflect.get(line, 'message');
+  return typeof message === 'string'
+    ? message.slice(0, MESSAGE_CHARS_MAX).replaceAll(PARTICULARS, '#')
+    : undefined;
 }
 
 /** Without words of our own pino repeats the error's message, which must pass through us first. */

@@ -5,13 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { post } from '#test/support/http.ts';
 import { sendLoad } from '#test/support/load.ts';
 import { integrated } from '#test/support/receipts.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
 /** The promise: requests fail within a second while Redis is away. */
 const FAIL_WITHIN_MS = 1_000;
 /** Time that the test's own machine may add when every core is busy. */
 const SCHEDULING_MS = 400;
+/** Different failures that one process meets while Redis is away: of commands, connections, loops and requests. */
+const FAILURES_MAX = 8;
 const BODY = JSON.stringify({
   model: 'llama-3.1-8b',
   messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
@@ -68,6 +70,28 @@ describe('Redis', () => {
       await expectRecovery();
     },
   );
+
+  it('a Redis that is away costs each process a few lines, however many requests fail', async () => {
+    const startedAt = performance.now();
+    process.kill(system.redis.pid, 'SIGSTOP');
+    try {
+      for (let round = 0; round < 4; round += 1) {
+        await Promise.all(
+          Array.from({ length: 50 }, () => post(system, '/chat/completions', BODY)),
+        );
+      }
+    } finally {
+      process.kill(system.redis.pid, 'SIGCONT');
+    }
+    await expectRecovery();
+    // Each of the few failures that a process meets is told once, and counted every ten seconds after that.
+    const tens = 1 + Math.ceil((performance.now() - startedAt) / 10_000);
+    const lines = MAIN_ROLES.flatMap((role) => system.processes(role)).map(
+      (one) => one.logs().filter(({ level }) => level === 'warn' || level === 'error').length,
+    );
+    expect(Math.max(...lines)).toBeGreaterThan(0);
+    expect(Math.max(...lines)).toBeLessThanOrEqual(FAILURES_MAX * (1 + tens));
+  });
 
   it(
     'no answered request loses its receipt when Redis is stopped and started again under load',

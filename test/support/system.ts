@@ -13,7 +13,7 @@ import { type StartedProcess, startProcess } from './processes.ts';
 import { startTestRedis } from './redis.ts';
 
 /** The processes that one answer with its receipt goes through. */
-const MAIN_ROLES: readonly Role[] = ['receipts', 'ledger', 'inference', 'api'];
+export const MAIN_ROLES: readonly Role[] = ['receipts', 'ledger', 'inference', 'api'];
 
 export interface SystemOptions {
   /** Number of processes of each role; one of each on the main path when absent. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '#shared/process/logger.ts';
 
 /** Everything that `write` logs, as text. */
@@ -88,5 +88,74 @@ describe('the logger', () => {
     const circular: Record<string, unknown> = {};
     circular['self'] = circular;
     expect(logged((log) => log.info(circular))).toContain('withheld');
+  });
+});
+
+describe('a state that lasts', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const entriesOf = (output: string): Record<string, unknown>[] =>
+    output
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const away = (n: number) => ({
+    event: 'internal_error',
+    requestId: `req_${n}`,
+    err: Object.assign(new Error(`connect ECONNREFUSED 127.0.0.1:${n}`), { code: 'ECONNREFUSED' }),
+  });
+
+  it('is one line when it begins and a count every ten seconds, of any number of failures', () => {
+    const entries = entriesOf(
+      logged((log) => {
+        for (let second = 0; second < 25; second += 1) {
+          for (let n = 0; n < 1_000; n += 1) log.error(away(second * 1_000 + n));
+          vi.advanceTimersByTime(1_000);
+        }
+        vi.advanceTimersByTime(10_000);
+      }),
+    );
+    expect(entries.map(({ repeated }) => repeated)).toEqual([undefined, 9_999, 10_000, 5_000]);
+    expect(entries.at(-1)).toMatchObject({ event: 'internal_error', requestId: 'req_24999' });
+  });
+
+  it('is news again after ten quiet seconds', () => {
+    const entries = entriesOf(
+      logged((log) => {
+        log.error(away(1));
+        vi.advanceTimersByTime(20_000);
+        log.error(away(2));
+      }),
+    );
+    expect(entries.map(({ requestId }) => requestId)).toEqual(['req_1', 'req_2']);
+  });
+
+  it('hides no other failure, no other event, and nothing that a person must hear', () => {
+    const entries = entriesOf(
+      logged((log) => {
+        log.warn({ event: 'store_error', message: 'Connection is closed.' });
+        log.warn({ event: 'store_error', message: 'Connection is closed.' });
+        log.warn({ event: 'store_error', message: 'Command timed out' });
+        log.warn({ event: 'redis_error', message: 'Connection is closed.' });
+        for (let n = 0; n < 3; n += 1) log.error({ event: 'log_halted', orgId: `org_${n}` });
+        for (let n = 0; n < 3; n += 1) log.info({ event: 'export_ready', id: n });
+        for (let n = 0; n < 3; n += 1)
+          log.fatal({ event: 'uncaught_exception', err: new Error('x') });
+      }),
+    );
+    expect(entries).toHaveLength(12);
+  });
+
+  it('is bounded however its messages differ', () => {
+    const entries = entriesOf(
+      logged((log) => {
+        const letters = (n: number): string =>
+          [...String(n)].map((digit) => String.fromCodePoint(97 + Number(digit))).join('');
+        for (let n = 0; n < 5_000; n += 1) log.warn({ event: 'x', err: new Error(letters(n)) });
+        vi.advanceTimersByTime(10_000);
+      }),
+    );
+    expect(entries.length).toBeLessThan(300);
   });
 });
