@@ -151,7 +151,10 @@ describe('a state that lasts', () => {
     const entries = entriesOf(
       logged((log) => {
         const letters = (n: number): string =>
-          [...String(n)].map((digit) => String.fromCodePoint(97 + Number(digit))).join('');
+          String(n)
+            .split('')
+            .map((digit) => String.fromCodePoint(97 + Number(digit)))
+            .join('');
         for (let n = 0; n < 5_000; n += 1) log.warn({ event: 'x', err: new Error(letters(n)) });
         vi.advanceTimersByTime(10_000);
       }),
