@@ -6,7 +6,14 @@ import { inTurns } from '#shared/kernel/turns.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
-import { type DecodeTokens, fittingBudget, promptsOf, textsOf } from '#shared/screening/prompt.ts';
+import {
+  BESIDE_TEXTS_MAX,
+  besideTextsOf,
+  type DecodeTokens,
+  fittingBudget,
+  promptsOf,
+  textsOf,
+} from '#shared/screening/prompt.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { type AdmitDeps, recordRefusal } from './admit.ts';
@@ -57,6 +64,7 @@ export function readPrompt(deps: GuardDeps, prepared: Prepared): Read | Promise<
   const decode = deps.tokens.decoder(resolution.model.tokenizer);
   checkTokens(prepared, decode);
   const texts = textsOf(entry.route, parsed, decode && bounded(decode, prepared));
+  addBeside(texts, prepared);
   let chars = 0;
   for (const text of texts) chars += text.length;
   const isLong = chars > ONE_GO_CHARS;
@@ -87,6 +95,19 @@ export async function guard(
 ): Promise<void> {
   const found = verdict ?? (await secondStage(deps, texts));
   if (found !== null) throw await refuse(deps, prepared, found);
+}
+
+/** What stands beside the prompt may reach the model as well: it is read after the prompt, by the same rules. */
+function addBeside(texts: string[], { entry: { route }, parsed }: Prepared): void {
+  const beside = besideTextsOf(route, parsed);
+  if ('tooMany' in beside) {
+    const { tooMany } = beside;
+    throw invalidParam(
+      PASSED_THROUGH.test(tooMany) ? tooMany : 'body',
+      `Names and texts beside the prompt must be at most ${BESIDE_TEXTS_MAX.toLocaleString('en-US')}.`,
+    );
+  }
+  for (const text of beside.texts) texts.push(text);
 }
 
 /** Refuses token ids before they are decoded: those that cannot be, and more than the model can hold. */
