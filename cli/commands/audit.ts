@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { AuditVerdict } from '#shared/accounts/audit/chain.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { asOperator } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
 
@@ -15,6 +16,10 @@ export function register(program: Command): void {
       asOperator(async ({ audit: log }) => {
         const verdicts: AuditVerdict[] = [];
         for await (const verdict of log.verify(options.org)) verdicts.push(verdict);
+        // Whoever has an account or acts has entries: an empty answer would call a mistyped organisation sound.
+        if (options.org !== undefined && verdicts.length === 0) {
+          throw new Fault('organisation_not_found');
+        }
         if (options.json === true) printJson(verdicts.map(jsonOf));
         else printTable(verdicts.map(rowOf), 'The audit log is empty.');
         // The heads that are printed can be kept elsewhere: they show a log that was rewritten whole.

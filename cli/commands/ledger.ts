@@ -3,6 +3,9 @@ import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
 import { witnessOf } from '#shared/ledger/http/witness.ts';
 import type { AttestationCheck } from '#cli/fsck/anchor-attestations.ts';
 import { examineLedger } from '#cli/fsck/ledger.ts';
+import { contradictionWithPublished } from '#shared/ledger/postgres/checkpoints.ts';
+import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
@@ -13,6 +16,7 @@ import type { SignatureCheck } from '#shared/ledger/notes.ts';
 import type { Finding, Severity } from '#cli/fsck/findings.ts';
 import { actorFrom, asOperator, databaseUrl } from '#cli/operator.ts';
 import { printJson } from '#cli/print.ts';
+import { withRedis } from '#cli/redis.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 
 /** 0: sound, 1 (set by docket.ts): could not be examined. */
@@ -43,7 +47,13 @@ export function register(program: Command): void {
     command
       .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
       .option('--reason <text>', 'why');
-  repair(ledger.command('resume').description('let a halted log go on, if fsck finds it undamaged'))
+  repair(
+    ledger
+      .command('resume')
+      .description(
+        'let a halted log go on, if fsck finds it undamaged and nothing newer was published',
+      ),
+  )
     .requiredOption('--org <id>', 'organisation')
     .action(resume);
   repair(
@@ -68,17 +78,31 @@ const repairOf = ({ actor, reason }: RepairOptions): Repair => ({
   ...(reason === undefined ? {} : { reason }),
 });
 
-/** A damaged log must not go on: what is appended to it would have to be thrown away with the repair. */
+/**
+ * A damaged log must not go on: what is appended to it would have to be thrown away with the repair. Neither must one of
+ * an older database that was restored: it is sound, and would be signed with another tree than was published.
+ */
 async function resume(options: RepairOptions & { org: string }): Promise<void> {
   const repair = repairOf(options);
   await fsck({ org: options.org });
   if (process.exitCode === EXIT_DAMAGE) return;
   process.exitCode = 0;
-  await asOperator(({ pool, surroundings }) => resumeLog(pool, surroundings, options.org, repair));
+  await asOperator(async ({ pool, surroundings }) => {
+    const contradiction = await withRedis((client) =>
+      contradictionWithPublished(pool, createCheckpointMemory(client), options.org),
+    );
+    if (contradiction !== null) {
+      throw new Error(
+        `The log of ${options.org} must not go on: ${contradiction}. Bring the newer database back.`,
+      );
+    }
+    await resumeLog(pool, surroundings, options.org, repair);
+  });
   process.stdout.write(`The log of ${options.org} goes on.\n`);
 }
 
 async function fsck(options: FsckCommandOptions): Promise<void> {
+  await requireLog(options.org);
   // No time limit: a log of a hundred million entries takes the time it takes.
   const pool = createPool({
     url: await databaseUrl(),
@@ -117,6 +141,15 @@ async function fsck(options: FsckCommandOptions): Promise<void> {
   else process.stdout.write(`${summaryOf(verdict, entries, findings.length)}\n`);
   if (verdict === 'damaged') process.exitCode = EXIT_DAMAGE;
   if (verdict === 'attention') process.exitCode = EXIT_ATTENTION;
+}
+
+/** A mistyped organisation must not be called sound. One that has no receipt yet has an account. */
+async function requireLog(orgId: string | undefined): Promise<void> {
+  if (orgId === undefined || orgId === ANCHOR_LOG) return;
+  await asOperator(async ({ pool, accounts }) => {
+    const { rowCount } = await pool.query('select from ledger_head where org_id = $1', [orgId]);
+    if (rowCount === 0) await accounts.get(orgId);
+  });
 }
 
 type Verdict = 'sound' | 'attention' | 'damaged';

@@ -8,6 +8,7 @@ import {
 import { type DevFile, readDevFile } from '#embedded/launcher/dev-file.ts';
 import { canInstall, findRedisBinary } from '#embedded/stores/redis-binary.ts';
 import { type Finding, ok, problem, skipped } from './finding.ts';
+import { examineAddresses, examineMail } from './addresses.ts';
 import { examineProcesses } from './instance.ts';
 import {
   examineCatalogue,
@@ -57,8 +58,14 @@ async function examineWith(config: ToolConfig): Promise<Finding[]> {
     examineDirectory('export store', config.exportStore),
     examinePort(host, config.port, isAt(instance, config.port)),
     instance === undefined ? [] : examineProcesses(instance),
+    examineMail(config, embedded),
   ]);
-  return [...groups.flat(), examineSigningKeys(config, embedded), ...examineCatalogue()];
+  return [
+    ...groups.flat(),
+    ...examineAddresses(config, embedded),
+    examineSigningKeys(config, embedded),
+    ...examineCatalogue(),
+  ];
 }
 
 function isAt(instance: DevFile | undefined, port: number): boolean {
@@ -71,7 +78,7 @@ async function examineDatabase(url: string | undefined): Promise<Finding[]> {
 }
 
 async function examineQueues(url: string | undefined, config: ToolConfig): Promise<Finding[]> {
-  if (url !== undefined) return examineRedis(url, config.allowVolatileRedis);
+  if (url !== undefined) return examineRedis(url, config);
   const binary = await findRedisBinary();
   if (binary !== undefined) {
     return [skipped('Redis', `REDIS_URL is not set: docket up starts ${binary}`)];

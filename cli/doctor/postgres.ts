@@ -11,7 +11,10 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 /** Room for every process of one machine with its pool, and for an operator. */
 const CONNECTIONS_MIN = 100;
 
-/** Looks at PostgreSQL: reachable, version, connections, clock, schema. */
+/** Organisations that are named; whoever has more to mend begins with these. */
+const NAMED_MAX = 20;
+
+/** Looks at PostgreSQL: reachable, version, connections, clock, schema, and what waits for a person in the ledger. */
 export async function examinePostgres(url: string): Promise<Finding[]> {
   const pool = createPool({
     url,
@@ -28,6 +31,7 @@ export async function examinePostgres(url: string): Promise<Finding[]> {
       connections(facts),
       compareClocks('PostgreSQL', Number(facts.now_ms), asked, answered),
       await schema(pool),
+      ...(await ledger(pool)),
     ];
   } catch (error) {
     const fix = 'start it, or correct DATABASE_URL';
@@ -70,5 +74,36 @@ async function schema(pool: ReturnType<typeof createPool>): Promise<Finding> {
     // undefined_table: this database was never migrated.
     const empty = (error as { code?: string }).code === '42P01';
     return problem('schema', empty ? 'the database is empty' : reasonOf(error), fix);
+  }
+}
+
+/** Halted logs and receipts in quarantine: nothing mends them but a person. */
+async function ledger(pool: ReturnType<typeof createPool>): Promise<Finding[]> {
+  const names = { halted: 'halted logs', quarantine: 'quarantine' } as const;
+  try {
+    const { rows: halted } = await pool.query<{ org_id: string }>(
+      `select org_id from ledger_head where halted_at is not null order by org_id limit ${NAMED_MAX}`,
+    );
+    const { rows: kept } = await pool.query<{ org_id: string; receipts: string }>(
+      `select org_id, count(*) as receipts from ledger_quarantine group by org_id order by org_id limit ${NAMED_MAX}`,
+    );
+    return [
+      halted.length === 0
+        ? ok(names.halted, 'none')
+        : problem(
+            names.halted,
+            halted.map((row) => row.org_id).join(', '),
+            'run: docket ledger fsck --org <id>; docs/operations.md says what then',
+          ),
+      kept.length === 0
+        ? ok(names.quarantine, 'empty')
+        : problem(
+            names.quarantine,
+            kept.map((row) => `${row.org_id} (${row.receipts})`).join(', '),
+            'run: docket ledger fsck --org <id>; when the cause is gone: docket ledger requeue <receipt-id>',
+          ),
+    ];
+  } catch (error) {
+    return Object.values(names).map((name) => skipped(name, `cannot be read: ${reasonOf(error)}`));
   }
 }

@@ -4,6 +4,7 @@ import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { reasonOf } from '#cli/print.ts';
+import type { ToolConfig } from '#shared/config/config.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
@@ -11,8 +12,11 @@ const READY_MS = 3_000;
 /** The lanes read with XAUTOCLAIM, which came with it. */
 const VERSION_MIN = [6, 2] as const;
 
-/** Looks at Redis: reachable, version, durability, clock. */
-export async function examineRedis(url: string, volatileAllowed: boolean): Promise<Finding[]> {
+/** Looks at Redis: reachable, version, one node or a cluster, durability, clock. */
+export async function examineRedis(
+  url: string,
+  { allowVolatileRedis, shards }: Pick<ToolConfig, 'allowVolatileRedis' | 'shards'>,
+): Promise<Finding[]> {
   const failures: Error[] = [];
   const nodes = await findNodes(url).catch(() => url);
   const client = connectRedis({ url: nodes, name: 'docket doctor', use: 'interactive' }, (error) =>
@@ -20,7 +24,12 @@ export async function examineRedis(url: string, volatileAllowed: boolean): Promi
   );
   try {
     await once(client, 'ready', { signal: AbortSignal.timeout(READY_MS) });
-    return [await version(client), await durability(client, volatileAllowed), await clock(client)];
+    return [
+      await version(client),
+      await topology(client, shards),
+      await durability(client, allowVolatileRedis),
+      await clock(client),
+    ];
   } catch (error) {
     const why = reasonOf(failures[0] ?? error);
     return [
@@ -41,6 +50,27 @@ async function version(client: RedisClient): Promise<Finding> {
   const detail = `${product}, version ${text}`;
   if (major > majorMin || (major === majorMin && minor >= minorMin)) return ok('Redis', detail);
   return problem('Redis', detail, `use Redis ${VERSION_MIN.join('.')} or newer, or Valkey`);
+}
+
+/** A cluster has its masters' replicas to lose, and work for all of them only with as many shards. */
+async function topology(client: RedisClient, shards: number): Promise<Finding> {
+  const name = 'Redis topology';
+  const node = oneNode(client);
+  if (!/^cluster_enabled:1/m.test(await node.info('cluster'))) return ok(name, 'one node');
+  const lines = String(await node.cluster('NODES')).split('\n');
+  const flags = lines.map((line) => line.split(' ')[2] ?? '');
+  const masters = flags.filter((flag) => /\bmaster\b/.test(flag) && !/\bfail\b/.test(flag)).length;
+  const replicas = flags.filter((flag) => /\bslave\b/.test(flag) && !/\bfail\b/.test(flag)).length;
+  const detail = `a cluster of ${masters} masters and ${replicas} replicas, SHARDS is ${shards}`;
+  if (!/^cluster_state:ok/m.test(await node.cluster('INFO'))) {
+    return problem(name, `${detail}; it does not serve all slots`, 'bring the missing nodes back');
+  }
+  if (replicas < masters) {
+    return warning(name, detail, 'give every master a replica, or its loss stops its shards');
+  }
+  return shards < masters
+    ? warning(name, detail, 'set SHARDS to a multiple of the masters, for every process alike')
+    : ok(name, detail);
 }
 
 async function durability(client: RedisClient, volatileAllowed: boolean): Promise<Finding> {

@@ -329,3 +329,8 @@ async function activeAccount(): Promise<string> {
   await json(['accounts', 'activate', id, ...ACTOR]);
   return id;
 }
+
+it('an organisation or a state that does not exist is refused, and never called sound or empty', async () => {
+  expect(await refused(['audit', 'verify', '--org', 'org_nope'])).toContain('No such organisation');
+  expect(await refused(['accounts', 'list', '--state', 'nope'])).toContain('The state is one of');
+});

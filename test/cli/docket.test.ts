@@ -105,6 +105,48 @@ describe('docket doctor', () => {
     expect(missing.verdicts['catalogue']).toBe('problem');
   });
 
+  it('finds addresses that mean nothing to others, and mail that cannot be sent', async () => {
+    expect((await examined(healthy)).verdicts).toMatchObject({
+      PUBLIC_URL: 'problem',
+      SUPPORT_EMAIL: 'problem',
+      SMTP: 'warning',
+    });
+    const set = {
+      ...healthy,
+      PUBLIC_URL: 'https://docket.example',
+      SUPPORT_EMAIL: 'help@docket.example',
+      SMTP_URL: 'smtp://u:hush@127.0.0.1:1',
+    };
+    const { verdicts, stdout } = await examined(set);
+    expect(verdicts).toMatchObject({ PUBLIC_URL: 'ok', SUPPORT_EMAIL: 'ok', SMTP: 'problem' });
+    expect(stdout).not.toContain('hush');
+    const plain = await examined({ ...set, PUBLIC_URL: 'http://docket.example' });
+    expect(plain.verdicts['PUBLIC_URL']).toBe('warning');
+  });
+
+  it('finds halted logs and receipts in quarantine, and names their organisations', async () => {
+    const { url, pool } = await createTestDatabase();
+    const waiting = { ...healthy, DATABASE_URL: url };
+    expect((await examined(waiting)).verdicts).toMatchObject({
+      'halted logs': 'ok',
+      quarantine: 'ok',
+      'Redis topology': 'ok',
+    });
+    await pool.query(
+      `insert into ledger_head (org_id, size, root, frontier, integrated_at, halted_at, halt_reason)
+       values ('org_halted', 0, sha256(''), '', now(), now(), 'for a test')`,
+    );
+    await pool.query(
+      `insert into ledger_quarantine (entry_id, org_id, kind, leaf_hash, submitted_at, quarantined_at, reason)
+       values ('rcpt_x', 'org_kept', 'original', sha256(''), now(), now(), 'body_missing')`,
+    );
+    const { report, verdicts } = await examined(waiting);
+    expect(verdicts).toMatchObject({ 'halted logs': 'problem', quarantine: 'problem' });
+    const detail = (name: string) => report.findings.find((one) => one.name === name)?.detail;
+    expect(detail('halted logs')).toBe('org_halted');
+    expect(detail('quarantine')).toBe('org_kept (1)');
+  });
+
   it('shows every setting with its source, and no secret', async () => {
     const { report, stdout } = await examined({
       ...healthy,

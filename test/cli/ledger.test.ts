@@ -6,7 +6,10 @@ import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoint-signer.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { type CommandResult, runDocket } from '#test/support/docket-cli.ts';
+import { startTestRedis } from '#test/support/redis.ts';
 import {
   integrateAll,
   makeCheckpointMemory,
@@ -23,7 +26,16 @@ const ledger = database.poolAs('docket_ledger', 1);
 const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
 afterAll(() => rm(keysDir, { recursive: true }));
 
-const env = { DATABASE_URL: database.url, SIGNING_KEYS_DIR: keysDir };
+const redis = await startTestRedis({ durable: true });
+const client = connectRedis({ url: redis.url, name: 'test', use: 'patient' });
+afterAll(() => client.disconnect());
+const published = createCheckpointMemory(client);
+
+const env = {
+  DATABASE_URL: database.url,
+  REDIS_URL: redis.url,
+  SIGNING_KEYS_DIR: keysDir,
+};
 const fsck = (...args: string[]): Promise<CommandResult> =>
   runDocket(['ledger', 'fsck', ...args], env);
 
@@ -96,6 +108,45 @@ it('lets a halted log go on when fsck finds it undamaged, and only then', async 
   expect(resumed.code).toBe(0);
   expect((await fsck('--org', 'org_b')).code).toBe(0);
   expect((await runDocket(resume, env)).code).toBe(1);
+});
+
+it('does not let a log go on whose database is older than what was published, and says so', async () => {
+  const halt = `update ledger_head set halted_at = now(), halt_reason = 'for a test' where org_id = 'org_b'`;
+  const resume = ['ledger', 'resume', '--org', 'org_b', '--actor', 'support:4711'];
+  const { rows } = await database.pool.query<{ size: string; root: Buffer }>(
+    `select size, root from ledger_head where org_id = 'org_b'`,
+  );
+  const head = { size: Number(rows[0]!.size), root: rows[0]!.root };
+  const stillHalted = async (): Promise<boolean> => {
+    const found = await database.pool.query(
+      `select from ledger_head where org_id = 'org_b' and halted_at is not null`,
+    );
+    return found.rowCount === 1;
+  };
+  await tamper(database.pool, halt);
+
+  const unreachable = await runDocket(resume, { ...env, REDIS_URL: 'redis://127.0.0.1:1' });
+  expect([unreachable.code, await stillHalted()]).toEqual([1, true]);
+
+  // Another tree of the same size, as a database that was restored and written to again has it.
+  await published.remember(new Map([['org_b', { size: head.size, root: Buffer.alloc(32, 1) }]]));
+  const other = await runDocket(resume, env);
+  expect(other.stderr).toMatch(/must not go on: .*what was published before/);
+  expect([other.code, await stillHalted()]).toEqual([1, true]);
+
+  await published.remember(new Map([['org_b', { size: head.size + 7, root: head.root }]]));
+  const older = await runDocket(resume, env);
+  expect(older.stderr).toContain(`has ${head.size + 7} entries, the log only ${head.size}`);
+  expect([older.code, await stillHalted()]).toEqual([1, true]);
+
+  await client.del('ledger:published');
+  await published.remember(new Map([['org_b', head]]));
+  expect((await runDocket(resume, env)).code).toBe(0);
+});
+
+it('calls no organisation sound that does not exist', async () => {
+  const { code, stdout } = await fsck('--org', 'org_nope');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
 });
 
 it('names the damage and exits with 2, for people and for programs', async () => {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { execute, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import { execute, queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import {
   type CheckpointMemory,
@@ -119,6 +119,33 @@ async function lastCheckpoints(
 ): Promise<Map<string, PublishedHead>> {
   const rows = await queryRows(client, LAST_CHECKPOINTS, [orgIds]);
   return new Map(rows.map((row) => [row.org_id, { size: Number(row.size), root: row.root }]));
+}
+
+const HEAD = statement(
+  { org_id: 'text', size: 'int8', root: 'bytea', checkpoint_size: 'int8' },
+  `select org_id, size, root, checkpoint_size from ledger_head where org_id = $1`,
+);
+
+/**
+ * Why a log must not go on, or null: what is stored of it contradicts what was published, by the last checkpoint or by
+ * the memory outside of the database. After the restore of an older database a log is sound in itself and contradicts
+ * that memory alone.
+ */
+export async function contradictionWithPublished(
+  db: Queryable,
+  memory: Pick<CheckpointMemory, 'recall'>,
+  orgId: string,
+): Promise<string | null> {
+  const remembered = await memory.recall([orgId]);
+  const row = await queryRow(db, HEAD, [orgId]);
+  const head: DueHead = {
+    orgId,
+    size: Number(row?.size ?? 0),
+    root: row?.root ?? EMPTY_ROOT,
+    checkpointSize: Number(row?.checkpoint_size ?? 0),
+  };
+  const past = { published: await lastCheckpoints(db, [orgId]), remembered };
+  return contradictionOf(head, past, await loadTiles(db, edgesOf(head, past)));
 }
 
 /** The partial tiles at the right edge of each tree whose root is to be computed. */

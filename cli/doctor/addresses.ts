@@ -1,0 +1,60 @@
+import { createTransport } from 'nodemailer';
+import type { ToolConfig } from '#shared/config/config.ts';
+import { reasonOf } from '#cli/print.ts';
+import { type Finding, ok, problem, warning } from './finding.ts';
+
+/** A person waits; a mail server that is there greets within a second. */
+const MAIL_MS = 5_000;
+/** Names and addresses that mean another machine to everyone who reads them. */
+const LOOPBACK = /^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)$/;
+
+/** Looks at the addresses that receipts, letters and refusals carry to others: wrong ones cannot be taken back. */
+export function examineAddresses(
+  { publicUrl, supportEmail }: Pick<ToolConfig, 'publicUrl' | 'supportEmail'>,
+  embedded: boolean,
+): Finding[] {
+  return [examinePublicUrl(publicUrl, embedded), examineSupportEmail(supportEmail, embedded)];
+}
+
+function examinePublicUrl(publicUrl: string, embedded: boolean): Finding {
+  const { hostname, protocol } = new URL(publicUrl);
+  const fix =
+    'set PUBLIC_URL to the https:// address that callers use; every receipt carries it for ever';
+  if (embedded) return ok('PUBLIC_URL', `${publicUrl}, for one machine`);
+  if (LOOPBACK.test(hostname)) {
+    return problem('PUBLIC_URL', `${publicUrl} means another machine to everyone else`, fix);
+  }
+  return protocol === 'https:'
+    ? ok('PUBLIC_URL', publicUrl)
+    : warning('PUBLIC_URL', `${publicUrl} is not https`, fix);
+}
+
+function examineSupportEmail(supportEmail: string, embedded: boolean): Finding {
+  const name = 'SUPPORT_EMAIL';
+  if (embedded || !supportEmail.endsWith('@localhost')) return ok(name, supportEmail);
+  const fix = 'set SUPPORT_EMAIL to an address that is read: refusals and letters name it';
+  return problem(name, `${supportEmail} reaches nobody`, fix);
+}
+
+/** Looks whether letters can be sent: greets the mail server, with the login if there is one. */
+export async function examineMail(
+  { secrets, dataDir }: Pick<ToolConfig, 'secrets' | 'dataDir'>,
+  embedded: boolean,
+): Promise<Finding[]> {
+  const name = 'SMTP';
+  const { smtpUrl } = secrets;
+  if (smtpUrl === undefined) {
+    const detail = `SMTP_URL is not set: letters are files in ${dataDir}/mail`;
+    return [embedded ? ok(name, detail) : warning(name, detail, 'set SMTP_URL')];
+  }
+  const times = { connectionTimeout: MAIL_MS, greetingTimeout: MAIL_MS, socketTimeout: MAIL_MS };
+  const transport = createTransport({ url: smtpUrl, ...times });
+  try {
+    await transport.verify();
+    return [ok(name, `${new URL(smtpUrl).host} takes mail`)];
+  } catch (error) {
+    return [problem(name, `mail cannot be sent: ${reasonOf(error)}`, 'correct SMTP_URL')];
+  } finally {
+    transport.close();
+  }
+}
