@@ -76,7 +76,6 @@ export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   route_not_found: { status: 404, type: 'validation_error', retry: false },
   model_not_found: { status: 404, type: 'validation_error', retry: false },
   receipt_not_found: { status: 404, type: 'validation_error', retry: false },
-  lineage_not_found: { status: 404, type: 'validation_error', retry: false },
   key_not_found: { status: 404, type: 'validation_error', retry: false },
   export_not_found: { status: 404, type: 'validation_error', retry: false },
   checkpoint_not_found: { status: 404, type: 'validation_error', retry: false },
