@@ -46,10 +46,8 @@ export class RedisCluster {
     }
     const cluster = new RedisCluster(directory, nodes);
     const addresses = nodes.map(({ port }) => `${HOST}:${port}`);
-    await cluster.#ask(nodes[0]!, [
-      ...['--cluster', 'create', ...addresses],
-      ...['--cluster-replicas', '1', '--cluster-yes'],
-    ]);
+    const create = '--cluster-replicas 1 --cluster-yes'.split(' ');
+    await cluster.#ask(nodes[0]!, ['--cluster', 'create', ...addresses, ...create]);
     await cluster.#agreed();
     return cluster;
   }
@@ -150,9 +148,8 @@ function settingsOf(directory: string, port: number, busPort: number): string[] 
 
 /** A certificate for the loopback address that vouches for itself. */
 async function makeCertificate(directory: string): Promise<void> {
-  await run('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-noenc'],
-    ...['-days', '2', '-subj', '/CN=docket', '-addext', `subjectAltName=IP:${HOST}`],
-    ...['-keyout', join(directory, 'key.pem'), '-out', join(directory, 'certificate.pem')],
-  ]);
+  const options = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -days 2';
+  const names = ['-subj', '/CN=docket', '-addext', `subjectAltName=IP:${HOST}`];
+  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
+  await run('openssl', [...options.split(' '), ...names, '-keyout', key, '-out', certificate]);
 }
