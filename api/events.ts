@@ -3,15 +3,16 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
+import type { UnroutedEntry } from '#api/inference/prepare.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
 /** The events of an api process, each as one function that writes the log line and the metric together. */
 export interface ApiEvents {
-  answered: (entry: InferenceEntry) => void;
+  answered: (entry: UnroutedEntry) => void;
   refused: (fault: Fault, request: FastifyRequest) => void;
   failedInside: (error: unknown, request: FastifyRequest) => void;
   receiptLate: (entry: InferenceEntry) => void;
-  clientGone: (entry: InferenceEntry) => void;
+  clientGone: (entry: UnroutedEntry) => void;
   /** A request passed without the second stage of screening, which could not be asked. */
   unjudged: () => void;
   storeFailed: (error: unknown) => void;
@@ -69,8 +70,8 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
       const ms = Date.now() - entry.startedAt;
       metrics.answers.observe({ route: entry.route }, ms / 1_000);
       if (!log.isLevelEnabled('debug')) return;
-      const { id, orgId, model, region, stream } = entry;
-      log.debug({ event: 'answered', requestId: id, orgId, model, region, stream, ms });
+      const { id, orgId, stream } = entry;
+      log.debug({ event: 'answered', requestId: id, orgId, stream, ms });
     },
     refused(fault, request) {
       metrics.refusals.inc({ code: fault.code, type: fault.type });

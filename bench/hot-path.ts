@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { readPrompt } from '#api/inference/guard.ts';
-import { prepare } from '#api/inference/prepare.ts';
+import { prepare, read } from '#api/inference/prepare.ts';
 import { withReceipt } from '#api/inference/answer.ts';
 import { newId, randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -62,13 +62,14 @@ const deps = {
   shards: 1,
 };
 const request = { id: newId('req'), rawBody, headers: {}, credential, now: Date.now() };
-const prepared = prepare(deps, 'chat.completions', request);
+const prepareNow = () => prepare(deps, read(deps, 'chat.completions', request), credential);
+const prepared = prepareNow();
 const entry = encodeMessage(prepared.entry, prepared.body);
 
 const steps: Record<string, () => unknown> = {
   'hash a key': () => hashKey('dkt_0d5wzh1uVxZN66qt1H9Wisuwer51Qe1O2t9Nuu'),
   'make an id': () => newId('req'),
-  'parse, validate, route, digest': () => prepare(deps, 'chat.completions', request),
+  'parse, validate, route, digest': prepareNow,
   'screen 1 KB': () => readPrompt({ screen, tokens } as never, prepared),
   'encode the lane entry': () => encodeMessage(prepared.entry, prepared.body),
   'decode the lane entry': () => decodeMessage(entry),

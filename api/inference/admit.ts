@@ -1,22 +1,26 @@
+import type { Credential } from '#shared/keys/credential.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
+import { inferenceLane } from '#shared/lanes/keys.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Admission, Admissions, LimitState } from '#shared/lanes/redis/admission.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
 import type { Room } from '#shared/lanes/room.ts';
 import type { ApiEvents } from '#api/events.ts';
-import type { Exchange, ExchangeSink } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
+import { formerFingerprintOf } from './idempotency.ts';
 import type { OpenExchanges } from './open-exchanges.ts';
-import type { Prepared } from './prepare.ts';
+import type { Prepared, Unrouted, UnroutedEntry } from './prepare.ts';
 
 const DAY_MS = 86_400_000;
 /** A promotion takes a few of these. */
 const OUTAGE_RETRY_MS = 1_000;
 
 export interface AdmitDeps {
-  admissions: Pick<Admissions, 'admit' | 'record'>;
+  admissions: Pick<Admissions, 'admit' | 'recall' | 'record'>;
   exchanges: OpenExchanges;
   events: Pick<ApiEvents, 'storeFailed'>;
   /** Room for requests in a region, by how fast it is served; none where no worker is. */
@@ -26,10 +30,42 @@ export interface AdmitDeps {
 }
 
 export interface Admitted {
-  /** To be opened when its replies may be heard; null when the answer is stored already. */
-  exchange: Exchange | null;
+  /** To be opened when its replies may be heard. */
+  exchange: Exchange;
+  entry: UnroutedEntry;
+  /** The entry that is on a lane; null when an identical request is there, or was. */
+  run: InferenceEntry | null;
+  /** The answer is stored already. */
+  stored: boolean;
   /** Headers of the answer that are known now: a stream that waits for long sends them with its first keepalive. */
   headers: Record<string, string>;
+}
+
+/**
+ * What an identical request with the same Idempotency-Key has come to; null when there is none to wait for, and this one
+ * is to be admitted. Asked before anything that may have changed since: the answer is given back though its region is
+ * degraded now, and no text is judged twice.
+ * @throws Fault when it is refused, and when Redis cannot be asked
+ */
+export async function recall(
+  { admissions, exchanges, events, outage }: AdmitDeps,
+  { entry, fingerprint, rawBody }: Unrouted,
+  { limits, keyLimit }: Credential,
+): Promise<Admitted | null> {
+  const { claim } = entry;
+  if (claim === undefined || fingerprint === undefined) return null;
+  const request = { entry: { ...entry, claim }, limits, keyLimit };
+  const exchange = exchanges.expect(entry);
+  const found = await ask({ exchange, events, outage }, async () => {
+    const recalled = await admissions.recall({ ...request, fingerprint });
+    if (recalled?.verdict !== 'reused') return recalled;
+    return admissions.recall({ ...request, fingerprint: formerFingerprintOf(rawBody) });
+  });
+  if (found === null) {
+    exchange.close();
+    return null;
+  }
+  return repeated(found, exchange, limitHeaders(limits, found, entry.startedAt));
 }
 
 /**
@@ -38,23 +74,20 @@ export interface Admitted {
  * @throws Fault when it is refused, and when Redis cannot be asked
  */
 export async function admit(
-  deps: AdmitDeps,
-  prepared: Prepared,
-  sink: ExchangeSink,
+  { admissions, exchanges, events, outage, roomIn }: AdmitDeps,
+  { entry, body, resolution, fingerprint }: Prepared,
+  { limits, keyLimit }: Credential,
 ): Promise<Admitted> {
-  const { admissions, exchanges, events } = deps;
-  const { entry, body, credential, resolution, fingerprint } = prepared;
-  const { limits, keyLimit } = credential;
-  const exchange = exchanges.expect(entry, sink);
-  let admission: Admission | undefined;
+  const exchange = exchanges.expect(entry);
   let capacity = 0;
   let org = 0;
-  try {
+  const admission = await ask({ exchange, events, outage }, async () => {
+    let last: Admission | undefined;
     for (const { region } of resolution.candidates) {
       entry.region = region.code;
-      const room = deps.roomIn(region);
+      const room = roomIn(region);
       ({ region: capacity, org } = room instanceof Promise ? await room : room);
-      admission = await admissions.admit({
+      last = await admissions.admit({
         entry,
         body,
         limits,
@@ -63,24 +96,41 @@ export async function admit(
         orgCapacity: org,
         ...(fingerprint === undefined ? {} : { fingerprint }),
       });
-      if (admission.verdict !== 'saturated') break;
+      if (last.verdict !== 'saturated') break;
     }
-  } catch (error) {
-    exchange.close();
-    events.storeFailed(error);
-    throw new Fault(deps.outage, { cause: error, retryAfterMs: OUTAGE_RETRY_MS });
-  } finally {
-    prepared.letGo();
-  }
+    return last!;
+  });
+  const headers = limitHeaders(limits, admission, entry.startedAt);
   // A stored answer is given also where nothing runs any more; a new request is not taken there.
-  if (admission!.verdict === 'saturated' && capacity === 0) {
+  if (admission.verdict === 'saturated' && capacity === 0) {
     exchange.close();
     throw new Fault('region_degraded', {
       values: { where: `The region ${entry.region}` },
-      headers: limitHeaders(limits, admission!, entry.startedAt),
+      headers,
     });
   }
-  return outcomeOf(admission!, exchange, limitHeaders(limits, admission!, entry.startedAt));
+  if (admission.verdict !== 'admitted') return repeated(admission, exchange, headers, entry.region);
+  exchange.place = {
+    region: entry.region,
+    lane: inferenceLane(entry.shard, entry.region),
+    entryId: admission.laneEntryId,
+  };
+  exchange.leased = entry.stream;
+  headers['x-region'] = entry.region;
+  return { exchange, entry, run: entry, stored: false, headers };
+}
+
+async function ask<T>(
+  { exchange, events, outage }: Pick<AdmitDeps, 'events' | 'outage'> & { exchange: Exchange },
+  question: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await question();
+  } catch (error) {
+    exchange.close();
+    events.storeFailed(error);
+    throw new Fault(outage, { cause: error, retryAfterMs: OUTAGE_RETRY_MS });
+  }
 }
 
 /**
@@ -106,25 +156,26 @@ export async function recordRefusal(
   throw refusalOf(admission as Refused, entry.region, headers);
 }
 
-function outcomeOf(
-  admission: Admission,
+/** A request that is not run itself: an identical one is, or was. @throws Fault when it is refused */
+function repeated(
+  admission: Exclude<Admission, { verdict: 'admitted' }>,
   exchange: Exchange,
   headers: Record<string, string>,
+  region: string = '',
 ): Admitted {
-  if (admission.verdict === 'admitted') {
-    exchange.laneEntryId = admission.laneEntryId;
-    return { exchange, headers };
-  }
+  const { entry } = exchange;
   if (admission.verdict !== 'wait' && admission.verdict !== 'replay') {
     exchange.close();
     if (admission.verdict === 'recorded') throw new Error('a request to be run was recorded');
-    throw refusalOf(admission, exchange.entry.region, headers);
+    throw refusalOf(admission, region, headers);
   }
   headers['idempotent-replayed'] = 'true';
   headers['x-receipt-id'] = receiptIdOf(admission.requestId);
-  if (admission.verdict === 'wait') return { exchange, headers };
-  exchange.close();
-  return { exchange: null, headers };
+  exchange.leased = entry.stream;
+  const stored = admission.verdict === 'replay';
+  if (stored) exchange.stored();
+  else exchange.waitsFor = admission.requestId;
+  return { exchange, entry, run: null, stored, headers };
 }
 
 /** The rate headers of contract.md, on every inference answer and on every refusal by a limit. */
@@ -156,13 +207,20 @@ const CODES = {
   rate: 'requests_per_second_exceeded',
   day: 'daily_budget_exceeded',
   streams: 'concurrent_streams_exceeded',
+  waiters: 'requests_per_second_exceeded',
   backlog: 'dispatch_unavailable',
 } as const satisfies Partial<Record<Refused['verdict'], ErrorCode>>;
+
+const WAITING = {
+  message:
+    'Too many identical requests wait for the answer to this one already. Try again shortly.',
+};
 
 /** The refusal of a request that was not admitted. */
 function refusalOf(admission: Refused, region: string, headers: Record<string, string>): Fault {
   if (admission.verdict === 'reused') return new Fault(CODES.reused, { headers });
   const details = { headers, retryAfterMs: admission.retryMs };
+  if (admission.verdict === 'waiters') return new Fault(CODES.waiters, { ...details, ...WAITING });
   if (admission.verdict !== 'saturated') return new Fault(CODES[admission.verdict], details);
   return new Fault('region_saturated', { ...details, values: { where: `The region ${region}` } });
 }

@@ -2,6 +2,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { appendMember } from '#shared/kernel/json-text.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { UnroutedEntry } from './prepare.ts';
 import { buildUnsignedDegraded } from '#shared/receipts/build.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ApiEvents } from '#api/events.ts';
@@ -13,16 +14,15 @@ export interface AnswerDeps {
   now: () => number;
 }
 
-/** The headers of an answer: its own, then what `known` gives or replaces. */
+/** The headers of an answer: its own, then what `known` gives or replaces (the region among it). */
 export function answerHeaders(
   { now }: Pick<AnswerDeps, 'now'>,
-  entry: InferenceEntry,
+  entry: Pick<UnroutedEntry, 'id' | 'startedAt'>,
   known: Readonly<Record<string, string>>,
 ): Record<string, string> {
   return {
     'x-receipt-id': receiptIdOf(entry.id),
     'x-request-id': entry.id,
-    'x-region': entry.region,
     'openai-processing-ms': String(now() - entry.startedAt),
     ...known,
   };

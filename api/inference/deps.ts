@@ -2,13 +2,14 @@ import type { Pool } from 'pg';
 import { watchCircuits } from '#shared/catalogue/redis/circuits.ts';
 import { watchRegionStatus } from '#shared/catalogue/redis/region-status.ts';
 import type { Config } from '#shared/config/config.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { SealProblem } from '#shared/lanes/seals.ts';
 import { Buckets } from '#shared/lanes/redis/buckets.ts';
 import { Admissions } from '#shared/lanes/redis/admission.ts';
-import { readClaim } from '#shared/lanes/redis/claims.ts';
+import { readClaim, readStanding } from '#shared/lanes/redis/claims.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
@@ -54,7 +55,14 @@ export function openInference(
   const tokens = createTokenCounter();
   const moderator = openModerator(config);
   const { receiptWaitMs } = config;
-  const exchanges = new OpenExchanges({ client, scripts, seals, receiptWaitMs, events });
+  const exchanges = new OpenExchanges({
+    client,
+    scripts,
+    seals,
+    readStanding: (claim) => readStanding(client, claim),
+    receiptWaitMs,
+    events,
+  });
   const inbox = new Inbox<Reply>(
     connect('blocking'),
     processId,
@@ -83,12 +91,14 @@ export function openInference(
     turnstile: new Turnstile(),
     outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
     readClaim: (claim) =>
-      readClaim(client, storedAnswers, seals, claim).catch((error: unknown) => {
-        // Its key is no longer there, so the answer is not either.
-        if (!(error instanceof SealProblem)) throw error;
-        events.storeFailed(error);
-        return null;
-      }),
+      inTime(
+        readClaim(client, storedAnswers, seals, claim).catch((error: unknown) => {
+          // Its key is no longer there, so the answer is not either.
+          if (!(error instanceof SealProblem)) throw error;
+          events.storeFailed(error);
+          return null;
+        }),
+      ),
     issuer,
     events,
     now: Date.now,
@@ -126,6 +136,26 @@ export function openInference(
 
 function roomIn({ code, capacity, organisations }: Region, served: ServedRegions): Room {
   return roomOf(served.get(code), capacity, organisations?.length === 1);
+}
+
+/** Longer than a large answer takes from a healthy PostgreSQL, and short for somebody who waits. */
+const STORED_ANSWER_MS = 5_000;
+
+/** @throws Fault when a stored answer cannot be read in time */
+async function inTime<T>(reading: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('a stored answer is late')), STORED_ANSWER_MS);
+  try {
+    return await Promise.race([reading, late]);
+  } catch (error) {
+    throw new Fault('dispatch_unavailable', {
+      message: 'The stored answer to this request cannot be read now. Try again.',
+      retryAfterMs: 5_000,
+      cause: error,
+    });
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The second stage of screening, where one is configured. */

@@ -1,5 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import type { InferenceEntry, Reply, WireFault } from '#shared/lanes/messages.ts';
+import type { Reply, WireFault } from '#shared/lanes/messages.ts';
+import type { UnroutedEntry } from './prepare.ts';
 
 /** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */
 const PATIENCE_MS = 5_000;
@@ -14,7 +15,7 @@ export interface ExchangeSink {
    */
   done(payload: string, receipt: string | null): void;
   failed(fault: Fault): void;
-  /** The identical request that this one waited for has its answer stored. */
+  /** The identical request that this one waited for has its answer stored. The exchange stays open until that is sent. */
   settled(): void;
 }
 
@@ -37,10 +38,18 @@ export interface ExchangeHost {
  * comes twice, and gives up in time.
  */
 export class Exchange {
-  readonly entry: InferenceEntry;
-  /** The request's entry on the lane, once it is admitted. */
-  laneEntryId: string | undefined = undefined;
-  readonly #sink: ExchangeSink;
+  readonly entry: UnroutedEntry;
+  /** Where the request is, once it is admitted to run. */
+  place: { region: string; lane: string; entryId: string } | undefined = undefined;
+  /** Whether it holds a lease, which a stream does from its admission on. */
+  leased = false;
+  /** The claim's request that this one waits for. */
+  waitsFor: string | undefined = undefined;
+  /** How often in a row that one was not seen running. */
+  sightings = 0;
+  #sink: ExchangeSink | undefined;
+  /** A failure that came before the caller was ready. */
+  #earlyFault: Fault | undefined;
   readonly #host: ExchangeHost;
   /** Number of the delivery that is listened to, and of the last message of it that was taken. */
   #delivery = 1;
@@ -54,9 +63,8 @@ export class Exchange {
   /** Replies that came before the caller was ready; null once it is. */
   #early: [Reply, string][] | null = [];
 
-  constructor(entry: InferenceEntry, sink: ExchangeSink, host: ExchangeHost) {
+  constructor(entry: UnroutedEntry, host: ExchangeHost) {
     this.entry = entry;
-    this.#sink = sink;
     this.#host = host;
     const patienceMs = entry.deadlineAt - entry.startedAt + PATIENCE_MS;
     this.#patience = setTimeout(() => {
@@ -66,9 +74,11 @@ export class Exchange {
   }
 
   /** The caller is ready: hands over what has come already, and everything from now on as it comes. */
-  open(): void {
+  open(sink: ExchangeSink): void {
+    this.#sink = sink;
     const early = this.#early ?? [];
     this.#early = null;
+    if (this.#earlyFault !== undefined) sink.failed(this.#earlyFault);
     for (const [reply, payload] of early) this.take(reply, payload);
   }
 
@@ -80,8 +90,8 @@ export class Exchange {
       return;
     }
     if (reply.kind === 'settled') {
-      this.close();
-      this.#sink.settled();
+      this.stored();
+      this.#sink!.settled();
       return;
     }
     if (!this.#isCurrent(reply)) return;
@@ -89,7 +99,7 @@ export class Exchange {
       case 'frames':
         this.#framesSeen = true;
         this.#patience.refresh();
-        this.#sink.frames(payload);
+        this.#sink!.frames(payload);
         return;
       case 'answer':
         if (reply.ref === undefined) this.#answered(reply.attempt, payload);
@@ -106,6 +116,12 @@ export class Exchange {
       case 'receipt_failed':
         this.fail(faultOfWire(reply.error));
     }
+  }
+
+  /** The answer is stored. Nothing of the pipeline is awaited any more; what is sent keeps its lease until it is closed. */
+  stored(): void {
+    this.waitsFor = undefined;
+    clearTimeout(this.#patience);
   }
 
   /** Nothing more is wanted: the request was not admitted, or its answer comes from elsewhere. */
@@ -128,7 +144,8 @@ export class Exchange {
   fail(fault: Fault): void {
     if (this.#closed) return;
     this.close();
-    this.#sink.failed(fault);
+    if (this.#sink === undefined) this.#earlyFault = fault;
+    else this.#sink.failed(fault);
   }
 
   #isCurrent(reply: Exclude<Reply, { kind: 'settled' }>): boolean {
@@ -172,7 +189,7 @@ export class Exchange {
   #finish(receipt: string | null): void {
     const { payload } = this.#last!;
     this.close();
-    this.#sink.done(payload, receipt);
+    this.#sink!.done(payload, receipt);
   }
 }
 

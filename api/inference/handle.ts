@@ -5,7 +5,8 @@ import type { ApiEvents } from '#api/events.ts';
 import { nextTurn } from '#shared/kernel/turns.ts';
 import { parseJsonBodyInTurns } from '#api/openai/parse-json.ts';
 import { guard, type GuardDeps, type Read, readPrompt } from './guard.ts';
-import { prepare, type PrepareDeps, type Prepared } from './prepare.ts';
+import { admit, type Admitted, recall } from './admit.ts';
+import { prepare, type PrepareDeps, type Prepared, read } from './prepare.ts';
 import { replyStream } from './reply-stream.ts';
 import { replyWhole, type ReplyDeps } from './reply-whole.ts';
 import type { Turnstile } from './turnstile.ts';
@@ -20,8 +21,8 @@ export interface InferenceDeps extends PrepareDeps, GuardDeps, ReplyDeps {
 }
 
 /**
- * One request from its bytes to its answer: `prepare` reads it, `guard` screens it, `replyWhole` and `replyStream` have
- * it admitted and send what comes back.
+ * One request from its bytes to its answer: `read` parses it, `recall` finds what an identical one has come to, `prepare`
+ * routes it, `guard` screens it, `admit` hands it to the pipeline, `replyWhole` and `replyStream` send what comes back.
  * @throws Fault for what is refused, and for what fails before the first byte of a whole answer
  */
 export async function handle(
@@ -30,37 +31,67 @@ export async function handle(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  const admitted = await run(deps, route, request, reply);
+  if (admitted === null) return reply.hijack();
+  return admitted.entry.stream
+    ? replyStream(deps, admitted, reply)
+    : replyWhole(deps, admitted, reply);
+}
+
+/**
+ * From a request's bytes to its place in the pipeline, or to an identical request that was there before it; null when its
+ * client has left. Nothing of the body outlives this: while the answer is awaited, the pipeline has it.
+ */
+async function run(
+  deps: InferenceDeps,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Admitted | null> {
   const rawBody = bodyOf(request);
   const { orgId } = request.credential;
   const isLarge = rawBody.length > LARGE_BYTES;
   if (isLarge) await deps.turnstile.enter(orgId);
   let prepared: Prepared;
-  let read: Read;
+  let prompt: Read;
   try {
     // Its client may have left while it waited.
-    if (isLarge && reply.raw.destroyed) return reply.hijack();
-    prepared = prepare(deps, route, {
+    if (isLarge && reply.raw.destroyed) return null;
+    const unrouted = read(deps, route, {
       id: request.id,
       rawBody,
       ...(isLarge ? { json: await parseJsonBodyInTurns(rawBody) } : {}),
       headers: request.headers,
       credential: request.credential,
       now: deps.now(),
-      letGo: () => {
-        request.body = undefined;
-        request.intake.release();
-      },
     });
+    // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
+    if (unrouted.fingerprint !== undefined) {
+      const recalled = await recall(deps, unrouted, await request.authenticateAgain());
+      if (recalled !== null) {
+        letGo(request);
+        return recalled;
+      }
+    }
+    prepared = prepare(deps, unrouted, request.credential);
     if (isLarge) await nextTurn();
     const reading = readPrompt(deps, prepared);
-    read = reading instanceof Promise ? await reading : reading;
+    prompt = reading instanceof Promise ? await reading : reading;
   } finally {
     if (isLarge) deps.turnstile.leave(orgId);
   }
-  await guard(deps, prepared, read);
-  return prepared.entry.stream
-    ? replyStream(deps, prepared, reply)
-    : replyWhole(deps, prepared, reply);
+  await guard(deps, prepared, prompt);
+  try {
+    return await admit(deps, prepared, await request.authenticateAgain());
+  } finally {
+    letGo(request);
+  }
+}
+
+/** The request is in the pipeline, or refused: its answer may take minutes, and nothing needs its body. */
+function letGo(request: FastifyRequest): void {
+  request.body = undefined;
+  request.intake.release();
 }
 
 /** Without a content type and without a body there was nothing to be parsed. */

@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import { idempotencyKey } from '#shared/lanes/keys.ts';
-import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { StoredAnswer } from '#shared/lanes/stored-answer.ts';
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -10,15 +9,18 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 export interface IdempotencyClaim {
   /** The claim's key in Redis: scoped by organisation and route. */
   claim: string;
-  /** SHA-256 of the raw body: identical requests are those with identical bytes. */
+  /** SHA-256 over route, `x-region` and the raw body: what all of them have in common are identical requests. */
   fingerprint: string;
 }
+
+/** Begins each fingerprint, and says how it was made. */
+const FINGERPRINT_FORM = '2:';
 
 /** The claim a request makes with its Idempotency-Key, or undefined without one. */
 export function claimOf(
   header: string | string[] | undefined,
   rawBody: Buffer,
-  scope: { shard: number; orgId: string; route: Route },
+  scope: { shard: number; orgId: string; route: Route; regionHeader: string | undefined },
 ): IdempotencyClaim | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== 'string' || !KEY.test(header)) {
@@ -27,8 +29,27 @@ export function claimOf(
   const digest = hash('sha256', `${scope.route}\0${header}`, 'base64url');
   return {
     claim: idempotencyKey(scope.shard, scope.orgId, digest),
-    fingerprint: hash('sha256', rawBody, 'base64url'),
+    fingerprint: fingerprintOf(scope, rawBody),
   };
+}
+
+function fingerprintOf(
+  { route, regionHeader }: { route: Route; regionHeader: string | undefined },
+  rawBody: Buffer,
+): string {
+  // A header holds no NUL, so no two requests run together.
+  const digest = createHash('sha256')
+    .update(`${route}\0${regionHeader ?? ''}\0`)
+    .update(rawBody);
+  return `${FINGERPRINT_FORM}${digest.digest('base64url')}`;
+}
+
+/**
+ * The fingerprint that the release before this one gave a request: of the raw body alone. Its claims live for 24 hours
+ * more, and their answers are given back rather than refused.
+ */
+export function formerFingerprintOf(rawBody: Buffer): string {
+  return hash('sha256', rawBody, 'base64url');
 }
 
 export interface StoredAnswerDeps {
@@ -43,7 +64,7 @@ export interface StoredAnswerDeps {
  */
 export async function storedAnswer(
   { readClaim }: StoredAnswerDeps,
-  { claim }: InferenceEntry,
+  { claim }: { claim?: string },
 ): Promise<StoredAnswer & { receipt: string; region: string }> {
   const stored = await readClaim(claim!);
   if (stored === null) throw STORED_ANSWER_GONE;

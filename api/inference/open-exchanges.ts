@@ -1,23 +1,32 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
-import { CONSUMER_GROUP, heldKey, inboxKey, inferenceLane, leasesKey } from '#shared/lanes/keys.ts';
-import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
+import { CONSUMER_GROUP, heldKey, inboxKey, leasesKey } from '#shared/lanes/keys.ts';
+import type { Reply } from '#shared/lanes/messages.ts';
 import { LEASE_MS, LEASE_RENEWAL_MS } from '#shared/lanes/redis/admission.ts';
+import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { Exchange, type ExchangeHost, type ExchangeSink } from './exchange.ts';
+import { Exchange, type ExchangeHost } from './exchange.ts';
+import type { UnroutedEntry } from './prepare.ts';
 
 export interface OpenExchangesOptions {
   /** An interactive connection. */
   client: Pick<RedisClient, 'getBuffer' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
   scripts: Pick<LaneScripts, 'withdraw'>;
   seals: Pick<Seals, 'openBytes'>;
+  /** How a claim stands; null when it is free. */
+  readStanding: (claim: string) => Promise<ClaimStanding | null>;
   receiptWaitMs: number;
   events: Pick<ApiEvents, 'clientGone' | 'storeFailed'>;
 }
+
+/** How often the claims are looked at that requests wait for. */
+const WATCH_MS = 2_000;
+/** So often in a row a claim must be seen without one that runs: the word of its end may be on its way. */
+const SIGHTINGS = 3;
 
 /**
  * The exchanges that are open in this process: hands each the replies to its request, renews and gives back the leases of
@@ -27,6 +36,7 @@ export class OpenExchanges implements ExchangeHost {
   readonly #options: OpenExchangesOptions;
   readonly #open = new InFlight<Exchange>();
   #renewal: NodeJS.Timeout | undefined;
+  #watch: NodeJS.Timeout | undefined;
   #whenEmpty: (() => void)[] = [];
 
   constructor(options: OpenExchangesOptions) {
@@ -40,11 +50,13 @@ export class OpenExchanges implements ExchangeHost {
   start(): void {
     this.#renewal = setInterval(() => this.#renewLeases(), LEASE_RENEWAL_MS);
     this.#renewal.unref();
+    this.#watch = setInterval(() => this.#watchClaims(), WATCH_MS);
+    this.#watch.unref();
   }
 
   /** Begins to listen for the replies to a request. */
-  expect(entry: InferenceEntry, sink: ExchangeSink): Exchange {
-    const exchange = new Exchange(entry, sink, this);
+  expect(entry: UnroutedEntry): Exchange {
+    const exchange = new Exchange(entry, this);
     this.#open.set(entry.id, exchange);
     return exchange;
   }
@@ -62,6 +74,7 @@ export class OpenExchanges implements ExchangeHost {
   /** Ends what is still open with an error the client may act on. */
   stop(): void {
     clearInterval(this.#renewal);
+    clearInterval(this.#watch);
     for (const exchange of this.#open.values()) exchange.fail(SHUTTING_DOWN);
   }
 
@@ -80,9 +93,9 @@ export class OpenExchanges implements ExchangeHost {
     this.#cancel(exchange);
   }
 
-  closed({ entry, laneEntryId }: Exchange): void {
+  closed({ entry, leased }: Exchange): void {
     this.#open.delete(entry.id);
-    if (entry.stream && laneEntryId !== undefined) this.#giveLeaseBack(entry);
+    if (leased) this.#giveLeaseBack(entry);
     if (this.#open.size > 0) return;
     const waiting = this.#whenEmpty;
     this.#whenEmpty = [];
@@ -90,14 +103,13 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   /** Withdraws the request, or has its worker stop the upstream. Best effort. */
-  #cancel({ entry, laneEntryId }: Exchange): void {
-    if (laneEntryId === undefined) return;
+  #cancel({ entry, place }: Exchange): void {
+    if (place === undefined) return;
     const { scripts, client, events } = this.#options;
     const withdraw = async (): Promise<void> => {
-      const lane = inferenceLane(entry.shard, entry.region);
-      const worker = String(await scripts.withdraw(lane, CONSUMER_GROUP, laneEntryId));
+      const worker = String(await scripts.withdraw(place.lane, CONSUMER_GROUP, place.entryId));
       if (worker === '') {
-        await client.zrem(heldKey(entry.shard, entry.region, entry.orgId), entry.id);
+        await client.zrem(heldKey(entry.shard, place.region, entry.orgId), entry.id);
         return;
       }
       const message = encodeMessage({ kind: 'cancel', id: entry.id });
@@ -106,16 +118,37 @@ export class OpenExchanges implements ExchangeHost {
     withdraw().catch(events.storeFailed);
   }
 
-  #giveLeaseBack({ shard, orgId, id }: InferenceEntry): void {
+  #giveLeaseBack({ shard, orgId, id }: UnroutedEntry): void {
     const { client, events } = this.#options;
     client.zrem(leasesKey(shard, orgId), id).catch(events.storeFailed);
+  }
+
+  /**
+   * A request that waits for an identical one is told when that ends. Where the word does not come (the receipt cannot be
+   * committed now, or what was told got lost), it is answered within seconds all the same.
+   */
+  #watchClaims(): void {
+    const waiting = new Map<string, Exchange[]>();
+    for (const exchange of this.#open.values()) {
+      const { claim } = exchange.entry;
+      if (exchange.waitsFor === undefined || claim === undefined) continue;
+      const others = waiting.get(claim);
+      if (others === undefined) waiting.set(claim, [exchange]);
+      else others.push(exchange);
+    }
+    const { readStanding, events } = this.#options;
+    const look = async (claim: string, exchanges: readonly Exchange[]): Promise<void> => {
+      const standing = await readStanding(claim);
+      for (const exchange of exchanges) endWait(exchange, standing);
+    };
+    for (const [claim, exchanges] of waiting) look(claim, exchanges).catch(events.storeFailed);
   }
 
   #renewLeases(): void {
     const { client, events } = this.#options;
     const until = Date.now() + LEASE_MS;
-    for (const { entry, laneEntryId } of this.#open.values()) {
-      if (!entry.stream || laneEntryId === undefined) continue;
+    for (const { entry, leased } of this.#open.values()) {
+      if (!leased) continue;
       const key = leasesKey(entry.shard, entry.orgId);
       client.zadd(key, 'XX', until, entry.id).catch(events.storeFailed);
       client.pexpire(key, LEASE_MS * 2).catch(events.storeFailed);
@@ -123,6 +156,26 @@ export class OpenExchanges implements ExchangeHost {
   }
 }
 
+function endWait(exchange: Exchange, standing: ClaimStanding | null): void {
+  if (exchange.waitsFor === undefined) return;
+  const isTheirs = standing?.requestId === exchange.waitsFor;
+  const runs = isTheirs && standing.state === 'running';
+  exchange.sightings = runs ? 0 : exchange.sightings + 1;
+  if (exchange.sightings < SIGHTINGS) return;
+  if (!isTheirs) exchange.fail(FIRST_LOST);
+  else if (standing.state === 'done') exchange.take({ id: exchange.entry.id, kind: 'settled' }, '');
+  else exchange.fail(RECEIPT_OUTSTANDING);
+}
+
+const FIRST_LOST = new Fault('dispatch_unavailable', {
+  message: 'The first request with this Idempotency-Key came to no answer. Try again.',
+  retryAfterMs: 1_000,
+});
+const RECEIPT_OUTSTANDING = new Fault('dispatch_unavailable', {
+  message:
+    'The answer to the first request with this Idempotency-Key is kept, and its receipt is not committed yet. Try again.',
+  retryAfterMs: 5_000,
+});
 const SHUTTING_DOWN = new Fault('dispatch_unavailable', {
   message: 'The gateway is restarting. Try again.',
   retryAfterMs: 1_000,

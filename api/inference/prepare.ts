@@ -10,6 +10,7 @@ import { KIND_OF_ROUTE, type RoutingIndex } from '#shared/catalogue/route-index.
 import { shardOf } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { type JsonBody, parseJsonBody } from '#api/openai/parse-json.ts';
+import type { ChatRequest, CompletionRequest, EmbeddingRequest } from '#api/openai/requests.ts';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
 import { claimOf } from './idempotency.ts';
 
@@ -38,6 +39,20 @@ export interface PrepareDeps {
   shards: number;
 }
 
+/** What is known of a request before it is routed. */
+export type UnroutedEntry = Omit<InferenceEntry, 'model' | 'region' | 'tier'>;
+
+/** A request as it was sent: what is in it says all of this, and nothing that may change. */
+export interface Unrouted {
+  entry: UnroutedEntry;
+  rawBody: Buffer;
+  text: string;
+  parsed: ChatRequest | CompletionRequest | EmbeddingRequest;
+  regionHeader: string | undefined;
+  /** What identical requests have in common, with an Idempotency-Key (then `entry.claim` is set). */
+  fingerprint?: string;
+}
+
 /** A request that may be screened and admitted. */
 export interface Prepared {
   /** The entry for the lane. The region is a candidate only: admission chooses it. */
@@ -49,18 +64,15 @@ export interface Prepared {
   bytes: number;
   resolution: Resolution;
   credential: Credential;
-  /** SHA-256 of the raw body, with an Idempotency-Key. */
   fingerprint?: string;
-  /** To be called when the request is in the pipeline, or refused: its answer may take minutes, and nothing needs its body. */
-  letGo: () => void;
 }
 
 /**
- * Parses, validates and routes a request. What is wrong with the request itself is said before anything is looked up.
+ * Parses and validates a request. What is wrong with the request itself is said before anything is looked up.
  * @throws Fault
  */
-export function prepare(
-  deps: PrepareDeps,
+export function read(
+  deps: Pick<PrepareDeps, 'newSalt' | 'processId' | 'shards'>,
   route: Route,
   request: {
     id: string;
@@ -68,47 +80,30 @@ export function prepare(
     /** What the body says, where it has been parsed already. */
     json?: JsonBody;
     headers: IncomingHttpHeaders;
-    credential: Credential;
+    credential: Pick<Credential, 'orgId' | 'keyId'>;
     now: number;
-    /** Lets go of what the caller holds of the body. */
-    letGo?: () => void;
   },
-): Prepared {
+): Unrouted {
   const { credential, headers, rawBody } = request;
+  const { orgId, keyId } = credential;
   const { text, value } = request.json ?? parseJsonBody(rawBody);
-  const body = VALIDATORS[route](value);
-  const shard = shardOf(credential.orgId, deps.shards);
-  const claim = claimOf(headers['idempotency-key'], rawBody, {
-    shard,
-    orgId: credential.orgId,
-    route,
-  });
-  const resolution = resolveRoute(
-    deps.index(),
-    {
-      model: body.model,
-      kind: KIND_OF_ROUTE[route],
-      region: body.region,
-      regionHeader: regionHeader(headers['x-region']),
-      tier: body.tier,
-      n: 'n' in body ? body.n : null,
-    },
-    credential,
-    deps.health(),
-  );
-  const stream = 'stream' in body && body.stream === true;
+  const parsed = VALIDATORS[route](value);
+  const shard = shardOf(orgId, deps.shards);
+  const regionHeader = regionHeaderOf(headers['x-region']);
+  const scope = { shard, orgId, route, regionHeader };
+  const claim = claimOf(headers['idempotency-key'], rawBody, scope);
+  const stream = 'stream' in parsed && parsed.stream === true;
   const options =
-    'stream_options' in body ? (body.stream_options as { include_usage?: boolean } | null) : null;
+    'stream_options' in parsed
+      ? (parsed.stream_options as { include_usage?: boolean } | null)
+      : null;
   const salt = deps.newSalt();
-  const entry: InferenceEntry = {
+  const entry: UnroutedEntry = {
     id: request.id,
-    orgId: credential.orgId,
-    keyId: credential.keyId,
+    orgId,
+    keyId,
     shard,
     route,
-    model: resolution.model.id,
-    region: resolution.candidates[0]!.region.code,
-    tier: resolution.tier,
     stream,
     includeUsage: stream && options?.include_usage === true,
     inbox: deps.processId,
@@ -116,30 +111,56 @@ export function prepare(
     deadlineAt: request.now + DEADLINE_MS,
     salt,
     requestDigest: requestDigest(salt, rawBody),
-    receipt: body.receipt === 'required' ? 'required' : 'best_effort',
+    receipt: parsed.receipt === 'required' ? 'required' : 'best_effort',
   };
   if (claim !== undefined) entry.claim = claim.claim;
   const traceparent = headers['traceparent'];
   if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
     entry.traceparent = traceparent;
-  const prepared: Prepared = {
-    entry,
+  const unrouted: Unrouted = { entry, rawBody, text, parsed, regionHeader };
+  if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
+  return unrouted;
+}
+
+/**
+ * Chooses model, tier and regions of a request.
+ * @throws Fault when it asks for what is not there, or cannot be had now
+ */
+export function prepare(
+  deps: Pick<PrepareDeps, 'index' | 'health'>,
+  { entry, rawBody, text, parsed, regionHeader, fingerprint }: Unrouted,
+  credential: Credential,
+): Prepared {
+  const resolution = resolveRoute(
+    deps.index(),
+    {
+      model: parsed.model,
+      kind: KIND_OF_ROUTE[entry.route],
+      region: parsed.region,
+      regionHeader,
+      tier: parsed.tier,
+      n: 'n' in parsed ? parsed.n : null,
+    },
+    credential,
+    deps.health(),
+  );
+  return {
+    entry: {
+      ...entry,
+      model: resolution.model.id,
+      region: resolution.candidates[0]!.region.code,
+      tier: resolution.tier,
+    },
     body: dropMembers(text, OWN_FIELDS),
-    parsed: body,
+    parsed,
     bytes: rawBody.length,
     resolution,
     credential,
-    ...(claim === undefined ? {} : { fingerprint: claim.fingerprint }),
-    letGo: () => {
-      prepared.body = '';
-      prepared.parsed = {};
-      request.letGo?.();
-    },
+    ...(fingerprint === undefined ? {} : { fingerprint }),
   };
-  return prepared;
 }
 
-function regionHeader(value: string | string[] | undefined): string | undefined {
+function regionHeaderOf(value: string | string[] | undefined): string | undefined {
   if (Array.isArray(value))
     throw new Fault('invalid_region', { message: 'Name one region only.', param: 'x-region' });
   return value;

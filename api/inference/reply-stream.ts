@@ -1,14 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { envelopeOf, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
-import { admit, type Admitted } from './admit.ts';
-import { answerHeaders, joinReceipt } from './answer.ts';
-import type { Exchange, ExchangeSink } from './exchange.ts';
+import type { Admitted } from './admit.ts';
+import { answerHeaders, joinReceipt, withReceipt } from './answer.ts';
+import type { ExchangeSink } from './exchange.ts';
 import { storedAnswer } from './idempotency.ts';
-import type { Prepared } from './prepare.ts';
 import type { ReplyDeps } from './reply-whole.ts';
 
 /** Load balancers cut a connection after 60 s of silence, some after 30. */
@@ -16,20 +14,20 @@ const KEEPALIVE_MS = 15_000;
 const KEEPALIVE = ': keepalive\n\n';
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
+/** A stored stream is sent in pieces of this size, each when the one before has gone out. */
+const REPLAYED_CHARS = 256 * 1024;
+/** A reader that takes no piece of a stored stream for so long is not reading. */
+const READER_PATIENCE_MS = 60_000;
 
-/** Has a request admitted and answers it with server-sent events, on a connection that Fastify lets go of. */
-export async function replyStream(
+/** Answers an admitted request with server-sent events, on a connection that Fastify lets go of. */
+export function replyStream(
   deps: ReplyDeps,
-  prepared: Prepared,
+  admitted: Admitted,
   reply: FastifyReply,
-): Promise<FastifyReply> {
-  const stream = new EventStream(deps, prepared.entry, reply);
+): FastifyReply {
+  const stream = new EventStream(deps, admitted, reply);
   reply.hijack();
-  try {
-    stream.admitted(await admit(deps, prepared, stream));
-  } catch (error) {
-    stream.failed(faultOf(error));
-  }
+  stream.start();
   return reply;
 }
 
@@ -39,35 +37,34 @@ export async function replyStream(
  */
 class EventStream implements ExchangeSink {
   readonly #deps: ReplyDeps;
-  readonly #entry: InferenceEntry;
+  readonly #admitted: Admitted;
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
   readonly #keepalive: NodeJS.Timeout;
-  #headers: Admitted['headers'] = {};
-  #exchange: Exchange | null = null;
   #begun = false;
   #ended = false;
 
-  constructor(deps: ReplyDeps, entry: InferenceEntry, reply: FastifyReply) {
+  constructor(deps: ReplyDeps, admitted: Admitted, reply: FastifyReply) {
     this.#deps = deps;
-    this.#entry = entry;
+    this.#admitted = admitted;
     this.#request = reply.request;
     this.#response = reply.raw;
     this.#keepalive = setInterval(() => this.#write(KEEPALIVE), KEEPALIVE_MS);
     this.#response.once('close', () => {
       clearInterval(this.#keepalive);
-      this.#exchange?.leave();
       this.#ended = true;
+      this.#admitted.exchange.leave();
     });
   }
 
-  /** The request is in: its replies may be heard from now on. */
-  admitted({ exchange, headers }: Admitted): void {
-    this.#headers = headers;
-    this.#exchange = exchange;
-    if (this.#response.destroyed) exchange?.leave();
-    else if (exchange === null) void this.#replay();
-    else exchange.open();
+  start(): void {
+    const { exchange, stored } = this.#admitted;
+    if (this.#response.destroyed) {
+      clearInterval(this.#keepalive);
+      return exchange.leave();
+    }
+    exchange.open(this);
+    if (stored) this.settled();
   }
 
   frames(text: string): void {
@@ -75,10 +72,9 @@ class EventStream implements ExchangeSink {
   }
 
   done(payload: string, receipt: string | null): void {
-    const last = joinReceipt(this.#deps, this.#entry, payload, receipt);
+    const last = joinReceipt(this.#deps, this.#admitted.run!, payload, receipt);
     if (last instanceof Fault) return this.failed(last);
-    this.#finish(`data: ${last.replaceAll(/\r?\n/g, '\ndata: ')}\n\ndata: [DONE]\n\n`);
-    this.#deps.events.answered(this.#entry);
+    this.#complete(last);
   }
 
   /** A stream that breaks ends with an error frame and without `[DONE]`: a client that sees neither would take it for whole. */
@@ -95,25 +91,51 @@ class EventStream implements ExchangeSink {
 
   async #replay(): Promise<void> {
     try {
-      const { frames, last, receipt, region } = await storedAnswer(this.#deps, this.#entry);
-      if (this.#ended) return;
-      this.#headers['x-region'] = region;
-      if (frames !== '') this.frames(frames);
-      this.done(last, receipt);
+      const { frames, last, receipt, region } = await storedAnswer(
+        this.#deps,
+        this.#admitted.entry,
+      );
+      this.#admitted.headers['x-region'] = region;
+      // A piece may end within a frame, where a keepalive would be read as part of it.
+      clearInterval(this.#keepalive);
+      for (let at = 0; at < frames.length && !this.#ended; at += REPLAYED_CHARS) {
+        this.#begin();
+        this.#response.write(frames.slice(at, at + REPLAYED_CHARS));
+        await this.#drained();
+      }
+      if (!this.#ended) this.#complete(withReceipt(last, receipt));
     } catch (error) {
-      this.failed(faultOf(error));
+      if (!this.#ended) this.failed(faultOf(error));
+    } finally {
+      this.#admitted.exchange.close();
     }
+  }
+
+  /** Resolves when the reader has caught up, or has gone; one that reads nothing for a minute is let go. */
+  async #drained(): Promise<void> {
+    if (!this.#response.writableNeedDrain || this.#response.destroyed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const patience = setTimeout(() => this.#response.destroy(), READER_PATIENCE_MS);
+    this.#response.once('drain', resolve).once('close', resolve);
+    await promise;
+    clearTimeout(patience);
+    this.#response.off('drain', resolve).off('close', resolve);
   }
 
   /** Before the first event a failure is an ordinary error answer. */
   #refuse(fault: Fault): void {
     this.#deps.events.refused(fault, this.#request);
     if (this.#response.headersSent || this.#response.destroyed) return;
-    const { 'idempotent-replayed': _replayed, 'x-receipt-id': _receipt, ...limits } = this.#headers;
+    const {
+      'idempotent-replayed': _replayed,
+      'x-receipt-id': _receipt,
+      'x-region': _region,
+      ...limits
+    } = this.#admitted.headers;
     const body = JSON.stringify(envelopeOf(fault));
     this.#response
       .writeHead(fault.status, {
-        'x-request-id': this.#entry.id,
+        'x-request-id': this.#admitted.entry.id,
         ...limits,
         ...errorHeaders(fault),
         'content-type': 'application/json; charset=utf-8',
@@ -130,6 +152,12 @@ class EventStream implements ExchangeSink {
     if (this.#response.writableLength > UNSENT_BYTES_MAX) this.#response.destroy();
   }
 
+  /** The whole answer is there: its last payload and the end of the stream. */
+  #complete(last: string): void {
+    this.#finish(`data: ${last.replaceAll(/\r?\n/g, '\ndata: ')}\n\ndata: [DONE]\n\n`);
+    this.#deps.events.answered(this.#admitted.entry);
+  }
+
   #finish(text: string): void {
     if (this.#ended) return;
     this.#begin();
@@ -142,7 +170,7 @@ class EventStream implements ExchangeSink {
     if (this.#begun) return;
     this.#begun = true;
     this.#response.writeHead(200, {
-      ...answerHeaders(this.#deps, this.#entry, this.#headers),
+      ...answerHeaders(this.#deps, this.#admitted.entry, this.#admitted.headers),
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',

@@ -25,6 +25,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller. Set on every route whose scope is not `public` or `session`. */
     credential: Credential;
+    /**
+     * Looks the credential up anew, for what a request does long after its headers came: it may have been revoked
+     * meanwhile. Sets `credential`; throws or rejects as the first check does.
+     */
+    authenticateAgain(): Credential | Promise<Credential>;
   }
 }
 
@@ -68,12 +73,13 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     request: FastifyRequest,
     credential: Credential | null,
     demand: Scope | 'any',
-  ): void => {
+  ): Credential => {
     if (credential === null) throw invalidApiKey();
     const at = now();
     authorize(credential, demand, at);
     keyUse.used(credential.keyId, at);
     request.credential = credential;
+    return credential;
   };
 
   /** Keys that are tried out cost a look-up each, so an address may not try for ever. */
@@ -82,6 +88,17 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     if (!(error instanceof Fault) || error.code !== 'invalid_api_key') return error;
     return refusal(options.addresses?.take(request.ip) ?? 0) ?? error;
   };
+  const check = (request: FastifyRequest, demand: Scope | 'any') => {
+    const found = credentials.lookup(parseBearer(request.headers.authorization));
+    return found instanceof Promise
+      ? found.then((credential) => admit(request, credential, demand))
+      : admit(request, found, demand);
+  };
+  app.decorateRequest('authenticateAgain', function (this: FastifyRequest) {
+    const { scope } = this.routeOptions.config;
+    if (!isKeyed(scope)) throw new Error('a route without credentials asks for them');
+    return check(this, scope);
+  });
 
   // Callback style: a key in memory is checked without a promise.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, next) => {
@@ -90,21 +107,38 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     if (request.is404 || scope === 'public' || scope === 'session') return next();
     try {
       if (scope === undefined) throw new Error('a route without a scope was reached');
-      const found = credentials.lookup(parseBearer(request.headers.authorization));
-      if (!(found instanceof Promise)) {
-        admit(request, found, scope);
-        return next();
-      }
-      found
-        .then((credential) => admit(request, credential, scope))
-        .then(
-          () => next(),
-          (error: unknown) => next(counted(request, error)),
-        );
+      settle(check(request, scope), next, (error) => counted(request, error));
     } catch (error) {
       next(counted(request, error));
     }
   });
+
+  // A body may take minutes to come. Inference looks again by itself, at admission.
+  app.addHook('preHandler', (request: FastifyRequest, _reply: FastifyReply, next) => {
+    const { scope } = request.routeOptions.config;
+    if (request.body === undefined || !isKeyed(scope) || scope === 'inference:write') return next();
+    try {
+      settle(check(request, scope), next);
+    } catch (error) {
+      next(asError(error));
+    }
+  });
+}
+
+function isKeyed(scope: RouteScope | undefined): scope is Scope | 'any' {
+  return scope !== undefined && scope !== 'public' && scope !== 'session';
+}
+
+function settle(
+  checked: Credential | Promise<Credential>,
+  next: (error?: Error) => void,
+  errorOf: (thrown: unknown) => Error = asError,
+): void {
+  if (!(checked instanceof Promise)) return next();
+  checked.then(
+    () => next(),
+    (error: unknown) => next(errorOf(error)),
+  );
 }
 
 /** The caller's key, as the audit log names who acted. */

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { chatBody, post } from '#test/support/calls.ts';
 import { sendLoad } from '#test/support/load.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { startSystem } from '#test/support/system.ts';
@@ -35,12 +36,23 @@ describe('PostgreSQL away for twenty seconds under load', () => {
       });
       await sendLoad(system, { requests: 20, concurrency: 4 });
 
+      const repeat = async (key: string) => {
+        const response = await post(system, '/chat/completions', chatBody(), {
+          headers: { 'idempotency-key': key },
+          signal: AbortSignal.timeout(15_000),
+        });
+        return { status: response.status, text: await response.text() };
+      };
       await first.stop();
       const back = Date.now() + OUTAGE_MS;
       const seen = [];
       while (Date.now() < back) {
         seen.push(...(await sendLoad(system, { requests: 16, concurrency: 8 })));
       }
+      // The receipt of its first answer cannot be committed now: who repeats it is told so, and does not wait for it.
+      expect((await repeat('while away')).status).toBe(200);
+      const told = await repeat('while away');
+      expect(told.text).toContain('"code":"dispatch_unavailable"');
       server = await startEmbeddedPostgres({ dataDir, port, durable: false });
       seen.push(...(await sendLoad(system, { requests: 20, concurrency: 4 })));
 
@@ -49,6 +61,10 @@ describe('PostgreSQL away for twenty seconds under load', () => {
       await until(
         async () => (await sendLoad(system, { requests: 1, concurrency: 1 }))[0]!.signed,
         'receipts are signed in time again',
+      );
+      await until(
+        async () => (await repeat('while away')).status === 200,
+        'the answer is given back',
       );
       const totals = await integrated(system);
       expect(totals.gaps).toBe(0);

@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -7,6 +8,7 @@ import { activeAccount, createRegistries, OPERATOR } from '#test/support/account
 import { createTestDatabase } from '#test/support/database.ts';
 import { startProcess, type StartedProcess } from '#test/support/processes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const redis = await startTestRedis({ durable: true });
@@ -22,6 +24,8 @@ const env = {
   // The shipped catalogue names it; nothing here calls a model.
   SANDBOX_URL: 'http://127.0.0.1:9',
 };
+
+const CHAT = { model: 'llama-3.1-8b', messages: [{ role: 'user', content: 'Is it high tide?' }] };
 
 async function ask(process: StartedProcess, key: string): Promise<string> {
   const reply = await fetch(`http://127.0.0.1:${process.port}/v1/account`, {
@@ -86,6 +90,65 @@ describe('two api processes', () => {
       const elapsed = await admittedFor(two, second.plaintext);
       expect(elapsed).toBeLessThan(5_000);
       expect(await Promise.all([one.stop(), two.stop()])).toEqual([0, 0]);
+    },
+  );
+
+  it(
+    'a body that drips in is refused when its key was revoked meanwhile, on every route',
+    { tags: ['keys.one-second'] },
+    async () => {
+      await database.pool.query('alter table api_key enable trigger api_key_announce');
+      const process = await startProcess({ role: 'api', env });
+      const { id } = await activeAccount(registries);
+      const scopes = ['admin:keys', 'inference:write'] as const;
+      const { key, plaintext } = await registries.keys.issue(
+        id,
+        { name: 'k', scopes: [...scopes] },
+        OPERATOR,
+      );
+      const drip = (path: string, body: string) => {
+        const head = [
+          `POST ${path} HTTP/1.1`,
+          'host: gateway.example',
+          `authorization: Bearer ${plaintext}`,
+          'content-type: application/json',
+          `content-length: ${body.length}`,
+          'connection: close',
+          '',
+          body.slice(0, 10),
+        ].join('\r\n');
+        const socket = connect(process.port, '127.0.0.1', () => socket.write(head));
+        const chunks: Buffer[] = [];
+        socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+        const answered = new Promise<string>((resolve) =>
+          socket.on('close', () => resolve(Buffer.concat(chunks).toString())),
+        );
+        return { finish: () => socket.write(body.slice(10)), answered };
+      };
+      const dripping = [
+        drip('/v1/chat/completions', JSON.stringify(CHAT)),
+        drip(
+          '/v1/keys',
+          JSON.stringify({ name: 'made by a revoked key', scopes: ['inference:write'] }),
+        ),
+      ];
+      // Both have passed the check of their headers: the process has seen the key in use.
+      await until(async () => {
+        const metrics = await (
+          await fetch(`http://127.0.0.1:${process.metricsPort}/metrics`)
+        ).text();
+        const lookedUp = metrics.matchAll(/^docket_credential_lookups_total\{.*\} (\d+)$/gm);
+        return [...lookedUp].reduce((sum, [, count]) => sum + Number(count), 0) >= dripping.length;
+      });
+      await registries.keys.revoke(id, key.id, OPERATOR);
+      expect(await admittedFor(process, plaintext)).toBeLessThan(1_000);
+      for (const { finish } of dripping) finish();
+      for (const { answered } of dripping) {
+        const text = await answered;
+        expect(text).toMatch(/^HTTP\/1\.1 401 /);
+        expect(text).toContain('"code":"revoked_api_key"');
+      }
+      expect(await process.stop()).toBe(0);
     },
   );
 });

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
@@ -209,6 +209,89 @@ describe('an idempotent request', () => {
       expect(legacy).toMatchObject({ status: 200, replayed: false });
     },
   );
+});
+
+describe('what has changed since the first request', () => {
+  it(
+    'a stored answer is given back though its region is degraded now',
+    { tags: ['idempotency.replay'] },
+    async () => {
+      const { id, body } = named('', { region: 'eu-west' });
+      const key = randomUUID();
+      const first = await send(body, key);
+      expect(first.status).toBe(200);
+      await redis.hset('regions:status', 'eu-west', 'degraded');
+      try {
+        await until(
+          async () =>
+            (await codeOf(
+              await post(system, '/chat/completions', chatBody({ region: 'eu-west' })),
+            )) === 'region_degraded',
+        );
+        expect(await send(body, key)).toMatchObject({ text: first.text, replayed: true });
+        expect(await upstreamCalls(system, id)).toHaveLength(1);
+      } finally {
+        await redis.hdel('regions:status', 'eu-west');
+        await until(
+          async () => (await post(system, '/chat/completions', chatBody({ region: 'eu-west' }))).ok,
+        );
+      }
+    },
+  );
+
+  it(
+    'the region of the header is part of what identical requests have in common',
+    { tags: ['idempotency.scope'] },
+    async () => {
+      const key = randomUUID();
+      const { body } = named('');
+      const from = async (region: string) =>
+        post(system, '/chat/completions', body, {
+          headers: { 'idempotency-key': key, 'x-region': region },
+        });
+      expect((await from('eu-west')).status).toBe(200);
+      expect(await codeOf(await from('us-east'))).toBe('idempotency_key_reused');
+      expect((await from('eu-west')).headers.get('idempotent-replayed')).toBe('true');
+    },
+  );
+
+  it('an answer that the release before this one kept is given back for as long as it is kept', async () => {
+    const key = randomUUID();
+    const { body } = named('');
+    const first = await send(body, key);
+    const claims = (await redis.keys('*:idem:*')).filter((name) => !/:(answer|waiters)/.test(name));
+    const ids = await Promise.all(claims.map((name) => redis.hget(name, 'rid')));
+    const claim = claims[ids.findIndex((id) => id?.slice(4) === first.receiptId!.slice(5))]!;
+    expect(await redis.hget(claim, 'fp')).toMatch(/^2:/);
+    const text = JSON.stringify(body);
+    await redis.hset(claim, 'fp', createHash('sha256').update(text).digest('base64url'));
+    expect(await send(body, key)).toMatchObject({ text: first.text, replayed: true });
+    expect((await send({ ...body, seed: 1 }, key)).status).toBe(400);
+  });
+});
+
+describe('a large stored stream', () => {
+  it('a stored stream of more than 8 MiB is replayed whole, also to a slow reader', async () => {
+    const { body } = named('', { stream: true, max_tokens: 50_000 });
+    const key = randomUUID();
+    const first = await send(body, key);
+    expect(first.text.length).toBeGreaterThan(9_000_000);
+    let again = await send(body, key);
+    await until(async () => {
+      again = await send(body, key);
+      return again.replayed;
+    });
+    expect(again.text === first.text).toBe(true);
+    const slow = await post(system, '/chat/completions', body, {
+      headers: { 'idempotency-key': key },
+    });
+    let length = 0;
+    for await (const chunk of slow.body!) {
+      length += chunk.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(length).toBe(Buffer.byteLength(first.text));
+  });
 });
 
 describe('answers that are not kept', () => {

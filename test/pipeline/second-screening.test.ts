@@ -72,6 +72,22 @@ describe('the second stage of screening', () => {
     },
   );
 
+  it('a stored answer is not judged again', { tags: ['idempotency.replay'] }, async () => {
+    const send = () =>
+      post(
+        system,
+        '/chat/completions',
+        chatBody({ messages: [{ role: 'user', content: 'A quay that is judged once.' }] }),
+        { headers: { 'idempotency-key': 'judged-once' } },
+      );
+    const first = await (await send()).text();
+    const judged = asked.length;
+    const again = await send();
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(await again.text()).toBe(first);
+    expect(asked).toHaveLength(judged);
+  });
+
   it('a second stage that cannot be asked refuses as a fault of the gateway, or lets pass, as declared', async () => {
     failing = true;
     const closed = await chat('What is a harbour?');

@@ -12,6 +12,7 @@
 --      17 clock in microseconds ('': this server's, which all api processes share)
 --      19 requests the organisation may have waiting or running in the region  20 when this one is given up, ms
 --      18 record of a request that screening has refused ('': this one is to run)
+--      21 '1': only look the claim up, and admit nothing     22 requests that may wait for one claim
 --
 -- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id}
 
@@ -54,6 +55,8 @@ if fingerprint ~= '' and ARGV[18] == '' then
   end
 end
 
+if ARGV[21] == '1' and not claim then return refuse('absent', 0) end
+
 if now < allowed_at then return refuse('rate', allowed_at - now) end
 local key_interval = tonumber(ARGV[6])
 local key_tat = nil
@@ -81,9 +84,26 @@ if ARGV[18] ~= '' then
   return answer('recorded', 0, tat, per_day - count)
 end
 
--- A replay costs an arrival, so that it cannot be used to flood, but no daily budget.
+local streams = tonumber(ARGV[8])
+local function streams_are_taken()
+  if streams == 0 then return false end
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', math.floor(now / 1000))
+  return redis.call('ZCARD', KEYS[3]) >= streams
+end
+local function take_lease()
+  if streams == 0 then return end
+  redis.call('ZADD', KEYS[3], math.floor(now / 1000) + tonumber(ARGV[9]), ARGV[1])
+  redis.call('PEXPIRE', KEYS[3], tonumber(ARGV[9]) * 2)
+end
+
+-- A replay costs an arrival, and a stream's a lease, so that it cannot be used to flood, but no daily budget.
 if claim then
+  if streams_are_taken() then return refuse('streams', 1000000) end
+  if claim[2] ~= 'done' and redis.call('LLEN', KEYS[8]) >= tonumber(ARGV[22]) then
+    return refuse('waiters', 1000000)
+  end
   take_arrival()
+  take_lease()
   if claim[2] == 'done' then return answer('replay', 0, tat, per_day - count, claim[3]) end
   redis.call('RPUSH', KEYS[8], ARGV[14])
   redis.call('EXPIRE', KEYS[8], tonumber(ARGV[13]))
@@ -92,12 +112,7 @@ end
 
 if count >= per_day then return refuse('day', 86400000000 - now % 86400000000) end
 
-local streams = tonumber(ARGV[8])
-if streams > 0 then
-  local now_ms = math.floor(now / 1000)
-  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now_ms)
-  if redis.call('ZCARD', KEYS[3]) >= streams then return refuse('streams', 1000000) end
-end
+if streams_are_taken() then return refuse('streams', 1000000) end
 if redis.call('XLEN', KEYS[4]) >= tonumber(ARGV[10]) then return refuse('saturated', 1000000) end
 local held = redis.call('ZCARD', KEYS[9])
 if held >= tonumber(ARGV[19]) then
@@ -109,10 +124,7 @@ if redis.call('XLEN', KEYS[5]) >= tonumber(ARGV[11]) then return refuse('backlog
 
 take_arrival('day', day, 'count', count + 1)
 if stored[2] ~= day then redis.call('EXPIRE', KEYS[1], 172800) end
-if streams > 0 then
-  redis.call('ZADD', KEYS[3], math.floor(now / 1000) + tonumber(ARGV[9]), ARGV[1])
-  redis.call('PEXPIRE', KEYS[3], tonumber(ARGV[9]) * 2)
-end
+take_lease()
 if fingerprint ~= '' then
   redis.call('HSET', KEYS[7], 'fp', fingerprint, 'state', 'running', 'rid', ARGV[1])
   redis.call('EXPIRE', KEYS[7], tonumber(ARGV[13]))

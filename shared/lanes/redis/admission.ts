@@ -20,6 +20,8 @@ const RECEIPTS_LANE_MAX = 500_000;
 /** A lease outlives two missed renewals. */
 export const LEASE_MS = 30_000;
 export const LEASE_RENEWAL_MS = 10_000;
+/** Requests that may wait for one claim: each holds a connection, and the claim's end writes to all of them in one go. */
+const WAITERS_MAX = 256;
 /** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
 const AFTERLIFE_S = 60;
 
@@ -33,8 +35,14 @@ export interface AdmissionRequest {
   regionCapacity: number;
   /** The same for the requests of this organisation alone. */
   orgCapacity: number;
-  /** SHA-256 of the raw body, when the request has an Idempotency-Key (then `entry.claim` is set). */
+  /** What identical requests have in common, when the request has an Idempotency-Key (then `entry.claim` is set). */
   fingerprint?: string;
+}
+
+/** A request before it is routed, and what its Idempotency-Key claims. */
+export interface ClaimLookUp extends Pick<AdmissionRequest, 'limits' | 'keyLimit'> {
+  entry: Omit<InferenceEntry, 'model' | 'region' | 'tier'> & { claim: string };
+  fingerprint: string;
 }
 
 export interface LimitState {
@@ -54,7 +62,7 @@ export type Admission = LimitState &
     | { verdict: 'recorded' }
     /** The Idempotency-Key was used with another body. */
     | { verdict: 'reused' }
-    | { verdict: 'rate' | 'day' | 'streams' | 'saturated' | 'backlog'; retryMs: number }
+    | { verdict: 'rate' | 'day' | 'streams' | 'waiters' | 'saturated' | 'backlog'; retryMs: number }
   );
 
 /**
@@ -84,25 +92,45 @@ export class Admissions {
     this.#clockUs = clockUs;
   }
 
-  admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#decide(request, '');
+  async admit(request: AdmissionRequest): Promise<Admission> {
+    return found(await this.#decide(request, ''));
   }
 
   /**
    * Hands the record of a request that screening has refused to the receipts lane. It costs its caller an arrival; beyond
    * the rate, and while the lane is full, nothing is recorded.
    */
-  record(request: AdmissionRequest, refused: ReceiptEntry): Promise<Admission> {
-    return this.#decide(request, encodeMessage(refused));
+  async record(request: AdmissionRequest, refused: ReceiptEntry): Promise<Admission> {
+    return found(await this.#decide(request, encodeMessage(refused)));
   }
 
-  async #decide(request: AdmissionRequest, refused: string): Promise<Admission> {
+  /**
+   * What an identical request has come to: `replay`, `wait`, or a refusal; null when there was none, or it failed, and
+   * this one is to be admitted. Costs an arrival, and for a stream a lease, unless it is refused or null.
+   * Rejects when Redis cannot be reached in time.
+   */
+  async recall(request: ClaimLookUp): Promise<Exclude<Admission, { verdict: 'admitted' }> | null> {
+    const entry = { ...request.entry, model: '', region: '', tier: 'audit' as const };
+    const unplaced = { ...request, entry, body: '', regionCapacity: 0, orgCapacity: 0 };
+    const result = await this.#decide(unplaced, '', true);
+    if (result?.verdict === 'admitted') throw new Error('admission was asked for a claim only');
+    return result;
+  }
+
+  /** Null: it was asked for a claim only, and there is none. */
+  async #decide(
+    request: AdmissionRequest,
+    refused: string,
+    onlyClaim: boolean = false,
+  ): Promise<Admission | null> {
     const { entry, limits, keyLimit } = request;
     const shard = entry.shard;
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
     const large = request.body.length > INLINE_BYTES_MAX;
     const head = large ? { ...entry, bodyRef: bodyKey(shard, entry.id) } : entry;
-    const { text, apart } = encodeInferenceEntry(this.#seals, head, request.body);
+    const { text, apart } = onlyClaim
+      ? { text: '' }
+      : encodeInferenceEntry(this.#seals, head, request.body);
     const owner = limitsKey(shard, entry.orgId);
     // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
     const claim = entry.claim ?? owner;
@@ -136,9 +164,16 @@ export class Admissions {
       refused,
       request.orgCapacity,
       entry.deadlineAt,
+      onlyClaim ? 1 : 0,
+      WAITERS_MAX,
     )) as [string, number, number, number, number, string];
     return readVerdict(result);
   }
+}
+
+function found(admission: Admission | null): Admission {
+  if (admission === null) throw new Error('admission looked a claim up, and was not asked to');
+  return admission;
 }
 
 /** The interval of a rate, in whole microseconds; rounded up, so that the rate is never exceeded. */
@@ -146,10 +181,12 @@ export function intervalUsOf(requestsPerSecond: number): number {
   return Math.max(1, Math.ceil(1_000_000 / requestsPerSecond));
 }
 
-function readVerdict(result: [string, number, number, number, number, string]): Admission {
+function readVerdict(result: [string, number, number, number, number, string]): Admission | null {
   const [verdict, retryUs, remaining, resetUs, remainingToday, id] = result;
   const state: LimitState = { remaining, resetMs: Math.ceil(resetUs / 1_000), remainingToday };
   switch (verdict) {
+    case 'absent':
+      return null;
     case 'admitted':
       return { ...state, verdict, laneEntryId: id };
     case 'replay':
@@ -161,6 +198,7 @@ function readVerdict(result: [string, number, number, number, number, string]): 
     case 'rate':
     case 'day':
     case 'streams':
+    case 'waiters':
     case 'saturated':
     case 'backlog':
       return { ...state, verdict, retryMs: Math.ceil(retryUs / 1_000) };

@@ -70,3 +70,24 @@ export async function readClaim(
     kept === 'postgres' ? await large.read(name) : await client.getBuffer(answerKey(name));
   return packed === null ? null : { answer: await unpackAnswer(seals, name, packed), receipt };
 }
+
+/** How a claim stands, and which request holds it. `answered`: its answer is kept, and its receipt not committed yet. */
+export interface ClaimStanding {
+  requestId: string;
+  state: 'running' | 'answered' | 'done';
+}
+
+/** A claim in short, or null when it is free. */
+export async function readStanding(
+  client: Pick<RedisClient, 'hmget' | 'ttl'>,
+  claim: string,
+): Promise<ClaimStanding | null> {
+  const [[requestId, state], lifeS] = await Promise.all([
+    client.hmget(claim, 'rid', 'state'),
+    client.ttl(claim),
+  ]);
+  if (!requestId) return null;
+  if (state === 'done') return { requestId, state };
+  // While it runs, a claim lives for little longer than its request may; with an answer, as long as that is kept.
+  return { requestId, state: lifeS > STORED_S / 2 ? 'answered' : 'running' };
+}

@@ -340,6 +340,49 @@ describe('an idempotency claim', () => {
     expect((await admissions().admit(send('another body'))).verdict).toBe('admitted');
   });
 
+  it('looking a claim up admits nothing: it says that there is none, or what became of it', async () => {
+    const { claims } = claimsOn();
+    const first = send();
+    const look = (fingerprint = 'f') => {
+      const { entry, limits, keyLimit } = send(fingerprint);
+      return admissions().recall({ entry: { ...entry, claim }, limits, keyLimit, fingerprint });
+    };
+    expect(await look()).toBeNull();
+    expect(await snapshot()).toBe('');
+    await admissions().admit(first);
+    expect(await look()).toMatchObject({ verdict: 'wait', requestId: first.entry.id });
+    expect(await look('other')).toMatchObject({ verdict: 'reused' });
+    await claims.settle(nameOf(first.entry.id), '{}', 'redis');
+    expect(await look()).toMatchObject({ verdict: 'replay', requestId: first.entry.id });
+    expect(await client.xlen(LANE)).toBe(1);
+  });
+
+  it('an identical stream that waits or is replayed takes a lease, and is refused where there is none', async () => {
+    const limits = { ...GENEROUS, concurrentStreams: 2 };
+    const stream = () => {
+      const request = send('f', { stream: true });
+      return admissions().recall({
+        ...request,
+        entry: { ...request.entry, claim },
+        limits,
+        fingerprint: 'f',
+      });
+    };
+    await admissions().admit({ ...send('f', { stream: true }), limits });
+    expect((await stream())!.verdict).toBe('wait');
+    expect((await stream())!.verdict).toBe('streams');
+    expect(await client.zcard(leasesKey(0, 'org_a'))).toBe(2);
+  });
+
+  it('no more than 256 requests wait for one claim', async () => {
+    await admissions().admit(send());
+    const verdicts = await Promise.all(
+      Array.from({ length: 260 }, () => admissions().admit(send())),
+    );
+    expect(verdicts.filter(({ verdict }) => verdict === 'wait')).toHaveLength(256);
+    expect(verdicts.filter(({ verdict }) => verdict === 'waiters')).toHaveLength(4);
+  });
+
   it('a claim cannot be ended by a request that does not hold it', async () => {
     const { claims, told } = claimsOn();
     await admissions().admit(send());

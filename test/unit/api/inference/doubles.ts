@@ -10,6 +10,7 @@ import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import type { Admission, AdmissionRequest } from '#shared/lanes/redis/admission.ts';
+import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { catalogue, endpoint, model, region } from '#test/unit/catalogue/routed-catalogue.ts';
 import { testSeals } from '#test/support/seals.ts';
@@ -69,6 +70,7 @@ class ResponseDouble extends EventEmitter {
   ended = false;
   destroyed = false;
   writableLength = 0;
+  writableNeedDrain = false;
 
   get headersSent(): boolean {
     return this.head !== undefined;
@@ -188,16 +190,19 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     storeFailed: note('storeFailed'),
     unjudged: note('unjudged'),
   } as unknown as ApiEvents;
+  const standing: { now: ClaimStanding | null } = { now: null };
   const exchanges = new OpenExchanges({
     client: redis.client,
     scripts: redis.scripts,
     seals: testSeals(),
+    readStanding: () => Promise.resolve(standing.now),
     receiptWaitMs: RECEIPT_WAIT_MS,
     events,
   });
   /** Every request for admission, with the region it was for. */
   const asked: (AdmissionRequest & { region: string })[] = [];
   const admissions: Admission[] = [];
+  let credential: Credential | Promise<Credential> = CREDENTIAL;
   let gate = Promise.resolve();
   let released = 0;
   const deps: InferenceDeps = {
@@ -214,6 +219,12 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     supportEmail: 'support@example.com',
     roomIn: ({ capacity }) => ({ region: capacity, org: capacity }),
     admissions: {
+      recall: () => {
+        const [next] = admissions;
+        const isRepeat = next?.verdict === 'wait' || next?.verdict === 'replay';
+        if (isRepeat) admissions.shift();
+        return Promise.resolve(isRepeat ? next : null);
+      },
       async admit(request) {
         asked.push({ ...request, region: request.entry.region });
         await gate;
@@ -239,8 +250,12 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     exchanges,
     /** How often the gate before the process was told that a request is through. */
     released: () => released,
+    /** How the claim stands that requests wait for. */
+    standing,
     /** What admission says to the next requests, in turn; it admits those for which nothing is given. */
     willSay: (...verdicts: Admission[]): void => void admissions.push(...verdicts),
+    /** What is found when the key is looked up again, at admission. */
+    becomes: (found: Credential | Promise<Credential>): void => void (credential = found),
     /** Redis keeps its answers to admissions back, until the function is called that this gives. */
     holdAdmissions: (): (() => void) => {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -261,6 +276,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
         headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
         credential: CREDENTIAL,
         intake: { release: () => (released += 1) },
+        authenticateAgain: () => credential,
       } as unknown as FastifyRequest;
       const reply = new ReplyDouble(request);
       const handled = handle(deps, 'chat.completions', request, reply as unknown as FastifyReply);

@@ -21,7 +21,7 @@ function listen(): Heard {
   };
 }
 
-function exchange(sink: ExchangeSink, claimed: string | null = 'large') {
+function exchange(claimed: string | null = 'large') {
   const ends: number[] = [];
   const givenUp: number[] = [];
   const host: ExchangeHost = {
@@ -31,7 +31,7 @@ function exchange(sink: ExchangeSink, claimed: string | null = 'large') {
     clientLeft: () => {},
     closed: () => ends.push(1),
   };
-  const one = new Exchange(entry({ id: 'req_1' }), sink, host);
+  const one = new Exchange(entry({ id: 'req_1' }), host);
   return { one, ends, givenUp };
 }
 
@@ -55,8 +55,8 @@ describe('an exchange', () => {
       [1, 0],
     ]) {
       const sink = listen();
-      const { one, ends } = exchange(sink);
-      one.open();
+      const { one, ends } = exchange();
+      one.open(sink);
       const steps = [() => one.take(answer(), 'A'), () => one.take(receipt(), 'R')];
       for (const step of order) steps[step]!();
       expect(sink.log).toEqual([['done', 'A', 'R']]);
@@ -66,8 +66,8 @@ describe('an exchange', () => {
 
   it('an answer is given without a receipt when that is late, and the receipt is ignored when it comes', () => {
     const sink = listen();
-    const { one } = exchange(sink);
-    one.open();
+    const { one } = exchange();
+    one.open(sink);
     one.take(answer(), 'A');
     vi.advanceTimersByTime(RECEIPT_WAIT_MS - 1);
     expect(sink.log).toEqual([]);
@@ -78,11 +78,11 @@ describe('an exchange', () => {
 
   it('what comes before an exchange is opened is kept, in order', () => {
     const sink = listen();
-    const { one } = exchange(sink);
+    const { one } = exchange();
     one.take(frames(1, 1), 'a');
     one.take(frames(1, 2), 'b');
     expect(sink.log).toEqual([]);
-    one.open();
+    one.open(sink);
     expect(sink.log).toEqual([
       ['frames', 'a'],
       ['frames', 'b'],
@@ -91,8 +91,8 @@ describe('an exchange', () => {
 
   it('frames that come twice are dropped', () => {
     const sink = listen();
-    const { one } = exchange(sink);
-    one.open();
+    const { one } = exchange();
+    one.open(sink);
     for (const seq of [1, 2, 1, 2, 3]) one.take(frames(1, seq), String(seq));
     expect(sink.log).toEqual([
       ['frames', '1'],
@@ -103,8 +103,8 @@ describe('an exchange', () => {
 
   it('the answer of a second delivery is taken when nothing of the first was seen, with the receipt of the same delivery', () => {
     const sink = listen();
-    const { one } = exchange(sink);
-    one.open();
+    const { one } = exchange();
+    one.open(sink);
     one.take(answer(1), 'first');
     one.take(receipt(2), 'R2');
     expect(sink.log).toEqual([]);
@@ -117,8 +117,8 @@ describe('an exchange', () => {
 
   it('a stream of which the client has seen a part is never restarted', () => {
     const sink = listen();
-    const { one } = exchange(sink);
-    one.open();
+    const { one } = exchange();
+    one.open(sink);
     one.take(frames(1, 1), 'a');
     one.take(frames(2, 1), 'again');
     expect(sink.log).toEqual([
@@ -129,16 +129,16 @@ describe('an exchange', () => {
 
   it('a request fails when its answer, too large for its message, is no longer there', async () => {
     const sink = listen();
-    const { one } = exchange(sink, null);
-    one.open();
+    const { one } = exchange(null);
+    one.open(sink);
     one.take({ ...answer(), ref: 'reply:req_1:1' }, '');
     await vi.waitFor(() => expect(sink.log).toEqual([['failed', 'dispatch_unavailable']]));
   });
 
   it('an answer that was too large for its message is fetched', async () => {
     const sink = listen();
-    const { one } = exchange(sink);
-    one.open();
+    const { one } = exchange();
+    one.open(sink);
     one.take({ ...answer(), ref: 'reply:req_1:1' }, '');
     one.take(receipt(), 'R');
     await vi.waitFor(() => expect(sink.log).toEqual([['done', 'large', 'R']]));
@@ -146,8 +146,8 @@ describe('an exchange', () => {
 
   it('a request is given up after a silence, telling the pipeline first; a stream that speaks is not silent', () => {
     const sink = listen();
-    const { one, givenUp } = exchange(sink);
-    one.open();
+    const { one, givenUp } = exchange();
+    one.open(sink);
     vi.advanceTimersByTime(PATIENCE_MS - 1);
     one.take(frames(1, 1), 'a');
     vi.advanceTimersByTime(PATIENCE_MS - 1);
@@ -159,8 +159,8 @@ describe('an exchange', () => {
 
   it('nothing is heard once an exchange has ended', () => {
     const sink = listen();
-    const { one, ends } = exchange(sink);
-    one.open();
+    const { one, ends } = exchange();
+    one.open(sink);
     one.close();
     one.take(answer(), 'A');
     one.take(receipt(), 'R');
@@ -171,8 +171,8 @@ describe('an exchange', () => {
 
   it('an answer is given once, and no timer outlives it', () => {
     const sink = listen();
-    const { one } = exchange(sink);
-    one.open();
+    const { one } = exchange();
+    one.open(sink);
     one.take(answer(), 'A');
     one.take(receipt(), 'R');
     expect(vi.getTimerCount()).toBe(0);

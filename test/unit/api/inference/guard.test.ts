@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { guard, readPrompt } from '#api/inference/guard.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
-import { prepare, type Prepared } from '#api/inference/prepare.ts';
+import { prepare, type Prepared, read } from '#api/inference/prepare.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Moderation } from '#shared/screening/http/moderation.ts';
@@ -32,6 +32,7 @@ interface Brought {
 /** Admission, as far as refusals go there. */
 const recording = (record: InferenceDeps['admissions']['record']): InferenceDeps['admissions'] => ({
   admit: () => Promise.reject(new Error('not to be admitted')),
+  recall: () => Promise.resolve(null),
   record,
 });
 
@@ -48,13 +49,14 @@ function bring(
     }),
     ...over,
   });
-  const prepared: Prepared = prepare(deps, route, {
+  const unrouted = read(deps, route, {
     id: REQUEST_ID,
     rawBody: Buffer.from(JSON.stringify({ model: 'both', ...body })),
     headers: {},
     credential: CREDENTIAL,
     now: NOW,
   });
+  const prepared: Prepared = prepare(deps, unrouted, CREDENTIAL);
   const verdict = (async () => guard(deps, prepared, await readPrompt(deps, prepared)))();
   return { verdict, handed, happened, prepared };
 }

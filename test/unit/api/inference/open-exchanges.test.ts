@@ -4,6 +4,8 @@ import { entry, NOW, openEdge } from './doubles.ts';
 
 const PATIENCE_MS = 605_000;
 
+const PLACE = { region: 'eu', lane: '{s0}:lane:inference:eu', entryId: '7-0' };
+
 const silent: ExchangeSink = { frames() {}, done() {}, failed() {}, settled() {} };
 
 /** Lets what is ready happen, without letting time pass. */
@@ -16,10 +18,10 @@ describe('the lease of an open stream', () => {
   it('the lease of a stream is renewed every ten seconds from its admission on, and given back once at its end', async () => {
     const { exchanges, redis } = openEdge();
     exchanges.start();
-    const stream = exchanges.expect(entry({ id: 'req_S', stream: true }), silent);
+    const stream = exchanges.expect(entry({ id: 'req_S', stream: true }));
     await vi.advanceTimersByTimeAsync(10_000);
     expect(redis.commands).toEqual([]);
-    stream.laneEntryId = '7-0';
+    stream.leased = true;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(redis.commands).toEqual([
       ['zadd', '{s0}:leases:org_1', 'XX', NOW + 20_000 + 30_000, 'req_S'],
@@ -35,8 +37,8 @@ describe('the lease of an open stream', () => {
   it('a whole answer has no lease to be renewed or given back', async () => {
     const { exchanges, redis } = openEdge();
     exchanges.start();
-    const whole = exchanges.expect(entry(), silent);
-    whole.laneEntryId = '7-0';
+    const whole = exchanges.expect(entry());
+    whole.place = PLACE;
     await vi.advanceTimersByTimeAsync(10_000);
     whole.close();
     expect(redis.commands).toEqual([]);
@@ -44,7 +46,7 @@ describe('the lease of an open stream', () => {
 
   it('a stream that was not admitted has no lease to give back', () => {
     const { exchanges, redis } = openEdge();
-    exchanges.expect(entry({ stream: true }), silent).close();
+    exchanges.expect(entry({ stream: true })).close();
     expect(redis.commands).toEqual([]);
   });
 
@@ -52,8 +54,8 @@ describe('the lease of an open stream', () => {
     const { exchanges, redis, happened } = openEdge();
     redis.isAway = true;
     exchanges.start();
-    const stream = exchanges.expect(entry({ stream: true }), silent);
-    stream.laneEntryId = '7-0';
+    const stream = exchanges.expect(entry({ stream: true }));
+    stream.leased = true;
     await vi.advanceTimersByTimeAsync(10_000);
     stream.close();
     await turn();
@@ -66,7 +68,9 @@ describe('a request that the pipeline is silent about', () => {
     const { exchanges, redis } = openEdge();
     const failures: string[] = [];
     const sink = { ...silent, failed: ({ code }: { code: string }) => failures.push(code) };
-    exchanges.expect(entry(), sink).laneEntryId = '7-0';
+    const exchange = exchanges.expect(entry());
+    exchange.place = PLACE;
+    exchange.open(sink);
     await vi.advanceTimersByTimeAsync(PATIENCE_MS - 1);
     expect(failures).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
@@ -76,7 +80,7 @@ describe('a request that the pipeline is silent about', () => {
 
   it('a request that never was on a lane is given up without being withdrawn', async () => {
     const { exchanges, redis } = openEdge();
-    exchanges.expect(entry(), silent);
+    exchanges.expect(entry());
     await vi.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(redis.commands).toEqual([]);
   });
@@ -86,8 +90,8 @@ describe('a cancellation', () => {
   it('a cancellation that Redis does not take is reported, and nothing waits for it', async () => {
     const { exchanges, redis, happened } = openEdge();
     redis.isAway = true;
-    const exchange = exchanges.expect(entry(), silent);
-    exchange.laneEntryId = '7-0';
+    const exchange = exchanges.expect(entry());
+    exchange.place = PLACE;
     exchange.leave();
     await exchanges.drained();
     await turn();
@@ -98,7 +102,7 @@ describe('a cancellation', () => {
 describe('a process that drains', () => {
   it('draining waits until the last open exchange has ended', async () => {
     const { exchanges } = openEdge();
-    const open = ['req_1', 'req_2'].map((id) => exchanges.expect(entry({ id }), silent));
+    const open = ['req_1', 'req_2'].map((id) => exchanges.expect(entry({ id })));
     let drained = false;
     void exchanges.drained().then(() => (drained = true));
     open[0]!.close();
@@ -111,11 +115,11 @@ describe('a process that drains', () => {
 
   it('draining waits for an exchange that begins in the moment the last has ended', async () => {
     const { exchanges } = openEdge();
-    const first = exchanges.expect(entry({ id: 'req_1' }), silent);
+    const first = exchanges.expect(entry({ id: 'req_1' }));
     let drained = false;
     void exchanges.drained().then(() => (drained = true));
     first.close();
-    const second = exchanges.expect(entry({ id: 'req_2' }), silent);
+    const second = exchanges.expect(entry({ id: 'req_2' }));
     await turn();
     expect(drained).toBe(false);
     second.close();
@@ -129,7 +133,9 @@ describe('a process that drains', () => {
     const failures: string[] = [];
     const sink = { ...silent, failed: ({ code }: { code: string }) => failures.push(code) };
     for (const id of ['req_1', 'req_2']) {
-      exchanges.expect(entry({ id, stream: true }), sink).laneEntryId = '7-0';
+      const exchange = exchanges.expect(entry({ id, stream: true }));
+      exchange.leased = true;
+      exchange.open(sink);
     }
     exchanges.stop();
     expect(failures).toEqual(['dispatch_unavailable', 'dispatch_unavailable']);

@@ -174,20 +174,19 @@ describe('a stream that fails', () => {
   it('a stream that is not admitted is an error answer with its wait, and nothing stays open', async () => {
     const edge = openEdge();
     edge.willSay(refused('streams', 1_500));
-    const { raw, exchanges } = await open(edge);
-    expect(raw.head).toMatchObject({
-      status: 429,
-      headers: { 'retry-after': '2', 'x-ratelimit-limit-requests': '50' },
+    const { handled } = edge.ask({ stream: true });
+    await expect(handled).rejects.toMatchObject({
+      code: 'concurrent_streams_exceeded',
+      retryAfterMs: 1_500,
+      headers: { 'x-ratelimit-limit-requests': '50' },
     });
-    expect(raw.written.join('')).toContain('"code":"concurrent_streams_exceeded"');
-    await exchanges.drained();
+    await edge.exchanges.drained();
   });
 
   it('a stream whose admission Redis does not answer is internal_error', async () => {
-    const away = () => Promise.reject(new Error('away'));
-    const { raw } = await open(openEdge({ admissions: { admit: away, record: away } }));
-    expect(raw.head?.status).toBe(500);
-    expect(raw.written.join('')).toContain('"code":"internal_error"');
+    const admit = () => Promise.reject(new Error('away'));
+    const { ask } = openEdge({ admissions: { admit, recall: admit, record: admit } });
+    await expect(ask({ stream: true }).handled).rejects.toMatchObject({ code: 'internal_error' });
   });
 });
 
@@ -241,6 +240,49 @@ describe('an identical stream with an Idempotency-Key', () => {
     expect(raw.head?.status).toBe(500);
     expect(raw.head?.headers).not.toHaveProperty('idempotent-replayed');
     expect(raw.head?.headers).not.toHaveProperty('x-receipt-id');
+  });
+});
+
+describe('a large stored stream', () => {
+  const frames = `data: ${'x'.repeat(1_000_000)}\n\n`;
+  const large = {
+    answer: { frames, last: '{"id":"first"}' },
+    receipt: '{"credentialSubject":{"region":"north"}}',
+  };
+  /** A replay to a reader that takes nothing yet. */
+  const replay = async () => {
+    const edge = openEdge({ readClaim: () => Promise.resolve(large) });
+    edge.willSay(same('replay'));
+    const { raw } = edge.ask({ stream: true, idempotencyKey: 'k' });
+    raw.writableNeedDrain = true;
+    await turn();
+    return { raw, ...edge };
+  };
+
+  it('a large stored stream is sent piece by piece, as fast as it is read, with its lease held to the end', async () => {
+    const { raw, redis } = await replay();
+    expect(raw.written.join('')).toHaveLength(256 * 1024);
+    for (let piece = 2; piece <= 4; piece += 1) {
+      raw.emit('drain');
+      await turn();
+      expect(raw.written).toHaveLength(piece);
+      expect(redis.named('zrem')).toEqual([]);
+    }
+    raw.emit('drain');
+    await turn();
+    expect(raw.written.join('')).toBe(
+      `${frames}data: {"id":"first","receipt":${large.receipt}}\n\ndata: [DONE]\n\n`,
+    );
+    expect(redis.named('zrem')).toHaveLength(1);
+  });
+
+  it('a reader that takes nothing of a large stored stream for a minute is let go, and its lease with it', async () => {
+    const { raw, redis } = await replay();
+    await vi.advanceTimersByTimeAsync(60_000);
+    await turn();
+    expect(raw.destroyed).toBe(true);
+    expect(raw.written).toHaveLength(1);
+    expect(redis.named('zrem')).toHaveLength(1);
   });
 });
 

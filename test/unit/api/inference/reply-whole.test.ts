@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { InferenceDeps } from '#api/inference/handle.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import {
   NOW,
   openEdge,
@@ -201,7 +202,11 @@ describe('admission', () => {
   it('an admission that Redis does not answer is internal_error with a wait, and nothing stays open', async () => {
     const cause = new Error('Redis is away');
     const { ask, exchanges, happened } = openEdge({
-      admissions: { admit: () => Promise.reject(cause), record: () => Promise.reject(cause) },
+      admissions: {
+        admit: () => Promise.reject(cause),
+        recall: () => Promise.reject(cause),
+        record: () => Promise.reject(cause),
+      },
     });
     await expect(ask().handled).rejects.toMatchObject({
       code: 'internal_error',
@@ -266,6 +271,74 @@ describe('an identical request with an Idempotency-Key', () => {
     willSay(same('replay'));
     await expect(ask({ idempotencyKey: 'k' }).handled).rejects.toMatchObject({
       code: 'internal_error',
+    });
+  });
+});
+
+describe('an identical request that nobody tells of the end of the first', () => {
+  const stored = {
+    answer: { frames: '', last: '{"id":"first"}' },
+    receipt: '{"credentialSubject":{"region":"north"}}',
+  };
+  const FIRST = 'req_01HZX3V9M6K2J8Q4T5W7Y9FRST';
+  /** A waiting request, ten minutes of which have not passed. */
+  const waiting = async (requestId: string, state: 'running' | 'answered' | 'done') => {
+    const edge = openEdge({ readClaim: () => Promise.resolve(stored) });
+    edge.standing.now = { requestId, state };
+    edge.exchanges.start();
+    edge.willSay(same('wait'));
+    const asked = edge.ask({ idempotencyKey: 'k' });
+    await turn();
+    await vi.advanceTimersByTimeAsync(6_000);
+    return { ...edge, ...asked };
+  };
+
+  it('a request that waits goes on waiting while the first runs', async () => {
+    const { reply, hear } = await waiting(FIRST, 'running');
+    await vi.advanceTimersByTimeAsync(500_000);
+    expect(reply.sent).toBeUndefined();
+    hear({ kind: 'settled' });
+    await turn();
+    expect(reply.sent?.text).toContain('"id":"first"');
+  });
+
+  it('a request that waits is told to come again, within seconds, when the receipt of the answer cannot be committed', async () => {
+    const { handled, exchanges } = await waiting(FIRST, 'answered');
+    await expect(handled).rejects.toMatchObject({
+      code: 'dispatch_unavailable',
+      message: expect.stringContaining('receipt') as string,
+      retryAfterMs: 5_000,
+    });
+    await exchanges.drained();
+  });
+
+  it('a request that waits gets the answer when only the word of it was lost', async () => {
+    const { reply } = await waiting(FIRST, 'done');
+    expect(reply.sent?.text).toContain('"id":"first"');
+  });
+
+  it('a request that waits is told to come again when the first came to nothing and another has the key', async () => {
+    const { handled } = await waiting('req_another', 'running');
+    await expect(handled).rejects.toMatchObject({ code: 'dispatch_unavailable' });
+  });
+});
+
+describe('a key that is revoked while its request comes in', () => {
+  const revoked = () => Promise.reject(new Fault('revoked_api_key'));
+
+  it('a request whose key was revoked since its headers came is refused at admission', async () => {
+    const { ask, asked, becomes } = openEdge();
+    becomes(revoked());
+    await expect(ask().handled).rejects.toMatchObject({ code: 'revoked_api_key' });
+    expect(asked).toEqual([]);
+  });
+
+  it('a stored answer is not given to a key that was revoked since the headers came', async () => {
+    const { ask, becomes, willSay } = openEdge();
+    willSay(same('replay'));
+    becomes(revoked());
+    await expect(ask({ idempotencyKey: 'k' }).handled).rejects.toMatchObject({
+      code: 'revoked_api_key',
     });
   });
 });
