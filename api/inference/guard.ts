@@ -93,7 +93,7 @@ export async function guard(
   prepared: Prepared,
   { verdict, texts }: Read,
 ): Promise<void> {
-  const found = verdict ?? (await secondStage(deps, texts));
+  const found = verdict ?? (await secondStage(deps, prepared.entry.route, texts));
   if (found !== null) throw await refuse(deps, prepared, found);
 }
 
@@ -142,11 +142,14 @@ function bounded(decode: DecodeTokens, { entry: { route } }: Prepared): DecodeTo
 
 async function secondStage(
   { moderator, events }: GuardDeps,
+  route: Route,
   texts: string[],
 ): Promise<Verdict | null> {
   if (moderator === undefined) return null;
   const moderation = await moderator.judge(texts);
   if (moderation.outcome === 'flagged') return moderation.verdict;
+  if (moderation.outcome === 'too_long')
+    throw invalidParam(PARAMS[route], 'The texts are longer than the gateway can have judged.');
   if (moderation.outcome === 'unavailable') {
     throw new Fault('internal_error', {
       message: 'The request could not be screened. Try again shortly.',

@@ -23,7 +23,7 @@ export interface ModerationOptions {
   dispatcher?: Dispatcher;
 }
 
-/** The most that one call carries. No model that is offered reads more, so a longer request is not judged. */
+/** The most that one call carries. No model that is offered reads more, so a longer request is refused. */
 const TEXT_UNITS_MAX = 8_388_608;
 /** A verdict for each of some thousand inputs; more is not an answer. */
 const ANSWER_BYTES_MAX = 4 * 1_048_576;
@@ -31,17 +31,27 @@ const ANSWER_BYTES_MAX = 4 * 1_048_576;
 const CONNECTIONS_MAX = 256;
 const CATEGORY = /^[a-z0-9][a-z0-9/_ -]{0,63}$/i;
 
+/** What is asked to see whether the endpoint works at all; no caller has a say in it. */
+const PROBE_INPUT = ['ok'];
+/** A probe tells of so long; requests that fail meanwhile do not ask again. */
+const PROBE_TELLS_MS = 1_000;
+
 /**
- * The outcome of the second stage of screening. `skipped`: it could not be asked, and requests then pass (`open`);
- * `unavailable`: it could not be asked, and they then do not (`closed`).
+ * The outcome of the second stage of screening. `skipped`: the endpoint does not work, and requests then pass (`open`).
+ * `unavailable`: it does not work, and they then do not (`closed`), or it works and could not judge this one request.
+ * `too_long`: more than it can be asked about.
  */
 export type Moderation =
-  | { outcome: 'passed' | 'skipped' | 'unavailable' }
+  | { outcome: 'passed' | 'skipped' | 'unavailable' | 'too_long' }
   | { outcome: 'flagged'; verdict: Verdict };
 
 /**
  * The optional second stage of screening, for what the rules let through: asks any endpoint with OpenAI's moderation
- * interface. Five failures in a row stop the asking for a while.
+ * interface.
+ *
+ * A request that could not be judged says little: its own texts may be the reason, and a caller could choose them so. A
+ * probe with a text of our own tells whether the endpoint works. While it does, what could not be judged does not pass, in
+ * either mode, and nobody else notices. Five failed probes in a row stop the asking for a while; a probe ends that, too.
  */
 export class Moderator {
   readonly #options: ModerationOptions;
@@ -49,6 +59,8 @@ export class Moderator {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #dispatcher: Dispatcher;
   #breaker: Breaker = CLOSED;
+  /** The last probe, which is shared by the requests that fail at the same time. */
+  #probe: { at: number; works: Promise<boolean> } | undefined;
 
   constructor(options: ModerationOptions) {
     this.#options = options;
@@ -66,26 +78,45 @@ export class Moderator {
     const input = texts.filter((text) => text.trim() !== '');
     if (input.length === 0) return { outcome: 'passed' };
     if (input.reduce((sum, text) => sum + text.length, 0) > TEXT_UNITS_MAX)
-      return this.#notJudged();
+      return { outcome: 'too_long' };
     const { allowed, next } = askBreaker(this.#breaker, this.#options.now());
     this.#breaker = next;
     if (!allowed) return this.#notJudged();
+    if (next.state === 'half_open' && !(await this.#works())) return this.#notJudged();
     try {
       const category = flaggedCategory(await this.#ask(input, signal), input.length);
       this.#breaker = afterSuccess();
+      this.#probe = undefined;
       return category === null
         ? { outcome: 'passed' }
         : { outcome: 'flagged', verdict: this.#verdict(category) };
     } catch {
-      // A caller who gave up says nothing about the endpoint.
-      if (signal?.aborted !== true)
-        this.#breaker = afterFailure(this.#breaker, this.#options.now());
-      return this.#notJudged();
+      // A caller who gave up says nothing about the endpoint, and waits for nothing.
+      if (signal?.aborted === true) return { outcome: 'unavailable' };
+      return (await this.#works()) ? { outcome: 'unavailable' } : this.#notJudged();
     }
   }
 
   async close(): Promise<void> {
     if (this.#options.dispatcher === undefined) await this.#dispatcher.destroy();
+  }
+
+  /** Whether the endpoint judges a text of our own. */
+  #works(): Promise<boolean> {
+    const at = this.#options.now();
+    if (this.#probe !== undefined && at - this.#probe.at < PROBE_TELLS_MS) return this.#probe.works;
+    const works = this.#ask(PROBE_INPUT, undefined)
+      .then((answer) => {
+        flaggedCategory(answer, PROBE_INPUT.length);
+        this.#breaker = afterSuccess();
+        return true;
+      })
+      .catch(() => {
+        this.#breaker = afterFailure(this.#breaker, this.#options.now());
+        return false;
+      });
+    this.#probe = { at, works };
+    return works;
   }
 
   #notJudged(): Moderation {

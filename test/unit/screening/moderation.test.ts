@@ -81,6 +81,8 @@ describe('the moderation endpoint', () => {
   });
 });
 
+const CLEAN = { results: [{ flagged: false }] };
+
 describe('a moderation endpoint that fails', () => {
   it.each([
     ['an error status', 500, {}],
@@ -90,33 +92,43 @@ describe('a moderation endpoint that fails', () => {
     ['a result that says nothing', 200, { results: [{}] }],
     ['null', 200, 'null'],
   ])('is unavailable when closed and skipped when open: %s', async (_, status, body) => {
-    answer(status, body);
-    expect(await moderator().judge(['one'])).toEqual({ outcome: 'unavailable' });
-    answer(status, body);
-    expect(await moderator({ failMode: 'open' }).judge(['one'])).toEqual({ outcome: 'skipped' });
+    for (const [failMode, outcome] of [
+      ['closed', 'unavailable'],
+      ['open', 'skipped'],
+    ] as const) {
+      answer(status, body);
+      answer(status, body);
+      expect(await moderator({ failMode }).judge(['one'])).toEqual({ outcome });
+    }
   });
 
-  it('is given up after the timeout', async () => {
-    network
-      .get(ORIGIN)
-      .intercept({ path: '/v1/moderations', method: 'POST' })
-      .reply(200, '{}')
-      .delay(60_000);
+  it('is given up after the timeout, and so is its probe', async () => {
+    for (let i = 0; i < 2; i += 1) {
+      network
+        .get(ORIGIN)
+        .intercept({ path: '/v1/moderations', method: 'POST' })
+        .reply(200, '{}')
+        .delay(60_000);
+    }
     expect(await moderator({ timeoutMs: 5 }).judge(['one'])).toEqual({ outcome: 'unavailable' });
   });
 
-  it('is not asked for a while after five failures, and then tried again', async () => {
+  it('is not asked for a while after five failed probes, and a probe ends that', async () => {
     const one = moderator();
     for (let i = 0; i < 5; i += 1) {
       answer(500, {});
+      answer(500, {});
       await one.judge(['one']);
+      now += 1_000;
     }
     // Nothing is set up to answer now: a call would fail, and would count.
     expect(await one.judge(['one'])).toEqual({ outcome: 'unavailable' });
     now += 2_001;
-    answer(200, { results: [{ flagged: false }] });
+    const probe = answer(200, CLEAN);
+    answer(200, CLEAN);
     expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
-    answer(200, { results: [{ flagged: false }] });
+    expect(probe.requests[0]!.body).toMatchObject({ input: ['ok'] });
+    answer(200, CLEAN);
     expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
   });
 
@@ -125,11 +137,39 @@ describe('a moderation endpoint that fails', () => {
     for (let i = 0; i < 6; i += 1) {
       expect(await one.judge(['one'], AbortSignal.abort())).toEqual({ outcome: 'unavailable' });
     }
-    answer(200, { results: [{ flagged: false }] });
+    answer(200, CLEAN);
     expect(await one.judge(['one'])).toEqual({ outcome: 'passed' });
   });
+});
 
-  it('is not sent texts over the bound', async () => {
-    expect(await moderator().judge(['x'.repeat(9_000_000)])).toEqual({ outcome: 'unavailable' });
+describe('a caller whose texts the endpoint cannot judge', () => {
+  it('the circuit stays closed for all others, however often one caller makes the endpoint fail', async () => {
+    const one = moderator();
+    for (let i = 0; i < 20; i += 1) {
+      answer(500, {});
+      answer(200, CLEAN);
+      expect(await one.judge(['a text that breaks it'])).toEqual({ outcome: 'unavailable' });
+      now += 1_000;
+    }
+    answer(200, CLEAN);
+    expect(await one.judge(['of another tenant'])).toEqual({ outcome: 'passed' });
+  });
+
+  it('what makes the endpoint fail does not pass unjudged in open mode', async () => {
+    const one = moderator({ failMode: 'open' });
+    for (let i = 0; i < 8; i += 1) {
+      answer(413, {});
+      // The probe tells of a second.
+      if (i % 4 === 0) answer(200, CLEAN);
+      expect(await one.judge(['padded'])).toEqual({ outcome: 'unavailable' });
+      now += 250;
+    }
+  });
+
+  it('texts over the bound are neither sent nor let through, in either mode', async () => {
+    for (const failMode of ['open', 'closed'] as const) {
+      const padded = ['harm', ' '.repeat(9_000_000) + '.'];
+      expect(await moderator({ failMode }).judge(padded)).toEqual({ outcome: 'too_long' });
+    }
   });
 });
