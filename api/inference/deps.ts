@@ -25,6 +25,7 @@ import { Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { InferenceDeps } from './handle.ts';
 import { OpenExchanges } from './open-exchanges.ts';
+import { Trials } from './trials.ts';
 import { Turnstile } from './turnstile.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
@@ -52,6 +53,7 @@ export function openInference(
   const regions = watchRegionStatus(steady, events.storeFailed);
   const circuits = watchCircuits(steady, events.storeFailed);
   const serving = watchServing(steady, events.storeFailed);
+  const trials = new Trials();
   const tokens = createTokenCounter();
   const moderator = openModerator(config);
   const { receiptWaitMs } = config;
@@ -73,7 +75,11 @@ export function openInference(
   const liveness = new Liveness(steady, processId, () => inbox.lastRead);
   const deps: InferenceDeps = {
     index: () => catalogue.current().index,
-    health: () => ({ states: regions.current(), openCircuits: circuits.current() }),
+    health: () => {
+      const { open, trial } = circuits.current();
+      const takeTrial = (name: string): boolean => trial.has(name) && trials.take(name, Date.now());
+      return { states: regions.current(), openCircuits: open, takeTrial };
+    },
     newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
     processId,
     shards: config.shards,

@@ -13,7 +13,7 @@ export interface Breaker {
 }
 
 /** Five failures in a row are no accident; one or two are. */
-const FAILURES_MAX = 5;
+export const FAILURES_MAX = 5;
 const OPEN_MS = 2_000;
 const OPEN_MS_MAX = 60_000;
 

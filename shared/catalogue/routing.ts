@@ -12,6 +12,11 @@ export interface RegionHealth {
   states: ReadonlyMap<string, RegionState>;
   /** `circuitName` of the endpoints whose circuit breaker is open in a region. */
   openCircuits: ReadonlySet<string>;
+  /**
+   * Whether this request may be the one that tries an open circuit, where nothing else is left to it; true once in a
+   * while for a circuit whose trial is due. None may when it is absent.
+   */
+  takeTrial?: (circuit: string) => boolean;
 }
 
 /** The fields of a request that choose model, region and tier. Null and absent are the same. */
@@ -60,7 +65,8 @@ export function resolveRoute(
   const candidates = pinned === undefined ? healthyRegions(routes, account, health) : [pinned];
   if (pinned !== undefined) {
     const state = stateOf(pinned, health);
-    if (state !== 'normal') throw pinnedRegionFault(state, pinned.region.code);
+    if (state !== 'normal' && !mayTry(pinned, health))
+      throw pinnedRegionFault(state, pinned.region.code);
   }
   return { model: routes.model, tier, candidates };
 }
@@ -166,8 +172,10 @@ function healthyRegions(
     );
   }
   const healthy = open.filter((route) => stateOf(route, health) === 'normal');
-  if (healthy.length === 0) throw noRegionFault(open.map((route) => stateOf(route, health)));
-  return healthy;
+  if (healthy.length > 0) return healthy;
+  const tried = open.find((route) => mayTry(route, health));
+  if (tried !== undefined) return [tried];
+  throw noRegionFault(open.map((route) => stateOf(route, health)));
 }
 
 /** A region whose every endpoint for the model is cut off is as good as degraded. */
@@ -179,6 +187,14 @@ function stateOf(route: RegionRoute, health: RegionHealth): RegionState {
     health.openCircuits.has(circuitName(code, endpoint.name)),
   );
   return cutOff ? 'degraded' : 'normal';
+}
+
+/** Whether a region that only its circuits keep closed is to be tried by this request: without one, nothing would heal it. */
+function mayTry({ region, endpoints }: RegionRoute, health: RegionHealth): boolean {
+  const { states, takeTrial } = health;
+  if (takeTrial === undefined || (states.get(region.code) ?? region.status) !== 'normal')
+    return false;
+  return endpoints.some(({ endpoint }) => takeTrial(circuitName(region.code, endpoint.name)));
 }
 
 /** The 503 for a pinned region that cannot take the request. */

@@ -8,8 +8,22 @@ import {
   CLOSED,
   isDue,
 } from '#shared/catalogue/circuit-breaker.ts';
+import { FAILURES_MAX } from '#shared/catalogue/circuit-breaker.ts';
 import type { UpstreamFailure } from './providers/upstream-failure.ts';
 import type { CircuitReport } from '#shared/catalogue/redis/circuits.ts';
+
+/** An organisation that called an endpoint within this time would notice if it failed for all. */
+const ACTIVE_MS = 60_000;
+/** More need not be remembered: two are enough to tell one caller's trouble from everybody's. */
+const REMEMBERED_MAX = 32;
+/** Statuses by which an upstream speaks of this one request. 401 is not among them: it speaks of us. */
+const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429]);
+
+/** Whose call it was. */
+export interface Caller {
+  requestId: string;
+  orgId: string;
+}
 
 /** A success that is older than this says nothing about now. */
 const LATELY_MS = 5_000;
@@ -20,6 +34,11 @@ interface Circuit {
   breaker: Breaker;
   /** Epoch milliseconds of the last success, while nothing has failed since. */
   wellAt: number | undefined;
+  /** Which requests, and whose, have failed since the last success. */
+  failedRequests: Set<string>;
+  failedOrgs: Set<string>;
+  /** Who has called lately: organisation → epoch milliseconds. */
+  active: Map<string, number>;
 }
 
 /** The circuit breakers of this process, one per endpoint and region. */
@@ -39,38 +58,52 @@ export class Breakers {
     return allowed;
   }
 
-  succeeded(endpoint: string, region: string, now: number): void {
+  succeeded(endpoint: string, region: string, { orgId }: Caller, now: number): void {
     const circuit = this.#circuit(endpoint, region);
+    noteActive(circuit, orgId, now);
     circuit.wellAt = now;
+    circuit.failedRequests.clear();
+    circuit.failedOrgs.clear();
     if (circuit.breaker !== CLOSED) this.#set(circuit, afterSuccess());
   }
 
-  failed(endpoint: string, region: string, failure: UpstreamFailure, now: number): void {
-    if (!countsAgainstEndpoint(failure)) return;
+  /**
+   * A connection that fails is nobody's fault but the endpoint's. What was answered, or timed out, may be the request's:
+   * each request counts once, and one organisation alone does not open the circuit for others that are there.
+   */
+  failed(
+    endpoint: string,
+    region: string,
+    failure: UpstreamFailure,
+    caller: Caller,
+    now: number,
+  ): void {
     const circuit = this.#circuit(endpoint, region);
+    noteActive(circuit, caller.orgId, now);
+    if (!mayBeTheEndpoint(failure)) return;
+    if (failure.kind !== 'connection' && !isEvidence(circuit, caller, now)) return;
     circuit.wellAt = undefined;
     this.#set(circuit, afterFailure(circuit.breaker, now));
   }
 
-  /** Takes the trial of every breaker that is due for one, for a probe to decide. */
-  takeTrials(now: number): Pick<Circuit, 'endpoint' | 'region'>[] {
-    const due = [...this.#circuits.values()].filter(({ breaker }) => isDue(breaker, now));
-    return due.filter(({ endpoint, region }) => this.ask(endpoint, region, now));
+  /** The circuits whose trial is due. It is left to the next request: a probe can heal, and takes nobody's place. */
+  due(now: number): Pick<Circuit, 'endpoint' | 'region'>[] {
+    return [...this.#circuits.values()].filter(({ breaker }) => isDue(breaker, now));
   }
 
-  /** What a probe found. */
-  probed(endpoint: string, region: string, well: boolean, now: number): void {
+  /** A probe found the endpoint well. */
+  probedWell(endpoint: string, region: string, now: number): void {
     const circuit = this.#circuit(endpoint, region);
     // Traffic may have decided meanwhile; it knows better.
-    if (circuit.breaker.state !== 'half_open') return;
-    this.#set(circuit, well ? afterProbe(circuit.breaker) : afterFailure(circuit.breaker, now));
+    if (isDue(circuit.breaker, now)) this.#set(circuit, afterProbe(circuit.breaker));
   }
 
   /** What this process can say of its circuits: which are open, and which have let a call through lately. */
   reports(now: number): CircuitReport[] {
     return [...this.#circuits.values()].flatMap<CircuitReport>(
       ({ endpoint, region, breaker, wellAt }) => {
-        if (breaker.state !== 'closed') return [{ region, endpoint, open: true }];
+        if (breaker.state !== 'closed')
+          return [{ region, endpoint, open: true, trial: isDue(breaker, now) }];
         const lately = wellAt !== undefined && now - wellAt < LATELY_MS;
         return lately ? [{ region, endpoint, open: false }] : [];
       },
@@ -81,7 +114,15 @@ export class Breakers {
     const name = circuitName(region, endpoint);
     let circuit = this.#circuits.get(name);
     if (circuit === undefined) {
-      circuit = { region, endpoint, breaker: CLOSED, wellAt: undefined };
+      circuit = {
+        region,
+        endpoint,
+        breaker: CLOSED,
+        wellAt: undefined,
+        failedRequests: new Set(),
+        failedOrgs: new Set(),
+        active: new Map(),
+      };
       this.#circuits.set(name, circuit);
     }
     return circuit;
@@ -95,7 +136,26 @@ export class Breakers {
   }
 }
 
-/** A request that was wrong, or whose caller left, says nothing about the endpoint. */
-function countsAgainstEndpoint({ kind }: UpstreamFailure): boolean {
-  return kind !== 'rejected' && kind !== 'aborted';
+/** A request that was wrong or asked for too much, or whose caller left, says nothing about the endpoint. */
+function mayBeTheEndpoint({ kind, status }: UpstreamFailure): boolean {
+  if (kind === 'rejected' || kind === 'aborted' || kind === 'too_large') return false;
+  return kind !== 'rate_limited' && (status === undefined || !ABOUT_THE_REQUEST.has(status));
+}
+
+/** Whether a failure tells more than those before it. */
+function isEvidence(circuit: Circuit, { requestId, orgId }: Caller, now: number): boolean {
+  const { failedRequests, failedOrgs, active, breaker } = circuit;
+  if (failedRequests.has(requestId)) return false;
+  if (failedRequests.size < REMEMBERED_MAX) failedRequests.add(requestId);
+  if (failedOrgs.size < REMEMBERED_MAX) failedOrgs.add(orgId);
+  const wouldOpen = breaker.state !== 'closed' || breaker.failures + 1 >= FAILURES_MAX;
+  if (!wouldOpen || failedOrgs.size > 1) return true;
+  return ![...active].some(([other, at]) => other !== orgId && now - at < ACTIVE_MS);
+}
+
+/** Keeps the organisations that called last, in that order. */
+function noteActive({ active }: Circuit, orgId: string, now: number): void {
+  active.delete(orgId);
+  active.set(orgId, now);
+  if (active.size > REMEMBERED_MAX) active.delete(active.keys().next().value!);
 }

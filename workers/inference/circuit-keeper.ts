@@ -1,4 +1,5 @@
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
+import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
 import type { CircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import type { Provider } from './providers/provider.ts';
 import type { Breakers } from './breakers.ts';
@@ -24,6 +25,8 @@ export interface CircuitKeeperOptions {
 export class CircuitKeeper {
   readonly #options: CircuitKeeperOptions;
   #timer: NodeJS.Timeout | undefined;
+  /** The circuits whose endpoint is being probed. */
+  readonly #probing = new Set<string>();
   #publishing: Promise<void> = Promise.resolve();
 
   constructor(options: CircuitKeeperOptions) {
@@ -55,13 +58,18 @@ export class CircuitKeeper {
 
   #probe(): void {
     const { breakers, catalogue, providerOf, now } = this.#options;
-    for (const { endpoint: name, region } of breakers.takeTrials(now())) {
+    const probe = async (endpoint: Endpoint, region: string): Promise<void> => {
+      const circuit = circuitName(region, endpoint.name);
+      if (this.#probing.has(circuit)) return;
+      this.#probing.add(circuit);
+      const well = await providerOf(endpoint).probe(endpoint, PROBE_MS);
+      this.#probing.delete(circuit);
+      if (well) breakers.probedWell(endpoint.name, region, now());
+    };
+    for (const { endpoint: name, region } of breakers.due(now())) {
       const endpoint = catalogue().endpoints.find((one) => one.name === name);
-      // It has left the catalogue, so no request is sent to it any more.
-      if (endpoint === undefined) continue;
-      void providerOf(endpoint)
-        .probe(endpoint, PROBE_MS)
-        .then((well) => breakers.probed(name, region, well, now()));
+      // One that has left the catalogue is sent no request any more.
+      if (endpoint !== undefined) void probe(endpoint, region);
     }
   }
 }

@@ -151,6 +151,7 @@ export class Run {
       targets: targetsOf(catalogue(), entry.model, entry.region),
       region: entry.region,
       breakers,
+      caller: { requestId: entry.id, orgId: entry.orgId },
       deadlineAt: entry.deadlineAt,
       isCancelled: () => this.#cancelled,
       now,

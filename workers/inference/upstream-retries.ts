@@ -1,6 +1,6 @@
 import pRetry, { AbortError } from 'p-retry';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
-import type { Breakers } from './breakers.ts';
+import type { Breakers, Caller } from './breakers.ts';
 import type { UpstreamCall } from './providers/provider.ts';
 import type { UpstreamFailure } from './providers/upstream-failure.ts';
 import { type StartedCall, UpstreamError } from './upstream-call.ts';
@@ -35,6 +35,7 @@ export interface CallPlan {
   targets: readonly Target[];
   region: string;
   breakers: Breakers;
+  caller: Caller;
   deadlineAt: number;
   /** True once the caller has gone. */
   isCancelled: () => boolean;
@@ -47,6 +48,9 @@ const NO_ENDPOINT: UpstreamFailure = {
   kind: 'cut_off',
   detail: 'every endpoint of the region has its circuit open',
 };
+
+/** No further call would end otherwise. */
+const FINAL: ReadonlySet<UpstreamFailure['kind']> = new Set(['rejected', 'aborted', 'too_large']);
 
 const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' };
 
@@ -71,7 +75,7 @@ export async function callUntilAnswered<T>(
     plan.onCall(call);
     try {
       const value = await opened;
-      plan.breakers.succeeded(target.endpoint.name, plan.region, plan.now());
+      plan.breakers.succeeded(target.endpoint.name, plan.region, plan.caller, plan.now());
       return { value, target };
     } catch (error) {
       if (error instanceof UpstreamError) last = error.failure;
@@ -102,10 +106,9 @@ function pick(plan: CallPlan, start: number): Target | undefined {
 function judge(plan: CallPlan, target: Target, error: unknown): Error {
   if (!(error instanceof UpstreamError)) return new AbortError(error as Error);
   const { failure } = error;
-  plan.breakers.failed(target.endpoint.name, plan.region, failure, plan.now());
+  plan.breakers.failed(target.endpoint.name, plan.region, failure, plan.caller, plan.now());
   plan.onFailure(target, failure);
-  const final =
-    failure.kind === 'rejected' || failure.kind === 'aborted' || plan.now() >= plan.deadlineAt;
+  const final = FINAL.has(failure.kind) || plan.now() >= plan.deadlineAt;
   const onlyTarget = failure.kind === 'misconfigured' && plan.targets.length === 1;
   return final || onlyTarget ? new AbortError(error) : error;
 }

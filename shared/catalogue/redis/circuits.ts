@@ -3,7 +3,7 @@ import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { poll, type Polled } from './poll.ts';
 
 /**
- * A sorted set: `<open|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
+ * A sorted set: `<open|trial|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
  * the server. One key, so any node of a cluster can hold it; the members of a worker that dies end within seconds.
  */
 const KEY = 'circuits';
@@ -31,6 +31,8 @@ export interface CircuitReport {
   endpoint: string;
   /** False: a call went well lately, which stands against what others say. */
   open: boolean;
+  /** It is open, and the next request may try whether it still has to be. */
+  trial?: boolean;
 }
 
 export type CircuitBoard = ReturnType<typeof createCircuitBoard>;
@@ -41,10 +43,10 @@ export function createCircuitBoard(client: RedisClient, worker: string) {
   return {
     /** Replaces what this worker said before. It is forgotten soon unless it is said again. */
     async publish(reports: readonly CircuitReport[]): Promise<void> {
-      const now = reports.map(
-        ({ open, region, endpoint }) =>
-          `${open ? 'open' : 'closed'} ${circuitName(region, endpoint)} ${worker}`,
-      );
+      const now = reports.flatMap(({ open, trial = false, region, endpoint }) => {
+        const states = [open ? 'open' : 'closed', ...(trial ? ['trial'] : [])];
+        return states.map((state) => `${state} ${circuitName(region, endpoint)} ${worker}`);
+      });
       const withdrawn = said.filter((member) => !now.includes(member));
       if (now.length + withdrawn.length === 0) return;
       await client.eval(PUBLISH, 1, KEY, BELIEVED_MS, now.length, ...now, ...withdrawn);
@@ -54,21 +56,31 @@ export function createCircuitBoard(client: RedisClient, worker: string) {
   };
 }
 
-/** The `circuitName`s of the circuits that are open, read once a second. `onError` hears of reads that fail. */
+/** The `circuitName`s of the circuits that are open, and of those among them whose trial is due. */
+export interface OpenCircuits {
+  open: ReadonlySet<string>;
+  trial: ReadonlySet<string>;
+}
+
+/** The open circuits, read once a second. `onError` hears of reads that fail. */
 export function watchCircuits(
   client: RedisClient,
   onError: (error: Error) => void,
-): Polled<ReadonlySet<string>> {
+): Polled<OpenCircuits> {
   const read = async () => openIn((await client.eval(READ, 1, KEY)) as string[]);
-  return poll<ReadonlySet<string>>(read, new Set(), onError);
+  return poll<OpenCircuits>(read, { open: new Set(), trial: new Set() }, onError);
 }
 
 /** Open is what some worker says is open and none has called with success lately: one may be cut off by itself. */
-function openIn(members: readonly string[]): Set<string> {
+function openIn(members: readonly string[]): OpenCircuits {
   const named = (word: string): string[] =>
     members
       .filter((member) => member.startsWith(`${word} `))
       .map((member) => member.slice(word.length + 1, member.lastIndexOf(' ')));
   const closed = new Set(named('closed'));
-  return new Set(named('open').filter((name) => !closed.has(name)));
+  const isOpen = (name: string): boolean => !closed.has(name);
+  return {
+    open: new Set(named('open').filter(isOpen)),
+    trial: new Set(named('trial').filter(isOpen)),
+  };
 }

@@ -30,7 +30,7 @@ const SOON = { timeout: 8_000, interval: 20 };
 /** What the watch knows once it has come to know these. */
 const known = (names: string[]) =>
   vi.waitFor(() => {
-    const current = [...watch.current()].toSorted();
+    const current = [...watch.current().open].toSorted();
     if (String(current) !== String(names)) throw new Error(`known are: ${String(current)}`);
     return current;
   }, SOON);
@@ -54,6 +54,16 @@ describe('the board of open circuits', () => {
     expect(await known([])).toEqual([]);
     await other.publish([OPEN]);
     expect(await known(['eu a'])).toEqual(['eu a']);
+  });
+
+  it('says which of the open circuits are due for a trial, until one is closed', async () => {
+    const board = createCircuitBoard(client, 'w1');
+    await board.publish([{ ...OPEN, trial: true }]);
+    expect(await known(['eu a'])).toEqual(['eu a']);
+    expect([...watch.current().trial]).toEqual(['eu a']);
+    await board.publish([OPEN]);
+    await vi.waitFor(() => expect(watch.current().trial.size).toBe(0), SOON);
+    expect([...watch.current().open]).toEqual(['eu a']);
   });
 
   it('forgets what a worker said that has died', async () => {

@@ -190,3 +190,35 @@ describe('the tier', () => {
     ).toBe('invalid_tier');
   });
 });
+
+describe('a region that only its open circuits keep closed', () => {
+  const CUT_OFF = ['eu eu-1', 'eu eu-2', 'us us-1'];
+  /** The circuits of these endpoints are due for a trial, which one request may take. */
+  const due = (names: string[], entries: Parameters<typeof states>[0] = {}) => {
+    const left = new Set(names);
+    return { ...states(entries, CUT_OFF), takeTrial: (name: string) => left.delete(name) };
+  };
+
+  it('lets one pinned request through when a trial is due, and refuses the next', () => {
+    const health = due(['eu eu-1']);
+    expect(resolve({ region: 'eu' }, { health }).candidates).toHaveLength(1);
+    expect(faultOf({ region: 'eu' }, { health }).code).toBe('region_degraded');
+  });
+
+  it('lets one request through that is not pinned where no region is healthy', () => {
+    const health = due(['us us-1']);
+    expect(codes({}, { health })).toEqual(['us']);
+    expect(faultOf({}, { health }).code).toBe('region_degraded');
+  });
+
+  it('is not tried by requests that can go elsewhere, and costs no trial', () => {
+    const health = { ...due(['eu eu-1']), openCircuits: new Set(['eu eu-1', 'eu eu-2']) };
+    expect(codes({}, { health })).toEqual(['us']);
+    expect(resolve({ region: 'eu' }, { health }).candidates).toHaveLength(1);
+  });
+
+  it('is not tried when an operator has closed it', () => {
+    const health = due(['eu eu-1'], { eu: 'degraded' });
+    expect(faultOf({ region: 'eu' }, { health }).code).toBe('region_degraded');
+  });
+});

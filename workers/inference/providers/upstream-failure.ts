@@ -14,6 +14,7 @@ export interface UpstreamFailure {
     | 'timeout'
     | 'connection'
     | 'malformed'
+    | 'too_large'
     | 'cut_off'
     | 'aborted';
   /** For the log; may hold the upstream's own words. */
@@ -84,6 +85,9 @@ const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
   timeout: new Fault('upstream_timeout'),
   connection: upstreamError('The connection to the upstream provider failed. Try again shortly.'),
   malformed: upstreamError('The upstream provider sent an answer that cannot be read.'),
+  too_large: upstreamError(
+    'The answer of the upstream provider is too large. Ask for less at once.',
+  ),
   cut_off: new Fault('region_degraded', { values: { where: 'The region' } }),
   aborted: upstreamError('The request was cancelled.'),
 };

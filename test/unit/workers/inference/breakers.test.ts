@@ -56,48 +56,105 @@ describe('a circuit breaker', () => {
   });
 });
 
+/** The n-th request of an organisation. */
+const by = (orgId: string, n: number) => ({ requestId: `req_${orgId}_${n}`, orgId });
+const DEAD = { kind: 'connection', detail: '' } as const;
+const isOpen = (breakers: Breakers) => !breakers.ask('e', 'eu', 0);
+
+function openedByOne(): Breakers {
+  const breakers = new Breakers(() => {});
+  for (let n = 0; n < 5; n += 1) breakers.failed('e', 'eu', DOWN, by('a', n), 0);
+  return breakers;
+}
+
 describe('the breakers of a worker', () => {
   it('breakers report a change once, and keep regions of one endpoint apart', () => {
     const changes: unknown[][] = [];
     const breakers = new Breakers((...change) => changes.push(change));
-    for (let i = 0; i < 9; i += 1) breakers.failed('e', 'eu', DOWN, 0);
+    for (let n = 0; n < 9; n += 1) breakers.failed('e', 'eu', DOWN, by('a', n), 0);
     expect(changes).toEqual([['e', 'eu', true]]);
     expect(breakers.ask('e', 'eu', 1)).toBe(false);
     expect(breakers.ask('e', 'us', 1)).toBe(true);
-    expect(breakers.reports(1)).toEqual([{ endpoint: 'e', region: 'eu', open: true }]);
-    breakers.succeeded('e', 'eu', 2);
+    expect(breakers.reports(1)).toMatchObject([{ endpoint: 'e', region: 'eu', open: true }]);
+    breakers.succeeded('e', 'eu', by('a', 9), 2);
     expect(changes).toHaveLength(2);
     expect(breakers.reports(2)).toEqual([{ endpoint: 'e', region: 'eu', open: false }]);
     expect(breakers.reports(60_000)).toEqual([]);
   });
 
-  it('the trial of a circuit that is due goes to one probe, whose success closes it', () => {
-    const breakers = new Breakers(() => {});
-    for (let i = 0; i < 5; i += 1) breakers.failed('e', 'eu', DOWN, 0);
-    expect(breakers.takeTrials(1_000)).toEqual([]);
-    expect(breakers.takeTrials(2_000)).toMatchObject([{ endpoint: 'e', region: 'eu' }]);
-    expect(breakers.takeTrials(2_000)).toEqual([]);
+  it('the trial of a circuit that is due is announced, and goes to one request', () => {
+    const breakers = openedByOne();
+    expect(breakers.reports(1_000)).toMatchObject([{ open: true, trial: false }]);
+    expect(breakers.reports(2_000)).toMatchObject([{ open: true, trial: true }]);
+    expect(breakers.ask('e', 'eu', 2_000)).toBe(true);
     expect(breakers.ask('e', 'eu', 2_000)).toBe(false);
-    breakers.probed('e', 'eu', true, 2_100);
+    expect(breakers.reports(2_000)).toMatchObject([{ open: true, trial: false }]);
+    breakers.succeeded('e', 'eu', by('b', 1), 2_100);
     expect(breakers.ask('e', 'eu', 2_100)).toBe(true);
+  });
+
+  it('a probe heals a circuit that is due, and takes no request its trial', () => {
+    const breakers = openedByOne();
+    expect(breakers.due(1_000)).toEqual([]);
+    expect(breakers.due(2_000)).toMatchObject([{ endpoint: 'e', region: 'eu' }]);
+    expect(breakers.due(2_000)).toHaveLength(1);
+    breakers.probedWell('e', 'eu', 2_100);
     expect(breakers.reports(2_100)).toEqual([]);
   });
 
   it('a probe does not outweigh a call that failed meanwhile', () => {
-    const breakers = new Breakers(() => {});
-    for (let i = 0; i < 5; i += 1) breakers.failed('e', 'eu', DOWN, 0);
-    breakers.takeTrials(2_000);
-    breakers.failed('e', 'eu', DOWN, 2_050);
-    breakers.probed('e', 'eu', true, 2_100);
+    const breakers = openedByOne();
+    expect(breakers.ask('e', 'eu', 2_000)).toBe(true);
+    breakers.failed('e', 'eu', DEAD, by('a', 9), 2_050);
+    breakers.probedWell('e', 'eu', 2_100);
     expect(breakers.ask('e', 'eu', 2_100)).toBe(false);
   });
 
-  it('breakers are not opened by requests that were wrong, nor by callers who left', () => {
+  it.each([
+    { kind: 'rejected' },
+    { kind: 'aborted' },
+    { kind: 'too_large' },
+    { kind: 'rate_limited', status: 429 },
+    { kind: 'misconfigured', status: 404 },
+    { kind: 'misconfigured', status: 403 },
+    { kind: 'unavailable', status: 408 },
+  ] as const)('what a caller provokes opens no circuit: $kind $status', (failure) => {
     const breakers = new Breakers(() => {});
-    for (let i = 0; i < 50; i += 1) {
-      breakers.failed('e', 'eu', { kind: 'rejected', detail: '' }, 0);
-      breakers.failed('e', 'eu', { kind: 'aborted', detail: '' }, 0);
-    }
-    expect(breakers.ask('e', 'eu', 0)).toBe(true);
+    for (let n = 0; n < 50; n += 1)
+      breakers.failed('e', 'eu', { ...failure, detail: '' }, by(`org_${n % 3}`, n), 0);
+    expect(isOpen(breakers)).toBe(false);
+  });
+
+  it.each([
+    { kind: 'unavailable', status: 500 },
+    { kind: 'timeout' },
+    { kind: 'malformed' },
+  ] as const)(
+    'a failure that may be the request’s own counts once for each request: $kind',
+    (failure) => {
+      const breakers = new Breakers(() => {});
+      const fail = (n: number) =>
+        breakers.failed('e', 'eu', { ...failure, detail: '' }, by('a', n), 0);
+      for (let call = 0; call < 20; call += 1) fail(call % 4);
+      expect(isOpen(breakers)).toBe(false);
+      fail(4);
+      expect(isOpen(breakers)).toBe(true);
+    },
+  );
+
+  it('one organisation alone opens no circuit for another that is there; both together do', () => {
+    const breakers = new Breakers(() => {});
+    breakers.succeeded('e', 'eu', by('b', 0), 0);
+    for (let n = 0; n < 50; n += 1) breakers.failed('e', 'eu', DOWN, by('a', n), 0);
+    expect(isOpen(breakers)).toBe(false);
+    breakers.failed('e', 'eu', DOWN, by('b', 1), 0);
+    expect(isOpen(breakers)).toBe(true);
+  });
+
+  it('a connection that fails counts each time, whoever asked', () => {
+    const breakers = new Breakers(() => {});
+    breakers.succeeded('e', 'eu', by('b', 0), 0);
+    for (let n = 0; n < 5; n += 1) breakers.failed('e', 'eu', DEAD, by('a', 1), 0);
+    expect(isOpen(breakers)).toBe(true);
   });
 });

@@ -114,7 +114,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
       onError: (error) => {
         // Lines that are no field are ignored, as every event stream reader does; a boundless one ends the call.
         if (error.type === 'max-buffer-size-exceeded')
-          this.#fail('malformed', 'a stream frame is too large');
+          this.#fail('too_large', 'a stream frame is too large');
       },
     });
   }
@@ -133,7 +133,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
     this.#size += chunk.length;
     if (this.#mode === 'error' && this.#size > ERROR_BYTES_MAX) return;
-    if (this.#size > ANSWER_BYTES_MAX) return this.#fail('malformed', 'the answer is too large');
+    if (this.#size > ANSWER_BYTES_MAX) return this.#fail('too_large', 'the answer is too large');
     this.#chunks.push(chunk);
   }
 
@@ -155,7 +155,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     this.#sink.onEnd(this.#done, this.#joules());
   }
 
-  #fail(kind: 'malformed', detail: string): void {
+  #fail(kind: 'malformed' | 'too_large', detail: string): void {
     if (this.#mode === 'over') return;
     this.#mode = 'over';
     this.#controller?.abort(new Error(detail));
