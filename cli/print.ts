@@ -1,6 +1,20 @@
 /** One line of output: column title → value. */
 export type Row = Readonly<Record<string, string | number | boolean | null>>;
 
+/** Control characters, line and paragraph separators, and what turns the direction of text or shows nothing. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/**
+ * Text of others, on one line and without what could move the cursor, turn the direction, or look like a line of ours:
+ * such characters are shown as `\u{…}`.
+ */
+export function plain(foreign: string): string {
+  return foreign.replace(
+    UNPRINTABLE,
+    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
+  );
+}
+
 /** Prints rows as a table for people. Columns are those of the first row; numbers stand to the right. */
 export function printTable(rows: readonly Row[], empty: string): void {
   const first = rows[0];
@@ -21,8 +35,9 @@ export function printTable(rows: readonly Row[], empty: string): void {
 
 /** Prints one thing as `name  value` lines. */
 export function printFields(fields: Row): void {
-  const width = Math.max(...Object.keys(fields).map((name) => name.length));
-  for (const [name, value] of Object.entries(fields)) {
+  const entries = Object.entries(fields).map(([name, value]) => [plain(name), value] as const);
+  const width = Math.max(...entries.map(([name]) => name.length));
+  for (const [name, value] of entries) {
     process.stdout.write(`${name.padEnd(width)}  ${text(value)}\n`);
   }
 }
@@ -36,7 +51,7 @@ export function printJson(value: unknown): void {
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   const reason = error instanceof Error ? error.message || error.name : String(error);
-  return reason.replaceAll(/\s*\n\s*/g, ' · ');
+  return plain(reason.replaceAll(/\s*\n\s*/g, ' · '));
 }
 
 /** A time for people: UTC, to the second. */
@@ -49,5 +64,5 @@ function cell(value: Row[string] | undefined, width: number): string {
 }
 
 function text(value: Row[string] | undefined): string {
-  return value === null || value === undefined ? '-' : String(value);
+  return value === null || value === undefined ? '-' : plain(String(value));
 }

@@ -77,7 +77,9 @@ function settingsTable(settings: readonly Setting<unknown>[]): string {
 }
 
 /** A default that is made from other settings is shown with their names in it. */
-function defaultOf({ fallback }: Setting<unknown>): string {
+function defaultOf({ name, fallback }: Setting<unknown>): string {
+  // It depends on where the table is made.
+  if (name === 'METRICS_HOST') return '`127.0.0.1`; in a container `<HOST>`';
   if (fallback === undefined) return '';
   if (typeof fallback === 'string') return fallback === '' ? '' : `\`${fallback}\``;
   // It looks at the machine, not at another setting.

@@ -238,7 +238,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
         tag: 'Keys',
         summary: 'Revoke a key',
         description:
-          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself.',
+          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself. When the reason begins with `leaked`, only an operator can restore the key.',
         params: Params,
         bodyOptional: true,
         body: ReasonBody,
@@ -261,7 +261,8 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
         operationId: 'restoreKey',
         tag: 'Keys',
         summary: 'Undo a revocation',
-        description: 'Within 90 days of the revocation. The key works again at once.',
+        description:
+          'Within 90 days of the revocation. The key works again at once. One that was revoked as `leaked` is restored by an operator only.',
         params: Params,
         bodyOptional: true,
         body: ReasonBody,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Finding, Verdict } from '#cli/doctor/finding.ts';
 import type { Report } from '#cli/doctor/examine.ts';
-import { printJson, printTable } from '#cli/print.ts';
+import { plain, printJson, printTable } from '#cli/print.ts';
 
 const SIGNS: Readonly<Record<Verdict, string>> = {
   ok: '✓',
@@ -45,6 +45,6 @@ function print({ findings, settings, healthy }: Report): void {
 }
 
 function line({ name, verdict, detail, fix }: Finding, width: number): string {
-  const first = `${SIGNS[verdict]} ${name.padEnd(width)}  ${detail}\n`;
+  const first = `${SIGNS[verdict]} ${name.padEnd(width)}  ${plain(detail)}\n`;
   return fix === undefined ? first : `${first}  ${' '.repeat(width)}  → ${fix}\n`;
 }

@@ -4,7 +4,7 @@ import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { describeKey, displayText, type KeyDescription } from '#shared/keys/describe.ts';
 import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
-import type { KeyRequest } from '#shared/keys/rules.ts';
+import { isLeak, type KeyRequest } from '#shared/keys/rules.ts';
 import type { IssuedKey } from '#shared/keys/postgres/keys.ts';
 import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
@@ -114,7 +114,8 @@ async function revoke(
     const found = await keys.findByHash(await readLeakedHash());
     if (found === null) throw new Fault('key_not_found');
     if (options.org !== undefined && options.org !== found.orgId) throw new Fault('key_not_found');
-    const reason = options.reason ?? 'The key has leaked.';
+    const { reason: why } = options;
+    const reason = why === undefined ? 'leaked' : isLeak(why) ? why : `leaked: ${why}`;
     printKey(await keys.revoke(found.orgId, found.id, actor, reason), options.json);
     return;
   }

@@ -15,7 +15,7 @@ import type { KeyPurpose } from '#shared/ledger/key-events.ts';
 import type { SignatureCheck } from '#shared/ledger/notes.ts';
 import type { Finding, Severity } from '#cli/fsck/findings.ts';
 import { actorFrom, asOperator, databaseUrl } from '#cli/operator.ts';
-import { printJson } from '#cli/print.ts';
+import { plain, printJson } from '#cli/print.ts';
 import { withRedis } from '#cli/redis.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 
@@ -161,7 +161,7 @@ function verdictOf(findings: readonly Finding[]): Verdict {
 }
 
 function printFinding({ severity, orgId, subject, kind, detail }: Finding): void {
-  process.stdout.write(`${severity}  ${orgId}  ${subject}  ${kind}: ${detail}\n`);
+  process.stdout.write(`${plain(`${severity}  ${orgId}  ${subject}  ${kind}: ${detail}`)}\n`);
 }
 
 function summaryOf(verdict: Verdict, entries: number, found: number): string {

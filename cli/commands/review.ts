@@ -4,7 +4,7 @@ import type { Declaration } from '#shared/accounts/account.ts';
 import type { ListSource } from '#shared/accounts/sanctions/listed.ts';
 import type { Review, Vetting } from '#shared/accounts/vetting.ts';
 import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
-import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
+import { plain, printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** `docket review …`: what the automated screening has left to a person. */
 export function register(program: Command): void {
@@ -41,11 +41,11 @@ export function register(program: Command): void {
         printFields({ ...rowOf(found), 'decided by': found.decidedBy, note: found.note });
         if (declaration !== null) printDeclaration(declaration);
         for (const { score, text } of vetting?.reasons ?? []) {
-          process.stdout.write(`  ${score.toFixed(3)}  ${text}\n`);
+          process.stdout.write(`  ${score.toFixed(3)}  ${plain(text)}\n`);
         }
         for (const { entity, version, names, programme } of entries) {
           const list = `${entity}, version ${version.slice(0, 12)}, ${programme || 'no programme'}`;
-          process.stdout.write(`  list entry ${list}: ${names.join(' · ')}\n`);
+          process.stdout.write(`${plain(`  list entry ${list}: ${names.join(' · ')}`)}\n`);
         }
       }),
     );

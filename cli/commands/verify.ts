@@ -11,7 +11,7 @@ import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
-import { printFields, printJson, type Row } from '#cli/print.ts';
+import { plain, printFields, printJson, type Row } from '#cli/print.ts';
 import { readAnswer, readInput, utf8 } from '#cli/input.ts';
 import { type TrustFile, verifyPackFile } from '#cli/verify/pack-command.ts';
 
@@ -129,7 +129,7 @@ function report(verdict: ReceiptVerdict, trust: Trust): object {
 }
 
 function print(verdict: ReceiptVerdict, trust: Trust): void {
-  process.stdout.write(`${verdict.good ? 'GOOD' : 'BAD'}  ${verdict.message}\n\n`);
+  process.stdout.write(`${verdict.good ? 'GOOD' : 'BAD'}  ${plain(verdict.message)}\n\n`);
   const { document, canonical, kid } = verdict;
   printFields({
     ...(verdict.good ? {} : { reason: verdict.code }),

@@ -52,7 +52,7 @@ async function examineWith(config: ToolConfig): Promise<Finding[]> {
   // In the embedded mode it listens on the loopback address alone.
   const host = embedded ? '127.0.0.1' : config.host;
   const groups = await Promise.all([
-    examineDatabase(databaseUrl ?? instance?.database_url),
+    examineDatabase(databaseUrl ?? instance?.database_url, databaseUrl === undefined),
     examineQueues(redisUrl ?? instance?.redis_url, config),
     examineDirectory('data directory', config.dataDir),
     examineDirectory('export store', config.exportStore),
@@ -72,8 +72,8 @@ function isAt(instance: DevFile | undefined, port: number): boolean {
   return instance !== undefined && Number(new URL(instance.base_url).port) === port;
 }
 
-async function examineDatabase(url: string | undefined): Promise<Finding[]> {
-  if (url !== undefined) return examinePostgres(url);
+async function examineDatabase(url: string | undefined, ours: boolean): Promise<Finding[]> {
+  if (url !== undefined) return examinePostgres(url, ours);
   return [skipped('PostgreSQL', 'DATABASE_URL is not set: docket up starts one of its own')];
 }
 

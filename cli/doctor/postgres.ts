@@ -14,8 +14,11 @@ const CONNECTIONS_MIN = 100;
 /** Organisations that are named; whoever has more to mend begins with these. */
 const NAMED_MAX = 20;
 
-/** Looks at PostgreSQL: reachable, version, connections, clock, schema, and what waits for a person in the ledger. */
-export async function examinePostgres(url: string): Promise<Finding[]> {
+/**
+ * Looks at PostgreSQL: reachable, version, connections, login, clock, schema, and what waits for a person in the ledger.
+ * `ours`: of the embedded mode.
+ */
+export async function examinePostgres(url: string, ours: boolean): Promise<Finding[]> {
   const pool = createPool({
     url,
     max: 1,
@@ -29,6 +32,7 @@ export async function examinePostgres(url: string): Promise<Finding[]> {
     return [
       version(facts),
       connections(facts),
+      ...(ours ? [] : [login(facts)]),
       compareClocks('PostgreSQL', Number(facts.now_ms), asked, answered),
       await schema(pool),
       ...(await ledger(pool)),
@@ -45,9 +49,14 @@ export async function examinePostgres(url: string): Promise<Finding[]> {
 }
 
 const FACTS = statement(
-  { version: 'text', max_connections: 'text', now_ms: 'numeric' },
+  { version: 'text', max_connections: 'text', now_ms: 'numeric', login: 'text', owns: 'bool' },
   `select current_setting('server_version') as version,
           current_setting('max_connections') as max_connections,
+          session_user as login,
+          (select rolsuper from pg_roles where rolname = session_user)
+            or pg_has_role(session_user,
+                 (select relowner from pg_class where oid = to_regclass('schema_migration')),
+                 'member') as owns,
           extract(epoch from clock_timestamp()) * 1000 as now_ms`,
 );
 type Facts = Row<typeof FACTS>;
@@ -62,6 +71,14 @@ function connections({ max_connections: text }: Facts): Finding {
   if (Number(text) >= CONNECTIONS_MIN) return ok(name, `max_connections is ${text}`);
   const fix = `raise max_connections to ${CONNECTIONS_MIN}, or lower DATABASE_POOL_MAX`;
   return warning(name, `max_connections is ${text}`, fix);
+}
+
+function login({ login: name, owns }: Facts): Finding {
+  const title = 'PostgreSQL login';
+  if (owns !== true) return ok(title, `${name} does not own the schema`);
+  const fix =
+    'give each process a login of its own, as docs/operations.md says under What to provide';
+  return warning(title, `${name} owns the schema: only migrations need that`, fix);
 }
 
 async function schema(pool: ReturnType<typeof createPool>): Promise<Finding> {

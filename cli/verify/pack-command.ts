@@ -1,5 +1,5 @@
 import type { SealDocument } from '#shared/packs/seal-format.ts';
-import { printFields, printJson, type Row } from '#cli/print.ts';
+import { plain, printFields, printJson, type Row } from '#cli/print.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 import { type PackVerdict, verifyPack } from './verify-pack.ts';
 
@@ -50,7 +50,7 @@ function report(verdict: PackVerdict, trusted: string): object {
 
 function print(verdict: PackVerdict, trusted: string): void {
   const { good, code, message, place, seal, signers, heads } = verdict;
-  process.stdout.write(`${good ? 'GOOD' : 'BAD'}  ${message}\n\n`);
+  process.stdout.write(`${good ? 'GOOD' : 'BAD'}  ${plain(message)}\n\n`);
   printFields({
     ...(good ? {} : { reason: code, where: place ?? null }),
     trusted,
@@ -60,7 +60,7 @@ function print(verdict: PackVerdict, trusted: string): void {
       : {}),
   });
   for (const [kid, receipts] of Object.entries(signers)) {
-    process.stdout.write(`\n${receipts} receipts signed by ${kid}`);
+    process.stdout.write(`\n${receipts} receipts signed by ${plain(kid)}`);
   }
   process.stdout.write('\n');
   if (!good) return;

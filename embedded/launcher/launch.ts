@@ -6,9 +6,11 @@ import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
+import type { Role } from '#shared/config/settings.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
 import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
 import { claimPort } from '#embedded/ports.ts';
+import { ensureDatabaseLogins } from '#embedded/stores/database-logins.ts';
 import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-owner.ts';
 import { type DevFile, ensureOperatorLogin, removeDevFile, writeDevFile } from './dev-file.ts';
 import { Guard } from './guard.ts';
@@ -86,15 +88,24 @@ export class Launcher {
     output.say('starting PostgreSQL, Redis and the sandbox upstream');
     const [stores] = await Promise.all([this.#startStores(), this.#startSandbox(sandboxPort)]);
     this.#stopIfAsked();
-    const env = { ...common, DATABASE_URL: stores.postgres.url, REDIS_URL: stores.redis.url };
     const applied = await migrateToLatest(stores.postgres.url);
     if (applied.length > 0) output.say(`applied migrations: ${applied.length}`);
     this.#stopIfAsked();
 
+    // A server that was there before us has logins that its operator gives.
+    const databaseUrls =
+      config.secrets.databaseUrl === undefined
+        ? await ensureDatabaseLogins(stores.postgres.url, this.#dataDir)
+        : undefined;
+    const envOf = (role: Role): Environment => ({
+      ...common,
+      DATABASE_URL: databaseUrls?.[role] ?? stores.postgres.url,
+      REDIS_URL: stores.redis.url,
+    });
     output.say('starting every process of the Procfile');
     const [demo] = await Promise.all([
       this.#demoAccounts(stores.postgres.url),
-      this.#startRoles(env),
+      this.#startRoles(envOf),
     ]);
     const info = (): DevFile => ({
       ...addresses(host, port),
@@ -166,9 +177,9 @@ export class Launcher {
     await this.#sandbox.start();
   }
 
-  async #startRoles(env: Environment): Promise<void> {
+  async #startRoles(envOf: (role: Role) => Environment): Promise<void> {
     const { output, root = REPOSITORY } = this.#options;
-    const commands = roleCommands({ root, output, env, replicas: this.#config.replicas });
+    const commands = roleCommands({ root, output, envOf, replicas: this.#config.replicas });
     this.#roles = commands.map((command) => this.#supervise(command));
     await Promise.all(this.#roles.map((role) => role.start()));
   }

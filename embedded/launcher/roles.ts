@@ -8,8 +8,8 @@ export interface RolesOptions {
   root: URL;
   output: Output;
   replicas: Readonly<Partial<Record<Role, number>>>;
-  /** Of every process; each gets a metrics port of its own besides. */
-  env: Readonly<Record<string, string | undefined>>;
+  /** Of each process; it gets a metrics port of its own besides. */
+  envOf: (role: Role) => Readonly<Record<string, string | undefined>>;
 }
 
 /** The folder of the shipped Procfile. */
@@ -27,7 +27,7 @@ function isRole(name: string): name is Role {
  * consumes a lane comes before who fills it.
  * @throws Error for a Procfile that names a role the settings do not know.
  */
-export function roleCommands({ root, output, replicas, env }: RolesOptions): RoleCommand[] {
+export function roleCommands({ root, output, replicas, envOf }: RolesOptions): RoleCommand[] {
   const entries = new Map(readProcfile(root).map(({ role, entry }) => [role, entry]));
   for (const role of entries.keys()) {
     if (role !== RELEASE && !isRole(role))
@@ -49,7 +49,7 @@ export function roleCommands({ root, output, replicas, env }: RolesOptions): Rol
         entry: new URL(entry, root),
         cwd: root,
         env: {
-          ...env,
+          ...envOf(role),
           METRICS_PORT: '0',
           ...(role === 'api' && count > 1 ? { REUSE_PORT: '1' } : {}),
         },
@@ -61,7 +61,7 @@ export function roleCommands({ root, output, replicas, env }: RolesOptions): Rol
 }
 
 /** The sandbox upstream: no role, and no /readyz; that it listens is enough. */
-export function sandboxCommand(output: Output, env: RolesOptions['env']): RoleCommand {
+export function sandboxCommand(output: Output, env: RoleCommand['env']): RoleCommand {
   return {
     name: 'sandbox',
     role: 'sandbox',

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { startRedisServer } from '#embedded/stores/redis.ts';
+import { ensurePassword } from '#embedded/stores/private-file.ts';
 import type { RunningServer } from '#embedded/stores/server-process.ts';
 import { Repetitions } from '#shared/process/repetitions.ts';
 import { Backoff } from './backoff.ts';
@@ -55,6 +56,7 @@ async function postgres({ dataDir, databaseUrl, output, guard }: StoresOptions):
 
 async function redis({ dataDir, redisUrl, output, guard }: StoresOptions): Promise<Store> {
   if (redisUrl !== undefined) return external(redisUrl);
+  const password = await ensurePassword(join(dataDir, 'redis.password'));
   return KeptStore.start({
     name: 'redis',
     output,
@@ -62,7 +64,7 @@ async function redis({ dataDir, redisUrl, output, guard }: StoresOptions): Promi
     // `27:M 20 Nov 2026 10:00:43.020 # Server initialized`; `#` marks a warning.
     itsOwnLine: /^\d+:\S+ /,
     worthALine: /^\d+:\S+ .* # /,
-    start: (how) => startRedisServer({ dataDir: join(dataDir, 'redis'), ...how }),
+    start: (how) => startRedisServer({ dataDir: join(dataDir, 'redis'), password, ...how }),
   });
 }
 

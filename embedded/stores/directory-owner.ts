@@ -1,6 +1,7 @@
-import { mkdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { writePrivateFile } from './private-file.ts';
 
 /**
  * Claims a store's directory for this process, so that two launchers never run two servers on the
@@ -15,7 +16,7 @@ export async function claimDirectory(dir: string): Promise<void> {
   if (pid > 0 && pid !== process.pid && owner === (await identityOf(pid))) {
     throw new Error(`${dir} is in use by process ${pid}; stop it or choose another directory`);
   }
-  await writeFile(file, (await identityOf(process.pid)) ?? '');
+  await writePrivateFile(file, (await identityOf(process.pid)) ?? '');
 }
 
 /** Gives the directory back. */

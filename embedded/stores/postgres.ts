@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, lchown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { writePrivateFile } from './private-file.ts';
 import { claimDirectory, releaseDirectory, stopOrphan } from './directory-owner.ts';
 import { type RunningServer, ServerStartError, startServer, withPort } from './server-process.ts';
 import { giveTo, runAs, type SystemUser, unprivilegedUser } from './unprivileged-user.ts';
@@ -48,12 +49,17 @@ export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
   const home = resolve(options.dataDir);
+  await mkdir(home, { recursive: true });
+  const user = await unprivilegedUser();
+  // What is in the home is ours, so that nobody can put a link in the place of the cluster; its user only passes through.
+  await lchown(home, process.getuid?.() ?? -1, process.getgid?.() ?? -1);
+  await chmod(home, user === undefined ? 0o700 : 0o711);
   await claimDirectory(home);
   const binaries = await findBinaries();
-  const user = await unprivilegedUser();
   const cluster = join(home, 'data');
   if (await isMissing(cluster)) await createCluster(home, binaries.initdb, user, options);
-  else if (user !== undefined && (await stat(cluster)).uid !== user.uid) await giveTo(user, home);
+  else if (user !== undefined && (await stat(cluster)).uid !== user.uid)
+    await giveTo(user, cluster);
   await stopOrphan(await pidOf(cluster), cluster, 'SIGINT', STOP_MS);
   await rm(join(cluster, 'postmaster.pid'), { force: true });
   const password = (await readFile(join(home, 'password'), 'utf8')).trim();
@@ -107,8 +113,8 @@ async function createCluster(
   const passwordFile = join(home, 'password');
   await rm(partial, { recursive: true, force: true });
   await mkdir(partial, { mode: 0o700 });
-  await writeFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
-  if (user !== undefined) await giveTo(user, home);
+  await writePrivateFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, user);
+  if (user !== undefined) await giveTo(user, partial);
   const args = [
     `--pgdata=${partial}`,
     `--username=${USER}`,

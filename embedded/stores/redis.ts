@@ -1,8 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { claimDirectory, releaseDirectory, stopOrphan } from './directory-owner.ts';
 import { ensureRedisBinary } from './redis-binary.ts';
+import { writePrivateFile } from './private-file.ts';
+import { giveTo, runAs, type SystemUser, unprivilegedUser } from './unprivileged-user.ts';
 import { type RunningServer, startServer, withPort } from './server-process.ts';
 
 export interface RedisServerOptions {
@@ -10,6 +12,8 @@ export interface RedisServerOptions {
   dataDir?: string;
   /** A free one when absent. */
   port?: number;
+  /** What every connection must say; none is asked for when absent. */
+  password?: string;
   /** Append-only file on. Default: true when a directory is given. */
   durable?: boolean;
   /** Further lines of its configuration, as `['cluster-enabled yes']`. */
@@ -28,7 +32,10 @@ const READY_MS = 60_000;
 const STOP_MS = 15_000;
 const PORT_TAKEN = /Address already in use|Failed listening|Could not create server TCP/i;
 
-/** Starts a Redis or Valkey on the loopback address; it never evicts, whether durable or not. */
+/**
+ * Starts a Redis or Valkey on the loopback address; it never evicts, whether durable or not. As root, the server runs as
+ * an unprivileged user who is given the directory, which nobody else can look into.
+ */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
   const binary = await ensureRedisBinary(options.onLog);
   const { dataDir, durable = dataDir !== undefined } = options;
@@ -38,8 +45,11 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
     await claimDirectory(dir);
     await stopOrphan(await pidOf(dir), dir, 'SIGTERM', STOP_MS);
   }
+  const user = await unprivilegedUser();
+  await chmod(dir, 0o700);
+  if (user !== undefined) await giveTo(user, dir);
   const { server, port } = await withPort(options.port, PORT_TAKEN, async (free) => ({
-    server: await launch(binary, dir, free, durable, options),
+    server: await launch({ binary, dir, user }, free, durable, options),
     port: free,
   }));
   const cleanUp = (): Promise<void> =>
@@ -49,15 +59,21 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
     await cleanUp();
   };
   const { pid, exited, kill } = server;
-  return { pid, url: `redis://127.0.0.1:${port}`, exited, kill, stop };
+  const credentials = options.password === undefined ? '' : `:${options.password}@`;
+  return { pid, url: `redis://${credentials}127.0.0.1:${port}`, exited, kill, stop };
 }
 
-function launch(
-  binary: string,
-  dir: string,
+interface Place {
+  binary: string;
+  dir: string;
+  user: SystemUser | undefined;
+}
+
+async function launch(
+  { binary, dir, user }: Place,
   port: number,
   durable: boolean,
-  { settings = [], onLog, onSpawn }: RedisServerOptions,
+  { settings = [], password, onLog, onSpawn }: RedisServerOptions,
 ): Promise<RunningServer> {
   const lines = [
     `port ${port}`,
@@ -75,10 +91,13 @@ function launch(
     const [name = '', ...values] = line.split(' ');
     return [`--${name}`, ...values.map((value) => value.replaceAll('"', ''))];
   });
+  // In a file, because everybody on the machine can read the arguments of a process.
+  const config = join(dir, 'redis.conf');
+  await writePrivateFile(config, password === undefined ? '' : `requirepass ${password}\n`, user);
+  const invocation = await runAs(user, binary, [config, '--dir', dir, ...args], [config]);
   return startServer({
+    ...invocation,
     name: 'Redis',
-    command: binary,
-    args: ['--dir', dir, ...args],
     cwd: dir,
     ready: /Ready to accept connections/,
     readyMs: READY_MS,

@@ -54,7 +54,9 @@ const LOG_LINES_KEPT = 30;
  * its processes in order, stores last.
  */
 export async function startServer(options: ServerCommand): Promise<RunningServer> {
-  const child = spawn(options.command, options.args, {
+  // Its files are for its user alone, whatever the mask of who started it. `exec` keeps the process id.
+  const masked = ['-c', 'umask 077; exec "$0" "$@"', options.command, ...options.args];
+  const child = spawn('/bin/sh', masked, {
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...options.user,
     detached: true,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chown, readdir, readFile, stat } from 'node:fs/promises';
+import { lchown, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -20,16 +20,16 @@ export async function unprivilegedUser(): Promise<SystemUser | undefined> {
     const account = accounts.find(([login]) => login === name);
     if (account !== undefined) return { name, uid: Number(account[2]), gid: Number(account[3]) };
   }
-  throw new Error(
-    `PostgreSQL refuses to run as root, and there is no user ${CANDIDATES.join(' or ')}`,
-  );
+  throw new Error(`The stores do not run as root, and there is no user ${CANDIDATES.join(' or ')}`);
 }
 
-/** Gives a directory and everything in it to the user. */
-export async function giveTo(user: SystemUser, dir: string): Promise<void> {
-  await chown(dir, user.uid, user.gid);
-  for (const entry of await readdir(dir, { recursive: true })) {
-    await chown(join(dir, entry), user.uid, user.gid);
+/** Gives a directory and everything in it to the user. Symbolic links are given as such: what they name is not. */
+export async function giveTo(user: Pick<SystemUser, 'uid' | 'gid'>, dir: string): Promise<void> {
+  await lchown(dir, user.uid, user.gid);
+  for (const entry of await readdir(dir, { withFileTypes: true })) {
+    const path = join(dir, entry.name);
+    if (entry.isDirectory()) await giveTo(user, path);
+    else await lchown(path, user.uid, user.gid);
   }
 }
 

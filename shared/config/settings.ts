@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import {
   code,
@@ -49,6 +50,15 @@ const path = plainText(1_024);
 /** One hour: nothing that a caller or an orchestrator waits for takes longer. */
 const HOUR_MS = 3_600_000;
 
+/** What container runtimes leave in a container: files of Docker and Podman, the mounted account of Kubernetes. */
+function inContainer(): boolean {
+  return (
+    existsSync('/.dockerenv') ||
+    existsSync('/run/.containerenv') ||
+    existsSync('/var/run/secrets/kubernetes.io')
+  );
+}
+
 /** Every address of both families; machines without IPv6 have no `::` to listen on. */
 function allAddresses(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((ofOne) => ofOne ?? []);
@@ -77,8 +87,8 @@ export const SETTINGS = {
   metricsHost: setting(
     'METRICS_HOST',
     plainText(255),
-    (textOf) => textOf('HOST'),
-    'Address that port listens on.',
+    (textOf) => (inContainer() ? textOf('HOST') : '127.0.0.1'),
+    'Address that port listens on: in a container that of the API, elsewhere the loopback address.',
   ),
   publicUrl: setting(
     'PUBLIC_URL',

@@ -133,6 +133,22 @@ export function checkRevoker(keyId: string, actor: Pick<Actor, 'kind' | 'id'>): 
   }
 }
 
+/** How a revocation says that the key is in other hands: its reason begins with `leaked`. The second form is an older one. */
+const LEAKED = /^(leaked|the key has leaked)\b/i;
+
+export const isLeak = (reason: string | null): boolean => reason !== null && LEAKED.test(reason);
+
+/**
+ * A key that was revoked as leaked is known to others, and one of those may hold a key that restores: only an operator
+ * brings it back. Throws `key_state_conflict`.
+ */
+export function checkLeakRestorer(revokedWhy: string | null, actor: Pick<Actor, 'kind'>): void {
+  if (actor.kind === 'operator' || !isLeak(revokedWhy)) return;
+  throw new Fault('key_state_conflict', {
+    message: 'The key was revoked as leaked: issue a new one, or ask an operator to restore it.',
+  });
+}
+
 /** Bringing an administrator back is granting one: the same rule holds. Throws `invalid_scope`. */
 export function checkRestorable({ scopes }: Pick<KeyRecord, 'scopes'>, terms: GrantTerms): void {
   if (scopes.includes('admin:keys')) checkScopes(['admin:keys'], terms);

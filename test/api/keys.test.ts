@@ -109,6 +109,20 @@ describe('POST /keys', () => {
 });
 
 describe('the acts on a key', () => {
+  it('a key that was revoked as leaked is brought back by an operator, and by no key', async () => {
+    const { key, id: orgId } = await organisation();
+    const made = await call(key, 'POST', '/keys', { name: 'prod' });
+    const path = `/keys/${made.body.id}`;
+    const reason = 'Leaked in a build log';
+    expect((await call(key, 'POST', `${path}/revoke`, { reason })).status).toBe(200);
+    const refused = await call(key, 'POST', `${path}/restore`);
+    expect(refusalOf(refused)).toEqual([409, 'key_state_conflict', 'id']);
+    expect((await registries.keys.restore(orgId, made.body.id, OPERATOR)).state).toBe('active');
+    // Leaked once, then revoked for another reason: the last revocation counts.
+    await call(key, 'POST', `${path}/revoke`, { reason: 'not needed' });
+    expect((await call(key, 'POST', `${path}/restore`)).status).toBe(200);
+  });
+
   it(
     'rotate, revoke and restore a key: each answer, and each entry of the audit log',
     {

@@ -6,6 +6,13 @@ import { ROOT } from './source-files.ts';
 interface Package {
   optionalDependencies?: Record<string, string>;
   hasInstallScript?: boolean;
+  integrity?: string;
+  link?: boolean;
+  optional?: boolean;
+  dev?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
 }
 
 interface Manifest {
@@ -27,6 +34,20 @@ describe('the lock file', () => {
       ),
     );
     expect(missing).toEqual([]);
+  });
+
+  it('every package that npm ci installs where this runs carries the hash that its bytes must have', () => {
+    const foreign = ({ os, cpu, libc }: Package): boolean =>
+      (os !== undefined && !os.includes('linux')) ||
+      (cpu !== undefined && !cpu.includes('x64')) ||
+      (libc !== undefined && !libc.includes('glibc'));
+    const bare = Object.entries(packages)
+      .filter(
+        ([path, { integrity, link }]) => path !== '' && link !== true && integrity === undefined,
+      )
+      .filter(([, one]) => !(one.optional === true && foreign(one)))
+      .map(([path]) => path);
+    expect(bare).toEqual([]);
   });
 
   it('every install script in the lock file is allowed or denied in package.json', () => {

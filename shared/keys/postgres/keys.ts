@@ -20,6 +20,7 @@ import { restore, revoke } from '../lifecycle.ts';
 import type { KeyLimit, KeyRecord } from '../record.ts';
 import {
   ACTIVE_KEYS_MAX,
+  checkLeakRestorer,
   checkRestorable,
   checkRevoker,
   grantKey,
@@ -83,6 +84,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         const terms = await lockTerms(within, orgId, actor);
         const key = restore(await lockKey(within, orgId, keyId), terms.now);
         checkRestorable(key, terms);
+        checkLeakRestorer(await whyRevoked(within, key), actor);
         await writeState(within, key);
         await record(within, key, { action: 'key.restored', actor, reason });
         return key;
@@ -243,6 +245,20 @@ export async function record(
   });
   const named = { orgId, name, display: displayText(key.display) };
   await queueKeyMail(client, surroundings, { key: named, action, actor });
+}
+
+/** The reason that the last revocation of a key was given, from the audit log. */
+async function whyRevoked({ client }: Within, { id, orgId }: KeyRecord): Promise<string | null> {
+  const found = await queriesOn(client)
+    .selectFrom('audit_log')
+    .select('reason')
+    .where('org_id', '=', orgId)
+    .where('action', '=', 'key.revoked')
+    .where('subject', '=', id)
+    .orderBy('sequence', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return found?.reason ?? null;
 }
 
 /** Everything of a key but its hash. */

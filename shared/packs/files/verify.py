@@ -746,6 +746,11 @@ class Verifier:
             check(self.subject['range'][name] == value, f'there are {value} {name}, the seal says otherwise')
 
 
+def plain(text):
+    """Text of others, without what could move the cursor, turn the direction, or look like a line of ours."""
+    return ''.join(c if c.isprintable() else f'\\u{{{ord(c):x}}}' for c in str(text))
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('pack', help='the ZIP archive')
@@ -756,17 +761,17 @@ def main(arguments):
         verifier = Verifier(given.pack, trust)
         verifier.run()
     except OSError as problem:
-        print(f'{problem.filename or given.pack} cannot be read: {problem.strerror}', file=sys.stderr)
+        print(plain(f'{problem.filename or given.pack} cannot be read: {problem.strerror}'), file=sys.stderr)
         return 2
     except Bad as problem:
-        print(f'BAD  {problem}')
+        print(plain(f'BAD  {problem}'))
         return 1
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError) as problem:
-        print(f'BAD  the pack is malformed: {type(problem).__name__} {problem}')
+        print(plain(f'BAD  the pack is malformed: {type(problem).__name__} {problem}'))
         return 1
     subject = verifier.subject
-    print(f"GOOD  {subject['range']['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}")
-    print('trusted:', trust or 'the keys in the pack itself, which do not show whose it is; use --trust')
+    print(plain(f"GOOD  {subject['range']['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}"))
+    print('trusted:', plain(trust) if trust else 'the keys in the pack itself, which do not show whose it is; use --trust')
     print(json.dumps({'range': subject['range'], 'totals': subject['totals']}, indent=2))
     return 0
 

@@ -1,0 +1,30 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { plain, reasonOf } from '#cli/print.ts';
+
+describe('text of others in the output of commands', () => {
+  it('text of others stays on its line, moves no cursor and turns no direction', () => {
+    const spoofed =
+      'llama\r\u001b[2K\u001b[1AGOOD  signed\nreason  none \u202edoog\u2066\u200b\u0085\u2028end';
+    const shown = plain(spoofed);
+    expect(shown).toMatch(/^[\x20-\x7e]*$/);
+    expect(shown).toContain('llama\\u{d}\\u{1b}[2K');
+    expect(plain('Größe 5 µJ · 東京 😀')).toBe('Größe 5 µJ · 東京 😀');
+  });
+
+  it('the reason of a failure stays on one line', () => {
+    expect(reasonOf(new Error('one\n two\u001b[31m'))).toBe('one · two\\u{1b}[31m');
+  });
+});
+
+describe('text of others in the output of verify.py', () => {
+  it('a spoofed verdict in a pack stays text on the line that quotes it', () => {
+    const script = fileURLToPath(new URL('../../shared/packs/files/', import.meta.url));
+    const shown = execFileSync('python3', [
+      '-c',
+      `import sys; sys.path.insert(0, ${JSON.stringify(script)}); import verify; print(verify.plain('BAD  x\\nGOOD  9 receipts\\x1b[2K\\u202e\\u2028µ'))`,
+    ]).toString();
+    expect(shown).toBe('BAD  x\\u{a}GOOD  9 receipts\\u{1b}[2K\\u{202e}\\u{2028}µ\n');
+  });
+});
