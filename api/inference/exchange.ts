@@ -55,7 +55,9 @@ export class Exchange {
   #delivery = 1;
   #seq = 0;
   #framesSeen = false;
-  #last: { delivery: number; payload: string } | undefined;
+  #last: Answer | undefined;
+  /** A whole answer of a delivery before this one, in case the receipt is of that one. */
+  #earlier: Answer | undefined;
   #receipt: { delivery: number; text: string } | undefined;
   #receiptTimer: NodeJS.Timeout | undefined;
   readonly #patience: NodeJS.Timeout;
@@ -112,7 +114,14 @@ export class Exchange {
         this.#receipt = { delivery: reply.attempt, text: payload };
         this.#join();
         return;
+      case 'receipt_of_another':
+        this.#receiptIsOfAnother();
+        return;
       case 'error':
+        // Its delivery has answered already: it has not heard that its outcome was written.
+        if (this.#last?.delivery === reply.attempt) return;
+        this.fail(faultOfWire(reply.error));
+        return;
       case 'receipt_failed':
         this.fail(faultOfWire(reply.error));
     }
@@ -150,13 +159,18 @@ export class Exchange {
 
   #isCurrent(reply: Exclude<Reply, { kind: 'settled' }>): boolean {
     const delivery = reply.attempt;
-    if (delivery < this.#delivery) return false;
+    if (delivery < this.#delivery) {
+      // What an abandoned delivery says is dropped, but the request's receipt may be of its answer.
+      return reply.kind === 'receipt' && this.#earlier?.delivery === delivery;
+    }
     if (delivery > this.#delivery) {
       // A second delivery begins from the start; what the client has already seen cannot be taken back.
       if (this.#framesSeen && (reply.kind === 'frames' || reply.kind === 'last')) {
+        if (this.entry.claim === undefined) this.#host.gaveUp(this);
         this.fail(RESTARTED);
         return false;
       }
+      if (!this.#framesSeen) this.#earlier = this.#last ?? this.#earlier;
       this.#delivery = delivery;
       this.#seq = 0;
     }
@@ -181,9 +195,26 @@ export class Exchange {
 
   /** Answer and receipt belong together only when the same delivery made them. */
   #join(): void {
-    if (this.#last !== undefined && this.#receipt?.delivery === this.#last.delivery) {
-      this.#finish(this.#receipt.text);
+    for (const answer of [this.#last, this.#earlier]) {
+      if (answer === undefined || this.#receipt?.delivery !== answer.delivery) continue;
+      this.#last = answer;
+      return this.#finish(this.#receipt.text);
     }
+  }
+
+  /** The receipt will never be of the delivery that is listened to: what the client gets is the answer that it is of. */
+  #receiptIsOfAnother(): void {
+    if (this.#earlier !== undefined) {
+      // Its receipt is on its way, and the time for that is running already.
+      this.#last = this.#earlier;
+      this.#delivery = this.#earlier.delivery;
+      return this.#join();
+    }
+    if (this.entry.claim !== undefined && !this.#framesSeen) {
+      this.close();
+      return this.#sink!.settled();
+    }
+    this.fail(RECEIPT_OF_ANOTHER);
   }
 
   #finish(receipt: string | null): void {
@@ -193,9 +224,19 @@ export class Exchange {
   }
 }
 
+/** A whole answer, or the last payload of a stream. */
+interface Answer {
+  delivery: number;
+  payload: string;
+}
+
 const GAVE_UP = new Fault('upstream_timeout', { message: 'The request was not finished in time.' });
 const RESTARTED = new Fault('worker_lost', {
   message: 'The process that ran this request was lost after the stream had begun. Try again.',
+});
+const RECEIPT_OF_ANOTHER = new Fault('worker_lost', {
+  message:
+    'The request ran twice, and its receipt is of the answer that did not arrive. Try again.',
 });
 const ANSWER_LOST = new Fault('dispatch_unavailable', {
   message: 'The answer was lost. Try again.',

@@ -47,6 +47,11 @@ export interface InferenceRecord {
   requestDigest: string;
   /** base64url of SHA-256(salt bytes || answer bytes without the receipt); absent when refused. */
   responseDigest?: string;
+  /**
+   * Of a stream that did not come to its end: how many `data:` payloads were handed on. `responseDigest` is over exactly
+   * these, and the output tokens are those in them.
+   */
+  relayedPayloads?: number;
   outcome: Outcome;
   /** For refused requests: which policy refused, e.g. `2026-11-01`, and its rule. */
   policy?: { version: string; rule: string };

@@ -11,6 +11,8 @@ export interface Ending {
   calls: number;
   /** Absent when nothing was answered, or when the bytes that were sent are not known any more. */
   responseDigest?: string;
+  /** Of a stream that did not come to its end: payloads that were handed on. */
+  relayedPayloads?: number;
   /** The upstream's name for the model, once one has answered. */
   upstreamModel?: string;
   /** For refused requests: which policy refused, and its rule. */
@@ -49,6 +51,7 @@ function recordOf(entry: InferenceEntry, ending: Ending): InferenceRecord {
     outcome: ending.outcome,
   };
   if (ending.responseDigest !== undefined) record.responseDigest = ending.responseDigest;
+  if (ending.relayedPayloads !== undefined) record.relayedPayloads = ending.relayedPayloads;
   if (ending.upstreamModel !== undefined) record.upstreamModel = ending.upstreamModel;
   if (ending.policy !== undefined) record.policy = ending.policy;
   return record;

@@ -142,7 +142,9 @@ const batchPlace = (inbox: string, headText: string): string => `${inbox}\n${hea
 
 /** What the receiver of a reply is told whose payload cannot be opened. */
 function unopened(reply: Reply): Outgoing[] {
-  if (reply.kind === 'settled') return [{ reply, payload: '' }];
+  if (reply.kind === 'settled' || reply.kind === 'receipt_of_another') {
+    return [{ reply, payload: '' }];
+  }
   // The answer goes out as one whose receipt is late: the receipt is in PostgreSQL.
   if (reply.kind === 'receipt' || reply.kind === 'receipt_failed') return [];
   const { id, attempt, seq } = reply;

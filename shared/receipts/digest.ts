@@ -20,6 +20,8 @@ export function requestDigest(salt: string, body: Uint8Array): string {
 /** A salted SHA-256 that takes its bytes as they come. */
 export interface SaltedDigest {
   update(bytes: Uint8Array | string): SaltedDigest;
+  /** base64url of the 32 bytes of what was taken until now; more may come. */
+  soFar(): string;
   /** base64url of the 32 bytes. Further calls of `update` and `end` throw. */
   end(): string;
 }
@@ -36,6 +38,7 @@ export function startSaltedDigest(salt: string): SaltedDigest {
       digest.update(bytes);
       return salted;
     },
+    soFar: () => digest.copy().digest('base64url'),
     end: () => digest.digest('base64url'),
   };
   return salted;

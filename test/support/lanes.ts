@@ -2,6 +2,8 @@ import type { Redis } from 'ioredis';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
 import { Admissions, type AdmissionRequest } from '#shared/lanes/redis/admission.ts';
+import { CONSUMER_GROUP, shardOfLane } from '#shared/lanes/keys.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { testSeals } from './seals.ts';
@@ -57,6 +59,27 @@ export function connectTo(
   use: 'patient' | 'interactive' | 'blocking' = 'patient',
 ): Redis {
   return connectRedis({ url, name: 'test', use }) as Redis;
+}
+
+/** Hands one entry of a lane, which may be empty and without a group, to a worker: its first delivery. */
+export async function deliverTo(
+  client: Redis,
+  { lane, consumer, text = 'entry' }: { lane: string; consumer: string; text?: string },
+): Promise<Delivery> {
+  const entryId = (await client.xadd(lane, '*', 'e', text))!;
+  await client.xgroup('CREATE', lane, CONSUMER_GROUP, '0', 'MKSTREAM').catch(() => {});
+  await client.xreadgroup('GROUP', CONSUMER_GROUP, consumer, 'STREAMS', lane, '>');
+  return { shard: shardOfLane(lane), lane, entryId, consumer, number: 1, text };
+}
+
+/** Has another worker take an entry over, as a reaper does: its next delivery. */
+export async function takeOver(
+  client: Redis,
+  delivery: Delivery,
+  consumer: string,
+): Promise<Delivery> {
+  await client.xclaim(delivery.lane, CONSUMER_GROUP, consumer, 0, delivery.entryId);
+  return { ...delivery, consumer, number: delivery.number + 1 };
 }
 
 /** Admission with a clock of the test's own (microseconds), or the server's. */

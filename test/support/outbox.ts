@@ -1,8 +1,8 @@
 import type { Reply } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
-import type { Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 
-type Command = Parameters<Outbox['command']> extends [number, ...infer C] ? C : never;
+type Command = Parameters<HolderWrite['command']>;
 
 /** One thing that was queued: a reply, a command of a shard's transaction, or an acknowledgement. */
 export interface Queued {
@@ -15,11 +15,19 @@ export interface Queued {
  * An outbox that writes nowhere and shows what would be written. As in the real one, what is queued in one turn of the
  * event loop is one write, which is what the client's reply and the acknowledgement of its entry must not be torn by.
  */
-export class RecordedOutbox implements Pick<Outbox, 'send' | 'command' | 'done' | 'flushed'> {
-  /** What each turn queued, in order. */
-  readonly writes: Queued[][] = [];
+export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
+  /** What Redis says of the entry that a write is for: nothing is recorded of a write that it refuses. */
+  holding: (delivery: Delivery) => Holding = () => 'held';
+  /** What writes wait for besides their turn, where a test holds them up. */
+  held: Promise<void> = Promise.resolve();
+  readonly #turns: Queued[][] = [];
   #turn: Queued[] | undefined;
   #written: Promise<void> = Promise.resolve();
+
+  /** What each turn queued, in order. */
+  get writes(): Queued[][] {
+    return this.#turns.filter((turn) => turn.length > 0);
+  }
 
   /** Everything that was queued, in order. */
   get queued(): Queued[] {
@@ -34,30 +42,47 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'command' | 'done' 
     this.#queue({ reply: { ...reply, inbox, payload } });
   }
 
-  command(_shard: number, ...command: Command): void {
-    this.#queue({ command });
+  asHolder(delivery: Delivery): HolderWrite {
+    const holding = this.holding(delivery);
+    const queue = (one: Queued): void => {
+      if (holding === 'held') this.#queue(one);
+    };
+    if (this.#turn === undefined) this.#begin();
+    const turn = this.#turn;
+    const isCurrent = (): boolean => this.#turn === turn;
+    return {
+      get isOpen() {
+        return isCurrent();
+      },
+      written: this.#written.then(() => this.held).then(() => holding),
+      send: (inbox, reply, payload = '') => queue({ reply: { ...reply, inbox, payload } }),
+      command: (...command) => queue({ command }),
+      done: () => queue({ done: delivery.entryId }),
+    };
   }
 
-  done({ entryId }: Pick<Delivery, 'entryId'>): void {
-    this.#queue({ done: entryId });
-  }
-
-  flushed(): Promise<void> {
-    return this.#written;
+  /** Resolves when what was queued in this turn is written, and those have been told who wait for that. */
+  async flushed(): Promise<void> {
+    await this.#written;
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   #queue(one: Queued): void {
-    if (this.#turn === undefined) {
-      this.#turn = [];
-      this.writes.push(this.#turn);
-      this.#written = new Promise((resolve) => {
-        setImmediate(() => {
-          this.#turn = undefined;
-          resolve();
-        });
+    this.#begin().push(one);
+  }
+
+  #begin(): Queued[] {
+    if (this.#turn !== undefined) return this.#turn;
+    const turn: Queued[] = [];
+    this.#turn = turn;
+    this.#written = new Promise((resolve) => {
+      setImmediate(() => {
+        this.#turn = undefined;
+        resolve();
       });
-    }
-    this.#turn.push(one);
+    });
+    this.#turns.push(turn);
+    return turn;
   }
 }
 

@@ -3,6 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { UpstreamFailure } from './providers/upstream-failure.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import type { Holding } from '#shared/lanes/redis/outbox.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Target } from './upstream-retries.ts';
 
@@ -35,6 +36,15 @@ export function inferenceEvents(log: Logger, registry: Registry) {
         region: entry.region,
         code,
       });
+    },
+    /** Another delivery holds the entry, or none does any more: what this one did is not written. */
+    outcomeStale: (
+      { lane, entryId, number: delivery }: Delivery,
+      requestId: string,
+      holding: Holding,
+    ): void => {
+      metrics.stale.inc();
+      log.warn({ event: 'outcome_stale', requestId, lane, entry: entryId, delivery, holding });
     },
     runCrashed: (entry: InferenceEntry, error: unknown): void => {
       metrics.crashes.inc();
@@ -102,6 +112,11 @@ function inferenceMetrics(registry: Registry) {
       name: 'docket_breaker_open',
       help: '1 while the circuit of an endpoint is open in this process',
       labelNames: ['endpoint', 'region'],
+      registers,
+    }),
+    stale: new Counter({
+      name: 'docket_stale_outcomes_total',
+      help: 'Outcomes that were not written because their entry had been taken over, or was gone',
       registers,
     }),
     crashes: new Counter({

@@ -3,74 +3,110 @@ import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
-import type { Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
+import { encodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
 
 /** A begun stream is remembered for as long as its entry can possibly be redelivered. */
 const BEGUN_S = 3_600;
-/** How often a running stream notes its progress, for the receipt should this process die. */
-const PROGRESS_MS = 1_000;
+/** How often a running stream notes how far it is: so much of it the receipt may lack should this process die. */
+const NOTE_MS = 200;
 /** A large answer waits this long for its api process to fetch it. */
 const CLAIMED_REPLY_S = 120;
 
 export interface RepliesDeps {
-  outbox: Pick<Outbox, 'send' | 'command'>;
+  outbox: Pick<Outbox, 'send' | 'asHolder'>;
   client: Pick<RedisClient, 'set'>;
   seals: Pick<Seals, 'sealBytes'>;
 }
 
 /** What one delivery of an entry tells the api process that holds the connection. */
 export class Replies {
+  /** Called when another delivery turns out to hold the entry: nothing that comes after is wanted. */
+  onLost: () => void = () => {};
   readonly #deps: RepliesDeps;
   readonly #entry: InferenceEntry;
-  readonly #delivery: number;
+  readonly #delivery: Delivery;
   #seq = 0;
   #notedAt = 0;
+  #note: HolderWrite | undefined;
+  /** Whether the note is written that keeps another worker from running this stream again. */
+  #begun = false;
+  #lost = false;
 
-  constructor(deps: RepliesDeps, entry: InferenceEntry, delivery: number) {
+  constructor(deps: RepliesDeps, entry: InferenceEntry, delivery: Delivery) {
     this.#deps = deps;
     this.#entry = entry;
     this.#delivery = delivery;
   }
 
   /**
-   * Frames of a stream. `relayed`, the number of payloads so far, is noted with the first of them and once a second from
-   * then on: should this process die, a stream of which anything was noted is not run again.
+   * Frames of a stream. Now and then, and with the first of them, it is noted how far the stream was `relayed`: should
+   * this process die, a stream of which anything was noted is not run again. Frames go out with a note, as the holder of
+   * the entry, until one is known to be written; and none go out once the entry is another's.
    */
-  frames(text: string, relayed: number, now: number): void {
-    const { id, inbox, shard } = this.#entry;
-    if (now - this.#notedAt >= PROGRESS_MS) {
-      this.#notedAt = now;
-      this.#deps.outbox.command(shard, 'SET', begunKey(shard, id), relayed, 'EX', BEGUN_S);
-    }
-    const reply = { id, attempt: this.#delivery, seq: this.#next(), kind: 'frames' } as const;
-    this.#deps.outbox.send(inbox, reply, text);
+  frames(text: string, relayed: () => Relayed, now: number): void {
+    if (this.#lost) return;
+    const { id, inbox } = this.#entry;
+    const attempt = this.#delivery.number;
+    const reply = { id, attempt, seq: this.#next(), kind: 'frames' } as const;
+    const isDue = now - this.#notedAt >= NOTE_MS;
+    if (isDue || (!this.#begun && this.#note?.isOpen !== true)) this.#takeNote(relayed(), now);
+    const write = this.#note?.isOpen === true ? this.#note : this.#deps.outbox;
+    write.send(inbox, reply, text);
   }
 
   /** The payload of a stream that will carry the receipt. */
-  last(payload: string): void {
+  last(write: HolderWrite, payload: string): void {
     const { id, inbox } = this.#entry;
-    const reply = { id, attempt: this.#delivery, seq: this.#next(), kind: 'last' } as const;
-    this.#deps.outbox.send(inbox, reply, payload);
+    const attempt = this.#delivery.number;
+    write.send(inbox, { id, attempt, seq: this.#next(), kind: 'last' }, payload);
   }
 
-  /** A whole answer; a large one is left under a key of its own first. */
-  async answer(text: string): Promise<void> {
-    const { id, inbox } = this.#entry;
-    const attempt = this.#delivery;
-    if (text.length <= INLINE_BYTES_MAX) {
-      this.#deps.outbox.send(inbox, { id, attempt, seq: this.#next(), kind: 'answer' }, text);
-      return;
-    }
-    const ref = claimedReplyKey(id, attempt);
+  /** Leaves a whole answer that is too large for a message under a key of its own, which it returns. */
+  async leave(text: string): Promise<string | undefined> {
+    if (text.length <= INLINE_BYTES_MAX) return undefined;
+    const ref = claimedReplyKey(this.#entry.id, this.#delivery.number);
     const sealed = this.#deps.seals.sealBytes(text, ref);
     await this.#deps.client.set(ref, sealed, 'EX', CLAIMED_REPLY_S);
-    this.#deps.outbox.send(inbox, { id, attempt, seq: this.#next(), kind: 'answer', ref });
+    return ref;
   }
 
-  error(error: WireFault): void {
+  /** A whole answer, or `ref`, where it was left. */
+  answer(write: HolderWrite, text: string, ref: string | undefined): void {
     const { id, inbox } = this.#entry;
-    const attempt = this.#delivery;
-    this.#deps.outbox.send(inbox, { id, attempt, seq: this.#next(), kind: 'error', error });
+    const head = {
+      id,
+      attempt: this.#delivery.number,
+      seq: this.#next(),
+      kind: 'answer',
+    } as const;
+    if (ref === undefined) write.send(inbox, head, text);
+    else write.send(inbox, { ...head, ref });
+  }
+
+  error(write: Pick<HolderWrite, 'send'>, error: WireFault): void {
+    const { id, inbox } = this.#entry;
+    const attempt = this.#delivery.number;
+    write.send(inbox, { id, attempt, seq: this.#next(), kind: 'error', error });
+  }
+
+  #takeNote(relayed: Relayed, now: number): void {
+    this.#notedAt = now;
+    const { id, shard } = this.#entry;
+    const note = this.#deps.outbox.asHolder(this.#delivery);
+    note.command('SET', begunKey(shard, id), encodeRelayed(relayed), 'EX', BEGUN_S);
+    this.#note = note;
+    void this.#learn(note.written);
+  }
+
+  async #learn(written: Promise<Holding>): Promise<void> {
+    if ((await written) === 'held') {
+      this.#begun = true;
+    } else if (!this.#lost) {
+      this.#lost = true;
+      this.onLost();
+    }
   }
 
   #next(): number {

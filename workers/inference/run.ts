@@ -1,6 +1,7 @@
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
 import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
 import { upstreamBody, withEncodingAsked } from './bodies.ts';
@@ -38,6 +39,8 @@ export class Run {
   readonly #digest: SaltedDigest;
   #call: UpstreamCall | undefined;
   #calls: number;
+  /** Whose stream is read. */
+  #asked: Target | undefined;
   #cancelled = false;
   /** The frames sent so far, where they will be kept; null once they are too large for that. */
   #frames: string | null = '';
@@ -86,13 +89,15 @@ export class Run {
   }
 
   async #stream(): Promise<void> {
+    this.#settlement.replies.onLost = () => this.cancel();
     const relay = new StreamRelay({
       includeUsage: this.#entry.includeUsage,
       object: this.#entry.route === 'completions' ? 'text_completion' : 'chat.completion.chunk',
-      send: (payload) => this.#send(payload, relay.sent),
+      send: (payload) => this.#send(payload, relay),
     });
     const { value: stream, target } = await callUntilAnswered(this.#plan(), (next) => {
       relay.readFrom(next.endpoint);
+      this.#asked = next;
       const provider = this.#deps.providerOf(next.endpoint);
       return callForStream(provider, this.#request(next), (text, chunk) =>
         relay.accept(text, chunk),
@@ -107,13 +112,23 @@ export class Run {
   }
 
   /** Passes one payload of a stream on to the client. */
-  #send(payload: string, sent: number): void {
+  #send(payload: string, relay: StreamRelay): void {
     const frame = frameOf(payload);
     this.#digest.update(payload);
-    this.#settlement.replies.frames(frame, sent, this.#deps.now());
+    this.#settlement.replies.frames(frame, () => this.#relayed(relay), this.#deps.now());
     if (this.#entry.claim === undefined || this.#frames === null) return;
     const length = this.#frames.length + frame.length;
     this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
+  }
+
+  #relayed(relay: StreamRelay): Relayed {
+    return {
+      payloads: relay.sent,
+      tokens: relay.sentTokens,
+      digest: this.#digest.soFar(),
+      model: this.#asked!.model,
+      calls: this.#calls,
+    };
   }
 
   async #finishStream(relay: StreamRelay, target: Target): Promise<void> {
@@ -127,7 +142,10 @@ export class Run {
   async #breakStream(relay: StreamRelay, target: Target, failure: UpstreamFailure): Promise<void> {
     const isGone = failure.kind === 'aborted';
     if (!isGone) relay.release();
-    const spent = this.#spent(await this.#usageOfStream(relay), target);
+    const spent = {
+      ...this.#spent(await this.#usageOfStream(relay), target),
+      relayedPayloads: relay.sent,
+    };
     if (isGone) await this.#settlement.left(spent);
     else await this.#settlement.broke(faultOf(failure), spent);
   }
@@ -140,7 +158,8 @@ export class Run {
       : { kind: 'unavailable', detail: String(error) };
     // The client left while an upstream was computing: that has used energy.
     if (failure.kind === 'aborted' && this.#calls > 0) {
-      await this.#settlement.left(this.#spent(await this.#count('')));
+      const spent = this.#spent(await this.#count(''));
+      await this.#settlement.left(this.#entry.stream ? { ...spent, relayedPayloads: 0 } : spent);
     } else await this.#settlement.failed(faultOf(failure));
   }
 

@@ -1,14 +1,16 @@
+import { Fault } from '#shared/kernel/errors.ts';
 import { answerKey, begunKey, heldKey, receiptsLane } from '#shared/lanes/keys.ts';
-import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
+import { type InferenceEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import { type Claims, STORED_S } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
-import type { Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { packAnswer, type StoredAnswer } from '#shared/lanes/stored-answer.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { InferenceEvents } from './events.ts';
 import { Replies, type RepliesDeps } from './replies.ts';
 
+const ENTRY_LOST = wireFault(new Fault('worker_lost'));
 const TOO_LARGE: WireFault = {
   code: 'upstream_error',
   message: 'The answer to the first request with this key is too large to be kept.',
@@ -19,20 +21,23 @@ const BROKE_OFF: WireFault = {
 };
 
 export interface SettlementDeps extends RepliesDeps {
-  outbox: Pick<Outbox, 'send' | 'command' | 'done' | 'flushed'>;
+  outbox: Pick<Outbox, 'send' | 'asHolder'>;
   claims: Pick<Claims, 'free'>;
-  events: Pick<InferenceEvents, 'runFinished' | 'runFailed'>;
+  events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'outcomeStale'>;
   /** Epoch milliseconds. */
   now: () => number;
 }
 
 /** What a request has used until its end, and what its client was sent. */
-export type Spent = Pick<Ending, 'usage' | 'calls' | 'responseDigest' | 'upstreamModel'>;
+export type Spent = Pick<
+  Ending,
+  'usage' | 'calls' | 'responseDigest' | 'relayedPayloads' | 'upstreamModel'
+>;
 
 /**
  * Ends one delivery: sends the last reply, hands what happened to the receipts lane and takes the entry off its own, in
  * one transaction. A crash before it means that the entry is delivered again; a crash after it, that the receipt is on
- * its way.
+ * its way. When the entry has been delivered again already, this delivery writes nothing of all that.
  */
 export class Settlement {
   readonly replies: Replies;
@@ -41,7 +46,7 @@ export class Settlement {
   readonly #entry: InferenceEntry;
 
   constructor(deps: SettlementDeps, delivery: Delivery, entry: InferenceEntry) {
-    this.replies = new Replies(deps, entry, delivery.number);
+    this.replies = new Replies(deps, entry, delivery);
     this.#deps = deps;
     this.#delivery = delivery;
     this.#entry = entry;
@@ -50,35 +55,33 @@ export class Settlement {
   /** A whole answer: the client gets it, and it is kept where the request is idempotent. */
   async answered(text: string, spent: Spent): Promise<void> {
     const packed = await this.#pack({ frames: '', last: text });
-    await this.replies.answer(text);
-    await this.#complete(packed, spent);
+    const ref = await this.replies.leave(text);
+    await this.#complete(packed, spent, (write) => this.replies.answer(write, text, ref));
   }
 
   /** A stream that came to its end. `frames` is what was sent before `last`; null when that is too large to be kept. */
   async streamed(frames: string | null, last: string, spent: Spent): Promise<void> {
     const packed = frames === null ? undefined : await this.#pack({ frames, last });
-    this.replies.last(last);
-    await this.#complete(packed, spent);
+    await this.#complete(packed, spent, (write) => this.replies.last(write, last));
   }
 
   /** A stream that broke off: the client gets an error frame, and a receipt for what was sent until then. */
   async broke(fault: WireFault, spent: Spent): Promise<void> {
-    this.replies.error(fault);
-    await this.#incomplete('truncated', spent);
+    await this.#incomplete('truncated', spent, (write) => this.replies.error(write, fault));
   }
 
   /** The client has left: no reply is sent, and what was used until then gets its receipt. */
   async left(spent: Spent): Promise<void> {
-    await this.#incomplete('partial', spent);
+    await this.#incomplete('partial', spent, () => {});
   }
 
   /** No answer at all: an error reply, no receipt, and the idempotency key may be used again. */
   async failed(fault: WireFault): Promise<void> {
-    this.replies.error(fault);
-    await this.#freeClaim(fault);
-    this.#leaveLane();
-    this.#deps.events.runFailed(this.#entry, fault);
-    await this.#deps.outbox.flushed();
+    if (!(await this.#freeClaim(fault))) return;
+    const write = this.#deps.outbox.asHolder(this.#delivery);
+    this.replies.error(write, fault);
+    this.#leaveLane(write);
+    if (!this.#isStale(await write.written)) this.#deps.events.runFailed(this.#entry, fault);
   }
 
   /**
@@ -92,25 +95,34 @@ export class Settlement {
     return packAnswer(this.#deps.seals, name, stored);
   }
 
-  async #complete(packed: Buffer | undefined, spent: Spent): Promise<void> {
-    const { claim, shard, id: requestId } = this.#entry;
-    if (packed === undefined) await this.#freeClaim(TOO_LARGE);
-    else if (claim !== undefined) {
+  async #complete(packed: Buffer | undefined, spent: Spent, reply: Reply): Promise<void> {
+    const { claim, id: requestId } = this.#entry;
+    if (packed === undefined && !(await this.#freeClaim(TOO_LARGE))) return;
+    const write = this.#deps.outbox.asHolder(this.#delivery);
+    reply(write);
+    if (packed !== undefined && claim !== undefined) {
       const key = answerKey({ claim, requestId, delivery: this.#delivery.number });
-      this.#deps.outbox.command(shard, 'SET', key, packed, 'EX', STORED_S);
+      write.command('SET', key, packed, 'EX', STORED_S);
       // However long the receipt takes, the request must not be run again meanwhile.
-      this.#deps.outbox.command(shard, 'EXPIRE', claim, STORED_S);
+      write.command('EXPIRE', claim, STORED_S);
     }
-    await this.#handOver('complete', spent, packed?.length);
+    await this.#handOver(write, 'complete', spent, packed?.length);
   }
 
   /** What broke off is receipted, not kept: a retry with the same key runs again. */
-  async #incomplete(outcome: 'partial' | 'truncated', spent: Spent): Promise<void> {
-    await this.#freeClaim(BROKE_OFF);
-    await this.#handOver(outcome, spent);
+  async #incomplete(outcome: 'partial' | 'truncated', spent: Spent, reply: Reply): Promise<void> {
+    if (!(await this.#freeClaim(BROKE_OFF))) return;
+    const write = this.#deps.outbox.asHolder(this.#delivery);
+    reply(write);
+    await this.#handOver(write, outcome, spent);
   }
 
-  async #handOver(outcome: Ending['outcome'], spent: Spent, storedBytes?: number): Promise<void> {
+  async #handOver(
+    write: HolderWrite,
+    outcome: Ending['outcome'],
+    spent: Spent,
+    storedBytes?: number,
+  ): Promise<void> {
     const { claim, shard } = this.#entry;
     const ending: Ending = { ...spent, outcome, endedAt: this.#deps.now() };
     const handed = receiptEntryOf(this.#entry, this.#delivery.number, ending);
@@ -118,26 +130,41 @@ export class Settlement {
       handed.claim = claim;
       handed.storedBytes = storedBytes;
     }
-    const lane = receiptsLane(shard);
-    this.#deps.outbox.command(shard, 'XADD', lane, '*', 'e', encodeMessage(handed));
-    this.#leaveLane();
-    this.#deps.events.runFinished(handed.record);
-    await this.#deps.outbox.flushed();
+    write.command('XADD', receiptsLane(shard), '*', 'e', encodeMessage(handed));
+    this.#leaveLane(write);
+    if (!this.#isStale(await write.written)) this.#deps.events.runFinished(handed.record);
   }
 
-  #leaveLane(): void {
+  #leaveLane(write: HolderWrite): void {
     const { shard, id, stream, bodyRef, region, orgId } = this.#entry;
-    const { outbox } = this.#deps;
-    if (stream) outbox.command(shard, 'DEL', begunKey(shard, id));
-    if (bodyRef !== undefined) outbox.command(shard, 'DEL', bodyRef);
-    outbox.command(shard, 'ZREM', heldKey(shard, region, orgId), id);
-    outbox.done(this.#delivery);
+    if (stream) write.command('DEL', begunKey(shard, id));
+    if (bodyRef !== undefined) write.command('DEL', bodyRef);
+    write.command('ZREM', heldKey(shard, region, orgId), id);
+    write.done();
   }
 
-  /** The idempotency key may be used again; the requests that wait for this one fail with the same fault. */
-  async #freeClaim(fault: WireFault): Promise<void> {
+  /**
+   * The idempotency key may be used again; the requests that wait for this one fail with the same fault. Returns whether
+   * there is more to do: not when another delivery holds the entry, and its claim.
+   */
+  async #freeClaim(fault: WireFault): Promise<boolean> {
     const { claim, id: requestId } = this.#entry;
-    if (claim === undefined) return;
-    await this.#deps.claims.free({ claim, requestId, delivery: this.#delivery.number }, fault);
+    if (claim === undefined) return true;
+    const name = { claim, requestId, delivery: this.#delivery.number };
+    return !this.#isStale(await this.#deps.claims.free(this.#delivery, name, fault));
+  }
+
+  /**
+   * Whether the outcome of this delivery was refused. Where another one holds the entry, that one answers. Where none
+   * does (Redis has lost it, or has done it all before its reply was lost), the client must not wait in vain.
+   */
+  #isStale(holding: Holding): boolean {
+    if (holding === 'held') return false;
+    this.#deps.events.outcomeStale(this.#delivery, this.#entry.id, holding);
+    if (holding === 'gone') this.replies.error(this.#deps.outbox, ENTRY_LOST);
+    return true;
   }
 }
+
+/** Adds what the client is told to a write. */
+type Reply = (write: HolderWrite) => void;

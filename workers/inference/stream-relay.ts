@@ -10,13 +10,19 @@ export interface StreamRelayOptions {
   send: (payload: string) => void;
 }
 
+interface Payload {
+  text: string;
+  /** It holds some of what was generated. */
+  speaks: boolean;
+}
+
 /**
  * Passes a stream on payload by payload, unchanged but for `usage` when the client did not ask for it, and holds back
  * the chunk that will carry the receipt: the last one with a finish reason, or the usage chunk when it was asked for.
  */
 export class StreamRelay {
   readonly #options: StreamRelayOptions;
-  #held: string | undefined;
+  #held: Payload | undefined;
   #usageChunk: string | undefined;
   #first: JsonObject | undefined;
   #usage: Usage | undefined;
@@ -24,6 +30,8 @@ export class StreamRelay {
   #finished = new Set<number>();
   #seen = new Set<number>();
   #sent = 0;
+  /** Those of them that had text. */
+  #speaking = 0;
   #energy: Endpoint['energy'];
   #joules: number | undefined;
 
@@ -57,6 +65,11 @@ export class StreamRelay {
     return this.#sent;
   }
 
+  /** Tokens in them: as the upstream counts while it streams, or else a token for each payload that had text. */
+  get sentTokens(): number {
+    return this.#usage?.outputTokens ?? this.#speaking;
+  }
+
   /** Every choice that appeared has its finish reason: the answer is whole even if `[DONE]` never comes. */
   get isFinished(): boolean {
     return this.#seen.size > 0 && this.#finished.size === this.#seen.size;
@@ -72,8 +85,12 @@ export class StreamRelay {
       return;
     }
     this.#first ??= chunk;
+    const spokenChars = this.#text.length;
     const finishes = this.#note(choices);
-    const out = this.#options.includeUsage ? payload : dropMembers(payload, ['usage']);
+    const out = {
+      text: this.#options.includeUsage ? payload : dropMembers(payload, ['usage']),
+      speaks: this.#text.length > spokenChars,
+    };
     this.#release();
     if (finishes) this.#held = out;
     else this.#send(out);
@@ -82,7 +99,7 @@ export class StreamRelay {
   /** Ends a whole stream: sends what is held and returns the payload that is to carry the receipt. */
   finish(usage: Usage): string {
     if (!this.#options.includeUsage)
-      return this.#held ?? this.#chunk({ choices: [this.#emptyChoice()] });
+      return this.#held?.text ?? this.#chunk({ choices: [this.#emptyChoice()] });
     this.#release();
     return this.#usageChunk ?? this.#chunk({ choices: [], usage: usageObject(usage) });
   }
@@ -113,9 +130,10 @@ export class StreamRelay {
     this.#send(held);
   }
 
-  #send(payload: string): void {
+  #send({ text, speaks }: Payload): void {
     this.#sent += 1;
-    this.#options.send(payload);
+    if (speaks) this.#speaking += 1;
+    this.#options.send(text);
   }
 
   /** A chunk of our own, in the name of the upstream's: for streams that end without one that could carry the receipt. */

@@ -5,12 +5,13 @@ import { begunKey } from '#shared/lanes/keys.ts';
 import { type Cancellation, type InferenceEntry, wireFault } from '#shared/lanes/messages.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import { decodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
 import { type Seals } from '#shared/lanes/seals.ts';
 import { decodeInferenceEntry, type SealedEntry } from '#shared/lanes/wire-format.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
-import { Settlement, type SettlementDeps } from './settlement.ts';
+import { Settlement, type SettlementDeps, type Spent } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
   client: Pick<RedisClient, 'get' | 'getBuffer' | 'set'>;
@@ -74,33 +75,33 @@ export class InferenceWorker {
     } catch (error) {
       // It is acknowledged, or it would come back for ever; without its head there is no caller to answer.
       this.#deps.events.entryUnreadable(delivery, error);
-      this.#deps.outbox.done(delivery);
+      this.#deps.outbox.asHolder(delivery).done();
       return;
     }
     const { head: entry } = message;
     const settlement = new Settlement(this.#deps, delivery, entry);
     try {
-      await this.#run(delivery.number, message, settlement);
+      await this.#run(delivery, message, settlement);
     } catch (error) {
       this.#deps.events.runCrashed(entry, error);
       await settlement.failed(WORKER_LOST);
     }
   }
 
-  async #run(delivery: number, message: SealedEntry, settlement: Settlement): Promise<void> {
+  async #run({ number }: Delivery, message: SealedEntry, settlement: Settlement): Promise<void> {
     const { client, now } = this.#deps;
     const { head: entry } = message;
     // Each worker that died with this entry is taken to have made one call.
-    const calls = delivery - 1;
+    const calls = number - 1;
     const body = await this.#bodyOf(message);
-    if (delivery > 1) {
-      const relayed = entry.stream ? await client.get(begunKey(entry.shard, entry.id)) : null;
-      if (relayed !== null) {
+    if (number > 1) {
+      const noted = entry.stream ? await client.get(begunKey(entry.shard, entry.id)) : null;
+      if (noted !== null) {
         // The client has part of the answer, so it cannot start over.
-        const usage = await this.#usageOfLost(entry, body, Number(relayed));
-        return settlement.broke(WORKER_LOST, { usage, calls });
+        const spent = await this.#spentOfLost(entry, body, decodeRelayed(noted), calls);
+        return settlement.broke(WORKER_LOST, spent);
       }
-      if (delivery > DELIVERIES_MAX) return settlement.failed(WORKER_LOST);
+      if (number > DELIVERIES_MAX) return settlement.failed(WORKER_LOST);
     }
     if (body === undefined) return settlement.failed(UNOPENED);
     if (body === null || now() >= entry.deadlineAt) return settlement.failed(TOO_LATE);
@@ -127,14 +128,24 @@ export class InferenceWorker {
     }
   }
 
-  /** What a dead worker's stream used, as far as it was noted: a payload is about a token. */
-  async #usageOfLost(
+  /** What a dead worker's stream used, and what of it the client was sent for certain, as that worker noted it. */
+  async #spentOfLost(
     entry: InferenceEntry,
     body: string | null | undefined,
-    relayed: number,
-  ): Promise<Usage> {
+    { payloads, tokens, digest, model, calls }: Relayed,
+    callsAtLeast: number,
+  ): Promise<Spent> {
     const counted =
       typeof body !== 'string' ? NOTHING : await this.#deps.countUsage(entry, body, '');
-    return { ...counted, outputTokens: relayed };
+    const spent: Spent = {
+      usage: { ...counted, outputTokens: tokens },
+      calls: calls ?? callsAtLeast,
+    };
+    if (digest !== undefined) {
+      spent.responseDigest = digest;
+      spent.relayedPayloads = payloads;
+    }
+    if (model !== undefined) spent.upstreamModel = model;
+    return spent;
   }
 }

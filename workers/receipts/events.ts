@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import type { Holding } from '#shared/lanes/redis/outbox.ts';
 import type { Issued } from './issue.ts';
 
 export type ReceiptsEvents = ReturnType<typeof receiptsEvents>;
@@ -32,6 +33,11 @@ export function receiptsEvents(log: Logger, registry: Registry) {
     labelNames: ['what'],
     registers,
   });
+  const stale = new Counter({
+    name: 'docket_stale_outcomes_total',
+    help: 'Outcomes that were not written because their entry had been taken over, or was gone',
+    registers,
+  });
   const stores = new Counter({
     name: 'docket_redis_errors_total',
     help: 'Errors of this process with Redis',
@@ -43,6 +49,15 @@ export function receiptsEvents(log: Logger, registry: Registry) {
       if (degradation === undefined) return;
       const { receiptId, model } = row;
       log.warn({ event: 'receipt_degraded', receiptId, model, ...degradation });
+    },
+    /** Another worker holds the entry, or has finished it: this one tells nobody of the receipt. */
+    outcomeStale: (
+      { lane, entryId, number: delivery }: Delivery,
+      requestId: string,
+      holding: Holding,
+    ): void => {
+      stale.inc();
+      log.warn({ event: 'outcome_stale', requestId, lane, entry: entryId, delivery, holding });
     },
     batchCommitted: (size: number, ms: number): void => {
       batches.observe(ms / 1_000);

@@ -3,7 +3,7 @@ import { multihashOf } from '#shared/kernel/multihash.ts';
 import { type ReceiptEntry, wireFault } from '#shared/lanes/messages.ts';
 import type { Claims } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
-import type { Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
 import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
@@ -14,7 +14,7 @@ import { type IssueDeps, type Issued, issueReceipt } from './issue.ts';
 
 export interface ReceiptsDeps extends IssueDeps {
   store: ReceiptStore;
-  outbox: Pick<Outbox, 'send' | 'command' | 'done' | 'flushed'>;
+  outbox: Pick<Outbox, 'asHolder'>;
   claims: Claims;
   events: Omit<ReceiptsEvents, 'signingKeysUnreadable'>;
   /** Moves an answer that is too large for Redis to where it stays; says where the answer is. */
@@ -74,7 +74,7 @@ export class ReceiptsWorker {
       handed = decodeReceiptEntry(delivery.text);
     } catch (error) {
       this.#deps.events.receiptImpossible(delivery, null, error);
-      this.#setAside(delivery);
+      this.#setAside(delivery, null);
       return null;
     }
     try {
@@ -131,34 +131,37 @@ export class ReceiptsWorker {
 
   /** A claim is settled before its entry is acknowledged: what is lost in between is done again. */
   async #tell(batch: Pending[]): Promise<void> {
-    const settling: Promise<void>[] = [];
-    for (const pending of batch) {
+    const telling = batch.map((pending) => {
       const { claim } = pending.handed;
-      if (claim === undefined) this.#release(pending);
-      else settling.push(this.#settle(pending, claim).then(() => this.#release(pending)));
-    }
-    await Promise.all(settling);
-    await this.#deps.outbox.flushed();
+      if (claim === undefined) return this.#release(pending);
+      return this.#settle(pending, claim).then(() => this.#release(pending));
+    });
+    await Promise.all(telling);
   }
 
-  async #settle({ handed, issued }: Pending, claim: string): Promise<void> {
+  async #settle({ delivery, handed, issued }: Pending, claim: string): Promise<void> {
     const { claims, placeAnswer } = this.#deps;
     const name = nameOf(handed, claim);
-    if (isRefused(handed, issued)) return claims.free(name, FAILED);
-    // When two deliveries answered, the receipt is of one of the answers, and only that one may be replayed with it.
-    const digest = multihashOf(handed.record.responseDigest ?? '', 'responseDigest');
-    if (!issued.row.text.includes(digest)) return;
-    const kept = await placeAnswer(name, handed.storedBytes ?? 0);
-    await claims.settle(name, issued.row.text, kept);
+    if (isRefused(handed, issued)) await claims.free(delivery, name, FAILED);
+    else if (isOfThisAnswer(handed, issued)) {
+      const kept = await placeAnswer(name, handed.storedBytes ?? 0);
+      await claims.settle(delivery, name, issued.row.text, kept);
+    }
   }
 
-  #release({ delivery, handed, issued }: Pending): void {
+  async #release({ delivery, handed, issued }: Pending): Promise<void> {
     const { outbox, events } = this.#deps;
     const { inbox, attempt, record } = handed;
-    if (isRefused(handed, issued)) this.#replyFailed(handed);
-    else outbox.send(inbox, { id: record.requestId, attempt, kind: 'receipt' }, issued.row.text);
-    outbox.done(delivery);
-    events.receiptIssued(issued);
+    const id = record.requestId;
+    const write = outbox.asHolder(delivery);
+    if (isRefused(handed, issued)) replyFailed(write, handed);
+    else if (isOfThisAnswer(handed, issued)) {
+      write.send(inbox, { id, attempt, kind: 'receipt' }, issued.row.text);
+    } else write.send(inbox, { id, attempt, kind: 'receipt_of_another' });
+    write.done();
+    const holding = await write.written;
+    if (holding === 'held') events.receiptIssued(issued);
+    else events.outcomeStale(delivery, id, holding);
   }
 
   /** No receipt can be made or stored of this, now or later. */
@@ -166,29 +169,41 @@ export class ReceiptsWorker {
     const { events, claims } = this.#deps;
     const { claim } = handed;
     events.receiptImpossible(delivery, handed.record.requestId, error);
-    this.#replyFailed(handed);
     const freed =
-      claim === undefined ? Promise.resolve() : claims.free(nameOf(handed, claim), FAILED);
-    void freed.catch(events.storeFailed).then(() => this.#setAside(delivery));
+      claim === undefined
+        ? Promise.resolve()
+        : claims.free(delivery, nameOf(handed, claim), FAILED);
+    void freed.catch(events.storeFailed).then(() => this.#setAside(delivery, handed));
   }
 
-  /** Keeps what cannot be made into a receipt where a person can look at it, off the lane. */
-  #setAside(delivery: Delivery): void {
-    const { shard, lane, text } = delivery;
-    const aside = `${lane}:set-aside`;
-    this.#deps.outbox.command(shard, 'XADD', aside, 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
-    this.#deps.outbox.done(delivery);
+  /** Keeps what cannot be made into a receipt where a person can look at it, off the lane, and tells who waits for it. */
+  #setAside(delivery: Delivery, handed: ReceiptEntry | null): void {
+    const { lane, text } = delivery;
+    const write = this.#deps.outbox.asHolder(delivery);
+    if (handed !== null) replyFailed(write, handed);
+    write.command('XADD', `${lane}:set-aside`, 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
+    write.done();
   }
+}
 
-  #replyFailed({ inbox, attempt, record }: ReceiptEntry): void {
-    const reply = { id: record.requestId, attempt, kind: 'receipt_failed', error: FAILED } as const;
-    this.#deps.outbox.send(inbox, reply);
-  }
+function replyFailed(write: HolderWrite, { inbox, attempt, record }: ReceiptEntry): void {
+  const reply = { id: record.requestId, attempt, kind: 'receipt_failed', error: FAILED } as const;
+  write.send(inbox, reply);
 }
 
 /** The caller wants no answer without an estimate. The degraded receipt stands in the ledger all the same. */
 function isRefused({ receipt }: ReceiptEntry, { degradation }: Issued): boolean {
   return receipt === 'required' && degradation !== undefined;
+}
+
+/**
+ * Whether the receipt is of the answer that this entry is about. A request of which Redis has lost the end runs again; its
+ * receipt is the first one that was committed, and that is of another answer.
+ */
+function isOfThisAnswer({ record }: ReceiptEntry, { row }: Issued): boolean {
+  const { responseDigest } = record;
+  if (responseDigest === undefined) return true;
+  return row.text.includes(multihashOf(responseDigest, 'responseDigest'));
 }
 
 function nameOf({ record, attempt }: ReceiptEntry, claim: string): StoredAnswerName {

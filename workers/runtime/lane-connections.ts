@@ -79,6 +79,7 @@ export class LaneConnections<Message extends Reply | Cancellation = never> {
         slots,
         client,
         scripts,
+        mayJudge: () => this.#liveness.mayJudge(),
         onDeliveries,
         onError,
       });

@@ -1,9 +1,10 @@
 import type { StoredAnswers } from '../postgres/stored-answers.ts';
-import { answerKey, waitersKey } from '../keys.ts';
+import { answerKey, CONSUMER_GROUP, waitersKey } from '../keys.ts';
 import type { Reply, WireFault } from '../messages.ts';
 import { type StoredAnswer, type StoredAnswerName, unpackAnswer } from '../stored-answer.ts';
 import type { RedisClient } from './connect.ts';
-import type { Outbox } from './outbox.ts';
+import type { Delivery } from './lane-consumer.ts';
+import type { Holding, Outbox } from './outbox.ts';
 import type { LaneScripts } from './scripts.ts';
 import type { Seals } from '../seals.ts';
 
@@ -12,36 +13,51 @@ export const STORED_S = 86_400;
 
 export type Claims = ReturnType<typeof createClaims>;
 
-/** Ends idempotency claims, and tells the requests that wait for one how it ended. Both are safe to repeat. */
+/**
+ * Ends idempotency claims, and tells the requests that wait for one how it ended. Both are safe to repeat, and do nothing
+ * for a delivery that no longer holds its entry.
+ */
 export function createClaims(scripts: LaneScripts, outbox: Pick<Outbox, 'send'>) {
   const end = async (
+    { lane, entryId, consumer, number }: Delivery,
     { claim, requestId, delivery }: StoredAnswerName,
     how: { end: 'done' | 'freed'; receipt: string; kept: string },
     replyTo: (id: string) => Reply,
-  ): Promise<void> => {
-    const waiting = (await scripts.settleClaim(
+  ): Promise<Holding> => {
+    const [holding, ...waiting] = (await scripts.settleClaim(
       claim,
       waitersKey(claim),
       answerKey({ claim, requestId, delivery }),
+      lane,
       requestId,
       how.end,
       how.receipt,
       STORED_S,
       delivery,
       how.kept,
-    )) as string[];
+      CONSUMER_GROUP,
+      entryId,
+      consumer,
+      number,
+    )) as [Holding, ...string[]];
     for (const waiter of waiting) {
       const [inbox, id] = waiter.split(' ') as [string, string];
       outbox.send(inbox, replyTo(id));
     }
+    return holding;
   };
   return {
     /** The answer is stored: identical requests get it from now on, with this receipt. */
-    settle: (name: StoredAnswerName, receipt: string, kept: 'redis' | 'postgres'): Promise<void> =>
-      end(name, { end: 'done', receipt, kept }, (id) => ({ id, kind: 'settled' })),
+    settle: (
+      by: Delivery,
+      name: StoredAnswerName,
+      receipt: string,
+      kept: 'redis' | 'postgres',
+    ): Promise<Holding> =>
+      end(by, name, { end: 'done', receipt, kept }, (id) => ({ id, kind: 'settled' })),
     /** The request failed: its key may be used again, and those who wait for it fail as it did. */
-    free: (name: StoredAnswerName, error: WireFault): Promise<void> =>
-      end(name, { end: 'freed', receipt: '', kept: '' }, (id) => {
+    free: (by: Delivery, name: StoredAnswerName, error: WireFault): Promise<Holding> =>
+      end(by, name, { end: 'freed', receipt: '', kept: '' }, (id) => {
         return { id, attempt: 1, seq: 1, kind: 'error', error };
       }),
   };

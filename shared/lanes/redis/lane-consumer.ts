@@ -5,8 +5,8 @@ import type { Slots } from '../slots.ts';
 
 /** How often each worker looks for entries of dead ones. */
 const REAP_MS = 1_000;
-/** Two reapers that race: the second finds the entry freshly claimed, below this, and leaves it. */
-const REAP_MIN_IDLE_MS = 1_000;
+/** What Redis says that this worker holds may still be on its way here for this long. */
+const UNDERWAY_MS = 1_000;
 /** Entries of one worker that are looked through for lost ones; more than any worker has in hand. */
 const OWN_MAX = 10_000;
 const PAUSE_AFTER_ERROR_MS = 100;
@@ -16,6 +16,8 @@ export interface Delivery {
   shard: number;
   lane: string;
   entryId: string;
+  /** Who holds the entry while this delivery does. */
+  consumer: string;
   /** 1 for the first delivery of the entry; rises with each redelivery. */
   number: number;
   text: string;
@@ -34,6 +36,8 @@ export interface LaneConsumerOptions {
   blocking: RedisClient;
   client: RedisClient;
   scripts: LaneScripts;
+  /** Whether this worker may take another one for dead (see `Liveness.mayJudge`). */
+  mayJudge: () => boolean;
   onDeliveries: (deliveries: Delivery[]) => void;
   onError: (error: unknown) => void;
 }
@@ -134,14 +138,15 @@ export class LaneConsumer {
   }
 
   #hand(entries: [string, Fields][], numberOf: (id: string) => number): void {
-    const { lane, slots, onDeliveries } = this.#options;
+    const { lane, consumer, slots, onDeliveries } = this.#options;
     const shard = this.#shard;
     const batch: Delivery[] = [];
     for (const [id, fields] of entries) {
       // A claimed entry that was deleted meanwhile has no fields.
       if (fields === null) continue;
       this.#handed.add(id);
-      batch.push({ shard, lane, entryId: id, number: numberOf(id), text: fields[1] ?? '' });
+      const number = numberOf(id);
+      batch.push({ shard, lane, entryId: id, consumer, number, text: fields[1] ?? '' });
     }
     if (batch.length === 0) return;
     slots.take(this.#options.batched === true ? 1 : batch.length);
@@ -156,13 +161,16 @@ export class LaneConsumer {
   }
 
   async #reap(): Promise<void> {
-    const { client, lane, consumer, scripts } = this.#options;
+    const { client, lane, consumer, scripts, mayJudge } = this.#options;
     await this.#recoverLost();
+    if (!mayJudge()) return;
     const consumers = (await client.xinfo('CONSUMERS', lane, CONSUMER_GROUP)) as unknown[][];
     for (const fields of consumers) {
       const name = String(fields[fields.indexOf('name') + 1]);
       if (name === consumer || this.#stopped) continue;
-      if ((await client.exists(aliveKey(name))) === 1) continue;
+      const isAlive = (await client.exists(aliveKey(name))) === 1;
+      if (isAlive) continue;
+      if (!mayJudge()) return;
       if (await this.#claimFrom(name)) continue;
       await scripts.dropConsumer(lane, CONSUMER_GROUP, name);
     }
@@ -174,7 +182,8 @@ export class LaneConsumer {
     const left = await this.#heldBy(name, Math.max(room, 1));
     if (left.length === 0) return false;
     if (room === 0) return true;
-    await this.#claim(left);
+    // This process may have been stopped since it found the other one dead, and the other one with it.
+    if (this.#options.mayJudge()) await this.#takeOver(name, left);
     return true;
   }
 
@@ -185,13 +194,13 @@ export class LaneConsumer {
   async #recoverLost(): Promise<void> {
     const handed = [...this.#handed];
     const held = await this.#heldBy(this.#options.consumer, OWN_MAX);
-    const lost = held.filter(([id, , idle]) => idle >= REAP_MIN_IDLE_MS && !this.#handed.has(id));
+    const lost = held.filter(([id, , idle]) => idle >= UNDERWAY_MS && !this.#handed.has(id));
     if (held.length < OWN_MAX) {
       const still = new Set(held.map(([id]) => id));
       for (const id of handed) if (!still.has(id)) this.#handed.delete(id);
     }
     const taken = lost.slice(0, this.#room());
-    if (taken.length > 0 && !this.#stopped) await this.#claim(taken);
+    if (taken.length > 0 && !this.#stopped) await this.#takeOver(this.#options.consumer, taken);
   }
 
   async #heldBy(name: string, count: number): Promise<PendingEntry[]> {
@@ -200,18 +209,17 @@ export class LaneConsumer {
     return held as PendingEntry[];
   }
 
-  /** Takes entries over and hands them on, with the number of this delivery. */
-  async #claim(entries: readonly PendingEntry[]): Promise<void> {
-    const { client, lane, consumer } = this.#options;
+  /** Takes over what `from` still holds of these, and hands it on with the number of this delivery. */
+  async #takeOver(from: string, entries: readonly PendingEntry[]): Promise<void> {
+    const { scripts, lane, consumer } = this.#options;
     const deliveries = new Map(entries.map(([id, , , count]) => [id, count]));
-    const claimed = (await client.call(
-      'XCLAIM',
+    const taken = (await scripts.takeOver(
       lane,
       CONSUMER_GROUP,
+      from,
       consumer,
-      REAP_MIN_IDLE_MS,
-      ...deliveries.keys(),
+      ...[...deliveries].flat(),
     )) as [string, Fields][];
-    this.#hand(claimed, (id) => (deliveries.get(id) ?? 1) + 1);
+    this.#hand(taken, (id) => deliveries.get(id)! + 1);
   }
 }

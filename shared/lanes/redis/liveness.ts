@@ -10,6 +10,11 @@ const ALIVE_MS = 5_000;
  */
 const ALIVE_ON_CLUSTER_MS = 15_000;
 const HEARTBEAT_MS = 1_000;
+/**
+ * After a longer silence of its own a process cannot say of others that they are dead: what kept it silent (a stopped
+ * machine, a frozen Redis) may have kept them. Two heartbeats below `ALIVE_MS`, because theirs may have been older.
+ */
+const STALL_MS = ALIVE_MS - 2 * HEARTBEAT_MS;
 /** An inbox outlives its owner by this much; then Redis forgets it, and replies to it are dropped. */
 const INBOX_AFTERLIFE_MS = 60_000;
 
@@ -23,6 +28,9 @@ export class Liveness {
   readonly #lastRead: () => string;
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> = Promise.resolve();
+  /** When Redis last heard of this process, and until when others may still be waking; in milliseconds of a steady clock. */
+  #heardAt = 0;
+  #leaveOthersUntil = 0;
 
   /** `lastRead` tells up to which id the inbox has been read, so that the heartbeat can trim it. */
   constructor(client: RedisClient, processId: string, lastRead: () => string) {
@@ -31,7 +39,17 @@ export class Liveness {
     this.#lastRead = lastRead;
   }
 
+  /**
+   * Whether this process may take another, of which Redis has not heard, for dead. Not while Redis has not heard of this
+   * one either, nor before the others have had the time to be heard again.
+   */
+  mayJudge(): boolean {
+    const now = performance.now();
+    return now - this.#heardAt <= STALL_MS && now >= this.#leaveOthersUntil;
+  }
+
   async start(): Promise<void> {
+    this.#heardAt = performance.now();
     await this.#beat();
     this.#timer = setInterval(() => {
       this.#beating = this.#beat().catch(() => {
@@ -58,6 +76,9 @@ export class Liveness {
       this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),
       this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
     ]);
+    const now = performance.now();
+    if (now - this.#heardAt > STALL_MS) this.#leaveOthersUntil = now + ALIVE_MS;
+    this.#heardAt = now;
     if (existed === 1) return;
     await this.#client.xadd(inbox, '*', 'm', encodeMessage({ kind: 'hello' }));
     await this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS);

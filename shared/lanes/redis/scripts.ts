@@ -8,16 +8,19 @@ type Script = (...keysAndArguments: (string | number | Buffer)[]) => Promise<unk
 /** The file of a script and the number of its keys; null where that varies, and the caller passes it first. */
 interface Source {
   file: string;
+  /** Asks who holds an entry, so the function for that (holding.lua) stands before it. */
+  asksHolding?: true;
   keyCount: number | null;
 }
 
 const SOURCES = {
   admit: { file: 'admission.lua', keyCount: 9 },
   takeArrival: { file: 'take-arrival.lua', keyCount: 1 },
-  settleClaim: { file: 'settle-claim.lua', keyCount: 3 },
+  settleClaim: { file: 'settle-claim.lua', keyCount: 4, asksHolding: true },
   withdraw: { file: 'withdraw.lua', keyCount: 1 },
   dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
-  apply: { file: 'apply.lua', keyCount: null },
+  takeOver: { file: 'take-over.lua', keyCount: 1, asksHolding: true },
+  apply: { file: 'apply.lua', keyCount: null, asksHolding: true },
 } satisfies Record<string, Source>;
 
 export type LaneScripts = Record<keyof typeof SOURCES, Script>;
@@ -35,8 +38,10 @@ export function defineLaneScripts(client: RedisClient): LaneScripts {
   return scripts;
 }
 
-function scriptOf(client: RedisClient, { file, keyCount }: Source): Script {
-  const lua = readFileSync(new URL(file, import.meta.url), 'utf8');
+const textOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
+
+function scriptOf(client: RedisClient, { file, keyCount, asksHolding }: Source): Script {
+  const lua = (asksHolding === true ? textOf('holding.lua') : '') + textOf(file);
   const sha = hash('sha1', lua);
   const [byHash, byText] = client.isCluster
     ? [replicated(client, 'EVALSHA'), replicated(client, 'EVAL')]

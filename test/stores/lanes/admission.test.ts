@@ -14,7 +14,14 @@ import {
 import type { ReceiptEntry, Reply } from '#shared/lanes/messages.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
-import { admissionRequest, admissionsOn, connectTo, GENEROUS } from '#test/support/lanes.ts';
+import {
+  admissionRequest,
+  admissionsOn,
+  connectTo,
+  deliverTo,
+  GENEROUS,
+  takeOver,
+} from '#test/support/lanes.ts';
 import { decideArrival, remainingOf } from '#test/support/rate-limit.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { testSeals } from '#test/support/seals.ts';
@@ -281,6 +288,7 @@ describe('an idempotency claim', () => {
     const outbox = { send: (inbox: string, reply: Reply) => void told.push([inbox, reply]) };
     return { claims: createClaims(defineLaneScripts(client), outbox), told };
   };
+  const held = () => deliverTo(client, { lane: receiptsLane(0), consumer: 'w' });
   const nameOf = (requestId: string) => ({ claim, requestId, delivery: 1 });
   const send = (fingerprint = 'f', rest = {}) =>
     admissionRequest({ claim, ...rest }, { fingerprint });
@@ -310,11 +318,12 @@ describe('an idempotency claim', () => {
       const { remainingToday } = await admissions().admit(first);
       const second = send();
       await admissions().admit(second);
+      const delivery = await held();
       const settled = ['api-test', { id: second.entry.id, kind: 'settled' }];
-      await claims.settle(nameOf(first.entry.id), '{"receipt":1}', 'redis');
+      await claims.settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
       expect(told).toEqual([settled]);
       // The worker that settled it may die before it tells them; the next one settles it again.
-      await claims.settle(nameOf(first.entry.id), '{"receipt":1}', 'redis');
+      await claims.settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
       expect(told).toEqual([settled, settled]);
       const replay = await admissions().admit(send());
       expect(replay).toMatchObject({
@@ -333,7 +342,7 @@ describe('an idempotency claim', () => {
     const second = send();
     await admissions().admit(first);
     await admissions().admit(second);
-    await claims.free(nameOf(first.entry.id), FAULT);
+    await claims.free(await held(), nameOf(first.entry.id), FAULT);
     expect(told).toEqual([
       ['api-test', { id: second.entry.id, attempt: 1, seq: 1, kind: 'error', error: FAULT }],
     ]);
@@ -352,7 +361,7 @@ describe('an idempotency claim', () => {
     await admissions().admit(first);
     expect(await look()).toMatchObject({ verdict: 'wait', requestId: first.entry.id });
     expect(await look('other')).toMatchObject({ verdict: 'reused' });
-    await claims.settle(nameOf(first.entry.id), '{}', 'redis');
+    await claims.settle(await held(), nameOf(first.entry.id), '{}', 'redis');
     expect(await look()).toMatchObject({ verdict: 'replay', requestId: first.entry.id });
     expect(await client.xlen(LANE)).toBe(1);
   });
@@ -387,10 +396,31 @@ describe('an idempotency claim', () => {
     const { claims, told } = claimsOn();
     await admissions().admit(send());
     await admissions().admit(send());
-    await claims.free(nameOf('req_other'), FAULT);
+    await claims.free(await held(), nameOf('req_other'), FAULT);
     expect(told).toEqual([]);
     expect((await admissions().admit(send())).verdict).toBe('wait');
   });
+
+  it(
+    'a claim cannot be ended by a delivery whose entry another worker has taken over',
+    { tags: ['survives.stopped-worker'] },
+    async () => {
+      const { claims, told } = claimsOn();
+      const first = send();
+      await admissions().admit(first);
+      await admissions().admit(send());
+      const asleep = await held();
+      const awake = await takeOver(client, asleep, 'other');
+      const before = await snapshot();
+      const name = nameOf(first.entry.id);
+      expect(await claims.settle(asleep, name, '{"receipt":1}', 'redis')).toBe('taken');
+      expect(await claims.free(asleep, name, FAULT)).toBe('taken');
+      expect(told).toEqual([]);
+      expect(await snapshot()).toBe(before);
+      expect(await claims.settle(awake, name, '{"receipt":2}', 'redis')).toBe('held');
+      expect(await client.hget(claim, 'receipt')).toBe('{"receipt":2}');
+    },
+  );
 
   it('a claim does not outlive its request by much when the pipeline loses it', async () => {
     await admissions().admit(send());

@@ -5,12 +5,12 @@ import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { aliveKey, CONSUMER_GROUP, inboxKey, inferenceLane } from '#shared/lanes/keys.ts';
 import { type Delivery, LaneConsumer } from '#shared/lanes/redis/lane-consumer.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
-import { Outbox } from '#shared/lanes/redis/outbox.ts';
+import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { Slots } from '#shared/lanes/slots.ts';
 import { decodeBatch } from '#shared/lanes/wire-format.ts';
 import type { RedisServer } from '#embedded/stores/redis.ts';
-import { connectTo } from '#test/support/lanes.ts';
+import { connectTo, deliverTo, takeOver } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 import { testSeals } from '#test/support/seals.ts';
@@ -42,6 +42,7 @@ function consume(
   name: string,
   slots: number,
   onDeliveries: (deliveries: Delivery[], slots: Slots) => void,
+  mayJudge: () => boolean = () => true,
 ) {
   const held = new Slots(slots);
   const consumer = new LaneConsumer({
@@ -52,6 +53,7 @@ function consume(
     blocking: connectTo(server.url, 'blocking'),
     client,
     scripts,
+    mayJudge,
     onDeliveries: (deliveries) => onDeliveries(deliveries, held),
     onError: () => {},
   });
@@ -153,6 +155,33 @@ describe('a lane', () => {
   });
 
   it(
+    'a worker that was silent itself leaves the entries of a silent one alone until it may judge',
+    { tags: ['survives.stalled-together'] },
+    async () => {
+      await deliverTo(client, { lane: LANE, consumer: 'silent' });
+      await client.set(aliveKey('w2'), '1', 'PX', 60_000);
+      let asked = 0;
+      let mayJudge = false;
+      const taken: Delivery[] = [];
+      const { consumer } = consume(
+        'w2',
+        10,
+        (entries) => taken.push(...entries),
+        () => {
+          asked += 1;
+          return mayJudge;
+        },
+      );
+      await consumer.start();
+      await until(() => asked >= 2);
+      expect(taken).toEqual([]);
+      mayJudge = true;
+      await until(() => taken.length === 1);
+      expect(taken[0]).toMatchObject({ number: 2, consumer: 'w2' });
+    },
+  );
+
+  it(
     'a lane works again after the server has forgotten everything',
     { tags: ['survives.empty-redis'] },
     async () => {
@@ -233,6 +262,14 @@ describe('an inbox', () => {
 });
 
 describe('an outbox', () => {
+  const held = () => deliverTo(client, { lane: LANE, consumer: 'w' });
+  /** The replies in entries of the inbox `p`. */
+  const toldIn = (entries: [string, string[]][]): Reply[] =>
+    entries
+      .flatMap(([, fields]) => fields.filter((_, i) => i % 2 === 1))
+      .flatMap((text) => decodeBatch(testSeals(), inboxKey('p'), text, fail))
+      .map((told) => told.reply);
+
   it('an outbox writes reply, hand-over and acknowledgement as one transaction', async () => {
     const monitor = await connectTo(server.url).monitor();
     open.push(() => monitor.disconnect());
@@ -243,28 +280,100 @@ describe('an outbox', () => {
       commands.push(args[0]!.toLowerCase());
       sources.add(source);
     });
+    const delivery = await deliverTo(client, { lane: LANE, consumer: 'w' });
+    await until(() => commands.includes('xreadgroup'));
+    commands.splice(0);
+    sources.clear();
     const outbox = new Outbox(client, testSeals(), fail);
-    outbox.send('p', reply(0));
-    outbox.command(0, 'XADD', '{s0}:lane:receipts', '*', 'e', 'outcome');
-    outbox.done({ shard: 0, lane: LANE, entryId: '1-1' });
+    const write = outbox.asHolder(delivery);
+    write.send('p', reply(0));
+    write.command('XADD', '{s0}:lane:receipts', '*', 'e', 'outcome');
+    write.done();
     await outbox.flushed();
-    await until(() => commands.length === 4);
-    expect(commands).toEqual(['xadd', 'xack', 'xdel', 'xadd']);
+    await until(() => commands.length === 5);
+    expect(commands).toEqual(['xpending', 'xadd', 'xadd', 'xack', 'xdel']);
     expect([...sources]).toEqual(['lua']);
   });
 
-  it('an outbox of which one command fails runs the others, reports the failure, and tries again', async () => {
+  it('an outbox of which one write fails does the others, keeps the entry of that one, says so, and tries again', async () => {
     await client.set('{s0}:text', 'no stream');
+    const [bad, good] = await Promise.all([held(), held()]);
     const errors: unknown[] = [];
     const outbox = new Outbox(client, testSeals(), (error) => {
       errors.push(error);
-      outbox.close();
+      void client.del('{s0}:text');
     });
-    outbox.command(0, 'XADD', '{s0}:text', '*', 'e', 'refused');
-    outbox.command(0, 'SET', '{s0}:other', 'done');
-    await outbox.flushed();
-    expect(String(errors[0])).toContain('WRONGTYPE');
+    const failing = outbox.asHolder(bad);
+    failing.command('XADD', '{s0}:text', '*', 'e', 'refused');
+    failing.send('p', reply(0));
+    failing.done();
+    const other = outbox.asHolder(good);
+    other.command('SET', '{s0}:other', 'done');
+    other.done();
+    expect(await other.written).toBe('held');
     expect(await client.get('{s0}:other')).toBe('done');
+    expect(await failing.written).toBe('held');
+    expect(String(errors[0])).toContain('WRONGTYPE');
+    expect(errors).toHaveLength(1);
+    expect(await client.xlen('{s0}:text')).toBe(1);
+    expect(await client.xlen(LANE)).toBe(0);
+  });
+
+  it(
+    'an outbox writes nothing for a delivery whose entry another worker has taken over, also when it wakes much later',
+    { tags: ['survives.stopped-worker'] },
+    async () => {
+      await client.xadd(inboxKey('p'), '*', 'm', 'greeting');
+      const asleep = await held();
+      const awake = await takeOver(client, asleep, 'other');
+      const outbox = new Outbox(client, testSeals(), fail);
+      const end = (delivery: Delivery, text: string): Promise<Holding> => {
+        const write = outbox.asHolder(delivery);
+        write.send('p', reply(delivery.number));
+        write.command('XADD', '{s0}:lane:receipts', '*', 'e', text);
+        write.command('SET', '{s0}:answer', text);
+        write.done();
+        return write.written;
+      };
+      const inboxOf = async () => (await client.xrange(inboxKey('p'), '-', '+')).slice(1);
+      const before = await client.xpending(LANE, CONSUMER_GROUP);
+      expect(await end(asleep, 'first')).toBe('taken');
+      expect(await client.exists('{s0}:lane:receipts', '{s0}:answer')).toBe(0);
+      expect(await inboxOf()).toEqual([]);
+      expect(await client.xpending(LANE, CONSUMER_GROUP)).toEqual(before);
+      // Both in one write of the outbox: each for itself.
+      expect(await Promise.all([end(asleep, 'first'), end(awake, 'second')])).toEqual([
+        'taken',
+        'held',
+      ]);
+      expect(await client.get('{s0}:answer')).toBe('second');
+      expect(await client.xlen('{s0}:lane:receipts')).toBe(1);
+      expect(toldIn(await inboxOf())).toEqual([reply(2)]);
+      expect(await end(asleep, 'first')).toBe('gone');
+      // The same worker, delivered the same entry again because it had lost the first delivery.
+      const lost = await held();
+      await takeOver(client, lost, lost.consumer);
+      expect(await end(lost, 'third')).toBe('taken');
+      expect(await client.xlen('{s0}:lane:receipts')).toBe(1);
+    },
+  );
+
+  it('an outbox keeps the order of what one delivery says, in writes of its own and beside them', async () => {
+    await client.xadd(inboxKey('p'), '*', 'm', 'greeting');
+    const delivery = await held();
+    const outbox = new Outbox(client, testSeals(), fail);
+    outbox.send('p', reply(1));
+    const note = outbox.asHolder(delivery);
+    note.send('p', reply(2));
+    expect(note.isOpen).toBe(true);
+    note.send('p', reply(3));
+    const last = outbox.asHolder(delivery);
+    last.send('p', reply(4));
+    last.done();
+    await last.written;
+    expect(note.isOpen).toBe(false);
+    const entries = (await client.xrange(inboxKey('p'), '-', '+')).slice(1);
+    expect(toldIn(entries)).toEqual([1, 2, 3, 4].map(reply));
   });
 
   it('an outbox writes more messages in one turn than one command can carry', async () => {
@@ -294,10 +403,11 @@ describe('an outbox', () => {
       await other.stop();
       const errors: unknown[] = [];
       const outbox = new Outbox(patient, testSeals(), (error) => errors.push(error));
-      outbox.command(0, 'SET', 'kept', 'yes');
+      outbox.send('p', reply(0));
       await startTestRedis({ port });
+      await patient.xadd(inboxKey('p'), '*', 'm', 'greeting');
       await outbox.flushed();
-      expect(await patient.get('kept')).toBe('yes');
+      expect(await patient.xlen(inboxKey('p'))).toBeGreaterThan(0);
     },
   );
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Exchange, type ExchangeHost, type ExchangeSink } from '#api/inference/exchange.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { entry } from './doubles.ts';
 
 const RECEIPT_WAIT_MS = 2_000;
@@ -21,7 +22,7 @@ function listen(): Heard {
   };
 }
 
-function exchange(claimed: string | null = 'large') {
+function exchange(claimed: string | null = 'large', more: Partial<InferenceEntry> = {}) {
   const ends: number[] = [];
   const givenUp: number[] = [];
   const host: ExchangeHost = {
@@ -31,7 +32,7 @@ function exchange(claimed: string | null = 'large') {
     clientLeft: () => {},
     closed: () => ends.push(1),
   };
-  const one = new Exchange(entry({ id: 'req_1' }), host);
+  const one = new Exchange(entry({ id: 'req_1', ...more }), host);
   return { one, ends, givenUp };
 }
 
@@ -109,10 +110,76 @@ describe('an exchange', () => {
     one.take(receipt(2), 'R2');
     expect(sink.log).toEqual([]);
     one.take(answer(1, 2), 'late');
-    one.take(receipt(1), 'R1');
     expect(sink.log).toEqual([]);
     one.take(answer(2), 'second');
     expect(sink.log).toEqual([['done', 'second', 'R2']]);
+  });
+
+  describe('a request of which two deliveries answered', () => {
+    const another = { id: 'req_1', attempt: 2, kind: 'receipt_of_another' as const };
+    const heard = (...steps: ((one: Exchange) => void)[]): unknown[] => {
+      const sink = listen();
+      const { one } = exchange();
+      one.open(sink);
+      for (const step of steps) step(one);
+      return sink.log;
+    };
+    const first = (one: Exchange) => one.take(answer(1), 'first');
+    const second = (one: Exchange) => one.take(answer(2), 'second');
+    const ofFirst = (one: Exchange) => one.take(receipt(1), 'R1');
+    const ofSecond = (one: Exchange) => one.take(receipt(2), 'R2');
+    const ofAnother = (one: Exchange) => one.take(another, '');
+
+    it('the client gets the answer that the receipt is of, in whichever order the two are heard of', () => {
+      expect(heard(first, second, ofFirst)).toEqual([['done', 'first', 'R1']]);
+      expect(heard(first, ofFirst, second)).toEqual([['done', 'first', 'R1']]);
+      expect(heard(first, second, ofSecond)).toEqual([['done', 'second', 'R2']]);
+      expect(heard(first, ofSecond, second)).toEqual([['done', 'second', 'R2']]);
+      expect(heard(first, second, ofAnother, ofFirst)).toEqual([['done', 'first', 'R1']]);
+      expect(heard(first, second, ofFirst, ofAnother)).toEqual([['done', 'first', 'R1']]);
+    });
+
+    it('the client gets the answer that the receipt will be of when that receipt is late', () => {
+      const sink = listen();
+      const { one } = exchange();
+      one.open(sink);
+      for (const step of [first, second, ofAnother]) step(one);
+      vi.advanceTimersByTime(RECEIPT_WAIT_MS);
+      expect(sink.log).toEqual([['done', 'first', null]]);
+    });
+
+    it('the client gets no answer with another receipt: an error where the right answer is not here, or the stored one', () => {
+      expect(heard(second, ofAnother)).toEqual([['failed', 'worker_lost']]);
+      const sink = listen();
+      const { one } = exchange(null, { claim: 'claim' });
+      one.open(sink);
+      for (const step of [second, ofAnother]) step(one);
+      expect(sink.log).toEqual([['settled']]);
+    });
+
+    it('a stream that the client has seen a part of is not answered from the store', () => {
+      const sink = listen();
+      const { one } = exchange(null, { claim: 'claim' });
+      one.open(sink);
+      one.take(frames(2, 1), 'a');
+      one.take({ id: 'req_1', attempt: 2, seq: 2, kind: 'last' }, 'last');
+      ofAnother(one);
+      expect(sink.log).toEqual([
+        ['frames', 'a'],
+        ['failed', 'worker_lost'],
+      ]);
+    });
+  });
+
+  it('an answer is not taken back by its delivery, which has not heard that it was written', () => {
+    const sink = listen();
+    const { one } = exchange();
+    one.open(sink);
+    one.take(answer(), 'A');
+    const error = { code: 'worker_lost', message: 'lost' } as const;
+    one.take({ id: 'req_1', attempt: 1, seq: 2, kind: 'error', error }, '');
+    one.take(receipt(), 'R');
+    expect(sink.log).toEqual([['done', 'A', 'R']]);
   });
 
   it('a stream of which the client has seen a part is never restarted', () => {

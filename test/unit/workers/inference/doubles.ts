@@ -105,14 +105,17 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
         },
       },
       claims: {
-        free: (name, fault) => {
-          freed.push([name, fault]);
-          return Promise.resolve();
+        free: (by, name, fault) => {
+          const holding = outbox.holding(by);
+          if (holding === 'held') freed.push([name, fault]);
+          return Promise.resolve(holding);
         },
       },
       events: {
         runFinished: note('runFinished'),
         runFailed: note('runFailed'),
+        outcomeStale: (_delivery, _requestId, holding) =>
+          void events.push(`outcomeStale ${holding}`),
         runCrashed: note('runCrashed'),
         upstreamFailed: note('upstreamFailed'),
         entryUnreadable: note('entryUnreadable'),
@@ -152,5 +155,6 @@ export function delivery(
   const startedAt = 1_800_000_000_000;
   const request = admissionRequest({ startedAt, deadlineAt: startedAt + 60_000, ...entry });
   const text = encodeMessage(request.entry, body);
-  return { shard: 0, lane: LANE, entryId: '1-0', number: 1, text, entry: request.entry, ...rest };
+  const one = { shard: 0, lane: LANE, entryId: '1-0', consumer: 'worker-1', number: 1, text };
+  return { ...one, entry: request.entry, ...rest };
 }

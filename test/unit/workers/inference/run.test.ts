@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { begunKey, bodyKey, claimedReplyKey } from '#shared/lanes/keys.ts';
+import { decodeRelayed, encodeRelayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { UpstreamSink } from '#workers/inference/providers/provider.ts';
 import { inShort, LEFT } from '#test/support/outbox.ts';
@@ -208,24 +209,88 @@ describe('a request for a stream', () => {
     });
   });
 
-  it('a stream notes with its first frame that it has begun, and once a second how far it is', async () => {
-    let upstream!: UpstreamSink;
-    const { run, outbox, clock } = workerWith(
-      new ScriptedProvider((sink) => void (upstream = sink)),
-    );
-    const one = delivery({ stream: true });
-    const over = run(one);
-    await until(() => upstream !== undefined);
-    for (const elapsedMs of [0, 400, 999, 1_000, 1_500, 2_100]) {
-      clock.now = one.entry.startedAt + elapsedMs;
-      upstream.onPayload(chunk('x'));
-    }
-    upstream.onEnd(true);
-    await over;
-    const notes = outbox.queued.flatMap(({ command }) => (command?.[0] === 'SET' ? [command] : []));
-    const begun = begunKey(0, one.entry.id);
-    expect(notes).toEqual([1, 4, 6].map((sent) => ['SET', begun, sent, 'EX', 3_600]));
-  });
+  it(
+    'a stream notes with its first frame that it has begun, and five times a second how far it is: payloads, tokens and their digest',
+    { tags: ['survives.inference-worker'] },
+    async () => {
+      let upstream!: UpstreamSink;
+      const { run, outbox, clock } = workerWith(
+        new ScriptedProvider((sink) => void (upstream = sink)),
+      );
+      const one = delivery({ stream: true });
+      const over = run(one);
+      await until(() => upstream !== undefined);
+      const sent: string[] = [];
+      for (const elapsedMs of [0, 100, 199, 200, 390, 400]) {
+        clock.now = one.entry.startedAt + elapsedMs;
+        sent.push(chunk(elapsedMs === 0 ? '' : `${elapsedMs}`));
+        upstream.onPayload(sent.at(-1)!);
+        await outbox.flushed();
+      }
+      upstream.onEnd(true);
+      await over;
+      const notes = outbox.queued.flatMap(({ command }) =>
+        command?.[0] === 'SET' ? [command] : [],
+      );
+      const begun = begunKey(0, one.entry.id);
+      expect(notes.map(([, key, , ...life]) => [key, ...life])).toEqual(
+        [1, 4, 6].map(() => [begun, 'EX', 3_600]),
+      );
+      expect(notes.map(([, , note]) => decodeRelayed(String(note)))).toEqual(
+        [1, 4, 6].map((payloads) => ({
+          payloads,
+          tokens: payloads - 1,
+          digest: digestOf(one.entry.salt, ...sent.slice(0, payloads)),
+          model: 'up/m',
+          calls: 1,
+        })),
+      );
+    },
+  );
+
+  it(
+    'a stream whose entry another worker has taken over says no more, stops its upstream, and hands nothing over',
+    { tags: ['survives.stopped-worker'] },
+    async () => {
+      let upstream!: UpstreamSink;
+      const provider = new ScriptedProvider((sink) => void (upstream = sink));
+      const { run, outbox, clock, handed, events, freed } = workerWith(provider);
+      const one = delivery({ stream: true, claim: '{s0}:idem:org_a:digest' });
+      const over = run(one);
+      await until(() => upstream !== undefined);
+      upstream.onPayload(hello[0]);
+      await outbox.flushed();
+      outbox.holding = () => 'taken';
+      // Awake after seven seconds.
+      clock.now += 7_000;
+      upstream.onPayload(hello[1]);
+      await outbox.flushed();
+      upstream.onPayload(hello[2]);
+      upstream.onEnd(true);
+      await over;
+      expect(outbox.replies.map(({ payload }) => payload)).toEqual([`data: ${hello[0]}\n\n`]);
+      expect(provider.aborts).toBe(1);
+      expect(handed()).toEqual([]);
+      expect(freed).toEqual([]);
+      expect(events).toEqual(['outcomeStale taken']);
+    },
+  );
+
+  it(
+    'a stream of which nothing was sent yet sends nothing once another worker has taken its entry over',
+    { tags: ['survives.stopped-worker'] },
+    async () => {
+      const provider = new ScriptedProvider((sink) => {
+        for (const payload of hello) sink.onPayload(payload);
+      });
+      const { run, outbox, handed, events } = workerWith(provider);
+      outbox.holding = () => 'taken';
+      await run(delivery({ stream: true }));
+      expect(outbox.queued).toEqual([]);
+      expect(handed()).toEqual([]);
+      expect(events).toEqual(['outcomeStale taken']);
+    },
+  );
 
   it('a stream whose first chunk is an error is asked of the next endpoint, and nothing of the first is relayed', async () => {
     const failing = streams('{"error":{"message":"overloaded"}}', chunk('stray'));
@@ -278,6 +343,7 @@ describe('a request for a stream', () => {
         outcome: 'truncated',
         usage: COUNTED,
         responseDigest: digestOf(one.entry.salt, hello[0], hello[2]),
+        relayedPayloads: 2,
       });
     },
   );
@@ -352,6 +418,29 @@ describe('a cancelled request', () => {
   });
 });
 
+describe('an outcome that is refused', () => {
+  it(
+    'an answer is neither sent nor handed over when another worker has taken its entry over',
+    { tags: ['survives.stopped-worker'] },
+    async () => {
+      const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
+      outbox.holding = () => 'taken';
+      await run(delivery());
+      expect(outbox.queued).toEqual([]);
+      expect(events).toEqual(['outcomeStale taken']);
+    },
+  );
+
+  it('a caller is told that the request was lost when Redis has lost it, so that it need not wait in vain', async () => {
+    const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
+    outbox.holding = () => 'gone';
+    await run(delivery());
+    expect(outbox.replies).toMatchObject([{ kind: 'error', error: { code: 'worker_lost' } }]);
+    expect(outbox.queued).toHaveLength(1);
+    expect(events).toEqual(['outcomeStale gone']);
+  });
+});
+
 describe('an entry that is delivered again', () => {
   it('an entry that is delivered again runs again when nothing of its answer was sent; the call of the lost worker is counted', async () => {
     const { run, outbox, handed } = workerWith(new ScriptedProvider(answers(ANSWER)));
@@ -380,7 +469,9 @@ describe('an entry that is delivered again', () => {
         { number: 2, body: 'bodyRef' in more ? '' : body },
       );
       redis.set(bodyKey(0, 'req_large'), body);
-      redis.set(begunKey(0, one.entry.id), '42');
+      const digest = digestOf(one.entry.salt, chunk('a'), chunk('b'));
+      const noted = { payloads: 2, tokens: 42, digest, model: 'up/m', calls: 3 };
+      redis.set(begunKey(0, one.entry.id), encodeRelayed(noted));
       await run(one);
       expect(provider.requests).toEqual([]);
       expect(bodies).toEqual([body]);
@@ -390,13 +481,26 @@ describe('an entry that is delivered again', () => {
       const [told] = handed();
       expect(told!.record).toMatchObject({
         outcome: 'truncated',
-        attempts: 1,
+        attempts: 3,
+        upstreamModel: 'up/m',
+        responseDigest: digest,
+        relayedPayloads: 2,
         usage: { inputTokens: COUNTED.inputTokens, outputTokens: 42 },
       });
-      expect(told!.record).not.toHaveProperty('responseDigest');
       expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
     },
   );
+
+  it('a stream that a worker of the release before had begun is receipted as far as that worker noted it', async () => {
+    const { run, redis, handed } = workerWith(new ScriptedProvider(streams(chunk('again'))));
+    const one = delivery({ stream: true }, { number: 2 });
+    redis.set(begunKey(0, one.entry.id), '42');
+    await run(one);
+    const [told] = handed();
+    expect(told!.record).toMatchObject({ outcome: 'truncated', usage: { outputTokens: 42 } });
+    expect(told!.record).not.toHaveProperty('responseDigest');
+    expect(told!.record).not.toHaveProperty('relayedPayloads');
+  });
 
   it('an entry is given up at its fourth delivery: it may be what kills its workers', async () => {
     const provider = new ScriptedProvider(answers(ANSWER));
@@ -446,10 +550,11 @@ describe('a slot', () => {
   it('a slot is held until the outcome is written', async () => {
     const { worker, slots, outbox } = workerWith(new ScriptedProvider(answers(ANSWER)));
     const written = Promise.withResolvers<void>();
-    const flushed = vi.spyOn(outbox, 'flushed').mockReturnValue(written.promise);
+    outbox.held = written.promise;
     slots.take();
     worker.take([delivery()]);
-    await until(() => flushed.mock.calls.length > 0);
+    await until(() => outbox.queued.length > 0);
+    await outbox.flushed();
     expect(slots.free).toBe(0);
     written.resolve();
     await slots.whenIdle();

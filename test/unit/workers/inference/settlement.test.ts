@@ -23,12 +23,12 @@ function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = 
     client: { set: () => Promise.resolve('OK') } as unknown as SettlementDeps['client'],
     claims: {
       // With what was queued by then: freeing comes before the entry leaves its lane.
-      free: (...args) => {
+      free: (_by, ...args) => {
         freed.push([...args, inShort(outbox.queued)]);
-        return Promise.resolve();
+        return Promise.resolve('held');
       },
     },
-    events: { runFinished: () => {}, runFailed: () => {} },
+    events: { runFinished: () => {}, runFailed: () => {}, outcomeStale: () => {} },
     now: () => 1_800_000_000_500,
     ...over,
   };
@@ -92,7 +92,7 @@ describe('an answer', () => {
     await settlement.streamed(null, '{"last":1}', SPENT);
     const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
     const fault = { code: 'upstream_error', message: expect.stringContaining('too large') };
-    expect(freed).toEqual([[name, fault, ['last']]]);
+    expect(freed).toEqual([[name, fault, []]]);
     expect(inShort(outbox.queued)).not.toContain(`EXPIRE ${CLAIM}`);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('complete');
@@ -103,7 +103,7 @@ describe('a stream that broke off', () => {
   it('a stream that broke off ends with an error frame, frees its key before the hand-over, and is not kept', async () => {
     const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true });
     await settlement.broke(FAULT, SPENT);
-    expect(freed.map(([, , queued]) => queued)).toEqual([['error']]);
+    expect(freed.map(([, , queued]) => queued)).toEqual([[]]);
     expect(inShort(outbox.queued)).toEqual([
       'error',
       TO_RECEIPTS,
@@ -129,7 +129,7 @@ describe('a request that failed', () => {
     const bodyRef = bodyKey(0, 'req_1');
     const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true, bodyRef });
     await settlement.failed(FAULT);
-    expect(freed).toEqual([[{ claim: CLAIM, requestId: 'req_1', delivery: 2 }, FAULT, ['error']]]);
+    expect(freed).toEqual([[{ claim: CLAIM, requestId: 'req_1', delivery: 2 }, FAULT, []]]);
     expect(inShort(outbox.queued)).toEqual([
       'error',
       `DEL ${begunKey(0, 'req_1')}`,
@@ -145,7 +145,7 @@ describe('a request that failed', () => {
       const claims = { free: () => Promise.reject(new Error('Redis is away')) };
       const { settlement, outbox, handed } = settle({ claim: CLAIM }, { claims });
       await expect(settlement[how](FAULT, SPENT)).rejects.toThrow('Redis is away');
-      expect(inShort(outbox.queued)).toEqual(['error']);
+      expect(outbox.queued).toEqual([]);
       expect(handed()).toBeUndefined();
     },
   );

@@ -58,17 +58,18 @@ function workerWith(over: Partial<ReceiptsDeps> = {}) {
       outbox,
       placeAnswer: () => Promise.resolve('redis'),
       claims: {
-        settle: (name: StoredAnswerName, receipt: string, kept: string): Promise<void> => {
+        settle: (_by: Delivery, name: StoredAnswerName, receipt: string, kept: string) => {
           note('settle', name, receipt, kept);
-          return Promise.resolve();
+          return Promise.resolve('held' as const);
         },
-        free: (name: StoredAnswerName, fault: WireFault): Promise<void> => {
+        free: (_by: Delivery, name: StoredAnswerName, fault: WireFault) => {
           note('free', name, fault.code);
-          return Promise.resolve();
+          return Promise.resolve('held' as const);
         },
       },
       events: {
         receiptIssued: say('receiptIssued'),
+        outcomeStale: say('outcomeStale'),
         batchCommitted: say('batchCommitted'),
         commitFailed: say('commitFailed'),
         receiptImpossible: say('receiptImpossible'),
@@ -101,6 +102,7 @@ const delivered = (entryId: string, entry: ReceiptEntry | string): Delivery => (
   shard: 0,
   lane: LANE,
   entryId,
+  consumer: 'worker-1',
   number: 1,
   text: typeof entry === 'string' ? entry : encodeMessage(entry),
 });
@@ -219,7 +221,7 @@ describe('an entry that no receipt can be made of', () => {
     await take(delivered('1-0', bad));
     await until(() => outbox.queued.some(({ done }) => done === '1-0'));
     const name = { claim: CLAIM, requestId: bad.record.requestId, delivery: 1 };
-    expect(log).toEqual([['free', name, 'receipt_generation_failed', ['receipt_failed']]]);
+    expect(log).toEqual([['free', name, 'receipt_generation_failed', []]]);
     expect(inShort(outbox.queued)).toEqual(['receipt_failed', `XADD ${LANE}:set-aside`, 'done']);
     expect(stored.size).toBe(0);
   });
@@ -261,9 +263,9 @@ describe('the claim of an idempotent request', () => {
         return Promise.resolve('postgres');
       },
       claims: {
-        settle: (...args) => {
+        settle: (_by, ...args) => {
           log.push(['settle', ...args]);
-          return settled.promise;
+          return settled.promise.then(() => 'held' as const);
         },
         free: () => Promise.reject(new Error('not to be freed')),
       },
@@ -295,5 +297,31 @@ describe('the claim of an idempotent request', () => {
     await take(delivered('2-0', handed({ record: answered(2), claim: CLAIM, attempt: 2 })));
     expect(log.map(([what]) => what)).toEqual(['commit', 'settle', 'commit']);
     expect(outbox.queued.at(-1)).toEqual({ done: '2-0' });
+  });
+});
+
+describe('a request of which two deliveries answered', () => {
+  it('an answer is sent with the receipt of its own delivery only; the other delivery is told that the receipt is of another', async () => {
+    const { take, outbox } = workerWith();
+    const requestId = newId('req');
+    const answered = (fill: number) =>
+      inferenceRecord({ requestId, responseDigest: Buffer.alloc(32, fill).toString('base64url') });
+    await take(delivered('1-0', handed({ record: answered(1) })));
+    await take(delivered('2-0', handed({ record: answered(2), attempt: 2 })));
+    expect(
+      outbox.replies.map(({ kind, payload, ...of }) => ({ kind, ...of, payload: payload !== '' })),
+    ).toEqual([
+      { kind: 'receipt', id: requestId, attempt: 1, inbox: 'api-test', payload: true },
+      { kind: 'receipt_of_another', id: requestId, attempt: 2, inbox: 'api-test', payload: false },
+    ]);
+    expect(outbox.queued.flatMap(({ done }) => done ?? [])).toEqual(['1-0', '2-0']);
+  });
+
+  it('a worker that was taken for dead tells nobody of its receipt, and says so once', async () => {
+    const { take, outbox, events } = workerWith();
+    outbox.holding = () => 'taken';
+    await take(delivered('1-0', handed()));
+    expect(outbox.queued).toEqual([]);
+    expect(events).toEqual(['batchCommitted', 'outcomeStale']);
   });
 });

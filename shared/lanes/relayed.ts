@@ -1,0 +1,25 @@
+/**
+ * How far a stream was handed on, as its worker notes it now and then: what the receipt says of it should that worker die.
+ * All of it is about exactly the first `payloads` payloads.
+ */
+export interface Relayed {
+  payloads: number;
+  /** Tokens in them: the upstream's running count, or else the payloads that had text, each about a token. */
+  tokens: number;
+  /** base64url of SHA-256(salt bytes || payloads). Absent in notes of the release before, as is all that follows. */
+  digest?: string;
+  /** The upstream's name for the model. */
+  model?: string;
+  /** Calls made to upstreams until then. */
+  calls?: number;
+}
+
+export function encodeRelayed(relayed: Relayed): string {
+  return JSON.stringify(relayed);
+}
+
+/** Reads a note; the release before this one wrote the number of payloads alone. */
+export function decodeRelayed(text: string): Relayed {
+  const noted = JSON.parse(text) as Relayed | number;
+  return typeof noted === 'number' ? { payloads: noted, tokens: noted } : noted;
+}
