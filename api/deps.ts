@@ -58,7 +58,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       index: () => catalogue.current().index,
       confidenceOf: (ref) => factors.models.find(({ id }) => id === ref)?.confidence,
     },
-    ...openResources(pool, issuer),
+    ...openResources(pool, issuer, inference.deps.pendingReceipts),
     exports: exports.routes,
     ...publicationOf(config, events),
   });

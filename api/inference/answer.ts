@@ -1,15 +1,17 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { appendMember } from '#shared/kernel/json-text.ts';
+import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { UnroutedEntry } from './prepare.ts';
-import { buildUnsignedDegraded } from '#shared/receipts/build.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import { pendingReceipt } from '#shared/receipts/pending.ts';
 import type { ApiEvents } from '#api/events.ts';
 
 export interface AnswerDeps {
   issuer: ReceiptIssuer;
-  events: Pick<ApiEvents, 'receiptLate'>;
+  pendingReceipts: Pick<PendingReceipts, 'note'>;
+  events: Pick<ApiEvents, 'receiptLate' | 'storeFailed'>;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -34,29 +36,21 @@ export function withReceipt(answer: string, receipt: string): string {
 }
 
 /**
- * The answer with its receipt. In the place of one that is late (null) stands an unsigned one, or, for a request that
- * takes none of those, a Fault.
+ * The answer with its receipt. In the place of one that is late (null) stands the announcement that it will come, or, for a
+ * request that takes none of those, a Fault.
  */
 export function joinReceipt(
-  { issuer, events, now }: AnswerDeps,
+  { issuer, pendingReceipts, events }: AnswerDeps,
   entry: InferenceEntry,
   answer: string,
   receipt: string | null,
 ): string | Fault {
   if (receipt !== null) return withReceipt(answer, receipt);
   events.receiptLate(entry);
+  // Whoever asks for it before it is there is told so; without the note it is not found, for as long.
+  pendingReceipts.note(entry.orgId, receiptIdOf(entry.id)).catch(events.storeFailed);
   if (entry.receipt === 'required') return RECEIPT_LATE;
-  const unsigned = buildUnsignedDegraded({
-    issuer,
-    requestId: entry.id,
-    orgId: entry.orgId,
-    route: entry.route,
-    model: entry.model,
-    region: entry.region,
-    startedAt: entry.startedAt,
-    now: now(),
-  });
-  return withReceipt(answer, JSON.stringify(unsigned));
+  return withReceipt(answer, JSON.stringify(pendingReceipt(issuer, entry.id)));
 }
 
 const RECEIPT_LATE = new Fault('receipt_generation_failed', {

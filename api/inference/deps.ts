@@ -15,6 +15,8 @@ import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
+import { RedisClock } from '#shared/lanes/redis/redis-clock.ts';
+import { createPendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
@@ -43,9 +45,10 @@ export function openInference(
   { config, processId }: ProcessContext,
   { pool, catalogue, issuer, events }: InferenceSources,
 ) {
-  const connect = (use: 'interactive' | 'patient' | 'blocking') =>
+  const connect = (use: 'interactive' | 'admission' | 'patient' | 'blocking') =>
     connectRedis({ url: config.secrets.redisUrl, name: processId, use }, events.storeFailed);
   const client = connect('interactive');
+  const admitting = connect('admission');
   const steady = connect('patient');
   const scripts = defineLaneScripts(client);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
@@ -72,7 +75,8 @@ export function openInference(
     exchanges.take,
     events.storeFailed,
   );
-  const liveness = new Liveness(steady, processId, () => inbox.lastRead);
+  const clock = new RedisClock();
+  const liveness = new Liveness(steady, processId, () => inbox.lastRead, clock);
   const deps: InferenceDeps = {
     index: () => catalogue.current().index,
     health: () => {
@@ -92,7 +96,10 @@ export function openInference(
       // A worker may have come within the last second; and who is told that there is none can wait for one look.
       return room.region > 0 ? room : serving.refresh().then((now) => roomIn(region, now));
     },
-    admissions: new Admissions(scripts, config.shards, seals),
+    admissions: new Admissions(defineLaneScripts(admitting), config.shards, seals, {
+      clock,
+      onLate: exchanges.withdrawLate,
+    }),
     exchanges,
     turnstile: new Turnstile(),
     outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
@@ -106,6 +113,7 @@ export function openInference(
         }),
       ),
     issuer,
+    pendingReceipts: createPendingReceipts(client, config.shards),
     events,
     now: Date.now,
   };
@@ -135,6 +143,7 @@ export function openInference(
       await Promise.all([regions.stop(), circuits.stop(), serving.stop()]);
       await moderator?.close();
       client.disconnect();
+      admitting.disconnect();
       steady.disconnect();
     },
   };

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
+import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { nextTurn } from '#shared/kernel/turns.ts';
 import { parseJsonBodyInTurns } from '#api/openai/parse-json.ts';
@@ -16,6 +17,7 @@ const LARGE_BYTES = 32 * 1024;
 
 /** Dependencies of the three operations that reach a model. */
 export interface InferenceDeps extends PrepareDeps, GuardDeps, ReplyDeps {
+  pendingReceipts: PendingReceipts;
   events: ApiEvents;
   turnstile: Turnstile;
 }

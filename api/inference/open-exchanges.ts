@@ -1,7 +1,7 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
-import { CONSUMER_GROUP, heldKey, inboxKey, leasesKey } from '#shared/lanes/keys.ts';
-import type { Reply } from '#shared/lanes/messages.ts';
+import { CONSUMER_GROUP, heldKey, inboxKey, inferenceLane, leasesKey } from '#shared/lanes/keys.ts';
+import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import { LEASE_MS, LEASE_RENEWAL_MS } from '#shared/lanes/redis/admission.ts';
 import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -102,9 +102,22 @@ export class OpenExchanges implements ExchangeHost {
     for (const resolve of waiting) resolve();
   }
 
-  /** Withdraws the request, or has its worker stop the upstream. Best effort. */
+  /**
+   * Withdraws a request that was admitted after its caller had been told that it failed. Not with an Idempotency-Key: the
+   * caller's retry finds the claim, and gets the answer.
+   */
+  withdrawLate = (entry: InferenceEntry, entryId: string): void => {
+    const { claim, shard, region } = entry;
+    if (claim !== undefined) return;
+    this.#withdraw(entry, { lane: inferenceLane(shard, region), entryId, region });
+  };
+
   #cancel({ entry, place }: Exchange): void {
-    if (place === undefined) return;
+    if (place !== undefined) this.#withdraw(entry, place);
+  }
+
+  /** Withdraws the request, or has its worker stop the upstream. Best effort. */
+  #withdraw(entry: UnroutedEntry, place: NonNullable<Exchange['place']>): void {
     const { scripts, client, events } = this.#options;
     const withdraw = async (): Promise<void> => {
       const worker = String(await scripts.withdraw(place.lane, CONSUMER_GROUP, place.entryId));

@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox';
-import { Receipt } from '#api/docs/schemas/receipt.ts';
+import { AnswerReceipt } from '#api/docs/schemas/receipt.ts';
 import { maybe } from './fields.ts';
 
 /**
@@ -45,7 +45,7 @@ export const ChatCompletion = Type.Object(
       }),
     ),
     usage: maybe(Usage),
-    receipt: Receipt,
+    receipt: AnswerReceipt,
   },
   { title: 'ChatCompletion' },
 );
@@ -68,7 +68,7 @@ export const ChatCompletionChunk = Type.Object(
       }),
     ),
     usage: maybe(Usage),
-    receipt: Type.Optional(Receipt),
+    receipt: Type.Optional(AnswerReceipt),
   },
   {
     title: 'ChatCompletionChunk',
@@ -97,11 +97,11 @@ const textCompletion = {
   usage: maybe(Usage),
 };
 export const Completion = Type.Object(
-  { ...textCompletion, receipt: Receipt },
+  { ...textCompletion, receipt: AnswerReceipt },
   { title: 'Completion' },
 );
 export const CompletionChunk = Type.Object(
-  { ...textCompletion, receipt: Type.Optional(Receipt) },
+  { ...textCompletion, receipt: Type.Optional(AnswerReceipt) },
   { title: 'CompletionChunk', description: 'One `data:` payload of a stream.' },
 );
 
@@ -119,7 +119,7 @@ export const EmbeddingList = Type.Object(
       }),
     ),
     usage: maybe(Usage),
-    receipt: Receipt,
+    receipt: AnswerReceipt,
   },
   { title: 'EmbeddingList' },
 );

@@ -1,3 +1,4 @@
+import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { Pool } from 'pg';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
@@ -22,14 +23,18 @@ import type { ExportRoutesOptions } from './exports.ts';
 export function openResources(
   pool: Pool,
   { logs }: Pick<ReceiptIssuer, 'logs'>,
+  pendingReceipts: Pick<PendingReceipts, 'isPending'>,
   surroundings: Surroundings = systemSurroundings,
 ) {
   const now = () => surroundings.now();
   const ledger = createLedgerReader(pool);
   const methodologies = loadMethodologies();
   return {
-    receipts: { ledger },
-    recalculation: { recalculations: createRecalculationRequests(pool, surroundings) },
+    receipts: { ledger, pendingReceipts },
+    recalculation: {
+      recalculations: createRecalculationRequests(pool, surroundings),
+      pendingReceipts,
+    },
     lineage: { ledger, methodologies, originOf: (orgId: string) => logs + orgId },
     usage: { usage: createUsageReader(pool), now },
     methodologies: { methodologies },

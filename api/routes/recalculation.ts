@@ -4,6 +4,7 @@ import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { json } from '#api/docs/operation.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
+import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { RecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { pathId } from './fields.ts';
@@ -32,12 +33,13 @@ const ReasonBody = Type.Object(
 
 export interface RecalculationRoutesOptions {
   recalculations: Pick<RecalculationRequests, 'flag'>;
+  pendingReceipts: Pick<PendingReceipts, 'isPending'>;
 }
 
 /** Lets a caller ask for a degraded receipt to be estimated again at once. */
 export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesOptions> = async (
   app,
-  { recalculations },
+  { recalculations, pendingReceipts },
 ) => {
   app.post(
     '/receipts/:id/recalculate',
@@ -58,7 +60,13 @@ export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesO
             recalculation: { object: 'recalculation', receipt_id: RECEIPT_ID, status: 'pending' },
           }),
         },
-        errors: ['receipt_not_found', 'recalculation_pending', 'not_degraded', 'invalid_reason'],
+        errors: [
+          'receipt_not_found',
+          'receipt_pending',
+          'recalculation_pending',
+          'not_degraded',
+          'invalid_reason',
+        ],
       },
     },
     async (request, reply) => {
@@ -68,7 +76,10 @@ export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesO
         actor: actorOf(request),
         ...(reason === undefined ? {} : { reason }),
       });
-      if (outcome === 'unknown') throw new Fault('receipt_not_found');
+      if (outcome === 'unknown') {
+        const isPending = await pendingReceipts.isPending(request.credential.orgId, id);
+        throw isPending ? new Fault('receipt_pending') : new Fault('receipt_not_found');
+      }
       if (outcome === 'pending') throw new Fault('recalculation_pending');
       if (outcome === 'not_degraded') throw new Fault('not_degraded');
       void reply.code(202);

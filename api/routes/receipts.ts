@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { INCLUSION_PROOF, RECEIPT, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { exact } from '#api/docs/operation.ts';
 import { Receipt } from '#api/docs/schemas/receipt.ts';
+import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { pathId, Span, spanOf } from './fields.ts';
@@ -32,6 +33,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 export interface ReceiptRoutesOptions {
   ledger: LedgerReader;
+  pendingReceipts: Pick<PendingReceipts, 'isPending'>;
 }
 
 type Reader = (orgId: string, id: string) => Promise<string>;
@@ -39,15 +41,18 @@ type Reader = (orgId: string, id: string) => Promise<string>;
 /** Receipts as they are stored: nothing here builds or changes one. */
 export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = async (
   app,
-  { ledger },
+  { ledger, pendingReceipts },
 ) => {
   const read: Reader = async (orgId, id) => {
     const receipt = await ledger.receipt(orgId, id);
-    if (receipt === null) throw new Fault('receipt_not_found');
+    if (receipt === null) {
+      const isPending = await pendingReceipts.isPending(orgId, id);
+      throw isPending ? new Fault('receipt_pending') : new Fault('receipt_not_found');
+    }
     return Buffer.from(receipt.body).toString();
   };
-  await app.register(singleReceipts, { ledger, read });
-  await app.register(receiptLists, { ledger, read });
+  await app.register(singleReceipts, { ledger, pendingReceipts, read });
+  await app.register(receiptLists, { ledger, pendingReceipts, read });
 };
 
 interface Options extends ReceiptRoutesOptions {
@@ -72,7 +77,7 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
             headers: ['link'],
           },
         },
-        errors: ['receipt_not_found'],
+        errors: ['receipt_not_found', 'receipt_pending'],
       },
     },
     async (request, reply) => {

@@ -9,6 +9,7 @@ import { leafHash } from '#shared/ledger/hashing.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
+import { isPendingReceipt } from '#shared/receipts/pending.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { plain, printFields, printJson, type Row } from '#cli/print.ts';
@@ -23,6 +24,10 @@ interface VerifyOptions {
   json?: boolean;
 }
 
+/** Exit codes. */
+const BAD = 1;
+const CANNOT_JUDGE = 2;
+
 /** Whose keys a verdict rests on. */
 interface Trust {
   keys: TrustedKeys;
@@ -30,7 +35,12 @@ interface Trust {
   source: string;
 }
 
-/** `docket verify`: offline, nothing is fetched. Exits with 1 when the receipt is not good. */
+const NO_TRUST: Trust = { keys: new Map(), source: 'nothing: it did not come to that' };
+
+/**
+ * `docket verify`: offline, nothing is fetched. Exits with 1 when the receipt is not good, and with 2 when there is none
+ * yet to be judged.
+ */
 export function register(program: Command): void {
   program
     .command('verify')
@@ -47,7 +57,7 @@ export function register(program: Command): void {
       const { verdict, trust } = judge(await readAnswer(file), named);
       if (options.json === true) printJson(report(verdict, trust));
       else print(verdict, trust);
-      if (!verdict.good) process.exitCode = 1;
+      if (!verdict.good) process.exitCode = verdict.code === 'pending' ? CANNOT_JUDGE : BAD;
     });
 }
 
@@ -57,12 +67,15 @@ function judge(
 ): { verdict: ReceiptVerdict; trust: Trust } {
   try {
     const receipt = locateReceipt(utf8(source));
+    if (isPendingReceipt(receipt)) {
+      return { verdict: verifyReceipt(receipt, new Map(), Date.now()), trust: NO_TRUST };
+    }
     const trust = findTrust(named, () => parseReceipt(receipt).document.issuer);
     return { verdict: verifyReceipt(receipt, trust.keys, Date.now()), trust };
   } catch (error) {
     if (!(error instanceof MalformedData)) throw error;
     const verdict = { good: false, code: error.code, message: error.message };
-    return { verdict, trust: { keys: new Map(), source: 'nothing: it did not come to that' } };
+    return { verdict, trust: NO_TRUST };
   }
 }
 
@@ -117,7 +130,7 @@ function localTrust(issuer: () => string): Trust | undefined {
 function report(verdict: ReceiptVerdict, trust: Trust): object {
   const { document, canonical } = verdict;
   return {
-    verdict: verdict.good ? 'good' : 'bad',
+    verdict: verdict.good ? 'good' : verdict.code === 'pending' ? 'pending' : 'bad',
     code: verdict.code,
     message: verdict.message,
     trusted: trust.source,
@@ -129,6 +142,10 @@ function report(verdict: ReceiptVerdict, trust: Trust): object {
 }
 
 function print(verdict: ReceiptVerdict, trust: Trust): void {
+  if (verdict.code === 'pending') {
+    process.stdout.write(`PENDING  ${verdict.message}\n`);
+    return;
+  }
   process.stdout.write(`${verdict.good ? 'GOOD' : 'BAD'}  ${plain(verdict.message)}\n\n`);
   const { document, canonical, kid } = verdict;
   printFields({

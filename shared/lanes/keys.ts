@@ -69,6 +69,10 @@ export const bodyKey = (shard: number, requestId: string): string =>
 export const begunKey = (shard: number, requestId: string): string =>
   `${tag(shard)}:begun:${requestId}`;
 
+/** Says that an answer went out before this receipt was there. */
+export const pendingReceiptKey = (shard: number, orgId: string, receiptId: string): string =>
+  `${tag(shard)}:pending:${orgId}:${receiptId}`;
+
 /** The stream of replies (or cancellations) for one process. It may live on any node. */
 export const inboxKey = (processId: string): string => `inbox:${processId}`;
 

@@ -93,48 +93,6 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
   return document as ReceiptDocument;
 }
 
-/** What is known of a request when its signed receipt did not come in time. */
-export interface UnsignedInput {
-  issuer: ReceiptIssuer;
-  requestId: string;
-  orgId: string;
-  route: InferenceRecord['route'];
-  model: string;
-  region: string;
-  /** Epoch milliseconds. */
-  startedAt: number;
-  now: number;
-  /** Default `receipt_late`. */
-  code?: string;
-}
-
-/**
- * The receipt that an answer carries when the signed one is late: without proof, under the id that the signed one
- * will have, and saying so. It is never stored and is no evidence.
- */
-export function buildUnsignedDegraded(input: UnsignedInput): ReceiptDocument {
-  const { issuer } = input;
-  return {
-    '@context': issuer.contexts,
-    credentialSubject: {
-      id: issuer.requests + input.requestId,
-      model: input.model,
-      organisation: issuer.organisations + input.orgId,
-      region: input.region,
-      route: input.route,
-      startedAt: timeText(input.startedAt, 'startedAt'),
-      type: SUBJECT_TYPE,
-    },
-    degradation: { code: input.code ?? 'receipt_late', stage: 'issuance' },
-    explanation: explain('issuance'),
-    id: issuer.receipts + receiptIdOf(input.requestId),
-    issuer: issuer.did,
-    tier: 'degraded',
-    type: RECEIPT_TYPE,
-    validFrom: timeText(input.now, 'validFrom'),
-  };
-}
-
 const RECEIPT_TYPE: ReceiptDocument['type'] = ['VerifiableCredential', 'InferenceReceipt'];
 const REVISION_TYPE: ReceiptDocument['type'] = [
   'VerifiableCredential',

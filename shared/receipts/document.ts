@@ -1,3 +1,4 @@
+import type { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { Static } from 'typebox';
 import type { FORMAT_1, Proof } from './format-1.ts';
 
@@ -31,8 +32,5 @@ export type QuantityDocument = MeasurementDocument['result'][number];
 export type InputDocument = MeasurementDocument['used'][number];
 export type ProofDocument = Static<typeof Proof>;
 
-/** Where the estimate failed; `issuance` when the receipt itself was late. */
-export type DegradationStage = NonNullable<ReceiptDocument['degradation']>['stage'];
-
 /** Why there is no estimate: `code` is stable, e.g. `model_size_unknown`. */
-export type Degradation = Pick<NonNullable<ReceiptDocument['degradation']>, 'code' | 'stage'>;
+export type Degradation = Pick<MethodologyFailure, 'code' | 'stage'>;

@@ -212,7 +212,7 @@ const Degradation = node(
     stage: oneOf(
       'docket:stage',
       [...FAILURE_STAGES, 'issuance'],
-      'where the estimate failed; `issuance` when the receipt was late',
+      'where the estimate failed; `issuance` on what earlier releases sent, unsigned, while a receipt was late',
     ),
   },
   {

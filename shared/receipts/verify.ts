@@ -4,6 +4,7 @@ import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from './context.ts';
 import type { ProofDocument, ReceiptDocument } from './document.ts';
 import { parseReceipt } from './parse.ts';
+import { isPendingReceipt } from './pending.ts';
 import { MalformedData, type MalformedCode } from '#shared/kernel/malformed-data.ts';
 
 /** Clocks of issuer and verifier may differ by this much before a time counts as lying in the future. */
@@ -18,6 +19,7 @@ type VerdictCode =
   | MalformedCode
   | 'unknown_context'
   | 'context_mismatch'
+  | 'pending'
   | 'not_signed'
   | 'wrong_proof_type'
   | 'wrong_cryptosuite'
@@ -85,11 +87,23 @@ export function verifyReceipt(
     checkTimes(document, proof, now);
     return { good: true, code: 'good', message: 'The receipt is what its issuer signed.', ...seen };
   } catch (error) {
+    if (isAnnouncement(source)) return PENDING;
     if (error instanceof Unverified || error instanceof MalformedData) {
       return { good: false, code: error.code, message: error.message, ...seen };
     }
     throw error;
   }
+}
+
+const PENDING: ReceiptVerdict = {
+  good: false,
+  code: 'pending',
+  message:
+    'This announces a receipt that was not ready with its answer. Fetch the signed one under the same id, and verify that.',
+};
+
+function isAnnouncement(source: Uint8Array | string): boolean {
+  return isPendingReceipt(typeof source === 'string' ? source : Buffer.from(source).toString());
 }
 
 class Unverified extends Error {

@@ -10,7 +10,12 @@ import { openEdge } from '#test/support/app.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
-const edge = await openEdge(database.poolAs('docket_api', 2));
+const PENDING = 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVP';
+const edge = await openEdge(database.poolAs('docket_api', 2), {
+  pendingReceipts: {
+    isPending: (orgId, id) => Promise.resolve(orgId === 'org_a' && id === PENDING),
+  },
+});
 const READ = edge.keyFor('org_a');
 
 const issue = async (more = {}): Promise<string> => {
@@ -71,6 +76,24 @@ describe('POST /receipts/{id}/recalculate', () => {
       });
     }
   });
+
+  it(
+    'POST /receipts/{id}/recalculate 409 for a receipt that is pending, which GET says too',
+    { tags: ['codes.receipts'] },
+    async () => {
+      const pending = {
+        status: 409,
+        body: { error: { code: 'receipt_pending', type: 'validation_error', param: 'id' } },
+      };
+      expect(await flag(PENDING)).toMatchObject(pending);
+      const got = await edge.get(`/receipts/${PENDING}`, READ);
+      expect({ status: got.status, body: got.json() as object }).toMatchObject(pending);
+      expect(got.headers).toMatchObject({ 'x-should-retry': 'true', 'retry-after': '2' });
+      // Of another organisation it says nothing.
+      const foreign = await edge.get(`/receipts/${PENDING}`, edge.keyFor('org_b'));
+      expect(foreign.status).toBe(404);
+    },
+  );
 
   it('POST /receipts/{id}/recalculate 401 without a key, 403 without the scope', async () => {
     const id = await issue({ model: UNSIZED });

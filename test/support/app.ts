@@ -9,6 +9,7 @@ import { openResources } from '#api/routes/deps.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { Scope } from '#shared/keys/credential.ts';
 import { contextDocument } from '#shared/packs/files/contexts.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
@@ -19,6 +20,8 @@ const PUBLIC_URL = 'https://gateway.example';
 
 export interface TestAppParts extends Partial<AppOptions> {
   surroundings?: Surroundings;
+  /** None is pending when absent. */
+  pendingReceipts?: Pick<PendingReceipts, 'isPending'>;
 }
 
 /**
@@ -27,7 +30,11 @@ export interface TestAppParts extends Partial<AppOptions> {
  */
 export async function buildTestApp(
   pool: Pool,
-  { surroundings = systemSurroundings, ...parts }: TestAppParts = {},
+  {
+    surroundings = systemSurroundings,
+    pendingReceipts = { isPending: () => Promise.resolve(false) },
+    ...parts
+  }: TestAppParts = {},
 ): Promise<FastifyInstance> {
   const app = await buildApp({
     bodyBytesMax: 1_048_576,
@@ -39,7 +46,7 @@ export async function buildTestApp(
     perAddress: { requestsPerSecond: 1_000_000, burst: 1_000_000 },
     inference: {} as AppOptions['inference'],
     models: { index: () => ({ models: new Map(), regions: new Map() }), confidenceOf() {} },
-    ...openResources(pool, receiptIssuer(PUBLIC_URL), surroundings),
+    ...openResources(pool, receiptIssuer(PUBLIC_URL), pendingReceipts, surroundings),
     exports: {
       exports: createExportRegistry(pool, surroundings),
       store: { read: async () => null, delete: async () => {} },

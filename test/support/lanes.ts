@@ -89,6 +89,8 @@ export function admissionsOn(
   receiptsLaneMax?: number,
 ): Admissions {
   const scripts = defineLaneScripts(client);
-  const clock = clockUs === undefined ? undefined : () => String(clockUs());
-  return new Admissions(scripts, 1, testSeals(), clock, receiptsLaneMax);
+  return new Admissions(scripts, 1, testSeals(), {
+    ...(clockUs === undefined ? {} : { clockUs: () => String(clockUs()) }),
+    ...(receiptsLaneMax === undefined ? {} : { receiptsLaneMax }),
+  });
 }

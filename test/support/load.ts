@@ -8,6 +8,8 @@ export interface Seen {
   receiptId: string | null;
   /** The answer carried a signed receipt. */
   signed: boolean;
+  /** The answer announced its receipt, which was not there yet. */
+  pending: boolean;
 }
 
 export interface LoadOptions {
@@ -52,9 +54,10 @@ async function sendOne(baseUrl: string, key: string, stream: boolean): Promise<S
       status: response.status,
       receiptId: response.headers.get('x-receipt-id'),
       signed: text.includes('"proofValue"'),
+      pending: text.includes('"type":["PendingReceipt"],"tier":"pending"'),
     };
   } catch {
     // The connection broke: the process at its other end was killed.
-    return { answered: false, status: 0, receiptId: null, signed: false };
+    return { answered: false, status: 0, receiptId: null, signed: false, pending: false };
   }
 }

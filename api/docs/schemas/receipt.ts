@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
 
 /**
@@ -6,6 +6,25 @@ import { FORMAT_1 } from '#shared/receipts/format-1.ts';
  * that later forms may have. What its fields say of each other is decided by `parseReceipt`.
  */
 export const Receipt = forReaders(FORMAT_1) as TSchema;
+
+/** What stands in its place while it is late. */
+const PendingReceipt = Type.Object(
+  {
+    id: Type.String({ description: 'The id that the receipt will have.' }),
+    type: Type.Array(Type.Literal('PendingReceipt'), { minItems: 1, maxItems: 1 }),
+    tier: Type.Literal('pending'),
+    explanation: Type.String(),
+    retrieve: Type.String({ description: 'Where the signed receipt can be fetched.' }),
+  },
+  {
+    title: 'PendingReceipt',
+    description:
+      'The answer was ready before its receipt, which is issued under the same id. Not signed: it proves nothing.',
+  },
+);
+
+/** The `receipt` of an answer. */
+export const AnswerReceipt = Type.Union([Receipt, PendingReceipt]);
 
 function forReaders(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(forReaders);

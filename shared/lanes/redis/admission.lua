@@ -13,8 +13,9 @@
 --      19 requests the organisation may have waiting or running in the region  20 when this one is given up, ms
 --      18 record of a request that screening has refused ('': this one is to run)
 --      21 '1': only look the claim up, and admit nothing     22 requests that may wait for one claim
+--      23 when the caller stops waiting, by the same clock ('': never): nothing is written after that
 --
--- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id}
+-- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id | this clock when late}
 
 local now
 if ARGV[17] == '' then
@@ -23,6 +24,8 @@ if ARGV[17] == '' then
 else
   now = tonumber(ARGV[17])
 end
+-- The caller has been told that the request failed, and may have sent it again.
+if ARGV[23] ~= '' and now > tonumber(ARGV[23]) then return { 'late', 0, 0, 0, 0, string.format('%.0f', now) } end
 local day = string.format('%.0f', math.floor(now / 86400000000))
 
 -- Generic cell rate: the bucket holds `burst`, one leaves each `interval`. Returns the next arrival time and when it is allowed.

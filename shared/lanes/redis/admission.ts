@@ -9,6 +9,7 @@ import {
   waitersKey,
 } from '../keys.ts';
 import type { InferenceEntry, ReceiptEntry } from '../messages.ts';
+import type { RedisClock } from './redis-clock.ts';
 import type { LaneScripts } from './scripts.ts';
 import type { Seals } from '../seals.ts';
 import { encodeInferenceEntry, encodeMessage } from '../wire-format.ts';
@@ -65,30 +66,63 @@ export type Admission = LimitState &
     | { verdict: 'rate' | 'day' | 'streams' | 'waiters' | 'saturated' | 'backlog'; retryMs: number }
   );
 
+export interface AdmissionOptions {
+  /** Redis's clock, from which follows until when a request may be admitted. Without it, for ever. */
+  clock?: RedisClock;
+  /** Called with what was admitted after all, when Redis said so only after the caller had been told that it failed. */
+  onLate?: (entry: InferenceEntry, laneEntryId: string) => void;
+  /** The script's clock in microseconds, in tests; the server's otherwise. */
+  clockUs?: () => string;
+  /** How many receipts may be owed, in tests. */
+  receiptsLaneMax?: number;
+}
+
+/** A caller that is told within a second that Redis does not answer has waited this long for it. */
+const PATIENCE_MS = 800;
+/** A timer may fire this much early. */
+const TIMER_SLACK_MS = 5;
+
+/** What the script is asked: to admit a request, to record the refusal of one, or for its claim alone. */
+interface Asked {
+  request: AdmissionRequest;
+  refused: string;
+  onlyClaim: boolean;
+}
+
+type ScriptResult = [string, number, number, number, number, string];
+
 /**
- * Admits or refuses a request in one atomic script (see admission.lua).
- * Rejects when Redis cannot be reached in time: the request then was not run for this caller.
+ * Admits or refuses a request in one atomic script (see admission.lua), on a connection whose commands have no time-out of
+ * their own. Rejects when Redis does not answer in time. The request does not run after that: the script is told until
+ * when it may admit, by Redis's own clock, because a frozen server reads what was sent to it when it goes on.
  */
 export class Admissions {
-  readonly #scripts: LaneScripts;
+  readonly #scripts: Pick<LaneScripts, 'admit'>;
   readonly #shards: number;
   readonly #seals: Pick<Seals, 'seal' | 'sealBytes'>;
+  readonly #clock: RedisClock | undefined;
+  readonly #onLate: NonNullable<AdmissionOptions['onLate']>;
   readonly #clockUs: () => string;
 
   readonly #receiptsLaneMax: number;
 
-  /** `clockUs` overrides the server's clock in tests, `receiptsLaneMax` how many receipts may be owed. */
   constructor(
-    scripts: LaneScripts,
+    scripts: Pick<LaneScripts, 'admit'>,
     shards: number,
     seals: Pick<Seals, 'seal' | 'sealBytes'>,
-    clockUs: () => string = () => '',
-    receiptsLaneMax: number = RECEIPTS_LANE_MAX,
+    {
+      clock,
+      onLate = () => {},
+      clockUs = () => '',
+      receiptsLaneMax = RECEIPTS_LANE_MAX,
+    }: AdmissionOptions = {},
   ) {
     this.#receiptsLaneMax = receiptsLaneMax;
     this.#scripts = scripts;
     this.#seals = seals;
     this.#shards = shards;
+    this.#clock = clock;
+    this.#onLate = onLate;
     this.#clockUs = clockUs;
   }
 
@@ -117,12 +151,49 @@ export class Admissions {
     return result;
   }
 
-  /** Null: it was asked for a claim only, and there is none. */
-  async #decide(
+  /**
+   * Null: it was asked for a claim only, and there is none. Rejects once the caller is to be told that Redis did not
+   * answer.
+   */
+  #decide(
     request: AdmissionRequest,
     refused: string,
     onlyClaim: boolean = false,
   ): Promise<Admission | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Admission | null>();
+    let isOver = false;
+    const timer = setTimeout(() => {
+      isOver = true;
+      reject(new Error('Redis did not answer a request for admission in time'));
+    }, PATIENCE_MS);
+    const answered = (admission: Admission | null): void => {
+      clearTimeout(timer);
+      resolve(admission);
+      if (isOver && admission?.verdict === 'admitted') {
+        this.#onLate(request.entry, admission.laneEntryId);
+      }
+    };
+    const failed = (error: unknown): void => {
+      clearTimeout(timer);
+      reject(error as Error);
+    };
+    this.#ask({ request, refused, onlyClaim }, performance.now() + PATIENCE_MS - TIMER_SLACK_MS).then(
+      answered,
+      failed,
+    );
+    return promise;
+  }
+
+  /** `until`: of this process's steady clock, in milliseconds. */
+  async #ask(asked: Asked, until: number): Promise<Admission | null> {
+    const first = await this.#run(asked, until);
+    if (first[0] !== 'late') return readVerdict(first);
+    // When it is not, Redis's clock has been set, or another node answers: it is taken at its word.
+    this.#clock?.reset(Number(first[5]));
+    return readVerdict(await this.#run(asked, until));
+  }
+
+  async #run({ request, refused, onlyClaim }: Asked, until: number): Promise<ScriptResult> {
     const { entry, limits, keyLimit } = request;
     const shard = entry.shard;
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
@@ -134,7 +205,7 @@ export class Admissions {
     const owner = limitsKey(shard, entry.orgId);
     // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
     const claim = entry.claim ?? owner;
-    const result = (await this.#scripts.admit(
+    return (await this.#scripts.admit(
       owner,
       keyLimit === null ? owner : limitsKey(shard, entry.keyId),
       leasesKey(shard, entry.orgId),
@@ -166,8 +237,8 @@ export class Admissions {
       entry.deadlineAt,
       onlyClaim ? 1 : 0,
       WAITERS_MAX,
-    )) as [string, number, number, number, number, string];
-    return readVerdict(result);
+      this.#clock?.timeUs(until - performance.now()) ?? '',
+    )) as ScriptResult;
   }
 }
 
@@ -181,7 +252,7 @@ export function intervalUsOf(requestsPerSecond: number): number {
   return Math.max(1, Math.ceil(1_000_000 / requestsPerSecond));
 }
 
-function readVerdict(result: [string, number, number, number, number, string]): Admission | null {
+function readVerdict(result: ScriptResult): Admission | null {
   const [verdict, retryUs, remaining, resetUs, remainingToday, id] = result;
   const state: LimitState = { remaining, resetMs: Math.ceil(resetUs / 1_000), remainingToday };
   switch (verdict) {

@@ -24,10 +24,10 @@ export interface RedisConnectOptions {
   name: string;
   /**
    * `interactive`: a caller waits, so a command fails within `INTERACTIVE_TIMEOUT_MS` and is never queued while the
-   * server is away. `patient`: background work, which waits for the server to come back. `blocking`: a reader that parks
+   * server is away; `admission`: the same, but whoever asks times it (see `Admissions`). `patient`: background work, which waits for the server to come back. `blocking`: a reader that parks
    * in XREAD; it must not share its connection. `jobs`: what BullMQ is given; it parks on copies of it, for longer.
    */
-  use: 'interactive' | 'patient' | 'blocking' | 'jobs';
+  use: 'interactive' | 'admission' | 'patient' | 'blocking' | 'jobs';
 }
 
 /** A request must fail within a second when Redis is gone (also when packets vanish without a reset). */
@@ -51,7 +51,7 @@ export function connectRedis(
 ): RedisClient {
   const nodes = options.url.split(',');
   const common = optionsFor(options);
-  const enableOfflineQueue = options.use !== 'interactive';
+  const enableOfflineQueue = options.use !== 'interactive' && options.use !== 'admission';
   const retryStrategy = (times: number): number => Math.min(times * 50, RECONNECT_MAX_MS);
   const client =
     nodes.length > 1
@@ -104,13 +104,9 @@ function optionsFor({ name, use }: RedisConnectOptions): ConnectionOptions {
     // Half the cost of a read, and what is read becomes garbage early: the client's decoder of RESP 3 keeps replies alive.
     protocol: 2,
   };
-  if (use === 'interactive') {
-    return {
-      ...base,
-      maxRetriesPerRequest: 0,
-      autoResendUnfulfilledCommands: false,
-      commandTimeout: INTERACTIVE_TIMEOUT_MS,
-    };
+  if (use === 'interactive' || use === 'admission') {
+    const options = { ...base, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
+    return use === 'admission' ? options : { ...options, commandTimeout: INTERACTIVE_TIMEOUT_MS };
   }
   const socketTimeout = use === 'jobs' ? JOBS_TIMEOUT_MS : BLOCKING_TIMEOUT_MS;
   return { ...base, maxRetriesPerRequest: null, socketTimeout };

@@ -1,6 +1,7 @@
 import type { RedisClient } from './connect.ts';
 import { aliveKey, inboxKey } from '../keys.ts';
 import { encodeMessage } from '../wire-format.ts';
+import type { RedisClock } from './redis-clock.ts';
 
 /** A process that misses this many milliseconds of heartbeats is taken for dead and its entries are claimed. */
 const ALIVE_MS = 5_000;
@@ -27,16 +28,21 @@ export class Liveness {
   readonly #processId: string;
   readonly #lastRead: () => string;
   #timer: NodeJS.Timeout | undefined;
+  readonly #clock: RedisClock | undefined;
   #beating: Promise<void> = Promise.resolve();
   /** When Redis last heard of this process, and until when others may still be waking; in milliseconds of a steady clock. */
   #heardAt = 0;
   #leaveOthersUntil = 0;
 
-  /** `lastRead` tells up to which id the inbox has been read, so that the heartbeat can trim it. */
-  constructor(client: RedisClient, processId: string, lastRead: () => string) {
+  /**
+   * `lastRead` tells up to which id the inbox has been read, so that the heartbeat can trim it. `clock` learns with each
+   * heartbeat what time it is for Redis.
+   */
+  constructor(client: RedisClient, processId: string, lastRead: () => string, clock?: RedisClock) {
     this.#client = client;
     this.#processId = processId;
     this.#lastRead = lastRead;
+    this.#clock = clock;
   }
 
   /**
@@ -71,13 +77,15 @@ export class Liveness {
   async #beat(): Promise<void> {
     const inbox = inboxKey(this.#processId);
     const aliveMs = this.#client.isCluster ? ALIVE_ON_CLUSTER_MS : ALIVE_MS;
-    const [, existed] = await Promise.all([
+    const [, existed, , time] = await Promise.all([
       this.#client.set(aliveKey(this.#processId), '1', 'PX', aliveMs),
       this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),
       this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
+      this.#clock === undefined ? null : this.#client.time(),
     ]);
+    if (time !== null) this.#clock?.observe(Number(time[0]) * 1_000_000 + Number(time[1]));
     const now = performance.now();
-    if (now - this.#heardAt > STALL_MS) this.#leaveOthersUntil = now + ALIVE_MS;
+    if (now - this.#heardAt > STALL_MS) this.#leaveOthersUntil = now + aliveMs;
     this.#heardAt = now;
     if (existed === 1) return;
     await this.#client.xadd(inbox, '*', 'm', encodeMessage({ kind: 'hello' }));

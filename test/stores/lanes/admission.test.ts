@@ -458,6 +458,9 @@ describe('backpressure', () => {
       '',
       10,
       0,
+      0,
+      0,
+      '',
     )) as [string];
     expect(verdict[0]).toBe('backlog');
   });

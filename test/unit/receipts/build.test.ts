@@ -2,10 +2,11 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { canonicalize as otherCanonicalize } from 'json-canonicalize';
 import { describe, expect, it } from 'vitest';
-import { buildReceipt, buildUnsignedDegraded } from '#shared/receipts/build.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { isPendingReceipt, pendingReceipt } from '#shared/receipts/pending.ts';
 import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
-import { anyInput, INPUTS, issuer, newIssuer, record, revision, SIGNED_AT } from './samples.ts';
+import { anyInput, INPUTS, issuer, newIssuer, record, revision } from './samples.ts';
 
 const full = INPUTS['full']!;
 
@@ -179,16 +180,12 @@ describe('what stands on each kind of receipt', () => {
     });
   });
 
-  it('unsigned: the id of the signed one, no proof, and it says so', () => {
-    const late = buildUnsignedDegraded({ ...record, issuer, now: SIGNED_AT });
-    expect(late.id).toBe(buildReceipt(full).id);
-    expect(late).toMatchObject({
-      tier: 'degraded',
-      degradation: { stage: 'issuance', code: 'receipt_late' },
-    });
-    expect(late.explanation).toMatch(/not signed.*same id/);
-    expect(orderedJson(late)).toBe(canonicalize(late));
-    expect(parseReceipt(orderedJson(late)).document.proof).toBeUndefined();
+  it('the announcement of a receipt has the id that the receipt will have, and is no credential', () => {
+    const pending = pendingReceipt(issuer, record.requestId);
+    expect(pending).toMatchObject({ id: buildReceipt(full).id, tier: 'pending' });
+    expect(pending.type).toEqual(['PendingReceipt']);
+    expect(isPendingReceipt(JSON.stringify(pending))).toBe(true);
+    expect(isPendingReceipt(JSON.stringify(buildReceipt(full)))).toBe(false);
   });
 
   it('carries the records that no factor set holds, and only those', () => {

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { trustedKeysOf, trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
-import { buildReceipt, buildUnsignedDegraded } from '#shared/receipts/build.ts';
+import { buildReceipt } from '#shared/receipts/build.ts';
+import { pendingReceipt } from '#shared/receipts/pending.ts';
 import { RECEIPT_CONTEXT_DIGESTS, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { signedData, verifyReceipt } from '#shared/receipts/verify.ts';
 import { INPUTS, issuer, newIssuer, record, SIGNED_AT, type Loose } from './samples.ts';
@@ -234,9 +235,8 @@ describe('the verdict says what is wrong', () => {
     expect(verifyReceipt(text, keys, SIGNED_AT - 3_600_000).code).toBe('in_the_future');
   });
 
-  it('not_signed: what an answer carries while its receipt is late', () => {
-    const late = buildUnsignedDegraded({ ...record, issuer, now: SIGNED_AT });
-    expect(codeOf(JSON.stringify(late))).toBe('not_signed');
+  it('what an answer carries while its receipt is late is judged to be pending', () => {
+    expect(codeOf(JSON.stringify(pendingReceipt(issuer, record.requestId)))).toBe('pending');
   });
 
   it('unknown_key: another issuer’s key under the same name', () => {

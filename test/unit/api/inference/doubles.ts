@@ -178,6 +178,8 @@ export interface Asked {
 export function openEdge(over: Partial<InferenceDeps> = {}) {
   const redis = new RedisDouble();
   const happened: string[] = [];
+  /** Receipts that were noted as pending. */
+  const pending: string[][] = [];
   const note =
     (name: string) =>
     (first?: unknown): void =>
@@ -237,6 +239,13 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     outage: 'internal_error',
     readClaim: () => Promise.resolve(null),
     issuer: receiptIssuer('https://gateway.example'),
+    pendingReceipts: {
+      note: (...which) => {
+        pending.push(which);
+        return Promise.resolve();
+      },
+      isPending: () => Promise.resolve(false),
+    },
     events,
     now: () => NOW,
     ...over,
@@ -246,6 +255,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     deps,
     redis,
     happened,
+    pending,
     asked,
     exchanges,
     /** How often the gate before the process was told that a request is through. */

@@ -74,12 +74,12 @@ describe('a stream', () => {
     expect(raw.written).toEqual([FRAME]);
   });
 
-  it('a stream whose signed receipt is late ends with an unsigned one', async () => {
+  it('a stream whose receipt is late ends with the announcement of it, and with [DONE]', async () => {
     const { raw, hear, happened } = await open();
     hear({ kind: 'last' }, '{"id":"x"}');
     await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
     expect(raw.written.at(-1)).toMatch(
-      /^data: \{"id":"x","receipt":\{.*"tier":"degraded".*\}\}\n\ndata: \[DONE\]\n\n$/,
+      /^data: \{"id":"x","receipt":\{.*"type":\["PendingReceipt"\],"tier":"pending".*\}\}\n\ndata: \[DONE\]\n\n$/,
     );
     expect(happened).toEqual(['receiptLate', 'answered']);
   });

@@ -92,8 +92,8 @@ describe('a whole answer', () => {
     expect(reply.sent?.text).toBe('{"id":"chatcmpl-1","receipt":{"proof":{}}}');
   });
 
-  it('an answer whose signed receipt is late goes out with an unsigned one of the same id', async () => {
-    const { ask, hear, happened } = openEdge();
+  it('an answer whose receipt is late announces it: pending, with its id and where to fetch it, and never called degraded', async () => {
+    const { ask, hear, happened, pending } = openEdge();
     const { reply } = ask();
     await turn();
     hear({ kind: 'answer' }, ANSWER);
@@ -102,12 +102,15 @@ describe('a whole answer', () => {
     await vi.advanceTimersByTimeAsync(1);
     await turn();
     const { receipt } = JSON.parse(reply.sent!.text) as { receipt: Record<string, unknown> };
-    expect(receipt).toMatchObject({
+    expect(receipt).toEqual({
       id: `https://gateway.example/receipts/${RECEIPT_ID}`,
-      tier: 'degraded',
-      degradation: { stage: 'issuance', code: 'receipt_late' },
+      type: ['PendingReceipt'],
+      tier: 'pending',
+      explanation: expect.stringContaining('can be fetched shortly') as string,
+      retrieve: `https://gateway.example/v1/receipts/${RECEIPT_ID}`,
     });
-    expect(receipt).not.toHaveProperty('proof');
+    expect(reply.sent!.text).not.toContain('degraded');
+    expect(pending).toEqual([['org_1', RECEIPT_ID]]);
     expect(happened).toEqual(['receiptLate', 'answered']);
   });
 
