@@ -177,10 +177,10 @@ export class Admissions {
       clearTimeout(timer);
       reject(error as Error);
     };
-    this.#ask({ request, refused, onlyClaim }, performance.now() + PATIENCE_MS - TIMER_SLACK_MS).then(
-      answered,
-      failed,
-    );
+    this.#ask(
+      { request, refused, onlyClaim },
+      performance.now() + PATIENCE_MS - TIMER_SLACK_MS,
+    ).then(answered, failed);
     return promise;
   }
 
