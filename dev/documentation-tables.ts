@@ -84,7 +84,7 @@ function defaultOf({ name, fallback }: Setting<unknown>): string {
   if (typeof fallback === 'string') return fallback === '' ? '' : `\`${fallback}\``;
   // It looks at the machine, not at another setting.
   if (fallback.length === 0) return 'every address';
-  return `\`${fallback((name) => `<${name}>`)}\``;
+  return `\`${fallback((other) => `<${other}>`)}\``;
 }
 
 function jobsTable(): string {

@@ -75,7 +75,7 @@ function connections({ max_connections: text }: Facts): Finding {
 
 function login({ login: name, owns }: Facts): Finding {
   const title = 'PostgreSQL login';
-  if (owns !== true) return ok(title, `${name} does not own the schema`);
+  if (!owns) return ok(title, `${name} does not own the schema`);
   const fix =
     'give each process a login of its own, as docs/operations.md says under What to provide';
   return warning(title, `${name} owns the schema: only migrations need that`, fix);

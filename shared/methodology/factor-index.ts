@@ -96,7 +96,7 @@ export class FactorIndex {
 
 /** A record as JSON: it was parsed from JSON, so it is JSON. */
 export function json(record: InputRecord): JsonObject {
-  return record as unknown as JsonObject;
+  return record;
 }
 
 function enter<R extends { readonly id: string; readonly aliases: readonly string[] }>(

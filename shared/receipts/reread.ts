@@ -48,7 +48,7 @@ export function idInAddress(address: string): string {
 }
 
 /** The tier that was asked for, which a degraded receipt does not deliver. */
-export function requestedTier({ tier, degradation }: ReceiptDocument): Plan {
+function requestedTier({ tier, degradation }: ReceiptDocument): Plan {
   const asked = tier === 'degraded' ? degradation?.requestedTier : tier;
   if (asked === undefined) throw missing('degradation.requestedTier');
   return asked;

@@ -21,9 +21,9 @@ describe('Redis frozen under load', () => {
     { tags: ['survives.frozen-redis'] },
     async () => {
       const seen: { id: string; status: number; receiptId: string | null }[] = [];
-      let isOver = false;
+      const load = new AbortController();
       const call = async (i: number): Promise<void> => {
-        while (!isOver) {
+        while (!load.signal.aborted) {
           const id = randomUUID();
           const body = JSON.stringify(
             chatBody({ stream: i % 2 === 0, sandbox_fault: `id=${id}; stall=100` }),
@@ -45,7 +45,7 @@ describe('Redis frozen under load', () => {
       process.kill(system.redis.pid, 'SIGCONT');
       const before = seen.length;
       await until(() => seen.length > before + 4 * CALLERS, 'requests are answered again');
-      isOver = true;
+      load.abort();
       await Promise.all(callers);
 
       const refused = seen.filter(({ status }) => status !== 200);

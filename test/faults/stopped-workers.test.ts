@@ -168,7 +168,7 @@ describe('streams in flight', () => {
     async () => {
       const streams = await openMany(400, 40);
       const workers = system.processes('inference');
-      for (const { kill } of workers) kill('SIGKILL');
+      for (const worker of workers) worker.kill('SIGKILL');
       await system.start('inference');
       const texts = await Promise.all(streams.map(({ ended }) => ended));
       const covered = await Promise.all(

@@ -175,7 +175,7 @@ export class Admissions {
     };
     const failed = (error: unknown): void => {
       clearTimeout(timer);
-      reject(error as Error);
+      reject(error);
     };
     this.#ask(
       { request, refused, onlyClaim },

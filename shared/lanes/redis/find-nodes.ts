@@ -39,7 +39,9 @@ async function askNodes(seed: string): Promise<[host: string | null, port: numbe
   try {
     await client.connect();
     const slots = await client.cluster('SLOTS');
-    return slots.flatMap(([, , ...nodes]) => nodes.map(([host, port]) => [host, port]));
+    return slots.flatMap(([, , ...nodes]) =>
+      nodes.map(([host, port]): [host: string | null, port: number] => [host, port]),
+    );
   } catch (error) {
     if (NO_CLUSTER.test(String(error))) return null;
     throw lastError ?? error;
