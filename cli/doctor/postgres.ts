@@ -1,6 +1,6 @@
 import { pendingMigrations } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { queryRow, type Row, statement } from '#shared/kernel/postgres/statement.ts';
+import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import { reasonOf } from '#cli/print.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
@@ -94,16 +94,23 @@ async function schema(pool: ReturnType<typeof createPool>): Promise<Finding> {
   }
 }
 
+const HALTED = statement(
+  { org_id: 'text' },
+  `select org_id from ledger_head where halted_at is not null order by org_id limit ${NAMED_MAX}`,
+);
+
+const QUARANTINED = statement(
+  { org_id: 'text', receipts: 'int8' },
+  `select org_id, count(*) as receipts from ledger_quarantine
+    group by org_id order by org_id limit ${NAMED_MAX}`,
+);
+
 /** Halted logs and receipts in quarantine: nothing mends them but a person. */
 async function ledger(pool: ReturnType<typeof createPool>): Promise<Finding[]> {
   const names = { halted: 'halted logs', quarantine: 'quarantine' } as const;
   try {
-    const { rows: halted } = await pool.query<{ org_id: string }>(
-      `select org_id from ledger_head where halted_at is not null order by org_id limit ${NAMED_MAX}`,
-    );
-    const { rows: kept } = await pool.query<{ org_id: string; receipts: string }>(
-      `select org_id, count(*) as receipts from ledger_quarantine group by org_id order by org_id limit ${NAMED_MAX}`,
-    );
+    const halted = await queryRows(pool, HALTED);
+    const kept = await queryRows(pool, QUARANTINED);
     return [
       halted.length === 0
         ? ok(names.halted, 'none')

@@ -8,6 +8,9 @@ const TOKENS_PER_SECOND_DEFAULT = 200;
 /** Streams in progress may end; a client that does not read must not hold the process. */
 const DRAIN_MS = 2_000;
 
+/** Levels of LOG_LEVEL at which a line of level info is not written. */
+const QUIET_LEVELS: ReadonlySet<string> = new Set(['warn', 'error', 'fatal', 'silent']);
+
 /** Serves the sandbox as a process: says `ready` with its port, and ends on SIGTERM or SIGINT. */
 function runSandbox(env: Environment): void {
   const apiKey = env['SANDBOX_API_KEY'];
@@ -28,7 +31,9 @@ function runSandbox(env: Environment): void {
   server.listen(numberOf(env, 'PORT', 0), env['HOST'] ?? '127.0.0.1', () => {
     const { port } = server.address() as AddressInfo;
     const ready = { level: 'info', role: 'sandbox', event: 'ready', port };
-    process.stdout.write(`${JSON.stringify(ready)}\n`);
+    if (!QUIET_LEVELS.has(env['LOG_LEVEL'] ?? '')) {
+      process.stdout.write(`${JSON.stringify(ready)}\n`);
+    }
     tellLauncher({});
   });
 }

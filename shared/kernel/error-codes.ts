@@ -118,11 +118,10 @@ const STABLE = {
     when: 'The headers are over 16 KiB.',
     message: 'The headers are larger than this service accepts.',
   }),
-  receipt_pending: row('validation_error', 409, true, {
+  receipt_pending: row('validation_error', 409, false, {
     when: 'The answer went out before its receipt, and that is not issued yet.',
-    message: 'This receipt is pending: it is not issued yet. Ask again shortly.',
+    message: 'This receipt is pending: it is not issued yet. Ask again in a few seconds.',
     param: 'id',
-    retryAfterMs: 2_000,
   }),
   recalculation_pending: row('validation_error', 409, false, {
     when: 'The receipt is being recalculated already.',

@@ -23,6 +23,7 @@ export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   method_not_allowed: { status: 405, type: 'validation_error', retry: false },
   request_timeout: { status: 408, type: 'validation_error', retry: false },
   headers_too_large: { status: 431, type: 'validation_error', retry: false },
+  receipt_pending: { status: 409, type: 'validation_error', retry: false },
   recalculation_pending: { status: 409, type: 'validation_error', retry: false },
   not_degraded: { status: 409, type: 'validation_error', retry: false },
   key_state_conflict: { status: 409, type: 'validation_error', retry: false },
