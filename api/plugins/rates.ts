@@ -89,10 +89,11 @@ export class Addresses {
   take(address: string): number {
     const name = isIPv6(address) && !address.startsWith('::ffff:') ? networkOf(address) : address;
     const now = this.#now();
-    const due = Math.max(this.#due.get(name) ?? 0, now) + this.#intervalMs;
-    const waitMs = due - this.#burst * this.#intervalMs - now;
+    // Differences first: a full bucket is exactly zero ahead, whatever the clock says.
+    const aheadMs = Math.max(0, (this.#due.get(name) ?? 0) - now);
+    const waitMs = aheadMs - (this.#burst - 1) * this.#intervalMs;
     if (waitMs > 0) return Math.ceil(waitMs);
-    this.#due.set(name, due);
+    this.#due.set(name, now + aheadMs + this.#intervalMs);
     return 0;
   }
 }

@@ -79,7 +79,12 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
   app,
   { anchor },
 ) => {
-  const keyEvents = keptFor(KEY_EVENTS_KEPT_MS, () => anchor.keyEvents());
+  const keyEvents = keptFor(
+    KEY_EVENTS_KEPT_MS,
+    () => anchor.keyEvents(),
+    // The first event is to be seen as soon as it is there.
+    (events) => events.length > 0,
+  );
   app.get(
     '/ledger/anchor',
     {
@@ -162,7 +167,11 @@ export const publicAnchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> 
   { anchor },
 ) => {
   const config = { scope: 'public' } as const;
-  const newest = keptFor(CHECKPOINT_KEPT_MS, () => anchor.checkpoint());
+  const newest = keptFor(
+    CHECKPOINT_KEPT_MS,
+    () => anchor.checkpoint(),
+    (checkpoint) => checkpoint !== null,
+  );
   app.get(
     '/anchor/checkpoint',
     {

@@ -52,12 +52,12 @@ const FACTS = statement(
   { version: 'text', max_connections: 'text', now_ms: 'numeric', login: 'text', owns: 'bool' },
   `select current_setting('server_version') as version,
           current_setting('max_connections') as max_connections,
-          session_user as login,
+          extract(epoch from clock_timestamp()) * 1000 as now_ms,
+          session_user::text as login,
           (select rolsuper from pg_roles where rolname = session_user)
             or pg_has_role(session_user,
                  (select relowner from pg_class where oid = to_regclass('schema_migration')),
-                 'member') as owns,
-          extract(epoch from clock_timestamp()) * 1000 as now_ms`,
+                 'member') as owns`,
 );
 type Facts = Row<typeof FACTS>;
 
