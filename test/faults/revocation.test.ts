@@ -6,20 +6,26 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { startProcess, type StartedProcess } from '#test/support/processes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const redis = await startTestRedis({ durable: true });
-const keysDir = await mkdtemp(join(tmpdir(), 'signing-keys-'));
-afterAll(() => rm(keysDir, { recursive: true }));
+const directory = await mkdtemp(join(tmpdir(), 'docket-keys-'));
+afterAll(() => rm(directory, { recursive: true }));
+const keysDir = join(directory, 'signing-keys');
+const laneKeysDir = join(directory, 'lane-keys');
 ensureSigningKeys(keysDir);
+ensureLaneKeys(laneKeysDir);
 const registries = createRegistries(database.poolAs('docket_operator'));
+const STILL_GOOD: ReadonlySet<string> = new Set(['admitted', 'requests_per_second_exceeded']);
 const env = {
   DATABASE_URL: database.url,
   REDIS_URL: redis.url,
   SIGNING_KEYS_DIR: keysDir,
+  LANE_KEYS_DIR: laneKeysDir,
   PUBLIC_URL: 'https://gateway.example',
   // The shipped catalogue names it; nothing here calls a model.
   SANDBOX_URL: 'http://127.0.0.1:9',
@@ -38,7 +44,8 @@ async function ask(process: StartedProcess, key: string): Promise<string> {
 /** Milliseconds for which the process goes on admitting the key, asked without a pause. */
 async function admittedFor(process: StartedProcess, key: string): Promise<number> {
   const begun = performance.now();
-  while ((await ask(process, key)) === 'admitted');
+  // A key that is still good may be asked about more often than its organisation may read.
+  while (STILL_GOOD.has(await ask(process, key)));
   expect(await ask(process, key)).toBe('revoked_api_key');
   return performance.now() - begun;
 }

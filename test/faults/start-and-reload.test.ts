@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readEnvironment } from '#shared/config/config.ts';
 import { ROLES } from '#shared/config/settings.ts';
+import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { startProcess } from '#test/support/processes.ts';
@@ -17,6 +18,7 @@ const redis = await startTestRedis({ durable: true });
 const directory = await mkdtemp(join(tmpdir(), 'docket-start-'));
 afterAll(() => rm(directory, { recursive: true }));
 ensureSigningKeys(join(directory, 'keys'));
+ensureLaneKeys(join(directory, 'lane-keys'));
 
 const env = {
   DATABASE_URL: database.url,
