@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { hasBody } from './intake.ts';
 
@@ -22,6 +23,8 @@ function drain(reply: FastifyReply): void {
   const { raw: response } = reply;
   const { raw: request } = reply.request;
   const { socket } = request;
+  // What Fastify injects has no connection, and nothing that is still on its way.
+  if (!(socket instanceof Socket)) return;
   const wantsClose = !response.shouldKeepAlive;
   // Node closes a connection that is not kept with its own last byte; one that is kept it reads on.
   reply.removeHeader('connection');
