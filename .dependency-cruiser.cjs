@@ -9,12 +9,14 @@ const SUBJECTS = [
   'lanes',
   'jobs',
   'accounts',
+  'persons',
   'keys',
   'catalogue',
   'screening',
   'methodology',
   'ledger',
   'receipts',
+  'metering',
   'lineage',
   'packs',
   'process',
@@ -99,9 +101,9 @@ module.exports = {
     {
       name: 'roles-do-not-know-roles',
       comment:
-        'Each role is deployed and scaled alone. What all of them do is in workers/runtime, which knows none of them.',
+        'Each role is deployed and scaled alone. What all of them do is in workers/runtime, which knows none of them. workers/background runs several in one process and does nothing else.',
       severity: 'error',
-      from: { path: '^workers/([^/]+)/' },
+      from: { path: '^workers/([^/]+)/', pathNot: '^workers/background/main[.]ts$' },
       to: { path: '^workers/', pathNot: ['^workers/$1/', '^workers/runtime/'] },
     },
     {
@@ -172,7 +174,8 @@ module.exports = {
   options: {
     doNotFollow: { path: 'node_modules' },
     tsConfig: { fileName: 'tsconfig.json' },
-    tsPreCompilationDeps: 'specify',
+    // Imports of types are marked as such in the source; compiling each file to see which remain took four times as long.
+    tsPreCompilationDeps: true,
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'types', 'default'],

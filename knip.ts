@@ -13,6 +13,8 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'embedded/*/main.ts!',
     'embedded/launcher/leash.ts!',
     'cli/verify/shard-thread.ts!',
+    'cli/verify/pack-worker.ts!',
+    'api/inference/large-body-thread.ts!',
     'dev/*.ts',
     'test/**/*.test.ts',
     'test/embedded/launcher/fixture/*.ts',

@@ -8,6 +8,7 @@ import {
   limitAddresses,
   limitOrganisations,
   type RatesOptions,
+  Refusals,
 } from '#api/plugins/rates.ts';
 import { faultOf, replyWithError, sendFault } from '#api/plugins/reply-with-error.ts';
 import { drainUnreadBodies } from '#api/plugins/unread-bodies.ts';
@@ -22,6 +23,9 @@ import { anchorRoutes, type AnchorRoutesOptions, publicAnchorRoutes } from '#api
 import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-log.ts';
 import { docsRoutes } from '#api/routes/docs.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
+import type { DashboardDeps } from '#api/dashboard/deps.ts';
+import { dashboardRoutes } from '#api/dashboard/routes.ts';
+import { type FrontOptions, frontRoutes } from '#api/front/routes.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
 import { inferenceRoutes } from '#api/routes/inference.ts';
 import { keyRoutes, type KeyRoutesOptions } from '#api/routes/keys.ts';
@@ -31,15 +35,20 @@ import { methodologyRoutes, type MethodologyRoutesOptions } from '#api/routes/me
 import { modelRoutes, type ModelRoutesOptions } from '#api/routes/models.ts';
 import { publicDocumentRoutes, type PublicDocumentsOptions } from '#api/routes/public-documents.ts';
 import { recalculationRoutes, type RecalculationRoutesOptions } from '#api/routes/recalculation.ts';
-import { receiptRoutes, type ReceiptRoutesOptions } from '#api/routes/receipts.ts';
+import {
+  receiptAddressRoutes,
+  receiptRoutes,
+  type ReceiptRoutesOptions,
+} from '#api/routes/receipts.ts';
 import { usageRoutes, type UsageRoutesOptions } from '#api/routes/usage.ts';
+import { verifierRoutes, type VerifierRoutesOptions } from '#api/routes/verifier.ts';
 
 export interface AppOptions {
   bodyBytesMax: number;
   trustedProxies: readonly string[];
   newRequestId: () => string;
   events: ApiEvents;
-  authenticate: AuthenticateOptions;
+  authenticate: Omit<AuthenticateOptions, 'addresses' | 'supportEmail'>;
   /** The rates of organisations on routes that run nothing. */
   buckets: RatesOptions['buckets'];
   /** The rate of an address that shows no good key, in this process. */
@@ -58,7 +67,11 @@ export interface AppOptions {
   account: AccountRoutesOptions;
   auditLog: AuditLogRoutesOptions;
   publicDocuments: PublicDocumentsOptions;
+  verifier: VerifierRoutesOptions;
   description: DescriptionOptions;
+  front: FrontOptions;
+  /** None without a secret for its sessions. */
+  dashboard?: DashboardDeps | undefined;
 }
 
 /** Ids of models may be long, and so may cursors; nothing else in a path is. */
@@ -96,22 +109,32 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   });
   const addresses = new Addresses(options.perAddress);
   limitAddresses(app, addresses);
+  const refusals = new Refusals();
   replyWithError(app, {
     onInternalError: (error, request) => options.events.failedInside(error, request),
-    onRefusal: (fault, request) => options.events.refused(fault, request),
+    onRefusal: (fault, request) => {
+      options.events.refused(fault, request);
+      refusals.count(fault, request);
+    },
   });
   drainUnreadBodies(app);
   answerHalfClosedClients(app);
   validateParameters(app);
-  await app.register(authenticate, { ...options.authenticate, addresses });
+  const { supportEmail } = options.description;
+  await app.register(authenticate, { ...options.authenticate, addresses, supportEmail });
   limitOrganisations(app, { buckets: options.buckets, onError: options.events.storeFailed });
+  refusals.limit(app);
   await app.register(intake, { bodyBytesMax: options.bodyBytesMax });
   parseJson(app);
   const operations = collectOperations(app);
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
   await app.register(publicDocumentRoutes, options.publicDocuments);
+  await app.register(verifierRoutes, options.verifier);
+  await app.register(receiptAddressRoutes, options.receipts);
   await app.register(publicAnchorRoutes, options.anchor);
   await app.register(methodologyRoutes, options.methodologies);
+  await app.register(frontRoutes, options.front);
+  if (options.dashboard !== undefined) await app.register(dashboardRoutes, options.dashboard);
   await app.register(docsRoutes, { operations, description: options.description });
   return app;
 }
@@ -140,7 +163,10 @@ function parseJson(app: FastifyInstance): void {
     { parseAs: 'buffer' },
     (request: FastifyRequest, body, done) => {
       const rawBody = body as Buffer;
-      if (request.routeOptions.schema?.rawBody !== undefined) return done(null, { rawBody });
+      if (request.routeOptions.schema?.rawBody !== undefined) {
+        // The reader of a large one takes the bytes with it; how many there were is asked when it is refused.
+        return done(null, { rawBody, bytes: rawBody.length });
+      }
       try {
         done(null, rawBody.length === 0 ? undefined : parseJsonBody(rawBody).value);
       } catch (error) {

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import type { ListenOptions } from 'node:net';
 import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
@@ -6,15 +7,19 @@ import { didDocument, jwks } from '#shared/receipts/signing/publication.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';
 import { contextDocument } from '#shared/packs/files/contexts.ts';
+import { packScriptDigest } from '#shared/packs/files/verification-files.ts';
+import { verifierFiles } from '#api/verifier/bundle.ts';
+import { readDerivations } from '#shared/receipts/postgres/derivations.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import packageJson from '../package.json' with { type: 'json' };
-import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
-import { loadFactorSet } from '#shared/methodology/files/load.ts';
+import { newestFactorSet, shippedFactorTexts } from '#shared/methodology/files/load.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { buildApp } from './app.ts';
 import { Departure } from './departure.ts';
 import { openCredentials } from '#api/auth/deps.ts';
+import { dashboardOf } from '#api/dashboard/deps.ts';
+import { openStatus } from '#api/front/deps.ts';
 import { openInference } from '#api/inference/deps.ts';
 import { type ApiEvents, apiEvents } from './events.ts';
 import { openExports, openResources } from '#api/routes/deps.ts';
@@ -28,7 +33,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const events = apiEvents(log, registry);
   const catalogue = openCatalogue(config, log);
   const issuer = receiptIssuer(config.publicUrl);
-  const factors = loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version);
+  const factors = newestFactorSet();
 
   const pool = createPool({
     url: config.secrets.databaseUrl,
@@ -41,6 +46,22 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
   const access = openCredentials(context, pool, events);
   const inference = openInference(context, { pool, catalogue, issuer, events });
   const exports = openExports(context, pool, events);
+
+  const exampleModel = (): string | undefined =>
+    catalogue
+      .current()
+      .catalogue.models.find(
+        ({ kinds, organisations }) => kinds.includes('chat') && organisations === undefined,
+      )?.id;
+  const resources = openResources(pool, issuer, inference.deps.pendingReceipts);
+  const publication = publicationOf(config, events, pool);
+  const dashboard = dashboardOf(config, pool, {
+    resources,
+    exports: exports.routes,
+    didDocument: publication.publicDocuments.didDocument,
+    exampleModel,
+    onError: events.storeFailed,
+  });
 
   const app = await buildApp({
     bodyBytesMax: config.bodyBytesMax,
@@ -58,9 +79,22 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       index: () => catalogue.current().index,
       confidenceOf: (ref) => factors.models.find(({ id }) => id === ref)?.confidence,
     },
-    ...openResources(pool, issuer, inference.deps.pendingReceipts),
+    ...resources,
     exports: exports.routes,
-    ...publicationOf(config, events),
+    ...publication,
+    front: {
+      publicUrl: config.publicUrl,
+      supportEmail: config.supportEmail,
+      exampleModel,
+      hasDashboard: dashboard !== undefined,
+      status: openStatus(pool, {
+        index: inference.deps.index,
+        health: inference.deps.health,
+        isServed: inference.isServed,
+        onError: events.storeFailed,
+      }),
+    },
+    dashboard,
   });
   const departure = new Departure(app.server);
   return {
@@ -70,9 +104,9 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     },
     start: async () => {
       await inference.start();
-      const port = await listen(app, config);
-      inference.loadVocabularies();
-      return { port };
+      // It holds the event loop for a third of a second, so before anybody waits.
+      await dashboard?.door();
+      return { port: await listen(app, config) };
     },
     drain: async () => {
       // Half of the time is for those who are being answered.
@@ -103,7 +137,7 @@ async function listen(app: FastifyInstance, config: Config): Promise<number> {
 }
 
 /** Documents that are public: the interface, the signing keys as they are now, the contexts. */
-function publicationOf(config: Config, events: ApiEvents) {
+function publicationOf(config: Config, events: ApiEvents, pool: Pool) {
   const { publicUrl, supportEmail } = config;
   const published = currentKeys(
     config.signingKeysDir,
@@ -112,10 +146,17 @@ function publicationOf(config: Config, events: ApiEvents) {
   );
   return {
     description: { publicUrl, supportEmail, version: packageJson.version },
+    verifier: {
+      files: verifierFiles(() => ({
+        factorSets: shippedFactorTexts(),
+        script: packScriptDigest(),
+      })),
+    },
     publicDocuments: {
       didDocument: () => published().didDocument,
       jwks: () => published().jwks,
       context: contextDocument,
+      derivation: async (digest: string) => (await readDerivations(pool, [digest])).get(digest),
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Fault } from '#shared/kernel/errors.ts';
 import type { CredentialObserver } from '#shared/keys/credential.ts';
-import type { UnroutedEntry } from '#api/inference/prepare.ts';
+import type { UnroutedEntry } from '#api/inference/read.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 
 /** The events of an api process, each as one function that writes the log line and the metric together. */
@@ -16,6 +16,8 @@ export interface ApiEvents {
   /** A request passed without the second stage of screening, which could not be asked. */
   unjudged: () => void;
   storeFailed: (error: unknown) => void;
+  /** A thread that reads large bodies has ended: of a body, or of a fault of ours. */
+  readerLost: (error: unknown) => void;
   /** Changed signing keys cannot be read; the ones known before stay published. */
   signingKeysUnreadable: (error: unknown) => void;
   /** The events of the credential cache. */
@@ -111,6 +113,9 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
         event: 'store_error',
         message: error instanceof Error ? error.message : String(error),
       });
+    },
+    readerLost(error) {
+      log.error({ event: 'body_reader_lost', err: error });
     },
     signingKeysUnreadable(error) {
       log.error({ event: 'signing_keys_unreadable', err: error });

@@ -1,24 +1,28 @@
 /**
  * What one hostile key does to everybody else: for some seconds it sends, ten at once, bodies that cost more than they
  * weigh, while another organisation asks small questions and the api is asked whether it is well. Prints how long those
- * two wait, and the memory of the api. Usage: npm run bench hostile [seconds per body]
+ * two wait, the most processor time that the event loops of the api and of the inference worker spent without looking up,
+ * and the memory of the api. Usage: npm run bench hostile [seconds per body]
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
 const AT_ONCE = 10;
 const QUESTIONS_EACH_MS = 25;
+const WARM_MS = 35_000;
 const BODY_BYTES = 20 * 1024 * 1024 - 1_024;
 const MIB = 1_048_576;
 const seconds = Number(process.argv[2] ?? 6);
 
 const chat = (content: string): string =>
   `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"${content}"}]}`;
+const beside = (values: string): string =>
+  `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"hello"}],"metadata":[${values}]}`;
 const filled = (piece: string): string => piece.repeat(Math.floor(BODY_BYTES / piece.length));
 const BODIES: Record<string, [path: string, body: string]> = {
   'nothing else': ['', ''],
@@ -30,6 +34,16 @@ const BODIES: Record<string, [path: string, body: string]> = {
   'long text': ['/chat/completions', chat(filled('a bomb of words '))],
   'one long word': ['/chat/completions', chat('жщ'.repeat(250_000))],
   escapes: ['/chat/completions', chat(filled(String.raw`\n`))],
+  'short texts': ['/chat/completions', beside(`${'"bomb and gas",'.repeat(1_100_000)}0`)],
+  'nested arrays': [
+    '/chat/completions',
+    beside(`${`${'['.repeat(120)}${']'.repeat(120)},`.repeat(800)}0`),
+  ],
+  // The one among them that is run: nothing of it has tokens.
+  image: [
+    '/chat/completions',
+    `{"model":"llama-3.1-8b","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,${filled('QUJD').slice(0, -1_024)}"}}]}]}`,
+  ],
 };
 
 if (process.argv[2] === 'attack') {
@@ -38,17 +52,29 @@ if (process.argv[2] === 'attack') {
 }
 
 const dataDir = mkdtempSync(join(tmpdir(), 'docket-hostile-'));
+const loopDir = mkdtempSync(join(tmpdir(), 'docket-loops-'));
 const gateway = fork(join(import.meta.dirname, '../cli/docket.ts'), ['up'], {
   stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  env: { ...process.env, PORT: '0', DOCKET_DATA_DIR: dataDir, SANDBOX_TOKENS_PER_SECOND: '0' },
+  env: {
+    ...process.env,
+    PORT: '0',
+    DOCKET_DATA_DIR: dataDir,
+    SANDBOX_TOKENS_PER_SECOND: '0',
+    LOOP_CPU_DIR: loopDir,
+    NODE_OPTIONS: `--import=${join(import.meta.dirname, 'gateway/loop-cpu.ts')}`,
+  },
 });
 gateway.stdout!.resume();
 try {
   const dev = await ready(gateway);
   const api = dev.processes.find(({ role }) => role === 'api')!;
+  const worker = dev.processes.find(({ role }) => role === 'inference')!;
   const url = dev.base_url;
   for (let i = 0; i < 200; i += 1) await ask(url, dev.api_key);
+  // By then the api has started the thread that reads large bodies, as one has that serves for a minute.
+  await sleep(WARM_MS);
   for (const [name, [path]] of Object.entries(BODIES)) {
+    const begun = Date.now();
     const end = Date.now() + seconds * 1_000;
     // A process of its own: whoever makes such bodies has no time to look at a clock.
     const attacker =
@@ -67,19 +93,23 @@ try {
     }
     const [asked, well] = [await Promise.all(questions), await Promise.all(health)];
     const [answers] = await told;
+    const loops = [api, worker].map(({ pid }) => mostAtOnce(pid, begun));
     process.stdout.write(
       `${name.padEnd(16)} others p50 ${at(asked, 0.5)} p99 ${at(asked, 0.99)}` +
-        `  health p99 ${at(well, 0.99)} max ${at(well, 1)}  api ${Math.round(memory / MIB)} MiB` +
+        `  health p99 ${at(well, 0.99)} max ${at(well, 1)}  loops ${loops.join(' and ')}` +
+        `  api ${Math.round(memory / MIB)} MiB` +
         `  answers ${JSON.stringify(answers)}\n`,
     );
   }
 } finally {
   gateway.kill('SIGTERM');
   if (gateway.exitCode === null) await once(gateway, 'exit');
-  rmSync(dataDir, { recursive: true, force: true });
+  for (const one of [dataDir, loopDir]) rmSync(one, { recursive: true, force: true });
 }
 
 async function attack([name, url, key, end]: [string, string, string, string]): Promise<void> {
+  // It would have a machine of its own, so here it gets what the gateway leaves.
+  setPriority(19);
   const [path, text] = BODIES[name]!;
   const body = Buffer.from(text);
   const statuses: Record<number, number> = {};
@@ -125,6 +155,17 @@ async function took(work: () => Promise<unknown>): Promise<number> {
   const begun = performance.now();
   await work();
   return performance.now() - begun;
+}
+
+/** Processor time that the event loop of a process spent at most between two looks at its timers, since `begun`. */
+function mostAtOnce(pid: number, begun: number): string {
+  const notes = readFileSync(join(loopDir, String(pid)), 'utf8')
+    .trim()
+    .split('\n');
+  const since = notes
+    .map((line) => line.split(' ').map(Number))
+    .filter(([noted]) => noted! > begun);
+  return `${Math.max(0, ...since.map(([, ms]) => ms!)).toFixed(0)} ms`;
 }
 
 function at(samples: number[], share: number): string {

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { readPrompt } from '#api/inference/guard.ts';
-import { prepare, read } from '#api/inference/prepare.ts';
+import { ReaderHere } from '#api/inference/body-reader.ts';
+import { prepare } from '#api/inference/prepare.ts';
 import { withReceipt } from '#api/inference/answer.ts';
 import { newId, randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
@@ -10,6 +11,7 @@ import type { Credential } from '#shared/keys/credential.ts';
 import { hashKey } from '#shared/keys/format.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { laneKeyId, Seals } from '#shared/lanes/seals.ts';
 import { decodeMessage, encodeMessage } from '#shared/lanes/wire-format.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { upstreamBody } from '#workers/inference/bodies.ts';
@@ -60,21 +62,38 @@ const deps = {
   newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
   processId: 'api-bench',
   shards: 1,
+  screen,
+  tokens,
 };
-const request = { id: newId('req'), rawBody, headers: {}, credential, now: Date.now() };
-const prepareNow = () => prepare(deps, read(deps, 'chat.completions', request), credential);
+const reader = new ReaderHere(deps);
+const request = {
+  id: newId('req'),
+  route: 'chat.completions',
+  rawBody,
+  headers: {},
+  credential,
+  now: Date.now(),
+} as const;
+const prepareNow = () => prepare(deps, reader.read(request), credential);
 const prepared = prepareNow();
-const entry = encodeMessage(prepared.entry, prepared.body);
+const entry = encodeMessage(prepared.entry, text);
+
+const bytes = randomBytes(32);
+const laneKey = { id: laneKeyId(bytes), bytes };
+const seals = new Seals(() => ({ sealing: laneKey, all: [laneKey] }), randomBytes(16));
+const sealed = seals.seal(text, 'bench');
 
 const steps: Record<string, () => unknown> = {
   'hash a key': () => hashKey('dkt_0d5wzh1uVxZN66qt1H9Wisuwer51Qe1O2t9Nuu'),
   'make an id': () => newId('req'),
   'parse, validate, route, digest': prepareNow,
-  'screen 1 KB': () => readPrompt({ screen, tokens } as never, prepared),
-  'encode the lane entry': () => encodeMessage(prepared.entry, prepared.body),
+  'screen 1 KB': () => reader.readPrompt(prepared.resolution.model),
+  'encode the lane entry': () => encodeMessage(prepared.entry, text),
   'decode the lane entry': () => decodeMessage(entry),
+  'seal 1 KB': () => seals.seal(text, 'bench'),
+  'open 1 KB': () => seals.open(sealed, 'bench'),
   'body for the upstream': () =>
-    upstreamBody(prepared.body, 'chat.completions', 'meta-llama/Llama-3.1-8B-Instruct', false),
+    upstreamBody(text, 'chat.completions', 'meta-llama/Llama-3.1-8B-Instruct', false),
   'parse the answer': () => JSON.parse(answer) as unknown,
   'join answer and receipt': () => withReceipt(answer, receipt),
 };

@@ -14,6 +14,12 @@ export interface Common {
 
 export const ACTOR = ['--actor <who>', 'operator:<name> or support:<ticket>'] as const;
 
+/** Whoever decides names what they decided on: another screening may have come meanwhile. */
+export const SEEN = [
+  '--screening <id>',
+  'the screening you decide on, as docket review show names it',
+] as const;
+
 /** Runs an act in the name of `--actor` and prints the account as it then is. */
 export async function run(
   options: Common,

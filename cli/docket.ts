@@ -36,6 +36,11 @@ const program = new Command('docket')
   .configureHelp({ sortSubcommands: true })
   .enablePositionalOptions();
 
+// Whoever reads (`| head`) has seen enough; the exit code stays what it is.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
 await load(program, process.argv[2]);
 try {
   await program.parseAsync();

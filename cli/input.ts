@@ -2,6 +2,7 @@ import { createReadStream, statSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { utf8 } from './utf8.ts';
 
 /** A saved answer holds its receipt: large answers (embeddings, images) are tens of megabytes. */
 const ANSWER_BYTES_MAX = 256 * 1_048_576;
@@ -36,15 +37,6 @@ export async function readInput(path: string, bytesMax: number): Promise<Buffer>
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/** @throws MalformedData `not_utf8` */
-export function utf8(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new MalformedData('not_utf8', '', 'The input is not UTF-8.');
-  }
 }
 
 /** An object of a few dozen numbers is a few hundred bytes. */

@@ -35,16 +35,27 @@ export function printTable(rows: readonly Row[], empty: string): void {
 
 /** Prints one thing as `name  value` lines. */
 export function printFields(fields: Row): void {
-  const entries = Object.entries(fields).map(([name, value]) => [plain(name), value] as const);
-  const width = Math.max(...entries.map(([name]) => name.length));
-  for (const [name, value] of entries) {
-    process.stdout.write(`${name.padEnd(width)}  ${text(value)}\n`);
-  }
+  process.stdout.write(fieldLines(fields));
 }
 
-/** Prints a value for programs: one JSON document. */
+/** One thing as `name  value` lines. */
+export function fieldLines(fields: Row): string {
+  const entries = Object.entries(fields).map(([name, value]) => [plain(name), value] as const);
+  const width = Math.max(...entries.map(([name]) => name.length));
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${text(value)}\n`).join('');
+}
+
+/** Prints a value for programs: one JSON document, in which what a terminal obeys is escaped as JSON escapes it. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  const document = JSON.stringify(value, null, 2).replace(UNPRINTABLE, (character) =>
+    character === '\n' ? character : escapedInJson(character),
+  );
+  process.stdout.write(`${document}\n`);
+}
+
+function escapedInJson(character: string): string {
+  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
 /** The message of an error on one line. A connection refused at several addresses has its reason inside. */

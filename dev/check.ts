@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { readEnvironment } from '#shared/config/config.ts';
 import { trackedFiles } from './tracked-files.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -11,13 +12,18 @@ const ROOT = join(import.meta.dirname, '..');
 /** Longest first: the others finish beside it. The import rules are among the tests. */
 const STEPS: Readonly<Record<string, readonly string[]>> = {
   tests: ['vitest', 'run', '--project', 'unit', '--reporter', 'dot'],
-  types: ['tsc', '--pretty'],
+  // Five times as fast as the TypeScript 6 that the import rules are read with; both call themselves tsc. Several threads
+  // check much twice, and the other steps use the processors meanwhile.
+  types: ['node', 'node_modules/typescript-7/bin/tsc', '--pretty', '--singleThreaded'],
   lint: ['oxlint'],
   'dead code': ['knip', '--no-progress'],
   'code that only tests run': ['knip', '--production', '--no-progress'],
   // Only what is tracked: who follows the README has answers and keys beside it.
   format: ['oxfmt', '--check', '--no-error-on-unmatched-pattern', ...trackedFiles(ROOT)],
 };
+
+/** The linter's type checker, in Go, collects garbage for a third of its time where its heap may only double in between. */
+const ENVIRONMENT = { ...readEnvironment(), GOGC: '400' };
 
 interface Outcome {
   passed: boolean;
@@ -29,6 +35,7 @@ function run([program = '', ...args]: readonly string[]): Promise<Outcome> {
   const started = performance.now();
   const child = spawn(join(ROOT, 'node_modules/.bin', program), args, {
     cwd: ROOT,
+    env: ENVIRONMENT,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -9,10 +9,12 @@ import { fileURLToPath } from 'node:url';
 import type { TSchema } from 'typebox';
 import { type Setting, SETTINGS } from '#shared/config/settings.ts';
 import { JOBS, type JobRow } from '#shared/jobs/table.ts';
-import { FORMAT_1 as RECEIPT } from '#shared/receipts/format-1.ts';
+import { FORMAT_2 as RECEIPT } from '#shared/receipts/format-2.ts';
+import { comparedModels } from './compared-models.ts';
 import { readRules } from './conformance.ts';
 import { publishedFigures } from './published-figures.ts';
 import { fieldRows } from './receipt-table.ts';
+import { responseRows } from './responses-table.ts';
 
 interface ImportRule {
   name: string;
@@ -36,12 +38,18 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ],
       publishedFigures(),
     ),
+  compared: () => {
+    const { head, rows } = comparedModels();
+    return table(head, rows);
+  },
   imports: importsTable,
   metrics: metricsTable,
   receipt: () => fieldTable(RECEIPT, ['credentialSubject', 'measurement', 'proof']),
   inference: () => fieldTable(RECEIPT.properties.credentialSubject),
   measurement: () => fieldTable(RECEIPT.properties.measurement),
   proof: () => fieldTable(RECEIPT.properties.proof),
+  responses: () =>
+    table(['field', 'to a server of responses', 'to a server of chat completions'], responseRows()),
 };
 
 /** The pages that hold such tables, relative to the repository. */
@@ -51,6 +59,7 @@ export const PAGES_WITH_TABLES: readonly string[] = [
   'docs/methodology.md',
   'docs/operations.md',
   'docs/receipts.md',
+  'docs/responses.md',
 ];
 
 /** A page with its tables written anew. Each stands between `<!-- table: name -->` and `<!-- end of table -->`. */

@@ -1,15 +1,20 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { jwkThumbprint, rawPublicKey } from '#shared/receipts/signing/identifiers.ts';
+import { jwkThumbprint } from '#shared/receipts/signing/identifiers.ts';
+import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import type { SigningKey } from '#shared/receipts/signing/files/key-files.ts';
 import { didDocument } from '#shared/receipts/signing/publication.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { InferenceRecord, Usage } from '#shared/kernel/inference.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
+import { type DerivationRecord, derivationOf } from '#shared/receipts/derivation.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+
+/** A record whose tokens are known. */
+type CountedRecord = InferenceRecord & { usage: Usage };
 
 /** Where the example lies; `node dev/example-receipt.ts` writes it and the page that shows it, and a test compares. */
 export const VECTORS = new URL('../test/vectors/receipt/', import.meta.url);
@@ -44,7 +49,7 @@ export function exampleDid(): object {
 }
 
 /** The inference that the example is about. */
-export function exampleRecord(): InferenceRecord {
+export function exampleRecord(): CountedRecord {
   return {
     requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
     orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
@@ -54,6 +59,9 @@ export function exampleRecord(): InferenceRecord {
     upstreamModel: 'meta-llama/Llama-3.1-8B-Instruct',
     region: 'eu-west',
     tier: 'audit_plus',
+    answerId: 'chatcmpl-9f2c41d07be84e63',
+    queuedMs: 3,
+    upstreamMs: 396,
     startedAt: SIGNED_AT - 412,
     endedAt: SIGNED_AT - 9,
     usage: { inputTokens: 21, cachedInputTokens: 0, outputTokens: 28, source: 'upstream' },
@@ -94,6 +102,11 @@ export function exampleReceipt(): string {
   );
 }
 
+/** The derivation record that it names: the exact bytes. */
+export function exampleDerivation(): DerivationRecord {
+  return derivationOf(issuer, loadMethodologies().current.estimate(exampleEstimateInput()));
+}
+
 const SHOWN = /```json\n.*?```/s;
 
 /** The page with the receipt of now as its first block of JSON. */
@@ -105,6 +118,9 @@ export function freshPage(page: string): string {
 }
 
 if (import.meta.main) {
-  writeFileSync(new URL('receipt.json', VECTORS), exampleReceipt());
+  for (const folder of [VECTORS, new URL('../api/docs/examples/', import.meta.url)]) {
+    writeFileSync(new URL('receipt.json', folder), exampleReceipt());
+    writeFileSync(new URL('derivation.json', folder), exampleDerivation().text);
+  }
   writeFileSync(PAGE, freshPage(readFileSync(PAGE, 'utf8')));
 }

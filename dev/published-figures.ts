@@ -2,8 +2,7 @@
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import type { AnchorRecord } from '#shared/methodology/factor-set.ts';
 import type { Derivation } from '#shared/methodology/derivation.ts';
-import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
-import { loadFactorSet } from '#shared/methodology/files/load.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 
 /**
@@ -58,7 +57,7 @@ const QUANTITIES = [
 
 /** Rows of: the published figure, its scope, its values, ours at that scope, what ours assume. */
 export function publishedFigures(): string[][] {
-  const { anchors } = loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version);
+  const { anchors } = newestFactorSet();
   const { current } = loadMethodologies();
   return COMPARISONS.map(([id, footprint, inputTokens, outputTokens, assumed]) => {
     const figure = anchors.find((each) => each.id === id);

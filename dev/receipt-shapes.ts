@@ -4,7 +4,7 @@
  */
 import type { TObject } from 'typebox';
 import type { Described } from '#shared/receipts/fields.ts';
-import { FORMAT_1 } from '#shared/receipts/format-1.ts';
+import { FORMAT_2 } from '#shared/receipts/format-2.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 
 /** What compact IRIs of descriptions begin with. */
@@ -213,4 +213,4 @@ function fieldsOf(schema: Field): Fields {
   return (schema['properties'] as Fields | undefined) ?? {};
 }
 
-if (import.meta.main) console.log(JSON.stringify(receiptShapes(FORMAT_1), null, 2));
+if (import.meta.main) console.log(JSON.stringify(receiptShapes(FORMAT_2), null, 2));

@@ -106,16 +106,18 @@ async function step(
       return accounts.get(account.id);
     case 'in_review':
       // A fresh machine has no list, and without one no applicant is clear.
-      return vettings.decide(
-        account.id,
-        'approved',
-        OPERATOR,
-        'A demo organisation of this machine.',
-      );
+      return vettings.decide(account.id, {
+        decision: 'approved',
+        vettingId: (await vettings.openReview(account.id))?.vettingId ?? null,
+        actor: OPERATOR,
+        note: 'A demo organisation of this machine.',
+      });
     case 'approved':
       return accounts.sign(account.id, contract(), OPERATOR);
     case 'contracted':
-      return accounts.activate(account.id, OPERATOR);
+      await vetter.vet(account.id, 'operator');
+      account = await accounts.get(account.id);
+      return account.state === 'contracted' ? accounts.activate(account.id, OPERATOR) : account;
     case 'screened':
     case 'active':
     case 'suspended':

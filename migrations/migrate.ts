@@ -51,7 +51,10 @@ async function migrate(pool: Pool): Promise<string[]> {
   if (error !== undefined) {
     const failed = results.find(({ status }) => status === 'Error')?.migrationName;
     const where = failed === undefined ? '' : ` in ${failed}`;
-    throw new Error(`The migration failed${where}; the database is as it was`, { cause: error });
+    const reason = error instanceof Error ? error.message : JSON.stringify(error);
+    throw new Error(`The migration failed${where}, and the database is as it was: ${reason}`, {
+      cause: error,
+    });
   }
   return results.map(({ migrationName }) => migrationName);
 }

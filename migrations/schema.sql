@@ -185,6 +185,22 @@ create table declaration (
   constraint declaration_pkey PRIMARY KEY (id)
 );
 
+create table declaration_draft (
+  org_id text not null,
+  draft jsonb not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint declaration_draft_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint declaration_draft_pkey PRIMARY KEY (org_id)
+);
+
+create table derivation (
+  digest text not null,
+  body bytea not null,
+  constraint derivation_body_check CHECK (((length(body) >= 2) AND (length(body) <= 65535))),
+  constraint derivation_check CHECK ((digest = ('u'::text || rtrim(translate(encode(('\x1220'::bytea || sha256(body)), 'base64'::text), '+/'::text, '-_'::text), '='::text)))),
+  constraint derivation_pkey PRIMARY KEY (digest)
+);
+
 create table export (
   id text not null,
   org_id text not null,
@@ -206,6 +222,8 @@ create table export (
   expires_at timestamp(3) with time zone,
   deleted_at timestamp(3) with time zone,
   removed_at timestamp(3) with time zone,
+  period_from timestamp(3) with time zone,
+  period_to timestamp(3) with time zone,
   constraint export_check CHECK ((((first_index >= 0) AND (first_index <= last_index)) AND (last_index < checkpoint_size))),
   constraint export_check1 CHECK (((status = 'running'::text) = (run_id IS NOT NULL))),
   constraint export_check2 CHECK (((status <> 'ready'::text) OR (num_nulls(size_bytes, sha256, expires_at) = 0))),
@@ -221,6 +239,26 @@ create table export_anchor (
   anchor_size bigint not null,
   constraint export_anchor_anchor_size_check CHECK ((anchor_size >= 0)),
   constraint export_anchor_pkey PRIMARY KEY (org_id, checkpoint_size)
+);
+
+create table grid_hour (
+  zone text not null,
+  hour timestamp with time zone not null,
+  version text not null,
+  provider text not null,
+  signal text not null,
+  gwp double precision not null,
+  imported_at timestamp with time zone not null default now(),
+  constraint grid_hour_gwp_check CHECK (((gwp >= (0)::double precision) AND (gwp <= (5)::double precision))),
+  constraint grid_hour_hour_check CHECK ((hour = date_trunc('hour'::text, hour, 'UTC'::text))),
+  constraint grid_hour_pkey PRIMARY KEY (zone, hour, version)
+);
+
+create table grid_hour_due (
+  zone text not null,
+  hour timestamp with time zone not null,
+  due_from timestamp(3) with time zone not null default now(),
+  constraint grid_hour_due_pkey PRIMARY KEY (zone, hour)
 );
 
 create table ledger_body (
@@ -246,6 +284,9 @@ create table ledger_body (
   leaf_hash bytea not null,
   body bytea not null,
   refusal_rule text,
+  answer_key bigint,
+  bounds double precision[],
+  data_quality text,
   constraint ledger_body_body_check CHECK (((length(body) >= 1) AND (length(body) <= 65535))),
   constraint ledger_body_entry_id_check CHECK ((length(entry_id) = 31)),
   constraint ledger_body_kind_check CHECK ((kind = ANY (ARRAY['inference'::text, 'degraded'::text, 'refused'::text, 'recalculated'::text, 'restated'::text]))),
@@ -289,11 +330,13 @@ create table ledger_head (
   checkpoint_at timestamp(3) with time zone,
   halted_at timestamp(3) with time zone,
   halt_reason text,
+  usage_size bigint not null default 0,
   constraint ledger_head_check CHECK (((checkpoint_size >= 0) AND (checkpoint_size <= size))),
   constraint ledger_head_check1 CHECK ((num_nulls(halted_at, halt_reason) = ANY (ARRAY[0, 2]))),
   constraint ledger_head_pkey PRIMARY KEY (org_id),
   constraint ledger_head_root_check CHECK ((length(root) = 32)),
-  constraint ledger_head_size_check CHECK ((size >= 0))
+  constraint ledger_head_size_check CHECK ((size >= 0)),
+  constraint ledger_head_usage_size_check CHECK ((usage_size >= 0))
 ) with (fillfactor=50);
 
 create table ledger_quarantine (
@@ -346,6 +389,47 @@ create table mail_outbox (
   constraint mail_outbox_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint mail_outbox_pkey PRIMARY KEY (id)
 );
+
+create table meter_reading (
+  endpoint text not null,
+  read_at timestamp(3) with time zone not null,
+  accelerators jsonb not null,
+  constraint meter_reading_pkey PRIMARY KEY (endpoint, read_at)
+);
+
+create table metered_record (
+  digest text not null,
+  endpoint text not null,
+  from_at timestamp(3) with time zone not null,
+  to_at timestamp(3) with time zone not null,
+  energy_uj numeric,
+  idle_uj numeric,
+  body bytea not null,
+  constraint metered_record_body_check CHECK ((length(body) >= 2)),
+  constraint metered_record_check CHECK ((digest = ('u'::text || rtrim(translate(encode(('\x1220'::bytea || sha256(body)), 'base64'::text), '+/'::text, '-_'::text), '='::text)))),
+  constraint metered_record_check1 CHECK ((to_at > from_at)),
+  constraint metered_record_check2 CHECK ((num_nulls(energy_uj, idle_uj) = ANY (ARRAY[0, 2]))),
+  constraint metered_record_check3 CHECK (((idle_uj >= (0)::numeric) AND (idle_uj <= energy_uj))),
+  constraint metered_record_pkey PRIMARY KEY (digest)
+);
+
+create table metered_request (
+  receipt_id text not null,
+  org_id text not null,
+  endpoint text not null,
+  began_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone not null,
+  weight bigint not null,
+  state text not null default 'waiting'::text,
+  metered_from timestamp(3) with time zone,
+  energy_uj numeric not null default 0,
+  revision_id text,
+  constraint metered_request_check CHECK (((state = 'measured'::text) = (revision_id IS NOT NULL))),
+  constraint metered_request_energy_uj_check CHECK ((energy_uj >= (0)::numeric)),
+  constraint metered_request_pkey PRIMARY KEY (receipt_id),
+  constraint metered_request_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'attributed'::text, 'measured'::text, 'unmeasured'::text]))),
+  constraint metered_request_weight_check CHECK ((weight >= 0))
+) with (fillfactor=80);
 
 create table recalculation (
   receipt_id text not null,
@@ -420,6 +504,17 @@ create table review (
   constraint review_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint review_pkey PRIMARY KEY (id),
   constraint review_screening_id_fkey FOREIGN KEY (screening_id) REFERENCES screening(id)
+);
+
+create table review_approval (
+  review_id text not null,
+  screening_id text not null,
+  approved_by text not null,
+  approved_at timestamp(3) with time zone not null,
+  note text not null,
+  constraint review_approval_pkey PRIMARY KEY (review_id, screening_id, approved_by),
+  constraint review_approval_review_id_fkey FOREIGN KEY (review_id) REFERENCES review(id),
+  constraint review_approval_screening_id_fkey FOREIGN KEY (screening_id) REFERENCES screening(id)
 );
 
 create table sanctions_list (
@@ -510,6 +605,80 @@ create table stored_answer (
   constraint stored_answer_pkey PRIMARY KEY (claim, request_id, attempt)
 );
 
+create table usage_day (
+  org_id text not null,
+  at timestamp with time zone not null,
+  model text not null,
+  region text not null,
+  key_id text not null,
+  tier text not null,
+  quality text not null,
+  first_index bigint not null,
+  last_index bigint not null,
+  refused bigint not null,
+  covered bigint not null,
+  uncovered bigint not null,
+  input_tokens numeric not null,
+  cached_input_tokens numeric not null,
+  output_tokens numeric not null,
+  uncovered_input_tokens numeric not null,
+  uncovered_cached_input_tokens numeric not null,
+  uncovered_output_tokens numeric not null,
+  energy numeric not null,
+  energy_lower numeric not null,
+  energy_upper numeric not null,
+  gwp numeric not null,
+  gwp_lower numeric not null,
+  gwp_upper numeric not null,
+  water numeric not null,
+  water_lower numeric not null,
+  water_upper numeric not null,
+  adpe numeric not null,
+  adpe_lower numeric not null,
+  adpe_upper numeric not null,
+  adpf numeric not null,
+  adpf_lower numeric not null,
+  adpf_upper numeric not null,
+  constraint usage_day_pkey PRIMARY KEY (org_id, at, model, region, key_id, tier, quality)
+) with (fillfactor=50);
+
+create table usage_hour (
+  org_id text not null,
+  at timestamp with time zone not null,
+  model text not null,
+  region text not null,
+  key_id text not null,
+  tier text not null,
+  quality text not null,
+  first_index bigint not null,
+  last_index bigint not null,
+  refused bigint not null,
+  covered bigint not null,
+  uncovered bigint not null,
+  input_tokens numeric not null,
+  cached_input_tokens numeric not null,
+  output_tokens numeric not null,
+  uncovered_input_tokens numeric not null,
+  uncovered_cached_input_tokens numeric not null,
+  uncovered_output_tokens numeric not null,
+  energy numeric not null,
+  energy_lower numeric not null,
+  energy_upper numeric not null,
+  gwp numeric not null,
+  gwp_lower numeric not null,
+  gwp_upper numeric not null,
+  water numeric not null,
+  water_lower numeric not null,
+  water_upper numeric not null,
+  adpe numeric not null,
+  adpe_lower numeric not null,
+  adpe_upper numeric not null,
+  adpf numeric not null,
+  adpf_lower numeric not null,
+  adpf_upper numeric not null,
+  constraint usage_hour_pkey PRIMARY KEY (org_id, at, model, region, key_id, tier, quality)
+) with (fillfactor=50);
+
 CREATE INDEX account_by_state ON public.account USING btree (state, id);
 CREATE INDEX anchor_head_by_index ON public.anchor_head USING btree (index);
 CREATE UNIQUE INDEX api_key_by_hash ON public.api_key USING btree (hash);
@@ -523,11 +692,16 @@ CREATE INDEX export_by_org ON public.export USING btree (org_id, id) WHERE (dele
 CREATE INDEX export_due ON public.export USING btree (id) WHERE ((deleted_at IS NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (status = 'ready'::text);
 CREATE INDEX export_unremoved ON public.export USING btree (id) WHERE ((removed_at IS NULL) AND ((status = ANY (ARRAY['expired'::text, 'failed'::text])) OR (deleted_at IS NOT NULL)));
+CREATE INDEX ledger_body_by_answer ON ONLY public.ledger_body USING btree (answer_key) WHERE (answer_key IS NOT NULL);
 CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
 CREATE INDEX ledger_head_halted ON public.ledger_head USING btree (org_id) WHERE (halted_at IS NOT NULL);
 CREATE INDEX ledger_quarantine_by_org ON public.ledger_quarantine USING btree (org_id, entry_id);
 CREATE INDEX mail_outbox_due ON public.mail_outbox USING btree (next_attempt_at) WHERE ((sent_at IS NULL) AND (failed_at IS NULL));
+CREATE UNIQUE INDEX metered_record_interval ON public.metered_record USING btree (endpoint, from_at) WHERE (energy_uj IS NOT NULL);
+CREATE INDEX metered_request_attributed ON public.metered_request USING btree (receipt_id) WHERE (state = 'attributed'::text);
+CREATE INDEX metered_request_unsettled ON public.metered_request USING btree (receipt_id) WHERE (state = 'waiting'::text);
+CREATE INDEX metered_request_waiting ON public.metered_request USING btree (endpoint, began_at);
 CREATE INDEX recalculation_by_org ON public.recalculation USING btree (org_id, receipt_id);
 CREATE INDEX recalculation_due ON public.recalculation USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX receipt_revision_by_first ON public.receipt_revision USING btree (org_id, first_id);
@@ -538,6 +712,46 @@ CREATE UNIQUE INDEX sanctions_list_one_current ON public.sanctions_list USING bt
 CREATE INDEX screening_by_organisation ON public.screening USING btree (org_id, sequence DESC);
 CREATE INDEX service_contract_by_organisation ON public.service_contract USING btree (org_id, id DESC);
 CREATE INDEX stored_answer_expiry ON public.stored_answer USING btree (expires_at);
+
+create view receipt_figure as
+ SELECT b.org_id,
+    b.entry_id,
+    COALESCE(b.model, ''::text) AS model,
+    COALESCE(b.region, ''::text) AS region,
+    COALESCE(b.key_id, ''::text) AS key_id,
+    COALESCE(b.tier, ''::text) AS tier,
+    COALESCE(b.data_quality,
+        CASE
+            WHEN b.energy_kwh IS NULL THEN ''::text
+            ELSE convert_from(b.body, 'UTF8'::name)::jsonb #>> '{measurement,dataQuality}'::text[]
+        END) AS quality,
+    (b.kind = 'refused'::text)::integer AS refused,
+    (b.kind <> ALL (ARRAY['refused'::text, 'degraded'::text]))::integer AS covered,
+    (b.kind = 'degraded'::text)::integer AS uncovered,
+    COALESCE(b.input_tokens, 0::bigint)::numeric AS input_tokens,
+    COALESCE(b.cached_input_tokens, 0::bigint)::numeric AS cached_input_tokens,
+    COALESCE(b.output_tokens, 0::bigint)::numeric AS output_tokens,
+    COALESCE(b.energy_kwh, 0::double precision)::numeric AS energy,
+    COALESCE(own.bound[1], 0::double precision)::numeric AS energy_lower,
+    COALESCE(own.bound[2], 0::double precision)::numeric AS energy_upper,
+    COALESCE(b.gwp_kgco2e, 0::double precision)::numeric AS gwp,
+    COALESCE(own.bound[3], 0::double precision)::numeric AS gwp_lower,
+    COALESCE(own.bound[4], 0::double precision)::numeric AS gwp_upper,
+    COALESCE(b.water_l, 0::double precision)::numeric AS water,
+    COALESCE(own.bound[5], 0::double precision)::numeric AS water_lower,
+    COALESCE(own.bound[6], 0::double precision)::numeric AS water_upper,
+    COALESCE(b.adpe_kgsbe, 0::double precision)::numeric AS adpe,
+    COALESCE(own.bound[7], 0::double precision)::numeric AS adpe_lower,
+    COALESCE(own.bound[8], 0::double precision)::numeric AS adpe_upper,
+    COALESCE(b.adpf_mj, 0::double precision)::numeric AS adpf,
+    COALESCE(own.bound[9], 0::double precision)::numeric AS adpf_lower,
+    COALESCE(own.bound[10], 0::double precision)::numeric AS adpf_upper
+   FROM ledger_body b
+     CROSS JOIN LATERAL ( SELECT COALESCE(b.bounds,
+                CASE
+                    WHEN b.energy_kwh IS NULL THEN NULL::double precision[]
+                    ELSE receipt_bounds(b.body)
+                END) AS bound) own;
 
 CREATE OR REPLACE FUNCTION public.account_check_state()
  RETURNS trigger
@@ -579,6 +793,39 @@ begin
   end if;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.account_check_vetting()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if not account_vetting_is_current(new.id) then
+    raise exception 'the account was not screened against the current lists' using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.account_vetting_is_current(account_id text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select exists (
+    select from (
+      select s.lists, s.declaration_id, s.contract_id from screening s
+      where s.org_id = account_id order by s.sequence desc limit 1) latest
+    where latest.lists = (
+        -- What was compared is kept with each vetting, in the form that this makes of the current lists.
+        select coalesce(jsonb_agg(jsonb_build_object('source', l.source, 'version', l.version) order by l.source), '[]')
+        from sanctions_list l where l.current)
+      -- Not before a corrected declaration, or a contract that names a signatory.
+      and not exists (
+        select from declaration d where d.org_id = account_id and d.id > coalesce(latest.declaration_id, 0))
+      and not exists (
+        select from service_contract c where c.org_id = account_id and c.id > coalesce(latest.contract_id, 0)))
+$function$;
 
 CREATE OR REPLACE FUNCTION public.anchor_head_check()
  RETURNS trigger
@@ -798,6 +1045,36 @@ begin
     from pg_attribute where attrelid = of_table and attnum > 0 and not attisdropped);
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.receipt_bounds(body bytea)
+ RETURNS double precision[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select array_agg(bound::float8 order by
+    array_position(array['energy', 'gwp', 'water', 'adpe', 'adpf'], result ->> 'quantityKind'), place)
+  from jsonb_array_elements(convert_from(body, 'UTF8')::jsonb #> '{measurement,result}') result
+  cross join lateral (values (1, result ->> 'lower'), (2, result ->> 'upper')) bounds (place, bound)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.receipt_hour(id text)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  select to_timestamp((
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 6, 1)) - 1)::bigint << 45) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 7, 1)) - 1)::bigint << 40) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 8, 1)) - 1)::bigint << 35) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 9, 1)) - 1)::bigint << 30) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 10, 1)) - 1)::bigint << 25) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 11, 1)) - 1)::bigint << 20) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 12, 1)) - 1)::bigint << 15) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 13, 1)) - 1)::bigint << 10) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 14, 1)) - 1)::bigint << 5) +
+    ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 15, 1)) - 1)::bigint << 0)) / 3600000 * 3600)
+$function$;
+
 CREATE OR REPLACE FUNCTION public.receipt_id_at(at timestamp with time zone)
  RETURNS text
  LANGUAGE plpgsql
@@ -830,6 +1107,7 @@ end $function$;
 
 CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
+CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
 CREATE TRIGGER anchor_cosignature_no_change BEFORE DELETE OR UPDATE ON public.anchor_cosignature FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_cosignature_no_truncate BEFORE TRUNCATE ON public.anchor_cosignature FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_entry_no_change BEFORE DELETE OR UPDATE ON public.anchor_entry FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
@@ -850,6 +1128,9 @@ CREATE TRIGGER audit_head_no_truncate BEFORE TRUNCATE ON public.audit_head FOR E
 CREATE TRIGGER audit_log_link BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_link();
 CREATE TRIGGER audit_log_no_change BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_refuse();
 CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
+CREATE TRIGGER derivation_no_change BEFORE DELETE OR UPDATE ON public.derivation FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER derivation_no_truncate BEFORE TRUNCATE ON public.derivation FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER grid_hour_no_change BEFORE DELETE OR UPDATE ON public.grid_hour FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_body_no_change BEFORE DELETE OR UPDATE ON public.ledger_body FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_body_no_truncate BEFORE TRUNCATE ON public.ledger_body FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_checkpoint_check BEFORE INSERT ON public.ledger_checkpoint FOR EACH ROW EXECUTE FUNCTION ledger_checkpoint_check();
@@ -864,6 +1145,8 @@ CREATE TRIGGER ledger_retention_no_change BEFORE DELETE OR UPDATE ON public.ledg
 CREATE TRIGGER ledger_retention_no_truncate BEFORE TRUNCATE ON public.ledger_retention FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_tile_no_change BEFORE DELETE OR UPDATE ON public.ledger_tile FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER ledger_tile_no_truncate BEFORE TRUNCATE ON public.ledger_tile FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER metered_record_no_change BEFORE DELETE OR UPDATE ON public.metered_record FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER metered_record_no_truncate BEFORE TRUNCATE ON public.metered_record FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER receipt_revision_check BEFORE INSERT ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION receipt_revision_check();
 CREATE TRIGGER receipt_revision_no_change BEFORE DELETE OR UPDATE ON public.receipt_revision FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER receipt_revision_no_truncate BEFORE TRUNCATE ON public.receipt_revision FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
@@ -925,11 +1208,23 @@ grant insert, select on declaration to docket_api;
 grant select on declaration to docket_housekeeping;
 grant insert, select on declaration to docket_operator;
 grant select on declaration to docket_purge;
+grant delete, insert, select, update on declaration_draft to docket_api;
+grant delete, select on declaration_draft to docket_operator;
+grant select on derivation to docket_api;
+grant select on derivation to docket_exports;
+grant select on derivation to docket_operator;
+grant insert, select on derivation to docket_recalculation;
+grant insert, select on derivation to docket_receipts;
 grant insert, select on export to docket_api;
 grant delete, select, update on export to docket_exports;
 grant select on export to docket_housekeeping;
 grant insert, select on export to docket_operator;
 grant insert, select on export_anchor to docket_exports;
+grant insert, select on grid_hour to docket_operator;
+grant select on grid_hour to docket_recalculation;
+grant select on grid_hour to docket_receipts;
+grant insert, select, update on grid_hour_due to docket_operator;
+grant delete, select on grid_hour_due to docket_recalculation;
 grant select on ledger_body to docket_api;
 grant select on ledger_body to docket_exports;
 grant select on ledger_body to docket_housekeeping;
@@ -975,10 +1270,20 @@ grant insert on mail_outbox to docket_exports;
 grant delete, insert, select, update on mail_outbox to docket_housekeeping;
 grant insert on mail_outbox to docket_operator;
 grant insert on mail_outbox to docket_purge;
+grant select on meter_reading to docket_operator;
+grant delete, insert, select on meter_reading to docket_recalculation;
+grant select on metered_record to docket_operator;
+grant insert, select on metered_record to docket_recalculation;
+grant select on metered_request to docket_operator;
+grant select, update on metered_request to docket_recalculation;
+grant insert on metered_request to docket_receipts;
 grant insert, select on recalculation to docket_api;
 grant insert, select on recalculation to docket_operator;
 grant delete, insert, select, update on recalculation to docket_recalculation;
 grant insert on recalculation to docket_receipts;
+grant select on receipt_figure to docket_api;
+grant select on receipt_figure to docket_ledger;
+grant select on receipt_figure to docket_operator;
 grant select on receipt_pending to docket_api;
 grant select on receipt_pending to docket_exports;
 grant select on receipt_pending to docket_housekeeping;
@@ -999,6 +1304,8 @@ grant insert, select, update on review to docket_api;
 grant insert, select, update on review to docket_housekeeping;
 grant insert, select, update on review to docket_operator;
 grant select on review to docket_purge;
+grant insert, select on review_approval to docket_api;
+grant insert, select on review_approval to docket_operator;
 grant select on sanctions_list to docket_api;
 grant select on sanctions_list to docket_housekeeping;
 grant insert, select, update on sanctions_list to docket_operator;
@@ -1024,6 +1331,14 @@ grant select on service_contract to docket_purge;
 grant select on stored_answer to docket_api;
 grant delete on stored_answer to docket_housekeeping;
 grant insert on stored_answer to docket_receipts;
+grant select on usage_day to docket_api;
+grant select on usage_day to docket_exports;
+grant insert, select, update on usage_day to docket_ledger;
+grant select on usage_day to docket_operator;
+grant select on usage_hour to docket_api;
+grant select on usage_hour to docket_exports;
+grant insert, select, update on usage_hour to docket_ledger;
+grant select on usage_hour to docket_operator;
 
 grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_api;
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
@@ -1043,3 +1358,119 @@ grant select (claim, request_id, attempt, expires_at) on stored_answer to docket
 grant select (claim, request_id, attempt) on stored_answer to docket_receipts;
 
 grant execute on function ensure_ledger_partitions(months_ahead integer) to docket_housekeeping;
+
+-- In the schema persons
+
+create table login (
+  id text not null,
+  person_id text not null,
+  provider_id text not null,
+  account_id text not null,
+  password text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamp(3) with time zone,
+  refresh_token_expires_at timestamp(3) with time zone,
+  scope text,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint login_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint login_pkey PRIMARY KEY (id),
+  constraint login_provider_id_account_id_key UNIQUE (provider_id, account_id)
+);
+
+create table membership (
+  person_id text not null,
+  org_id text not null,
+  role text not null,
+  created_at timestamp(3) with time zone not null,
+  constraint membership_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint membership_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint membership_pkey PRIMARY KEY (person_id, org_id),
+  constraint membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'auditor'::text])))
+);
+
+create table person (
+  id text not null,
+  name text not null,
+  email text not null,
+  email_verified boolean not null default false,
+  image text,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint person_email_check CHECK (((email = lower(email)) AND (length(email) <= 254))),
+  constraint person_email_key UNIQUE (email),
+  constraint person_id_check CHECK ((id ~~ 'usr\_%'::text)),
+  constraint person_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint person_pkey PRIMARY KEY (id)
+);
+
+create table rate (
+  name text not null,
+  due_at timestamp with time zone not null,
+  constraint rate_pkey PRIMARY KEY (name)
+);
+
+create table session (
+  id text not null,
+  person_id text not null,
+  token text not null,
+  expires_at timestamp(3) with time zone not null,
+  address text,
+  user_agent text,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint session_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint session_pkey PRIMARY KEY (id),
+  constraint session_token_key UNIQUE (token)
+);
+
+create table staff (
+  person_id text not null,
+  role text not null,
+  created_at timestamp(3) with time zone not null,
+  constraint staff_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint staff_pkey PRIMARY KEY (person_id, role),
+  constraint staff_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'reviewer'::text])))
+);
+
+create table verification (
+  id text not null,
+  identifier text not null,
+  value text not null,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint verification_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX login_by_person ON persons.login USING btree (person_id);
+CREATE INDEX membership_by_organisation ON persons.membership USING btree (org_id);
+CREATE INDEX person_unconfirmed ON persons.person USING btree (created_at) WHERE (NOT email_verified);
+CREATE INDEX rate_by_due ON persons.rate USING btree (due_at);
+CREATE INDEX session_by_expiry ON persons.session USING btree (expires_at);
+CREATE INDEX session_by_person ON persons.session USING btree (person_id);
+CREATE INDEX verification_by_identifier ON persons.verification USING btree (identifier);
+
+grant usage on schema persons to docket_api;
+grant usage on schema persons to docket_operator;
+
+grant insert, select, update on login to docket_api;
+grant insert on login to docket_operator;
+grant insert, select on membership to docket_api;
+grant delete, insert, select, update on membership to docket_operator;
+grant delete, insert, select on person to docket_api;
+grant insert, select on person to docket_operator;
+grant delete, insert, select, update on rate to docket_api;
+grant delete, insert, select, update on session to docket_api;
+grant delete on session to docket_operator;
+grant select on staff to docket_api;
+grant delete, insert, select, update on staff to docket_operator;
+grant delete, insert, select, update on verification to docket_api;
+
+grant select (id, person_id, provider_id, account_id) on login to docket_operator;
+grant update (password, updated_at) on login to docket_operator;
+grant update (email_verified, updated_at) on person to docket_api;
+grant update (email_verified, updated_at) on person to docket_operator;
+grant select (id, person_id) on session to docket_operator;

@@ -1,6 +1,8 @@
 import type { TSchema } from 'typebox';
-import { codeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
+import { codeRow, CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { fillIn } from '#shared/kernel/errors.ts';
+import { codeOfParameter } from '#api/plugins/reply-with-error.ts';
+import { demandOf, type ParameterSchema } from '#api/plugins/demand.ts';
 import { ErrorEnvelope } from '#api/plugins/error-envelope.ts';
 import { type Components, mapValues, reference } from './components.ts';
 import type {
@@ -50,7 +52,11 @@ export function describeOperation(declared: DeclaredOperation, components: Compo
       ...mapValues(schema.response as Record<string, Answer>, (answer) =>
         describeAnswer(answer, components),
       ),
-      ...refusalsOf(errorsOf(declared, body !== undefined), components),
+      ...refusalsOf(
+        errorsOf(declared, body !== undefined),
+        parameterRefusals(declared),
+        components,
+      ),
     },
   };
 }
@@ -76,10 +82,9 @@ function describeAnswer({ description, headers = [], content }: Answer, componen
 }
 
 /** The codes that an operation can answer with; those that follow from what it is come first. */
-function errorsOf(
-  { scope, schema }: DeclaredOperation,
-  hasBody: boolean,
-): readonly DocumentedCode[] {
+function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly DocumentedCode[] {
+  const { scope, schema } = declared;
+  const ofParameters = declaredParameters(declared).map(([name]) => codeOfParameter(name));
   const keyed: DocumentedCode[] = ['invalid_api_key', 'revoked_api_key', 'expired_api_key'];
   return [
     ...(scope === 'public' ? [] : [...keyed, 'customer_suspended' as const]),
@@ -88,13 +93,39 @@ function errorsOf(
     'invalid_url',
     'requests_per_second_exceeded',
     ...(hasBody ? (['dispatch_unavailable'] as const) : []),
+    ...ofParameters.filter((code) => isDocumented(code)),
     ...(schema.errors ?? []),
     'internal_error',
   ];
 }
 
+function isDocumented(code: string): code is DocumentedCode {
+  return Object.hasOwn(CODES, code);
+}
+
+/** What a caller may choose, and a schema is held against: in the path, in the query and in the body. */
+function declaredParameters({ schema }: DeclaredOperation): [string, ParameterSchema][] {
+  return [schema.params, schema.querystring, schema.body].flatMap((part) => {
+    const { properties = {} } = (part ?? {}) as { properties?: Record<string, ParameterSchema> };
+    return Object.entries(properties).filter(([name]) => name !== '*');
+  });
+}
+
+/** The refusals of parameters whose code has no row: what they say follows from the schema. */
+function parameterRefusals(declared: DeclaredOperation): Record<string, Example> {
+  const own = declaredParameters(declared).filter(([name]) => !isDocumented(codeOfParameter(name)));
+  return Object.fromEntries(
+    own.map(([param, schema]): [string, Example] => {
+      const [code, message] = [codeOfParameter(param), `\`${param}\` must be ${demandOf(schema)}.`];
+      const error = { code, type: 'validation_error', message, param };
+      return [code, { summary: message, value: { error } }];
+    }),
+  );
+}
+
 function refusalsOf(
   codes: readonly DocumentedCode[],
+  ofParameters: Record<string, Example>,
   components: Components,
 ): Record<string, Response> {
   const byStatus = Map.groupBy([...new Set(codes)], (code) => codeRow(code).status);
@@ -102,7 +133,10 @@ function refusalsOf(
     [...byStatus].map(([status, ofStatus]): [string, Response] => [
       String(status),
       {
-        description: ofStatus.map((code) => `\`${code}\`: ${codeRow(code).when}`).join('\n\n'),
+        description: [
+          ...ofStatus.map((code) => `\`${code}\`: ${codeRow(code).when}`),
+          ...(status === 400 ? describedIn(ofParameters) : []),
+        ].join('\n\n'),
         headers: headersOf([
           'x-request-id',
           'x-should-retry',
@@ -113,14 +147,19 @@ function refusalsOf(
         content: {
           'application/json': {
             schema: components.place(ErrorEnvelope),
-            examples: Object.fromEntries(
-              ofStatus.map((code) => [code, reference('examples', code)]),
-            ),
+            examples: {
+              ...Object.fromEntries(ofStatus.map((code) => [code, reference('examples', code)])),
+              ...(status === 400 ? ofParameters : {}),
+            },
           },
         },
       },
     ]),
   );
+}
+
+function describedIn(refusals: Record<string, Example>): string[] {
+  return Object.entries(refusals).map(([code, { summary }]) => `\`${code}\`: ${summary}`);
 }
 
 /** The envelope of a code, as an example. */

@@ -1,4 +1,4 @@
-import type { DocumentedCode } from '#shared/kernel/error-codes.ts';
+import { CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { Components } from './components.ts';
 import type { ApiDocument } from './document-shape.ts';
 import { describeOperation, errorExample, pathOf, SECURITY_SCHEME } from './describe-operation.ts';
@@ -64,7 +64,7 @@ function usedCodes(paths: ApiDocument['paths']): DocumentedCode[] {
     .flatMap((operation) => Object.entries(operation.responses))
     .filter(([status]) => status >= '400');
   const codes = responses.flatMap(([, { content }]) =>
-    Object.keys(content?.['application/json']?.examples ?? {}),
+    Object.keys(content?.['application/json']?.examples ?? {}).filter((code) => code in CODES),
   );
   return [...new Set(codes)].toSorted() as DocumentedCode[];
 }

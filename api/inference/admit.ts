@@ -11,9 +11,10 @@ import type { Region } from '#shared/catalogue/catalogue.ts';
 import type { Room } from '#shared/lanes/room.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { Exchange } from './exchange.ts';
-import { formerFingerprintOf } from './idempotency.ts';
+import type { BodyReader } from './body-reader.ts';
 import type { OpenExchanges } from './open-exchanges.ts';
-import type { Prepared, Unrouted, UnroutedEntry } from './prepare.ts';
+import type { Prepared } from './prepare.ts';
+import type { Unrouted, UnroutedEntry } from './read.ts';
 
 const DAY_MS = 86_400_000;
 /** A promotion takes a few of these. */
@@ -49,7 +50,8 @@ export interface Admitted {
  */
 export async function recall(
   { admissions, exchanges, events, outage }: AdmitDeps,
-  { entry, fingerprint, rawBody }: Unrouted,
+  { entry, fingerprint }: Unrouted,
+  reader: Pick<BodyReader, 'formerFingerprint'>,
   { limits, keyLimit }: Credential,
 ): Promise<Admitted | null> {
   const { claim } = entry;
@@ -59,7 +61,7 @@ export async function recall(
   const found = await ask({ exchange, events, outage }, async () => {
     const recalled = await admissions.recall({ ...request, fingerprint });
     if (recalled?.verdict !== 'reused') return recalled;
-    return admissions.recall({ ...request, fingerprint: formerFingerprintOf(rawBody) });
+    return admissions.recall({ ...request, fingerprint: await reader.formerFingerprint() });
   });
   if (found === null) {
     exchange.close();
@@ -75,7 +77,8 @@ export async function recall(
  */
 export async function admit(
   { admissions, exchanges, events, outage, roomIn }: AdmitDeps,
-  { entry, body, resolution, fingerprint }: Prepared,
+  { entry, resolution, fingerprint }: Prepared,
+  body: string | Uint8Array,
   { limits, keyLimit }: Credential,
 ): Promise<Admitted> {
   const exchange = exchanges.expect(entry);

@@ -3,7 +3,7 @@ import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { appendMember } from '#shared/kernel/json-text.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import type { UnroutedEntry } from './prepare.ts';
+import type { UnroutedEntry } from './read.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { pendingReceipt } from '#shared/receipts/pending.ts';
 import type { ApiEvents } from '#api/events.ts';

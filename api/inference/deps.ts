@@ -2,7 +2,6 @@ import type { Pool } from 'pg';
 import { watchCircuits } from '#shared/catalogue/redis/circuits.ts';
 import { watchRegionStatus } from '#shared/catalogue/redis/region-status.ts';
 import type { Config } from '#shared/config/config.ts';
-import { Fault } from '#shared/kernel/errors.ts';
 import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
@@ -15,9 +14,10 @@ import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
-import { RedisClock } from '#shared/lanes/redis/redis-clock.ts';
+import { RedisClocks } from '#shared/lanes/redis/redis-clock.ts';
 import { createPendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
+import { masterEvents } from '#shared/process/master-events.ts';
 import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
@@ -26,9 +26,11 @@ import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { InferenceDeps } from './handle.ts';
+import { LargeBodies } from './large-bodies.ts';
 import { OpenExchanges } from './open-exchanges.ts';
+import { Replays } from './replays.ts';
 import { Trials } from './trials.ts';
-import { Turnstile } from './turnstile.ts';
+import { UnreadAnswers } from './unread-answers.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
@@ -42,14 +44,19 @@ export interface InferenceSources {
 
 /** The api's side of the pipeline: the screen, admission, the inbox, and what is known of regions. */
 export function openInference(
-  { config, processId }: ProcessContext,
+  { config, log, processId }: ProcessContext,
   { pool, catalogue, issuer, events }: InferenceSources,
 ) {
+  const connection = { url: config.secrets.redisUrl, name: processId };
   const connect = (use: 'interactive' | 'admission' | 'patient' | 'blocking') =>
-    connectRedis({ url: config.secrets.redisUrl, name: processId, use }, events.storeFailed);
+    connectRedis({ ...connection, use }, events.storeFailed);
   const client = connect('interactive');
   const admitting = connect('admission');
-  const steady = connect('patient');
+  const steady = connectRedis(
+    { ...connection, use: 'patient', onMaster: masterEvents(log) },
+    events.storeFailed,
+  );
+  const answers = connect('patient');
   const scripts = defineLaneScripts(client);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
   const storedAnswers = createStoredAnswers(pool);
@@ -59,13 +66,33 @@ export function openInference(
   const trials = new Trials();
   const tokens = createTokenCounter();
   const moderator = openModerator(config);
+  const largeBodies = new LargeBodies({
+    processId,
+    shards: config.shards,
+    isModerated: moderator !== undefined,
+    onLost: events.readerLost,
+  });
+  const replays = new Replays((claim, whenLarge) =>
+    readClaim(client, storedAnswers, seals, claim, whenLarge).catch((error: unknown) => {
+      // Its key is no longer there, so the answer is not either.
+      if (!(error instanceof SealProblem)) throw error;
+      events.storeFailed(error);
+      return null;
+    }),
+  );
   const { receiptWaitMs } = config;
+  const clocks = new RedisClocks(steady, config.shards);
   const exchanges = new OpenExchanges({
     client,
+    answers,
     scripts,
     seals,
     readStanding: (claim) => readStanding(client, claim),
     receiptWaitMs,
+    redisNow: (shard) => {
+      const us = clocks.of(shard).timeUs(0);
+      return us === null ? Date.now() : Math.floor(us / 1_000);
+    },
     events,
   });
   const inbox = new Inbox<Reply>(
@@ -75,14 +102,13 @@ export function openInference(
     exchanges.take,
     events.storeFailed,
   );
-  const clock = new RedisClock();
-  const liveness = new Liveness(steady, processId, () => inbox.lastRead, clock);
+  const liveness = new Liveness(steady, processId, () => inbox.lastRead, clocks);
   const deps: InferenceDeps = {
     index: () => catalogue.current().index,
     health: () => {
-      const { open, trial } = circuits.current();
+      const { open, trial, reached } = circuits.current();
       const takeTrial = (name: string): boolean => trial.has(name) && trials.take(name, Date.now());
-      return { states: regions.current(), openCircuits: open, takeTrial };
+      return { states: regions.current(), openCircuits: open, takeTrial, reached };
     },
     newSalt: () => Buffer.from(randomBytesFromPool(16)).toString('base64url'),
     processId,
@@ -97,28 +123,23 @@ export function openInference(
       return room.region > 0 ? room : serving.refresh().then((now) => roomIn(region, now));
     },
     admissions: new Admissions(defineLaneScripts(admitting), config.shards, seals, {
-      clock,
+      clocks,
       onLate: exchanges.withdrawLate,
     }),
     exchanges,
-    turnstile: new Turnstile(),
+    largeBodies,
     outage: client.isCluster ? 'dispatch_unavailable' : 'internal_error',
-    readClaim: (claim) =>
-      inTime(
-        readClaim(client, storedAnswers, seals, claim).catch((error: unknown) => {
-          // Its key is no longer there, so the answer is not either.
-          if (!(error instanceof SealProblem)) throw error;
-          events.storeFailed(error);
-          return null;
-        }),
-      ),
+    readClaim: (claim, orgId) => replays.read(claim, orgId),
     issuer,
+    unread: new UnreadAnswers(),
     pendingReceipts: createPendingReceipts(client, config.shards),
     events,
     now: Date.now,
   };
   return {
     deps,
+    /** Whether a worker of the region said so in the last seconds. */
+    isServed: (code: string): boolean => serving.current().has(code),
     buckets: new Buckets(scripts, config.shards),
     ping: () => steady.ping(),
     /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
@@ -128,11 +149,6 @@ export function openInference(
       inbox.start();
       exchanges.start();
     },
-    /** Loads the vocabularies of the catalogue's models, which takes a moment: only requests that need counting wait for it. */
-    loadVocabularies: (): void => {
-      const { models } = catalogue.current().catalogue;
-      for (const family of new Set(models.map((model) => model.tokenizer))) tokens.load(family);
-    },
     /** Resolves when every request is answered. */
     drained: () => exchanges.drained(),
     /** Ends what is still open with an error. */
@@ -141,36 +157,17 @@ export function openInference(
       await inbox.stop();
       await liveness.stop();
       await Promise.all([regions.stop(), circuits.stop(), serving.stop()]);
-      await moderator?.close();
+      await Promise.all([largeBodies.close(), moderator?.close()]);
       client.disconnect();
       admitting.disconnect();
       steady.disconnect();
+      answers.disconnect();
     },
   };
 }
 
 function roomIn({ code, capacity, organisations }: Region, served: ServedRegions): Room {
   return roomOf(served.get(code), capacity, organisations?.length === 1);
-}
-
-/** Longer than a large answer takes from a healthy PostgreSQL, and short for somebody who waits. */
-const STORED_ANSWER_MS = 5_000;
-
-/** @throws Fault when a stored answer cannot be read in time */
-async function inTime<T>(reading: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('a stored answer is late')), STORED_ANSWER_MS);
-  try {
-    return await Promise.race([reading, late]);
-  } catch (error) {
-    throw new Fault('dispatch_unavailable', {
-      message: 'The stored answer to this request cannot be read now. Try again.',
-      retryAfterMs: 5_000,
-      cause: error,
-    });
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** The second stage of screening, where one is configured. */

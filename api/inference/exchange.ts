@@ -1,6 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Reply, WireFault } from '#shared/lanes/messages.ts';
-import type { UnroutedEntry } from './prepare.ts';
+import { faultOfWire, type Reply } from '#shared/lanes/messages.ts';
+import type { UnroutedEntry } from './read.ts';
 
 /** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */
 const PATIENCE_MS = 5_000;
@@ -241,7 +241,3 @@ const RECEIPT_OF_ANOTHER = new Fault('worker_lost', {
 const ANSWER_LOST = new Fault('dispatch_unavailable', {
   message: 'The answer was lost. Try again.',
 });
-
-function faultOfWire({ code, ...details }: WireFault): Fault {
-  return new Fault(code, details);
-}

@@ -3,28 +3,29 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { nextTurn } from '#shared/kernel/turns.ts';
-import { parseJsonBodyInTurns } from '#api/openai/parse-json.ts';
-import { guard, type GuardDeps, type Read, readPrompt } from './guard.ts';
+import { type BodyReader, ReaderHere } from './body-reader.ts';
+import { guard, type GuardDeps } from './guard.ts';
+import type { LargeBodies } from './large-bodies.ts';
 import { admit, type Admitted, recall } from './admit.ts';
-import { prepare, type PrepareDeps, type Prepared, read } from './prepare.ts';
+import { prepare, type PrepareDeps, type Prepared } from './prepare.ts';
+import type { ReadDeps } from './read.ts';
+import type { Read, ReadPromptDeps } from './read-prompt.ts';
 import { replyStream } from './reply-stream.ts';
 import { replyWhole, type ReplyDeps } from './reply-whole.ts';
-import type { Turnstile } from './turnstile.ts';
 
-/** Bodies above this are read one at a time per organisation and in turns; below it, in a few milliseconds at most. */
-const LARGE_BYTES = 32 * 1024;
+/** Bodies above this are read on a thread; those below cost less to read than to send there and back. */
+const LARGE_BYTES = 64 * 1024;
 
 /** Dependencies of the three operations that reach a model. */
-export interface InferenceDeps extends PrepareDeps, GuardDeps, ReplyDeps {
+export interface InferenceDeps extends ReadDeps, ReadPromptDeps, PrepareDeps, GuardDeps, ReplyDeps {
   pendingReceipts: PendingReceipts;
   events: ApiEvents;
-  turnstile: Turnstile;
+  largeBodies: Pick<LargeBodies, 'enter' | 'warmSoon'>;
 }
 
 /**
  * One request from its bytes to its answer: `read` parses it, `recall` finds what an identical one has come to, `prepare`
- * routes it, `guard` screens it, `admit` hands it to the pipeline, `replyWhole` and `replyStream` send what comes back.
+ * routes it, `readPrompt` and `guard` screen it, `admit` hands it to the pipeline, `replyWhole` and `replyStream` send what comes back.
  * @throws Fault for what is refused, and for what fails before the first byte of a whole answer
  */
 export async function handle(
@@ -50,41 +51,36 @@ async function run(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Admitted | null> {
+  const { id, headers, credential } = request;
   const rawBody = bodyOf(request);
-  const { orgId } = request.credential;
   const isLarge = rawBody.length > LARGE_BYTES;
-  if (isLarge) await deps.turnstile.enter(orgId);
+  deps.largeBodies.warmSoon();
+  const desk = isLarge ? await deps.largeBodies.enter(credential.orgId) : null;
+  const reader: BodyReader = desk ?? new ReaderHere(deps);
   let prepared: Prepared;
   let prompt: Read;
   try {
     // Its client may have left while it waited.
     if (isLarge && reply.raw.destroyed) return null;
-    const unrouted = read(deps, route, {
-      id: request.id,
-      rawBody,
-      ...(isLarge ? { json: await parseJsonBodyInTurns(rawBody) } : {}),
-      headers: request.headers,
-      credential: request.credential,
-      now: deps.now(),
-    });
+    const reading = reader.read({ id, route, rawBody, headers, credential, now: deps.now() });
+    const unrouted = reading instanceof Promise ? await reading : reading;
     // A body may drip in for minutes, and be judged for seconds: the key is looked up again when that is over.
     if (unrouted.fingerprint !== undefined) {
-      const recalled = await recall(deps, unrouted, await request.authenticateAgain());
+      const recalled = await recall(deps, unrouted, reader, await request.authenticateAgain());
       if (recalled !== null) {
         letGo(request);
         return recalled;
       }
     }
     prepared = prepare(deps, unrouted, request.credential);
-    if (isLarge) await nextTurn();
-    const reading = readPrompt(deps, prepared);
-    prompt = reading instanceof Promise ? await reading : reading;
+    const judging = reader.readPrompt(prepared.resolution.model);
+    prompt = judging instanceof Promise ? await judging : judging;
   } finally {
-    if (isLarge) deps.turnstile.leave(orgId);
+    desk?.leave();
   }
   await guard(deps, prepared, prompt);
   try {
-    return await admit(deps, prepared, await request.authenticateAgain());
+    return await admit(deps, prepared, prompt.forUpstream, await request.authenticateAgain());
   } finally {
     letGo(request);
   }

@@ -52,9 +52,15 @@ export function formerFingerprintOf(rawBody: Buffer): string {
   return hash('sha256', rawBody, 'base64url');
 }
 
+/** An answer and its receipt, as they are kept under a claim. */
+export interface KeptAnswer {
+  answer: StoredAnswer;
+  receipt: string;
+}
+
 export interface StoredAnswerDeps {
-  /** The answer that is kept under a settled claim; null when it is no longer there. */
-  readClaim: (claim: string) => Promise<{ answer: StoredAnswer; receipt: string } | null>;
+  /** The answer that is kept under a settled claim of an organisation; null when it is no longer there. */
+  readClaim: (claim: string, orgId: string) => Promise<KeptAnswer | null>;
 }
 
 /**
@@ -64,9 +70,9 @@ export interface StoredAnswerDeps {
  */
 export async function storedAnswer(
   { readClaim }: StoredAnswerDeps,
-  { claim }: { claim?: string },
+  { claim, orgId }: { claim?: string; orgId: string },
 ): Promise<StoredAnswer & { receipt: string; region: string }> {
-  const stored = await readClaim(claim!);
+  const stored = await readClaim(claim!, orgId);
   if (stored === null) throw STORED_ANSWER_GONE;
   const { credentialSubject } = JSON.parse(stored.receipt) as {
     credentialSubject: { region: string };

@@ -7,19 +7,23 @@ import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
-import { encodeMessage } from '#shared/lanes/wire-format.ts';
+import { CLEAR_FIELD, encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { ApiEvents } from '#api/events.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
-import type { UnroutedEntry } from './prepare.ts';
+import type { UnroutedEntry } from './read.ts';
 
 export interface OpenExchangesOptions {
   /** An interactive connection. */
-  client: Pick<RedisClient, 'getBuffer' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
+  client: Pick<RedisClient, 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
+  /** A patient connection of its own, for large answers: the longest take more than a second, and hold up nobody. */
+  answers: Pick<RedisClient, 'getdelBuffer'>;
   scripts: Pick<LaneScripts, 'withdraw'>;
-  seals: Pick<Seals, 'openBytes'>;
+  seals: Pick<Seals, 'openBytesInTurns'>;
   /** How a claim stands; null when it is free. */
   readStanding: (claim: string) => Promise<ClaimStanding | null>;
   receiptWaitMs: number;
+  /** What time it is for Redis, in epoch milliseconds: leases end by that clock, and this machine's may be another. */
+  redisNow: (shard: number) => number;
   events: Pick<ApiEvents, 'clientGone' | 'storeFailed'>;
 }
 
@@ -79,9 +83,10 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   async fetchAnswer(ref: string): Promise<string | null> {
-    const { client, seals } = this.#options;
-    const sealed = await client.getBuffer(ref);
-    return sealed === null ? null : seals.openBytes(sealed, ref).toString();
+    const { answers, seals } = this.#options;
+    // Nobody asks for it twice, and it may be large.
+    const sealed = await answers.getdelBuffer(ref);
+    return sealed === null ? null : (await seals.openBytesInTurns(sealed, ref)).toString();
   }
 
   gaveUp(exchange: Exchange): void {
@@ -126,7 +131,7 @@ export class OpenExchanges implements ExchangeHost {
         return;
       }
       const message = encodeMessage({ kind: 'cancel', id: entry.id });
-      await client.xadd(inboxKey(worker), 'NOMKSTREAM', '*', 'm', message);
+      await client.xadd(inboxKey(worker), 'NOMKSTREAM', '*', CLEAR_FIELD, message);
     };
     withdraw().catch(events.storeFailed);
   }
@@ -158,11 +163,11 @@ export class OpenExchanges implements ExchangeHost {
   }
 
   #renewLeases(): void {
-    const { client, events } = this.#options;
-    const until = Date.now() + LEASE_MS;
+    const { client, events, redisNow } = this.#options;
     for (const { entry, leased } of this.#open.values()) {
       if (!leased) continue;
       const key = leasesKey(entry.shard, entry.orgId);
+      const until = redisNow(entry.shard) + LEASE_MS;
       client.zadd(key, 'XX', until, entry.id).catch(events.storeFailed);
       client.pexpire(key, LEASE_MS * 2).catch(events.storeFailed);
     }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { frameOf } from '#shared/kernel/event-stream.ts';
 import { envelopeOf, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
 import type { Admitted } from './admit.ts';
@@ -14,6 +15,8 @@ const KEEPALIVE_MS = 15_000;
 const KEEPALIVE = ': keepalive\n\n';
 /** A reader this far behind is not reading: its stream is cut rather than kept in memory. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
+/** How the frame of an event of a response begins. */
+const EVENT = 'event: ';
 /** A stored stream is sent in pieces of this size, each when the one before has gone out. */
 const REPLAYED_CHARS = 256 * 1024;
 /** A reader that takes no piece of a stored stream for so long is not reading. */
@@ -41,6 +44,8 @@ class EventStream implements ExchangeSink {
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
   readonly #keepalive: NodeJS.Timeout;
+  /** Events of a response that have gone out. */
+  #events = 0;
   #begun = false;
   #ended = false;
 
@@ -68,6 +73,7 @@ class EventStream implements ExchangeSink {
   }
 
   frames(text: string): void {
+    if (this.#isResponse) this.#countEvents(text);
     this.#write(text);
   }
 
@@ -77,9 +83,29 @@ class EventStream implements ExchangeSink {
     this.#complete(last);
   }
 
+  get #isResponse(): boolean {
+    return this.#admitted.entry.route === 'responses';
+  }
+
+  #countEvents(text: string): void {
+    for (let at = text.indexOf(EVENT); at !== -1; at = text.indexOf(EVENT, at + 1)) {
+      if (at === 0 || text[at - 1] === '\n') this.#events += 1;
+    }
+  }
+
+  /** In both interfaces with the member `error`, by which SDKs know it; events of a response are named and numbered as well. */
+  #errorFrame(fault: Fault): string {
+    const { route } = this.#admitted.entry;
+    const envelope = envelopeOf(fault);
+    if (!this.#isResponse) return frameOf(JSON.stringify(envelope), route);
+    const { code, message, param } = envelope.error;
+    const event = { type: 'error', sequence_number: this.#events, code, message, param };
+    return frameOf(JSON.stringify({ ...event, ...envelope }), route);
+  }
+
   /** A stream that breaks ends with an error frame and without `[DONE]`: a client that sees neither would take it for whole. */
   failed(fault: Fault): void {
-    if (this.#begun) return this.#finish(`data: ${JSON.stringify(envelopeOf(fault))}\n\n`);
+    if (this.#begun) return this.#finish(this.#errorFrame(fault));
     this.#ended = true;
     clearInterval(this.#keepalive);
     this.#refuse(fault);
@@ -96,6 +122,7 @@ class EventStream implements ExchangeSink {
         this.#admitted.entry,
       );
       this.#admitted.headers['x-region'] = region;
+      this.#deps.unread.add(this.#admitted.entry.orgId, frames.length, this.#response);
       // A piece may end within a frame, where a keepalive would be read as part of it.
       clearInterval(this.#keepalive);
       for (let at = 0; at < frames.length && !this.#ended; at += REPLAYED_CHARS) {
@@ -154,7 +181,9 @@ class EventStream implements ExchangeSink {
 
   /** The whole answer is there: its last payload and the end of the stream. */
   #complete(last: string): void {
-    this.#finish(`data: ${last.replaceAll(/\r?\n/g, '\ndata: ')}\n\ndata: [DONE]\n\n`);
+    const frame = frameOf(last, this.#admitted.entry.route);
+    // The last event of a response says by its name that it is the last.
+    this.#finish(this.#isResponse ? frame : `${frame}data: [DONE]\n\n`);
     this.#deps.events.answered(this.#admitted.entry);
   }
 

@@ -4,8 +4,10 @@ import type { ApiEvents } from '#api/events.ts';
 import type { Admitted, AdmitDeps } from './admit.ts';
 import { type AnswerDeps, answerHeaders, joinReceipt, withReceipt } from './answer.ts';
 import { storedAnswer, type StoredAnswerDeps } from './idempotency.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 
 export interface ReplyDeps extends AdmitDeps, AnswerDeps, StoredAnswerDeps {
+  unread: Pick<UnreadAnswers, 'add'>;
   events: Pick<ApiEvents, 'answered' | 'receiptLate' | 'refused' | 'storeFailed'>;
 }
 
@@ -43,6 +45,7 @@ export async function replyWhole(
   }
   if (text instanceof Fault) throw text;
   deps.events.answered(entry);
+  deps.unread.add(entry.orgId, text.length, reply.raw);
   return reply
     .headers(answerHeaders(deps, entry, headers))
     .type('application/json; charset=utf-8')

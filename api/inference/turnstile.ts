@@ -1,13 +1,16 @@
-/** Large requests read at once in one process, of different organisations: each holds several times its body meanwhile. */
-const INSIDE_MAX = 3;
-
 /**
- * Lets large requests in to be parsed and screened: one of an organisation at a time, in the order in which they came, so
+ * Lets large requests in to be read: one of an organisation at a time, in the order in which they came, so
  * that an organisation with many of them waits for itself. Those that wait hold their bytes and nothing more.
  */
 export class Turnstile {
+  readonly #insideMax: number;
   readonly #inside = new Set<string>();
   readonly #waiting: { orgId: string; enter: () => void }[] = [];
+
+  /** `insideMax`: how many are read at once, of different organisations. */
+  constructor(insideMax: number) {
+    this.#insideMax = insideMax;
+  }
 
   /** Resolves when this request may be read; to be followed by `leave`. */
   async enter(orgId: string): Promise<void> {
@@ -28,6 +31,6 @@ export class Turnstile {
   }
 
   #isFree(orgId: string): boolean {
-    return this.#inside.size < INSIDE_MAX && !this.#inside.has(orgId);
+    return this.#inside.size < this.#insideMax && !this.#inside.has(orgId);
   }
 }

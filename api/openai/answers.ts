@@ -11,6 +11,11 @@ const Usage = Type.Object(
     prompt_tokens: Type.Integer(),
     completion_tokens: Type.Optional(Type.Integer()),
     total_tokens: Type.Integer(),
+    source: Type.Optional(
+      Type.Literal('counted', {
+        description: 'These counts are the gateway’s: the upstream gave none that could be right.',
+      }),
+    ),
   },
   { title: 'Usage' },
 );
@@ -80,7 +85,8 @@ export const ChatCompletionChunk = Type.Object(
 /** A stream's text. What stands after each `data:` is JSON of this schema. */
 export const streamOf = (payload: TSchema) =>
   Type.String({
-    description: 'Frames of `data: <JSON>`, the last `data: [DONE]`. Each JSON is one chunk.',
+    description:
+      'Frames of `data: <JSON>`, the last `data: [DONE]`; of a response named events without that. Each JSON is one chunk or event.',
     contentMediaType: 'application/json',
     contentSchema: payload,
   });

@@ -13,7 +13,11 @@ export const ModelObject = Type.Object(
     created: Type.Integer({ description: 'Epoch seconds.' }),
     owned_by: Type.String(),
     context_window: Type.Integer({ description: 'Tokens.' }),
-    modalities: Type.Array(Type.String()),
+    modalities: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Kinds of content that it takes, where that is known; others are refused.',
+      }),
+    ),
     kinds: Type.Array(Type.Enum(['chat', 'completion', 'embedding'])),
     max_n: Type.Integer({ description: 'Choices that one request may ask for.' }),
     regions: Type.Array(Type.String(), {
@@ -50,7 +54,7 @@ export function modelObject(
     created: model.created,
     owned_by: model.ownedBy,
     context_window: model.contextWindow,
-    modalities: [...model.modalities],
+    ...(model.modalities === undefined ? {} : { modalities: [...model.modalities] }),
     kinds: [...model.kinds],
     max_n: model.maxN,
     regions: regions

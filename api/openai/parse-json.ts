@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { Fault } from '#shared/kernel/errors.ts';
 import { firstJsonError } from '#shared/kernel/json-reader.ts';
 import { stringEnd } from '#shared/kernel/json-text.ts';
-import { inOneGo, inTurns } from '#shared/kernel/turns.ts';
 
 /**
  * Deeper than any tool schema in practice, shallow enough that recursive readers of the value
@@ -17,9 +16,6 @@ export const JSON_DEPTH_MAX = 128;
 const CONTAINERS_MAX = 100_000;
 /** Values of one body, ids of tokens included: a million of those are the longest context window on offer. */
 const VALUES_MAX = 1_200_000;
-/** Characters looked at between two turns of other requests: a few milliseconds. */
-const CHARS_PER_TURN = 1_048_576;
-
 /** In a longer body the place of an error is not looked for: it takes tens of milliseconds for so many characters. */
 const LOOKED_AT_CHARS_MAX = 256 * 1024;
 
@@ -36,34 +32,18 @@ export interface JsonBody {
  * a prompt that screening has not seen. A member named `__proto__` is an ordinary member of the parsed object.
  */
 export function parseJsonBody(raw: Buffer): JsonBody {
-  return inOneGo(parsing(raw));
-}
-
-/** The same in turns, for a body so large that other requests would notice. */
-export function parseJsonBodyInTurns(raw: Buffer): Promise<JsonBody> {
-  return inTurns(parsing(raw));
-}
-
-function* parsing(raw: Buffer): Generator<void, JsonBody> {
   if (!isUtf8(raw)) throw invalidJson('The body is not valid UTF-8.');
   const decoded = raw.toString('utf8');
   const text = decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded;
-  const structure: Structure = { at: 0, depth: 0, members: 0, containers: 0, values: 0 };
-  for (;;) {
-    scan(text, structure);
-    if (structure.at >= text.length) break;
-    yield;
-  }
-  if (text.length > CHARS_PER_TURN) yield;
+  const members = countInText(text);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     throw errorOf(text, false);
   }
-  if (text.length > CHARS_PER_TURN) yield;
   // The parser keeps one member per name, so it has fewer than the text when a name repeats.
-  if (structure.members !== countMembers(value)) throw errorOf(text, true);
+  if (members !== countMembers(value)) throw errorOf(text, true);
   return { text, value };
 }
 
@@ -75,24 +55,18 @@ const BRACE_BIT = 0x20;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
-/** What has been seen of a text up to `at`. A colon outside strings is a member, a comma or a bracket a value. */
-interface Structure {
-  at: number;
-  depth: number;
-  members: number;
-  containers: number;
-  values: number;
-}
-
 /**
- * Reads on for `CHARS_PER_TURN`, in any text, before it is parsed: millions of nested brackets or empty objects would take
- * the parser seconds and gigabytes. Strings are jumped over with indexOf, so long prompts and images cost almost nothing.
+ * Counts the members in any text, before it is parsed: millions of nested brackets or empty objects would take the parser
+ * seconds and gigabytes. A colon outside strings is a member, a comma or a bracket a value. Strings are jumped over with
+ * indexOf, so long prompts and images cost almost nothing.
  * @throws Fault when the text is nested too deep or has too many values
  */
-function scan(text: string, structure: Structure): void {
-  const end = Math.min(text.length, structure.at + CHARS_PER_TURN);
-  let { at, depth, members, containers, values } = structure;
-  for (; at < end; at += 1) {
+function countInText(text: string): number {
+  let depth = 0;
+  let members = 0;
+  let containers = 0;
+  let values = 0;
+  for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = stringEnd(text, at) - 1;
     else if (code === COMMA) values += 1;
@@ -109,11 +83,7 @@ function scan(text: string, structure: Structure): void {
     } else if ((code | BRACE_BIT) === CLOSE) depth -= 1;
   }
   if (values > VALUES_MAX) throw invalidJson(`The body has more than ${VALUES_MAX} values.`);
-  structure.at = at;
-  structure.depth = depth;
-  structure.members = members;
-  structure.containers = containers;
-  structure.values = values;
+  return members;
 }
 
 /** Counts the members of all objects in the value. Its depth is bounded already. */

@@ -2,19 +2,23 @@ import type { TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
-import { dotted, findFlaw } from '#shared/kernel/flaw.ts';
+import { dotted, findFlaw, type Flaw } from '#shared/kernel/flaw.ts';
 import { caseCheckOf } from './letter-case.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from './requests.ts';
 import type { ChatRequest, CompletionRequest, EmbeddingRequest } from './requests.ts';
+import { ANSWERED_MESSAGE, ITEMS, ResponseBody, type ResponseRequest } from './responses.ts';
+import { refuseState } from './stateless.ts';
 
 // TypeBox's compiled check takes about a sixth of ajv's time on a chat body, and the reasons are only looked for after a no.
 const chat = Compile(ChatBody);
 const completion = Compile(CompletionBody);
 const embedding = Compile(EmbeddingBody);
+const response = Compile(ResponseBody);
 const checkCase = {
   chat: caseCheckOf(ChatBody),
   completion: caseCheckOf(CompletionBody),
   embedding: caseCheckOf(EmbeddingBody),
+  response: caseCheckOf(ResponseBody),
 };
 
 /** The same object, known to be a chat request. Throws a Fault `invalid_<param>` with the dotted path. */
@@ -41,8 +45,34 @@ export function validateEmbedding(body: unknown): EmbeddingRequest {
   return body;
 }
 
-function refusal(schema: TObject, body: unknown): Fault {
-  const flaw = findFlaw(schema, body);
+/** The same object, known to be a request for a response. Throws a Fault `invalid_<param>` with the dotted path. */
+export function validateResponse(body: unknown): ResponseRequest {
+  if (typeof body === 'object' && body !== null) refuseState(body as Record<string, unknown>);
+  if (!response.Check(body)) throw refusal(ResponseBody, body, itemFlaw(body) ?? undefined);
+  checkCase.response(body);
+  checkStreamOptions(body);
+  return body;
+}
+
+/** What is wrong with the first wrong item: messages need not say that they are messages, so their union cannot tell. */
+function itemFlaw(body: unknown): Flaw | null {
+  const { input } = (body ?? {}) as { input?: unknown };
+  if (!Array.isArray(input)) return null;
+  for (const [at, item] of (input as ({ type?: string; role?: string } | null)[]).entries()) {
+    const type = item?.type ?? 'message';
+    const isAnswer = type === 'message' && item?.role === 'assistant';
+    const schema = isAnswer ? ANSWERED_MESSAGE : ITEMS[type as keyof typeof ITEMS];
+    const flaw = schema === undefined ? null : findFlaw(schema, item, ['input', at]);
+    if (flaw !== null) return flaw;
+  }
+  return null;
+}
+
+function refusal(
+  schema: TObject,
+  body: unknown,
+  flaw: Flaw | null = findFlaw(schema, body),
+): Fault {
   const param = flaw?.path[0];
   if (flaw === null || typeof param !== 'string') {
     return invalidParam('body', 'The body must be a JSON object with the fields of this endpoint.');
@@ -53,7 +83,7 @@ function refusal(schema: TObject, body: unknown): Fault {
 }
 
 /** OpenAI refuses stream_options without stream; forwarded, it would come back as an upstream failure. */
-function checkStreamOptions(body: ChatRequest | CompletionRequest): void {
+function checkStreamOptions(body: ChatRequest | CompletionRequest | ResponseRequest): void {
   if (body.stream_options == null || body.stream === true) return;
   throw invalidParam('stream_options', '`stream_options` may be set only when `stream` is true.');
 }

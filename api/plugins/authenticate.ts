@@ -36,6 +36,8 @@ declare module 'fastify' {
 export interface AuthenticateOptions {
   credentials: { lookup(token: string): Credential | null | Promise<Credential | null> };
   keyUse: { used(keyId: string, now: number): void };
+  /** Where the caller of a suspended account is sent. */
+  supportEmail: string;
   /** Counts requests whose key is not good; returns in how many milliseconds the next is taken. None are counted without. */
   addresses?: { take(address: string): number };
   /** Epoch milliseconds. */
@@ -66,7 +68,7 @@ function requireScope(route: RouteOptions): void {
 }
 
 function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): void {
-  const { credentials, keyUse } = options;
+  const { credentials, keyUse, supportEmail } = options;
   const now = options.now ?? (() => Date.now());
 
   const admit = (
@@ -76,7 +78,7 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
   ): Credential => {
     if (credential === null) throw invalidApiKey();
     const at = now();
-    authorize(credential, demand, at);
+    authorize(credential, demand, { now: at, supportEmail });
     keyUse.used(credential.keyId, at);
     request.credential = credential;
     return credential;

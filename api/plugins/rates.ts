@@ -12,6 +12,10 @@ import type { Buckets, Rate } from '#shared/lanes/redis/buckets.ts';
 const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
 /** About 10 MB of addresses. */
 const ADDRESSES_MAX = 50_000;
+/** Keys that wait because of what was refused to them: far more than send such things within a minute. */
+const KEYS_MAX = 50_000;
+/** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
+const BYTES_OF_REFUSAL = 64 * 1024;
 
 export interface RatesOptions {
   buckets: Pick<Buckets, 'take'>;
@@ -22,7 +26,7 @@ export interface RatesOptions {
 /** What a request is counted with. */
 export type RateClass = 'inference' | 'reads' | 'changes' | 'address' | 'session';
 
-/** Inference has its own limits, at admission; what the dashboard asks is the dashboard's to limit. */
+/** Inference has its own limits, at admission. */
 export function rateClassOf(
   scope: string | undefined,
   method: string,
@@ -35,12 +39,15 @@ export function rateClassOf(
 }
 
 /**
- * Counts requests for what everybody may read, and for what is not there, by address. To be called before any hook that may
+ * Counts requests for what everybody may read, for pages, and for what is not there, by address. To be called before any hook that may
  * refuse them for another reason; requests whose key is not good are counted by `authenticate`.
  */
 export function limitAddresses(app: FastifyInstance, addresses: Pick<Addresses, 'take'>): void {
   app.addHook('onRequest', (request, _reply, next) => {
-    next(classOf(request) === 'address' ? refusal(addresses.take(request.ip)) : undefined);
+    const kind = classOf(request);
+    // A page looks a session up before it knows who asks.
+    const isCounted = kind === 'address' || kind === 'session';
+    next(isCounted ? refusal(addresses.take(request.ip)) : undefined);
   });
 }
 
@@ -58,6 +65,43 @@ export function limitOrganisations(app: FastifyInstance, { buckets, onError }: R
       })
       .then((waitMs) => next(refusal(waitMs)), next);
   });
+}
+
+/**
+ * Counts requests for inference that are refused for what they are, which admission never sees: at the rate of the plan,
+ * by key, a large body as many, in the memory of this process. A key that is over it is told to wait before its next
+ * body is read. To be called behind `authenticate`, and `count` with every refusal.
+ */
+export class Refusals {
+  readonly #now: () => number;
+  /** When a key has earned what was refused to it. */
+  readonly #due = new SecondChanceMap<number>(KEYS_MAX);
+
+  /** `now` in monotonic milliseconds. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  limit(app: FastifyInstance): void {
+    app.addHook('onRequest', (request, _reply, next) => {
+      if (classOf(request) !== 'inference') return next();
+      const { keyId, plan } = request.credential;
+      const { requestsPerSecond, burst } = PLAN_LIMITS[plan];
+      const aheadMs = (this.#due.get(keyId) ?? 0) - this.#now();
+      next(refusal(Math.max(0, Math.ceil(aheadMs - ((burst - 1) * 1_000) / requestsPerSecond))));
+    });
+  }
+
+  count({ status }: Fault, request: FastifyRequest): void {
+    if (status < 400 || status >= 500 || status === 429) return;
+    const { credential } = request;
+    if (credential === null || classOf(request) !== 'inference') return;
+    const { bytes = 0 } = (request.body ?? {}) as { bytes?: number };
+    const { keyId, plan } = credential;
+    const weight = Math.max(1, Math.ceil(bytes / BYTES_OF_REFUSAL));
+    const from = Math.max(this.#due.get(keyId) ?? 0, this.#now());
+    this.#due.set(keyId, from + (weight * 1_000) / PLAN_LIMITS[plan].requestsPerSecond);
+  }
 }
 
 function classOf({ routeOptions: { config, schema }, method, is404 }: FastifyRequest): RateClass {

@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { dotted } from '#shared/kernel/flaw.ts';
+import { demandOf, type ParameterSchema } from './demand.ts';
+import { notOffered } from '#api/openai/not-offered.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
 
 export interface ReplyWithErrorOptions {
-  /** Told of every error that is ours, with its cause. */
+  /** Told of every error that is unforeseen, with its cause. */
   onInternalError: (error: unknown, request: FastifyRequest) => void;
   onRefusal: (fault: Fault, request: FastifyRequest) => void;
 }
@@ -15,13 +17,14 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   const methodsOf = routeTable(app);
   app.setErrorHandler((error: FastifyError | Fault, request, reply) => {
     const fault = faultOf(error);
-    if (fault.type === 'internal_error') options.onInternalError(fault.cause ?? error, request);
+    if (fault.code === 'internal_error') options.onInternalError(fault.cause ?? error, request);
     options.onRefusal(fault, request);
     return sendFault(reply, fault);
   });
   const nothingHere = (request: FastifyRequest): Fault => {
     const allowed = methodsOf(request.url);
-    if (allowed.length === 0) return new Fault('route_not_found');
+    if (allowed.length === 0)
+      return new Fault('route_not_found', { message: notOffered(request.url) });
     return new Fault('method_not_allowed', {
       values: { method: request.method },
       headers: { allow: allowed.join(', ') },
@@ -132,9 +135,17 @@ export function faultOf(error: unknown): Fault {
   return new Fault('internal_error', { cause: error });
 }
 
-/** A schema of ours refused a query, a path or a body: names the first parameter at fault. */
+/** Codes of parameters that have another name there, from before there were schemas. */
+const CODE_NAMES: Readonly<Record<string, string>> = { scopes: 'scope', expires_at: 'expiry' };
+
+/** The code of a parameter that is not what it must be: `invalid_<param>`. */
+export function codeOfParameter(param: string): `invalid_${string}` {
+  return `invalid_${CODE_NAMES[param] ?? param}`;
+}
+
+/** A schema of ours refused a query, a path or a body: names the first parameter at fault, and what it must be. */
 function faultOfValidation(validation: NonNullable<FastifyError['validation']>): Fault {
-  const { instancePath = '', message, params = {} } = validation[0] ?? {};
+  const { instancePath = '', params = {} } = validation[0] ?? {};
   const path = instancePath
     .split('/')
     .slice(1)
@@ -144,9 +155,23 @@ function faultOfValidation(validation: NonNullable<FastifyError['validation']>):
   if (typeof missing === 'string') path.push(missing);
   // The name of an unknown member is the caller's text, of any length.
   if (typeof unknown === 'string' && /^\w{1,64}$/.test(unknown)) path.push(unknown);
-  const param = String(path[0] ?? 'request');
-  const name = dotted(path) || param;
-  if (missing !== undefined) return invalidParam(param, `\`${name}\` is required.`, name);
-  if (unknown !== undefined) return invalidParam(param, `\`${name}\` is not known here.`, name);
-  return invalidParam(param, `\`${name}\` ${message ?? 'is not valid'}.`, name);
+  const name = dotted(path) || 'request';
+  const demand = demandOf(unmetSchema(validation, instancePath));
+  const message =
+    missing !== undefined
+      ? `\`${name}\` is required.`
+      : unknown !== undefined
+        ? `\`${name}\` is not known here.`
+        : `\`${name}\` must be ${demand}.`;
+  return new Fault(codeOfParameter(String(path[0] ?? 'request')), { message, param: name });
+}
+
+/** The whole of what stands at this place: where there are alternatives, the last error is about all of them. */
+function unmetSchema(
+  validation: NonNullable<FastifyError['validation']>,
+  instancePath: string,
+): ParameterSchema {
+  const here = validation.filter((one) => one.instancePath === instancePath);
+  const whole = here.find(({ keyword }) => keyword === 'anyOf') ?? here[0];
+  return (whole as { parentSchema?: ParameterSchema } | undefined)?.parentSchema ?? {};
 }

@@ -1,8 +1,11 @@
 import { Ajv, type Options } from 'ajv';
 import type { FastifyInstance, preValidationHookHandler } from 'fastify';
 
-/** Keywords that only describe are ours to use; `useDefaults` is what makes a missing `limit` 20. */
-const OPTIONS: Options = { useDefaults: true, strict: false };
+/**
+ * Keywords that only describe are ours to use; `useDefaults` is what makes a missing `limit` 20. `verbose` gives a refusal
+ * the schema that was not met, of which its words are made.
+ */
+const OPTIONS: Options = { useDefaults: true, strict: false, verbose: true };
 
 /**
  * Validates what routes declare. A query and a path are text, so their numbers are read out of it. A body is taken at its

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type, type Static } from 'typebox';
+import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
 import { ACTOR_KINDS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
 import { json } from '#api/docs/operation.ts';
@@ -27,16 +28,13 @@ const Entry = Type.Object(
   { title: 'AuditLogEntry' },
 );
 
-/** No actor and no action has a control character, and no database could compare one. */
-const PRINTABLE = '^[^\\u0000-\\u001f]*$';
-
 const Query = Type.Object({
   ...Listing.properties,
-  action: Type.Optional(Type.String({ maxLength: 100, pattern: PRINTABLE })),
+  action: Type.Optional(Type.String({ maxLength: 100, pattern: WITHOUT_CONTROLS })),
   actor: Type.Optional(
     Type.String({
       maxLength: 200,
-      pattern: PRINTABLE,
+      pattern: WITHOUT_CONTROLS,
       description: 'Id of a key, user or operator',
     }),
   ),

@@ -13,6 +13,9 @@ import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { derivationsOf } from '#shared/receipts/postgres/derivations.ts';
+import { receiptOfAnswer } from '#shared/receipts/postgres/receipt-of-answer.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
@@ -30,12 +33,21 @@ export function openResources(
   const ledger = createLedgerReader(pool);
   const methodologies = loadMethodologies();
   return {
-    receipts: { ledger, pendingReceipts },
+    receipts: {
+      ledger,
+      pendingReceipts,
+      receiptOfAnswer: (orgId: string, answerId: string) => receiptOfAnswer(pool, orgId, answerId),
+    },
     recalculation: {
       recalculations: createRecalculationRequests(pool, surroundings),
       pendingReceipts,
     },
-    lineage: { ledger, methodologies, originOf: (orgId: string) => logs + orgId },
+    lineage: {
+      ledger,
+      methodologies,
+      derivationsOf: (documents: readonly ReceiptDocument[]) => derivationsOf(pool, documents),
+      originOf: (orgId: string) => logs + orgId,
+    },
     usage: { usage: createUsageReader(pool), now },
     methodologies: { methodologies },
     ledger: { ledger },

@@ -216,6 +216,8 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
           'invalid_from',
           'invalid_first_index',
           'invalid_last_index',
+          'invalid_checkpoint_size',
+          'invalid_range',
           'concurrent_exports_exceeded',
         ],
       },

@@ -11,6 +11,7 @@ import {
   streamOf,
 } from '#api/openai/answers.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts';
+import { ResponseBody, ResponseEvent, ResponseObject } from '#api/openai/responses.ts';
 
 const MODEL = 'llama-3.1-8b';
 const CREATED = 1_795_167_485;
@@ -21,6 +22,7 @@ const ERRORS = [
   'invalid_region',
   'invalid_tier',
   'prompt_too_long',
+  'unsupported_modality',
   'invalid_idempotency_key',
   'idempotency_key_reused',
   'dual_use_screen_block',
@@ -101,9 +103,50 @@ const TEXT = {
   model: UPSTREAM,
 };
 
+const RESPONSE = {
+  id: 'resp_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  object: 'response',
+  created_at: CREATED,
+  status: 'completed',
+  model: MODEL,
+  output: [
+    {
+      type: 'message',
+      id: 'msg_01JD4Z7Q3RZ6X0T8WB5N2K9MVC_0',
+      status: 'completed',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'Air scatters blue light.', annotations: [] }],
+    },
+  ],
+  error: null,
+  incomplete_details: null,
+  store: false,
+  usage: {
+    input_tokens: 21,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 6,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 27,
+  },
+} as const;
+
+const RESPONSE_FRAMING = `With \`"stream": true\` the answer is a stream of named server-sent events in OpenAI’s order, numbered by \`sequence_number\` from 0, with \`: keepalive\` comments after 15 seconds of silence. The receipt is a top-level member of the last event, \`response.completed\` or \`response.incomplete\`. A stream that breaks ends with an event \`error\`, and without one of these.`;
+
+const STATELESS = `Nothing is stored: \`store\` is answered with false, and \`previous_response_id\`, \`conversation\`, \`prompt\`, \`background\` and items of the type \`item_reference\` are refused, because no prompts and no answers are kept. Send the whole conversation in \`input\`. Tools are functions and custom tools, which you run yourself. To upstreams that speak only chat completions the request goes as one, and its answer comes back as a response.`;
+
+const responseEvents = (
+  ...events: readonly { type: string; response: object; receipt?: object }[]
+): string =>
+  events
+    .map(
+      ({ type, ...rest }, at) =>
+        `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: at, ...rest })}\n\n`,
+    )
+    .join('');
+
 const config = { scope: 'inference:write' } as const;
 
-/** The three operations that reach a model. */
+/** The operations that reach a model. */
 export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps): Promise<void> {
   app.post(
     '/chat/completions',
@@ -158,6 +201,77 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
       },
     },
     (request, reply) => handle(deps, 'chat.completions', request, reply),
+  );
+  app.post(
+    '/responses',
+    {
+      config,
+      schema: {
+        operationId: 'createResponse',
+        tag: 'Inference',
+        summary: 'Create a response',
+        description: `OpenAI’s newer interface: text or items in, items out, with a signed \`receipt\` at the top level.\n\n${STATELESS}\n\n${OWN_FIELDS}\n\n${RESPONSE_FRAMING}`,
+        requestHeaders: ['Idempotency-Key', 'x-region'],
+        rawBody: ResponseBody,
+        requests: {
+          plain: { model: MODEL, input: 'Why is the sky blue? Answer in one sentence.' },
+          'items and instructions, streamed': {
+            model: MODEL,
+            instructions: 'Answer in one sentence.',
+            input: [{ role: 'user', content: 'Why is the sky blue?' }],
+            stream: true,
+          },
+          'with a tool': {
+            model: MODEL,
+            input: 'What is the weather in Brest?',
+            tools: [{ type: 'function', ...WITH_A_TOOL.tools[0]!.function }],
+          },
+          'JSON by a schema': {
+            model: MODEL,
+            input: 'Name a harbour.',
+            text: {
+              format: {
+                type: 'json_schema',
+                name: 'harbour',
+                schema: {
+                  type: 'object',
+                  properties: { name: { type: 'string' } },
+                  required: ['name'],
+                  additionalProperties: false,
+                },
+                strict: true,
+              },
+            },
+          },
+        },
+        response: {
+          200: {
+            description: 'The response and its receipt.',
+            headers: INFERENCE_HEADERS,
+            content: {
+              'application/json': {
+                schema: ResponseObject,
+                examples: { response: { ...RESPONSE, receipt: RECEIPT } },
+              },
+              'text/event-stream': {
+                schema: streamOf(ResponseEvent),
+                examples: {
+                  stream: responseEvents(
+                    {
+                      type: 'response.created',
+                      response: { ...RESPONSE, status: 'in_progress', output: [], usage: null },
+                    },
+                    { type: 'response.completed', response: RESPONSE, receipt: RECEIPT },
+                  ),
+                },
+              },
+            },
+          },
+        },
+        errors: ['invalid_input', 'invalid_temperature', 'invalid_top_p', ...ERRORS],
+      },
+    },
+    (request, reply) => handle(deps, 'responses', request, reply),
   );
   app.post(
     '/completions',

@@ -64,8 +64,11 @@ const RotateBody = Type.Object(
   { additionalProperties: false },
 );
 
+// A revocation is not refused for its words: what no database can hold is dropped where they are recorded.
 const ReasonBody = Type.Object(
-  { reason: Type.Optional(Type.String({ maxLength: REASON_LENGTH_MAX })) },
+  {
+    reason: Type.Optional(Type.String({ maxLength: REASON_LENGTH_MAX })),
+  },
   { additionalProperties: false },
 );
 
@@ -189,7 +192,13 @@ const grantingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, 
         response: {
           201: json('The key, with its secret.', NewKey, { key: { ...KEY, key: SECRET } }),
         },
-        errors: ['invalid_name', 'invalid_scope', 'invalid_expiry'],
+        errors: [
+          'invalid_key',
+          'invalid_name',
+          'invalid_scope',
+          'invalid_expiry',
+          'invalid_rate_limit',
+        ],
       },
     },
     async (request, reply) => {
@@ -216,7 +225,14 @@ const grantingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, 
             key: { ...SUCCESSOR, key: SECRET },
           }),
         },
-        errors: ['key_not_found', 'key_state_conflict', 'invalid_scope', 'invalid_expiry'],
+        errors: [
+          'key_not_found',
+          'key_state_conflict',
+          'invalid_key',
+          'invalid_scope',
+          'invalid_expiry',
+          'invalid_rate_limit',
+        ],
       },
     },
     async (request, reply) => {
@@ -238,7 +254,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
         tag: 'Keys',
         summary: 'Revoke a key',
         description:
-          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself. When the reason begins with `leaked`, only an operator can restore the key.',
+          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself. When the reason says that the key was leaked (or compromised, stolen, exposed), only an operator can restore it.',
         params: Params,
         bodyOptional: true,
         body: ReasonBody,

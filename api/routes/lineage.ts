@@ -5,9 +5,11 @@ import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { exact } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { ChainMember, RecordedFacts } from '#shared/lineage/facts.ts';
+import type { Derivations } from '#shared/receipts/derivation.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
-import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
+import type { Methodologies } from '#shared/methodology/releases.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { anyObject, pathId } from './fields.ts';
 
@@ -21,6 +23,8 @@ const LINEAGE = {
 export interface LineageRoutesOptions {
   ledger: Pick<LedgerReader, 'receipt' | 'revisions' | 'entry'>;
   methodologies: Pick<Methodologies, 'methodology'>;
+  /** The derivation records that these receipts name. */
+  derivationsOf: (documents: readonly ReceiptDocument[]) => Promise<Derivations>;
   /** Origin of an organisation's log. */
   originOf: (orgId: string) => string;
 }
@@ -56,14 +60,16 @@ export const lineageRoutes: FastifyPluginAsyncTypebox<LineageRoutesOptions> = as
       if (receipt === null) throw new Fault('receipt_not_found');
       const bytes = Buffer.from(receipt.body);
       const facts = await recordedFacts(options, orgId, id);
-      return reply.type(LINEAGE_TYPE).send(lineageOf(options.methodologies, bytes, facts));
+      const derivation = await options.derivationsOf([parseReceipt(bytes).document]);
+      const sources = { methodology: options.methodologies.methodology, derivation };
+      return reply.type(LINEAGE_TYPE).send(lineageOf(sources, bytes, facts));
     },
   );
 };
 
 /** A receipt's place in the ledger and its chain of revisions. */
-async function recordedFacts(
-  { ledger, originOf }: LineageRoutesOptions,
+export async function recordedFacts(
+  { ledger, originOf }: Pick<LineageRoutesOptions, 'ledger' | 'originOf'>,
   orgId: string,
   id: string,
 ): Promise<RecordedFacts> {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { exact, json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
+import type { Methodologies } from '#shared/methodology/releases.ts';
 import { anyObject } from './fields.ts';
 
 export interface MethodologyRoutesOptions {

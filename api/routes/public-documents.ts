@@ -2,6 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { exact } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { forReaders } from '#api/docs/schemas/receipt.ts';
+import { DERIVATION_RECORD } from '#api/docs/examples/receipts.ts';
+import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
+import { DERIVATION } from '#shared/receipts/derivation.ts';
 import { anyObject } from './fields.ts';
 
 const DID = 'did:web:gateway.example';
@@ -35,6 +39,14 @@ const Params = Type.Object({
   }),
 });
 
+const DerivationParams = Type.Object({
+  digest: Type.String({
+    pattern: MULTIHASH_PATTERN,
+    description: 'Multihash of the record, as receipts name it',
+    examples: ['uEiBVwy8_FZEPQnbKTgZux3OcIReQssgEzDzigBKhccqrzA'],
+  }),
+});
+
 /** Verifiers run in browsers too. */
 const OPEN = { 'access-control-allow-origin': '*' };
 /** Long enough to spare us most questions, short enough that a new key is known before receipts need it. */
@@ -47,12 +59,14 @@ export interface PublicDocumentsOptions {
   didDocument: () => object;
   jwks: () => object;
   context: (name: string) => Buffer | undefined;
+  /** A derivation record as it is stored, by its digest. */
+  derivation: (digest: string) => Promise<string | undefined>;
 }
 
 /** Documents for checking a receipt, which need no key: the issuer's keys, and the meaning of its terms. */
 export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOptions> = async (
   app,
-  { didDocument, jwks, context },
+  { didDocument, jwks, context, derivation },
 ) => {
   const config = { scope: 'public' } as const;
   app.get(
@@ -124,6 +138,34 @@ export const publicDocumentRoutes: FastifyPluginAsyncTypebox<PublicDocumentsOpti
         .type('application/ld+json')
         .headers({ ...OPEN, 'cache-control': FOR_EVER })
         .send(bytes);
+    },
+  );
+  app.get(
+    '/derivations/:digest',
+    {
+      config,
+      schema: {
+        operationId: 'retrieveDerivation',
+        tag: 'Public',
+        summary: 'Read a derivation record',
+        description:
+          'What is the same for every request of a deployment: the methodology, and every input that is not the request’s own. Receipts name it by the digest of these bytes; whoever has receipt and record can compute the estimate again.',
+        params: DerivationParams,
+        response: {
+          200: exact('application/json', 'The record.', forReaders(DERIVATION), {
+            derivation: DERIVATION_RECORD,
+          }),
+        },
+        errors: ['derivation_not_found'],
+      },
+    },
+    async (request, reply) => {
+      const text = await derivation(request.params.digest);
+      if (text === undefined) throw new Fault('derivation_not_found');
+      return reply
+        .type('application/json; charset=utf-8')
+        .headers({ ...OPEN, 'cache-control': FOR_EVER })
+        .send(text);
     },
   );
 };

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { json } from '#api/docs/operation.ts';
+import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
@@ -24,9 +25,7 @@ const Recalculation = Type.Object(
  */
 const ReasonBody = Type.Object(
   {
-    reason: Type.Optional(
-      Type.String({ maxLength: REASON_LENGTH_MAX, pattern: '^[^\\p{Cc}\\p{Cs}]*$' }),
-    ),
+    reason: Type.Optional(Type.String({ maxLength: REASON_LENGTH_MAX, pattern: WITHOUT_CONTROLS })),
   },
   { additionalProperties: false },
 );

@@ -1,14 +1,25 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { INCLUSION_PROOF, RECEIPT, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { exact } from '#api/docs/operation.ts';
 import { Receipt } from '#api/docs/schemas/receipt.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { isId } from '#shared/kernel/ids.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { pathId, Span, spanOf } from './fields.ts';
 import { Listing, listSchema } from './lists.ts';
 
+/** Ids of answers and addresses of receipts are longer than ids of receipts. */
+const Names = Type.Object({
+  id: Type.String({
+    maxLength: 512,
+    description:
+      'Id of the receipt (`rcpt_…`), its address URL-encoded, or the `id` of the answer that it is of (`chatcmpl-…`, `cmpl-…`, `resp_…`)',
+    examples: [RECEIPT_ID],
+  }),
+});
 const Params = pathId('Id of the receipt', RECEIPT_ID);
 const Query = Type.Object({
   ...Listing.properties,
@@ -34,6 +45,8 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 export interface ReceiptRoutesOptions {
   ledger: LedgerReader;
   pendingReceipts: Pick<PendingReceipts, 'isPending'>;
+  /** The receipt of an answer by the answer's own id; null when the organisation has none. */
+  receiptOfAnswer: (orgId: string, answerId: string) => Promise<string | null>;
 }
 
 type Reader = (orgId: string, id: string) => Promise<string>;
@@ -41,9 +54,16 @@ type Reader = (orgId: string, id: string) => Promise<string>;
 /** Receipts as they are stored: nothing here builds or changes one. */
 export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = async (
   app,
-  { ledger, pendingReceipts },
+  options,
 ) => {
-  const read: Reader = async (orgId, id) => {
+  const read = readerOf(options);
+  await app.register(singleReceipts, { ...options, read });
+  await app.register(receiptLists, { ...options, read });
+};
+
+/** Reads the exact bytes of a receipt. It throws `receipt_pending` or `receipt_not_found`. */
+function readerOf({ ledger, pendingReceipts }: ReceiptRoutesOptions): Reader {
+  return async (orgId, id) => {
     const receipt = await ledger.receipt(orgId, id);
     if (receipt === null) {
       const isPending = await pendingReceipts.isPending(orgId, id);
@@ -51,15 +71,72 @@ export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = as
     }
     return Buffer.from(receipt.body).toString();
   };
-  await app.register(singleReceipts, { ledger, pendingReceipts, read });
-  await app.register(receiptLists, { ledger, pendingReceipts, read });
+}
+
+/** A receipt's own address, which its `id` names: the document with a key, and 401 without. */
+export const receiptAddressRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = async (
+  app,
+  options,
+) => {
+  const read = readerOf(options);
+  app.get(
+    '/receipts/:id',
+    {
+      config: CONFIG,
+      schema: {
+        operationId: 'retrieveReceiptAtItsAddress',
+        tag: 'Receipts',
+        summary: 'Read a receipt at its own address',
+        description:
+          'The address that a receipt has as its `id`. It takes the key of the organisation whose receipt it is, as `GET /v1/receipts/{id}` does.',
+        params: Params,
+        response: { 200: ONE },
+        errors: ['receipt_not_found', 'receipt_pending'],
+      },
+    },
+    (request, reply) => sendReceipt(options, read, request, reply),
+  );
 };
+
+const ONE = {
+  ...exact('application/json', 'The receipt.', Receipt, { receipt: RECEIPT }),
+  headers: ['link'],
+};
+
+async function sendReceipt(
+  { ledger, receiptOfAnswer }: ReceiptRoutesOptions,
+  read: Reader,
+  request: Pick<FastifyRequest, 'credential'> & { params: { id: string } },
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { orgId } = request.credential;
+  const id = await receiptIdOf(request.params.id, (name) => receiptOfAnswer(orgId, name));
+  const bytes = await read(orgId, id);
+  const successor = await ledger.successor(orgId, id);
+  if (successor !== null) {
+    void reply.header('link', `</v1/receipts/${successor}>; rel="successor-version"`);
+  }
+  return reply.type(JSON_TYPE).send(bytes);
+}
+
+/** `rcpt_…`, an address that ends in it, or the id of an answer. */
+async function receiptIdOf(
+  name: string,
+  ofAnswer: (answerId: string) => Promise<string | null>,
+): Promise<string> {
+  const last = cursorOf(name);
+  if (isId('rcpt', last)) return last;
+  const found = await ofAnswer(name);
+  if (found === null) throw new Fault('receipt_not_found');
+  return found;
+}
 
 interface Options extends ReceiptRoutesOptions {
   read: Reader;
 }
 
-const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, read }) => {
+const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, options) => {
+  const { ledger, read } = options;
   app.get(
     '/receipts/:id',
     {
@@ -69,27 +146,13 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, { ledger,
         tag: 'Receipts',
         summary: 'Read a receipt',
         description:
-          'The original receipt: exactly the bytes that were signed, logged and sent. When it was recalculated, `Link` names its successor.',
-        params: Params,
-        response: {
-          200: {
-            ...exact('application/json', 'The receipt.', Receipt, { receipt: RECEIPT }),
-            headers: ['link'],
-          },
-        },
+          'The original receipt: exactly the bytes that were signed, logged and sent, by its id, its address, or the id of the answer that it is of. When it was recalculated, `Link` names its successor.',
+        params: Names,
+        response: { 200: ONE },
         errors: ['receipt_not_found', 'receipt_pending'],
       },
     },
-    async (request, reply) => {
-      const { orgId } = request.credential;
-      const { id } = request.params;
-      const bytes = await read(orgId, id);
-      const successor = await ledger.successor(orgId, id);
-      if (successor !== null) {
-        void reply.header('link', `</v1/receipts/${successor}>; rel="successor-version"`);
-      }
-      return reply.type(JSON_TYPE).send(bytes);
-    },
+    (request, reply) => sendReceipt(options, read, request, reply),
   );
   app.get(
     '/receipts/:id/proof',

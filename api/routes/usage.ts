@@ -1,32 +1,65 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { csvLine } from '#shared/kernel/csv.ts';
+import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { invalidParam } from '#shared/kernel/errors.ts';
-import { toExactDecimalString } from '#shared/kernel/decimal.ts';
+import {
+  DATA_QUALITIES,
+  QUANTITY_UNITS,
+  type QuantityName,
+} from '#shared/methodology/measurement.ts';
 import type { UsageReader } from '#shared/receipts/postgres/usage.ts';
-import { USAGE_GROUPS, type UsageFigures } from '#shared/receipts/usage.ts';
+import {
+  USAGE_GROUPINGS_MAX,
+  USAGE_GROUPS,
+  USAGE_ROWS_MAX,
+  type UsageFigures,
+  type UsageGrouping,
+  type UsageRange,
+  type UsageReport,
+} from '#shared/receipts/usage.ts';
 import { json } from '#api/docs/operation.ts';
-import { Span, spanOf } from './fields.ts';
+import { LogIndex, Span, spanOf } from './fields.ts';
 
 const DAY_MS = 86_400_000;
 /** A year and a day: leap years fit. */
 const PERIOD_DAYS_MAX = 366;
 const PERIOD_DAYS_DEFAULT = 30;
-/** Sums of a million binary64 figures agree with exact ones to this many digits. */
-const DIGITS = 9;
+const CSV = 'text/csv';
 
 const Query = Type.Object({
   ...Span.properties,
-  group_by: Type.Union(
-    USAGE_GROUPS.map((name) => Type.Literal(name)),
-    { default: 'day' },
+  first_index: Type.Optional(LogIndex),
+  last_index: Type.Optional(LogIndex),
+  group_by: Type.String({
+    maxLength: 100,
+    default: 'day',
+    description: `One to ${USAGE_GROUPINGS_MAX} of ${USAGE_GROUPS.join(', ')}, with commas between`,
+    examples: ['day', 'month,model'],
+  }),
+  format: Type.Optional(
+    Type.Union([Type.Literal('json'), Type.Literal('csv')], {
+      description: 'The same as `Accept: text/csv`',
+    }),
   ),
 });
 
 const Count = Type.Integer({ minimum: 0 });
-const Amount = Type.String({
-  pattern: '^(0|[1-9][0-9]*)(\\.[0-9]+)?$',
-  description: 'A decimal of nine significant digits',
-});
+const Amount = Type.String({ pattern: DECIMAL_PATTERN, description: 'An exact decimal' });
+
+/** The quantities under the names that they have in answers. */
+const AMOUNTS = Object.entries(QUANTITY_UNITS).map(
+  ([name, unit]) => [name as QuantityName, `${name}_${unit.toLowerCase()}`] as const,
+);
+
+const amounts = Object.fromEntries(
+  AMOUNTS.flatMap(([, field]) => [
+    [field, Amount],
+    [`${field}_lower`, Amount],
+    [`${field}_upper`, Amount],
+  ]),
+);
 const figures = {
   requests: Type.Integer({ minimum: 0, description: 'Each counted once, refused ones included' }),
   refused: Type.Integer({ minimum: 0, description: 'Blocked by screening: nothing ran' }),
@@ -38,28 +71,52 @@ const figures = {
     minimum: 0,
     description: 'Requests whose current receipt is degraded: their footprint is in no amount',
   }),
+  coverage: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+    description: 'The covered share of the requests that ran, rounded down; null where none did',
+  }),
   input_tokens: Count,
   cached_input_tokens: Count,
   output_tokens: Count,
-  energy_kwh: Amount,
-  gwp_kgco2e: Amount,
-  water_l: Amount,
-  adpe_kgsbe: Amount,
-  adpf_mj: Amount,
+  uncovered_input_tokens: Type.Integer({
+    minimum: 0,
+    description: 'The part of `input_tokens` that belongs to uncovered requests',
+  }),
+  uncovered_cached_input_tokens: Count,
+  uncovered_output_tokens: Count,
+  data_quality: Type.Object(Object.fromEntries(DATA_QUALITIES.map((tier) => [tier, Count])), {
+    description: 'Covered requests by the tier of their data',
+  }),
 };
 const Usage = Type.Object(
   {
     object: Type.Literal('usage'),
-    from: Type.String({ format: 'date-time' }),
-    to: Type.String({ format: 'date-time' }),
-    group_by: Type.String({ enum: [...USAGE_GROUPS] }),
+    from: Type.Optional(Type.String({ format: 'date-time' })),
+    to: Type.Optional(Type.String({ format: 'date-time' })),
+    first_index: Type.Optional(LogIndex),
+    last_index: Type.Optional(LogIndex),
+    ledger_size: Type.Integer({
+      minimum: 0,
+      description: 'Entries of the ledger that the figures are of',
+    }),
+    group_by: Type.String(),
     data: Type.Array(
       Type.Object({
-        group: Type.String({ description: 'A UTC day, or the id of a model, region or key' }),
+        group: Type.String({
+          description: 'The names of `by`; of several, with a comma and a space between',
+        }),
+        by: Type.Object(
+          {},
+          {
+            additionalProperties: Type.String(),
+            description:
+              'The name by each grouping: `2026-11-20T14:00:00Z`, `2026-11-20` or `2026-11` (UTC); the id of a model, region or key; a tier; a tier of data. Empty where a request has none',
+          },
+        ),
         ...figures,
+        ...amounts,
       }),
     ),
-    total: Type.Object(figures),
+    total: Type.Object({ ...figures, ...amounts }),
   },
   { title: 'UsageReport' },
 );
@@ -69,21 +126,37 @@ const FIGURES = {
   refused: 3,
   covered: 1198,
   uncovered: 3,
+  coverage: 0.9975,
   input_tokens: 402_118,
   cached_input_tokens: 96_000,
   output_tokens: 351_902,
-  energy_kwh: '0.104418229',
-  gwp_kgco2e: '0.00589131202',
-  water_l: '0.388120447',
-  adpe_kgsbe: '0.0000000190022117',
-  adpf_mj: '1.01288311',
+  uncovered_input_tokens: 1_102,
+  uncovered_cached_input_tokens: 0,
+  uncovered_output_tokens: 873,
+  data_quality: { T1: 0, T2: 1198, T3: 0, T4: 0, T5: 0 },
+  energy_kwh: '0.10441822947321',
+  energy_kwh_lower: '0.05120073312004',
+  energy_kwh_upper: '0.21295133107712',
+  gwp_kgco2e: '0.005891312020171',
+  gwp_kgco2e_lower: '0.002604007712905',
+  gwp_kgco2e_upper: '0.013328640011871',
+  water_l: '0.38812044703115',
+  water_l_lower: '0.12230041177209',
+  water_l_upper: '1.23171200491873',
+  adpe_kgsbe: '0.000000019002211703',
+  adpe_kgsbe_lower: '0.000000006334070567',
+  adpe_kgsbe_upper: '0.000000057006635109',
+  adpf_mj: '1.01288311024551',
+  adpf_mj_lower: '0.33762770341517',
+  adpf_mj_upper: '3.03864933073653',
 };
 const USAGE = {
   object: 'usage',
   from: '2026-11-20T00:00:00.000Z',
   to: '2026-11-21T00:00:00.000Z',
+  ledger_size: 1204,
   group_by: 'day',
-  data: [{ group: '2026-11-20', ...FIGURES }],
+  data: [{ group: '2026-11-20', by: { day: '2026-11-20' }, ...FIGURES }],
   total: FIGURES,
 };
 
@@ -98,6 +171,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
   app,
   { usage, now },
 ) => {
+  const answer = json('The figures.', Usage, { usage: USAGE });
   app.get(
     '/usage',
     {
@@ -106,33 +180,97 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
         operationId: 'retrieveUsage',
         tag: 'Usage',
         summary: 'Read usage and footprint of a period',
-        description:
-          'Requests, tokens and the footprint of your organisation, by UTC day, model, region or key. Each request counts once; its footprint is that of its current receipt. Amounts are sums of medians over `covered` requests and always stand beside the count of `uncovered` ones. Sums are made in binary64 and given to nine digits. At most 366 days; the last 30 when no period is named.',
+        description: `Requests, tokens and the footprint of your organisation, by time, model, region, key, tier or quality of data. Each request counts once, as its current receipt says, where its first receipt lies: in time (\`from\` included, \`to\` excluded; at most ${PERIOD_DAYS_MAX} days, the last ${PERIOD_DAYS_DEFAULT} when nothing is named), or in the ledger (\`first_index\` and \`last_index\`, both included, as exports have them: then figures are those of an evidence pack of this range at \`ledger_size\` entries). Receipts count when they are in the ledger, which is within seconds. Amounts are exact sums over \`covered\` requests and always stand beside the count of \`uncovered\` ones; \`_lower\` and \`_upper\` are sums of the bounds, since errors of receipts are taken as fully correlated. Groups add up to the total, to the digit. Answers are JSON or, with \`Accept: text/csv\` or \`format=csv\`, a line for each group.`,
         querystring: Query,
-        response: { 200: json('The figures.', Usage, { usage: USAGE }) },
-        errors: ['invalid_from', 'invalid_to', 'invalid_group_by'],
+        response: {
+          200: {
+            ...answer,
+            content: {
+              ...answer.content,
+              [CSV]: {
+                schema: Type.String(),
+                examples: { usage: csvOf(['day'], [{ by: ['2026-11-20'], figures: FIGURES }]) },
+              },
+            },
+          },
+        },
+        errors: [
+          'invalid_from',
+          'invalid_to',
+          'invalid_first_index',
+          'invalid_last_index',
+          'invalid_group_by',
+        ],
       },
     },
-    async (request) => {
-      const { group_by: groupBy } = request.query;
-      const period = periodOf(request.query, now());
+    async (request, reply) => {
+      const groupBy = groupingsOf(request.query.group_by);
+      const range = rangeOf(request.query, now());
       const { orgId } = request.credential;
-      const groups = await usage.usage({ orgId, ...period, groupBy });
+      const report = await usage.usage({ orgId, range, groupBy });
+      if ('lastIndex' in range) checkRange(request.query, report);
+      const groups = (report.groups ?? tooMany()).map(({ names, ...each }) => {
+        return { by: names, figures: describe(each) };
+      });
+      void reply.header('vary', 'accept');
+      if (wantsCsv(request, request.query.format)) {
+        return reply.type(`${CSV}; charset=utf-8`).send(csvOf(groupBy, groups));
+      }
       return {
         object: 'usage' as const,
-        from: new Date(period.from).toISOString(),
-        to: new Date(period.to).toISOString(),
-        group_by: groupBy,
-        data: groups.map((group) => ({ group: group.group, ...describe(group) })),
-        total: describe(totalOf(groups)),
+        ...describeRange(range, report),
+        ledger_size: report.ledgerSize,
+        group_by: groupBy.join(','),
+        data: groups.map(({ by, figures: each }) => ({
+          group: by.join(', '),
+          by: Object.fromEntries(groupBy.map((name, i) => [name, by[i]!])),
+          ...each,
+        })),
+        total: describe(report.total),
       };
     },
   );
 };
 
-/** The last thirty days unless told otherwise. @throws Fault `invalid_from`, `invalid_to` */
-function periodOf(query: Static<typeof Span>, now: number): { from: number; to: number } {
+/** @throws Fault `invalid_group_by`, which lists what there is */
+function groupingsOf(text: string): UsageGrouping[] {
+  const names = text.split(',').map((name) => name.trim());
+  const known = names.filter((name): name is UsageGrouping =>
+    (USAGE_GROUPS as readonly string[]).includes(name),
+  );
+  const all = known.length === names.length && new Set(names).size === names.length;
+  if (all && names.length <= USAGE_GROUPINGS_MAX) return known;
+  throw invalidParam(
+    'group_by',
+    `\`group_by\` must be one to ${USAGE_GROUPINGS_MAX} different ones of ${USAGE_GROUPS.join(', ')}, with commas between.`,
+  );
+}
+
+function tooMany(): never {
+  const message = `There are more than ${USAGE_ROWS_MAX} groups. Ask for a shorter period, or fewer groupings.`;
+  throw invalidParam('group_by', message);
+}
+
+/** CSV where it is asked for by name, or accepted and JSON is not. */
+function wantsCsv({ headers }: FastifyRequest, format: 'json' | 'csv' | undefined): boolean {
+  if (format !== undefined) return format === 'csv';
+  const accepted = (headers.accept ?? '').split(',').map((type) => type.split(';')[0]!.trim());
+  return accepted.includes(CSV) && !accepted.includes('application/json');
+}
+
+/** The last thirty days unless told otherwise. @throws Fault `invalid_from`, `invalid_to`, `invalid_first_index` */
+function rangeOf(query: Static<typeof Query>, now: number): UsageRange {
+  const { first_index: first, last_index: last } = query;
   const span = spanOf(query);
+  if (first !== undefined || last !== undefined) {
+    if (span.from !== undefined || span.to !== undefined) {
+      throw invalidParam('from', 'Name a range by time or by index, not by both.');
+    }
+    const range = { firstIndex: first ?? 0, lastIndex: last ?? Number.MAX_SAFE_INTEGER };
+    if (range.firstIndex <= range.lastIndex) return range;
+    const message = 'The range is empty: the first index lies after the last.';
+    throw invalidParam('first_index', message);
+  }
   const to = span.to ?? now;
   const from = span.from ?? to - PERIOD_DAYS_DEFAULT * DAY_MS;
   if (from < 0) throw invalidParam('from', '`from` must not be before 1970.');
@@ -143,42 +281,72 @@ function periodOf(query: Static<typeof Span>, now: number): { from: number; to: 
   return { from, to };
 }
 
-function totalOf(groups: readonly UsageFigures[]): UsageFigures {
-  const sum = (of: keyof UsageFigures): number =>
-    groups.reduce((total, each) => total + each[of], 0);
-  return {
-    requests: sum('requests'),
-    refused: sum('refused'),
-    covered: sum('covered'),
-    uncovered: sum('uncovered'),
-    inputTokens: sum('inputTokens'),
-    cachedInputTokens: sum('cachedInputTokens'),
-    outputTokens: sum('outputTokens'),
-    energy: sum('energy'),
-    gwp: sum('gwp'),
-    water: sum('water'),
-    adpe: sum('adpe'),
-    adpf: sum('adpf'),
-  };
+/** @throws Fault `invalid_first_index`, `invalid_last_index` where the ledger does not reach so far */
+function checkRange(query: Static<typeof Query>, { ledgerSize }: UsageReport): void {
+  const message = `The ledger has ${ledgerSize} entries, from index 0.`;
+  if ((query.last_index ?? -1) >= ledgerSize) throw invalidParam('last_index', message);
+  if ((query.first_index ?? -1) >= ledgerSize) throw invalidParam('first_index', message);
+}
+
+function describeRange(range: UsageRange, { ledgerSize }: UsageReport) {
+  if ('from' in range) {
+    return { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() };
+  }
+  const { firstIndex, lastIndex } = range;
+  // An empty ledger has no last entry.
+  const last = Math.min(lastIndex, ledgerSize - 1);
+  return { first_index: firstIndex, ...(last < firstIndex ? {} : { last_index: last }) };
 }
 
 function describe(of: UsageFigures) {
+  const ran = of.covered + of.uncovered;
   return {
     requests: of.requests,
     refused: of.refused,
     covered: of.covered,
     uncovered: of.uncovered,
-    input_tokens: of.inputTokens,
-    cached_input_tokens: of.cachedInputTokens,
-    output_tokens: of.outputTokens,
-    energy_kwh: amount(of.energy),
-    gwp_kgco2e: amount(of.gwp),
-    water_l: amount(of.water),
-    adpe_kgsbe: amount(of.adpe),
-    adpf_mj: amount(of.adpf),
+    coverage: ran === 0 ? null : Math.floor((of.covered / ran) * 10_000) / 10_000,
+    input_tokens: of.tokens.input,
+    cached_input_tokens: of.tokens.cachedInput,
+    output_tokens: of.tokens.output,
+    uncovered_input_tokens: of.uncoveredTokens.input,
+    uncovered_cached_input_tokens: of.uncoveredTokens.cachedInput,
+    uncovered_output_tokens: of.uncoveredTokens.output,
+    data_quality: Object.fromEntries(DATA_QUALITIES.map((tier, i) => [tier, of.quality[i]!])),
+    ...Object.fromEntries(
+      AMOUNTS.flatMap(([name, field]) => [
+        [field, of.amounts[name].value],
+        [`${field}_lower`, of.amounts[name].lower],
+        [`${field}_upper`, of.amounts[name].upper],
+      ]),
+    ),
   };
 }
 
-function amount(value: number): string {
-  return toExactDecimalString(Number(value.toPrecision(DIGITS)));
+/** The groups of a report as CSV, every figure exact. */
+export function usageCsv(
+  groupBy: readonly UsageGrouping[],
+  groups: NonNullable<UsageReport['groups']>,
+): string {
+  return csvOf(
+    groupBy,
+    groups.map(({ names, ...each }) => ({ by: names, figures: describe(each) })),
+  );
+}
+
+/** A line for each group; the tiers of data are columns. */
+function csvOf(
+  groupBy: readonly UsageGrouping[],
+  groups: readonly { by: readonly string[]; figures: ReturnType<typeof describe> }[],
+): string {
+  const columns = (of: typeof FIGURES | ReturnType<typeof describe>) => {
+    const { data_quality: quality, ...rest } = of;
+    return { ...rest, ...quality };
+  };
+  const header = csvLine([...groupBy, ...Object.keys(columns(FIGURES))]);
+  const lines = groups.map(({ by, figures: each }) => {
+    const values = Object.values<string | number | null>(columns(each));
+    return csvLine([...by, ...values.map((value) => value ?? '')]);
+  });
+  return header + lines.join('');
 }

@@ -11,6 +11,7 @@ import { PLANS, type Limits } from '#shared/kernel/plan.ts';
 import { registerOnboarding } from '#cli/account-onboarding.ts';
 import {
   ACTOR,
+  SEEN,
   countFrom,
   planFrom,
   printAccount,
@@ -60,9 +61,26 @@ function registerReading(accounts: Command): void {
 }
 
 function registerStates(accounts: Command): void {
+  const decisions = {
+    approve: ['approved', 'approve an applicant under review'],
+    reject: ['rejected', 'reject an applicant under review'],
+  } as const;
+  for (const [name, [decision, description]] of Object.entries(decisions)) {
+    accounts
+      .command(`${name} <org-id>`)
+      .description(description)
+      .requiredOption('--reason <text>', 'why')
+      .requiredOption(...SEEN)
+      .requiredOption(...ACTOR)
+      .option('--json', 'for programs')
+      .action((id: string, options: Common & { reason: string; screening: string }) =>
+        run(options, ({ vettings }, actor) => {
+          const { reason: note, screening: vettingId } = options;
+          return vettings.decide(id, { decision, vettingId, actor, note });
+        }),
+      );
+  }
   const acts = {
-    approve: 'approve an applicant under review',
-    reject: 'reject an applicant under review',
     suspend: 'suspend an active account',
     reinstate: 'end a suspension',
     close: 'close an account and revoke its keys',
@@ -75,11 +93,9 @@ function registerStates(accounts: Command): void {
       .requiredOption(...ACTOR)
       .option('--json', 'for programs')
       .action((id: string, options: Common & { reason: string }) =>
-        run(options, ({ accounts: registry, vettings }, actor) => {
-          if (name === 'approve') return vettings.decide(id, 'approved', actor, options.reason);
-          if (name === 'reject') return vettings.decide(id, 'rejected', actor, options.reason);
-          return registry[name as 'suspend' | 'reinstate' | 'close'](id, actor, options.reason);
-        }),
+        run(options, ({ accounts: registry }, actor) =>
+          registry[name as keyof typeof acts](id, actor, options.reason),
+        ),
       );
   }
 }

@@ -1,9 +1,11 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import type { Catalogue, Footprint } from '#shared/catalogue/catalogue.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
-import { printJson, printTable, type Row } from '#cli/print.ts';
+import type { Probe } from '#cli/probe/probe.ts';
+import { linesOf, probeCatalogue, sandboxUrl } from '#cli/probe/probe-catalogue.ts';
+import { plain, printJson, printTable, type Row } from '#cli/print.ts';
 
 /** `docket catalogue …`: what an operator asks before a catalogue is used. */
 export function register(program: Command): void {
@@ -13,35 +15,135 @@ export function register(program: Command): void {
     .description(
       'check a catalogue file; without one, that of CATALOGUE or the one that is shipped',
     )
+    .option('--probe', 'ask every endpoint what a request would find there')
+    .addOption(
+      new Option('--endpoint <name>', 'with --probe: only this endpoint; may be given again')
+        .argParser((name, before: string[] | undefined) => [...(before ?? []), name])
+        .implies({ probe: true }),
+    )
+    .addOption(
+      new Option('--timeout <seconds>', 'with --probe: how long one call may take')
+        .argParser(secondsOf)
+        .implies({ probe: true }),
+    )
     .option('--json', 'for programs')
-    .addHelpText('after', '\nExit codes: 0 usable (warnings may be printed), 1 not usable.')
+    .addHelpText('after', PROBE_HELP)
     .action(check);
 }
 
-function check(file: string | undefined, options: { json?: boolean }): void {
+const PROBE_HELP = `
+--probe asks each endpoint for its list of models, and for each model of the catalogue for one token, whole and as a
+stream, and sends one prompt above the context window. A credential is taken from the variable that api_key_env names, in
+this environment. It costs about twenty tokens for each model; and that long prompt, where an upstream takes it.
+
+Exit codes: 0 usable (warnings may be printed), 1 not usable, 2 usable, but an endpoint does not answer as it must.`;
+
+interface CheckOptions {
+  probe?: boolean;
+  endpoint?: string[];
+  timeout?: number;
+  json?: boolean;
+}
+
+const TIMEOUT_S_MAX = 600;
+
+function secondsOf(text: string): number {
+  const seconds = Number(text);
+  if (Number.isFinite(seconds) && seconds > 0 && seconds <= TIMEOUT_S_MAX) return seconds;
+  throw new InvalidArgumentError(`It must be a number of seconds, up to ${TIMEOUT_S_MAX}.`);
+}
+
+async function check(file: string | undefined, options: CheckOptions): Promise<void> {
+  let loaded: ReturnType<typeof readCatalogue>;
   try {
-    const loaded = readCatalogue(file);
-    if (options.json === true) {
-      const { catalogue, warnings } = loaded;
-      printJson({
-        ok: true,
-        file: loaded.file,
-        digest: catalogue.digest,
-        models: modelRows(catalogue),
-        warnings,
-      });
-      return;
-    }
-    printTable(modelRows(loaded.catalogue), 'No models.');
-    for (const warning of loaded.warnings) {
-      process.stderr.write(`warning: ${describeProblem(loaded.file, warning)}\n`);
-    }
+    loaded = readCatalogue(file, options.probe === true ? await sandboxUrl() : undefined);
   } catch (error) {
     if (!(error instanceof CatalogueError)) throw error;
     if (options.json === true) printJson({ ok: false, file: error.file, problems: error.problems });
-    else process.stderr.write(`${error.message}\n`);
+    else {
+      for (const problem of error.problems) {
+        process.stderr.write(`${plain(describeProblem(error.file, problem))}\n`);
+      }
+    }
     process.exitCode = 1;
+    return;
   }
+  const { catalogue, warnings } = loaded;
+  const probes = options.probe === true ? await probed(catalogue, options) : undefined;
+  const answering = probes?.every(({ problems }) => problems.length === 0) ?? true;
+  if (options.json === true) {
+    printJson({
+      ok: answering,
+      file: loaded.file,
+      digest: catalogue.digest,
+      models: modelRows(catalogue),
+      warnings,
+      ...(probes === undefined ? {} : { probes: probes.map(probeJson) }),
+    });
+  } else {
+    printTable(modelRows(catalogue), 'No models.');
+    if (probes !== undefined) {
+      process.stdout.write('\n');
+      printTable(probes.map(probeRow), 'No endpoint serves a model.');
+    }
+    for (const warning of warnings) warn(describeProblem(loaded.file, warning));
+    for (const [endpoint, its] of Map.groupBy(probes ?? [], (one) => one.endpoint)) {
+      for (const line of linesOf(its, 'warnings')) warn(`${endpoint}: ${line}`);
+      for (const line of linesOf(its, 'problems'))
+        process.stderr.write(`${plain(`${endpoint}: ${line}`)}\n`);
+    }
+  }
+  if (!answering) process.exitCode = 2;
+}
+
+function warn(line: string): void {
+  process.stderr.write(`${plain(`warning: ${line}`)}\n`);
+}
+
+async function probed(catalogue: Catalogue, { endpoint, timeout }: CheckOptions): Promise<Probe[]> {
+  const unknown = endpoint?.find((name) => !catalogue.endpoints.some((one) => one.name === name));
+  if (unknown !== undefined) throw new Error(`The catalogue has no endpoint ${unknown}.`);
+  return probeCatalogue(catalogue, {
+    ...(endpoint === undefined ? {} : { only: endpoint }),
+    ...(timeout === undefined ? {} : { timeoutS: timeout }),
+  });
+}
+
+/** One row per endpoint and model: what a request would find. */
+function probeRow(probe: Probe): Row {
+  return {
+    endpoint: probe.endpoint,
+    address: probe.address,
+    model: probe.model,
+    reached: word(probe.reached),
+    listed: word(probe.listed),
+    'one token': word(probe.answers),
+    stream: word(probe.streams),
+    usage: word(probe.usageInAnswers),
+    'usage in stream': word(probe.usageInStreams),
+    'too long a prompt': probe.overflow,
+  };
+}
+
+const word = (known: boolean | null): string | null =>
+  known === null ? null : known ? 'yes' : 'no';
+
+function probeJson(probe: Probe): Record<string, unknown> {
+  return {
+    endpoint: probe.endpoint,
+    address: probe.address,
+    model: probe.model,
+    upstream_model: probe.upstreamModel,
+    reached: probe.reached,
+    listed: probe.listed,
+    answers: probe.answers,
+    streams: probe.streams,
+    usage_in_answers: probe.usageInAnswers,
+    usage_in_streams: probe.usageInStreams,
+    overflow: probe.overflow,
+    problems: probe.problems,
+    warnings: probe.warnings,
+  };
 }
 
 /** One row per model, as it would be offered. */

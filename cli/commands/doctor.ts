@@ -15,13 +15,20 @@ export function register(program: Command): void {
   program
     .command('doctor')
     .description(
-      'check stores, versions, keys, catalogue, clocks and settings, and say what to fix',
+      'check stores, versions, keys, catalogue, upstreams, clocks and settings, and say what to fix',
     )
+    .option('--no-upstreams', 'ask no upstream')
     .option('--json', 'for programs')
-    .addHelpText('after', '\nExit codes: 0 nothing must be fixed, 1 something must.\n')
-    .action(async (options: { json?: boolean }) => {
+    .addHelpText(
+      'after',
+      `
+Upstreams are asked as by \`docket catalogue check --probe\`, with the credentials of this environment.
+
+Exit codes: 0 nothing must be fixed, 1 something must.`,
+    )
+    .action(async (options: { upstreams: boolean; json?: boolean }) => {
       const { examine } = await import('#cli/doctor/examine.ts');
-      const report = await examine();
+      const report = await examine(options);
       if (options.json === true) printJson(report);
       else print(report);
       if (!report.healthy) process.exitCode = 1;

@@ -5,7 +5,8 @@ import { estimateEcologits } from '#shared/methodology/ecologits.ts';
 import { PRECISIONS } from '#shared/methodology/factor-set.ts';
 import type { EstimateInput, Methodology } from '#shared/methodology/methodology.ts';
 import { FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
-import { DEFAULT_METHODOLOGY, loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { DEFAULT_METHODOLOGY, type Methodologies } from '#shared/methodology/releases.ts';
 import { answerLines, type LineProblem } from '#cli/input.ts';
 
 const PROBLEMS: Readonly<Record<LineProblem, string>> = {
@@ -21,8 +22,10 @@ A bad line does not stop the others, and does not change the exit code. An "id" 
 Fields of docket-1:
   model | active_b, total_b     a record of the factor set, or billions of parameters
   precision, batch              bf16 fp16 fp8 int8 fp4 int4; concurrent requests per replica
-  input_tokens, cached_input_tokens, output_tokens, latency_s
+  input_tokens, cached_input_tokens, output_tokens
+  latency_s                     from the call to the last byte of its answer
   zone, pue, wue                grid zone (FRA, USA, WOR …); of the data centre
+  version                       1.0, 1.1 … or in full as GET /methodologies has it; the newest when absent
 Fields of ecologits-0.11.2: those of the reference's published vectors (output_token_count, datacenter_pue …), and
   the parameters that it documents as optional: batch_size, model_quantization_bits, gpu_memory, server_gpu_count,
   server_power, server_lifetime, {gpu,server}_embodied_{gwp,adpe,pe}, gpu_energy_{alpha,beta,gamma},
@@ -45,7 +48,7 @@ export function register(program: Command): void {
     .option('--json', 'for programs (always so)')
     .addHelpText('after', HELP)
     .action(async ({ profile }: { profile: string }) => {
-      const estimate = profiles(loadMethodologies().current).get(profile);
+      const estimate = profiles(loadMethodologies()).get(profile);
       if (estimate === undefined) throw new Error(`There is no profile ${profile}.`);
       await answerLines(process.stdin, process.stdout, (line) =>
         'problem' in line
@@ -59,9 +62,12 @@ export function register(program: Command): void {
 export type Profile = (fields: Readonly<Record<string, unknown>>) => object;
 
 /** The profiles of `docket estimate`, by id. */
-export function profiles(current: Methodology): ReadonlyMap<string, Profile> {
+export function profiles(methodologies: Methodologies): ReadonlyMap<string, Profile> {
   return new Map<string, Profile>([
-    ['docket-1', (fields) => estimateDocket(fields, current)],
+    [
+      'docket-1',
+      ({ version, ...fields }) => estimateDocket(fields, versionOf(methodologies, version)),
+    ],
     ['ecologits-0.11.2', (fields) => estimateEcologits(fields)],
   ]);
 }
@@ -80,6 +86,19 @@ export function answerTo(value: unknown, profile: Profile): object {
     const { stage, code, message } = error;
     return { ...named, error: { code, stage, message } };
   }
+}
+
+/** The newest version that has this number, or starts with it: `1.0`, `1.1.0`. */
+function versionOf(methodologies: Methodologies, version: unknown): Methodology {
+  if (version === undefined) return methodologies.current;
+  if (typeof version !== 'string') throw refuse('version_invalid', 'version must be a string');
+  const versions = methodologies.versions(DEFAULT_METHODOLOGY);
+  const found = versions.findLast((each) => each === version || each.startsWith(`${version}.`));
+  const methodology =
+    found === undefined ? undefined : methodologies.methodology(DEFAULT_METHODOLOGY, found);
+  if (methodology === undefined)
+    throw refuse('version_unknown', `version must be one of ${versions.join(', ')}`);
+  return methodology;
 }
 
 /** Totals stand under the names that both profiles share; `results` holds them again with their bounds. */
@@ -163,7 +182,7 @@ function inputOf(fields: Readonly<Record<string, unknown>>): EstimateInput {
       ...(line.wue === undefined ? {} : { wue: line.wue }),
     },
     attempts: 1,
-    ...(line.latency_s === undefined ? {} : { latencyS: line.latency_s }),
+    ...(line.latency_s === undefined ? {} : { upstreamS: line.latency_s }),
   };
 }
 

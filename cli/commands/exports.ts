@@ -1,5 +1,6 @@
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
@@ -10,7 +11,7 @@ import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
 import { actorOf, asOperator } from '#cli/operator.ts';
-import { printFields, printJson } from '#cli/print.ts';
+import { plain, printFields, printJson } from '#cli/print.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 
 interface AccessOptions {
@@ -68,14 +69,18 @@ function download(id: string, options: AccessOptions & { output?: string }): Pro
   return withExports(options, async (access) => {
     const ready = await wait(access, id);
     const bar = createProgressBar('Fetching');
-    const path = options.output ?? ready.file_name;
+    // The name is the server's: it says how the file is called, and not where it goes.
+    const path = options.output ?? basename(ready.file_name);
     try {
       await downloadExport(access, ready, path, bar);
     } finally {
       bar.clear();
     }
     if (options.json === true) printJson({ ...ready, path });
-    else process.stdout.write(`${path}: ${ready.size_bytes} bytes, SHA-256 ${ready.sha256}\n`);
+    else {
+      const done = `${path}: ${ready.size_bytes} bytes, SHA-256 ${ready.sha256}`;
+      process.stdout.write(`${plain(done)}\n`);
+    }
   });
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { describeKey, displayText, type KeyDescription } from '#shared/keys/describe.ts';
-import { hashKey, isWellFormedKey } from '#shared/keys/format.ts';
+import { hashOfReport } from '#shared/keys/format.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { isLeak, type KeyRequest } from '#shared/keys/rules.ts';
 import type { IssuedKey } from '#shared/keys/postgres/keys.ts';
@@ -132,13 +132,17 @@ async function readLeakedHash(): Promise<string> {
     text += String(chunk);
     if (text.length > SECRET_LINE_MAX) break;
   }
-  const line = text.trim();
-  if (isWellFormedKey(line)) return hashKey(line);
-  if (/^[0-9a-f]{64}$/i.test(line)) return line.toLowerCase();
+  const hash = hashOfReport(text);
+  if (hash !== null) return hash;
   throw new Fault('invalid_key', { message: 'Standard input holds neither a key nor a SHA-256.' });
 }
 
-async function list({ keys }: OperatorDeps, options: Pick<Common, 'org' | 'json'>): Promise<void> {
+async function list(
+  { accounts, keys }: OperatorDeps,
+  options: Pick<Common, 'org' | 'json'>,
+): Promise<void> {
+  // An organisation without keys is not one that does not exist.
+  await accounts.get(options.org);
   const found: KeyRecord[] = [];
   for (let after: string | undefined; ; after = found.at(-1)?.id) {
     const cursor = after === undefined ? {} : { after };

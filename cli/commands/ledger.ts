@@ -8,7 +8,7 @@ import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.t
 import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import type { KeyPurpose } from '#shared/ledger/key-events.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Explanation } from '#shared/screening/explain.ts';
 import { DEFAULT_PACK_PATH, loadScreen } from '#shared/screening/files/load.ts';
 import { readInput } from '#cli/input.ts';
-import { printJson, printTable } from '#cli/print.ts';
+import { plain, printJson, printTable } from '#cli/print.ts';
 
 /** The default limit of a request body; a text to try out is smaller. */
 const TEXT_BYTES_MAX = 20 * 1_048_576;
@@ -39,7 +39,7 @@ export function register(program: Command): void {
 
 function print(text: string, explanation: Explanation, blocked: boolean): void {
   const verdict = blocked ? 'would be blocked' : 'would pass';
-  process.stdout.write(`policy ${explanation.policyVersion}: ${verdict}\n\n`);
+  process.stdout.write(`policy ${plain(explanation.policyVersion)}: ${verdict}\n\n`);
   printTable(
     explanation.rules.map((hit) => ({
       rule: hit.rule,

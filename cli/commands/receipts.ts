@@ -7,7 +7,10 @@ import type {
   Restatement,
   WaitingRecalculation,
 } from '#shared/receipts/postgres/recalculation-requests.ts';
+import { createMeteredRecords } from '#shared/metering/postgres/metered-records.ts';
+import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { findRequest, type RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { actorOf, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
 
@@ -26,6 +29,7 @@ interface ListOptions {
 interface RecalculateOptions {
   org: string;
   since: string;
+  methodology?: string;
   actor?: string;
   reason?: string;
   wait?: boolean;
@@ -54,10 +58,32 @@ export function register(program: Command): void {
     .option('--json', 'for programs')
     .action((options: ListOptions) => asOperator((deps) => list(deps, options)));
   receipts
+    .command('accuracy')
+    .description('compare estimates with what meters measured, by model and endpoint')
+    .option('--since <time>', 'of requests since: a date, or a time as in RFC 3339')
+    .option('--json', 'for programs')
+    .action((options: { since?: string; json?: boolean }) =>
+      asOperator((deps) => accuracy(deps, options)),
+    );
+  receipts
+    .command('metered <digest>')
+    .description(
+      'show the metered interval that a receipt names by digest (measurement.metered.digest)',
+    )
+    .addHelpText(
+      'after',
+      '\nPrints canonical JSON: its SHA-256 is the digest. It names requests of every organisation: for\noperators and their auditors.\n',
+    )
+    .action((digest: string) => asOperator((deps) => metered(deps, digest)));
+  receipts
     .command('recalculate')
     .description('recalculate degraded receipts now, and restate those of older methodologies')
     .requiredOption('--org <id>', 'organisation')
     .requiredOption('--since <time>', 'issued since: a date, or a time as in RFC 3339')
+    .option(
+      '--methodology <id/version>',
+      'refuse unless this is what they are restated with, e.g. docket-1/1.1',
+    )
     .option(
       '--actor <who>',
       'operator:<name> or support:<ticket>; you, as this machine knows you, when absent',
@@ -70,6 +96,44 @@ export function register(program: Command): void {
       '\nNothing is edited: new receipts are appended that revise the old ones.\n\nExample:\n  $ npx docket receipts recalculate --org org_… --since 2026-11-01 --wait\n',
     )
     .action((options: RecalculateOptions) => asOperator((deps) => recalculate(deps, options)));
+}
+
+async function accuracy(
+  { pool }: OperatorDeps,
+  { since, json }: { since?: string; json?: boolean },
+): Promise<void> {
+  const from = firstReceiptIdAt(since === undefined ? 0 : timeOf(since));
+  const rows = (await createMeteredRecords(pool).accuracy(from)).map((row) => ({
+    model: row.model,
+    endpoint: row.endpoint,
+    requests: row.requests,
+    estimated_kwh: row.estimated,
+    measured_kwh: row.measured,
+    ratio_p5: row.ratio5,
+    ratio_p50: row.ratio50,
+    ratio_p95: row.ratio95,
+    within_interval: row.within,
+    unmeasured: row.unmeasured,
+  }));
+  if (json === true) printJson(rows);
+  else printTable(rows.map(rounded), 'No request was measured by a meter.');
+}
+
+/** Four digits are what a person compares. */
+function rounded(row: Readonly<Record<string, string | number>>): Row {
+  const short = (value: string | number) =>
+    typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, short(value)]));
+}
+
+async function metered({ pool }: OperatorDeps, digest: string): Promise<void> {
+  const record = await createMeteredRecords(pool).record(digest);
+  if (record === undefined)
+    throw new Error(
+      `There is no metered interval ${digest}: it starts with uEi, as a receipt writes it.`,
+    );
+  // Byte for byte what the digest is of.
+  process.stdout.write(record);
 }
 
 async function show({ pool }: OperatorDeps, id: string, json: boolean | undefined): Promise<void> {
@@ -109,11 +173,16 @@ function timeText(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-async function list({ pool, surroundings }: OperatorDeps, options: ListOptions): Promise<void> {
+async function list(
+  { pool, surroundings, accounts }: OperatorDeps,
+  options: ListOptions,
+): Promise<void> {
   const limit = Number(options.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_MAX) {
     throw new Error(`--limit must be a whole number from 1 to ${LISTED_MAX}.`);
   }
+  // Nothing waits for an organisation that does not exist, and that would look like good news.
+  if (options.org !== undefined) await accounts.get(options.org);
   const found = await createRecalculationRequests(pool, surroundings).waiting({
     ...(options.parked === true ? { state: 'parked' } : {}),
     ...(options.org === undefined ? {} : { orgId: options.org }),
@@ -139,6 +208,7 @@ function describe(row: WaitingRecalculation) {
 async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Promise<void> {
   const requests = createRecalculationRequests(deps.pool, deps.surroundings);
   const since = timeOf(options.since);
+  if (options.methodology !== undefined) refuseUnlessCurrent(options.methodology);
   const actor = actorOf(options);
   // Refuses an organisation that is none.
   await deps.accounts.get(options.org);
@@ -156,6 +226,14 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
   const outcome = { org_id: options.org, flagged, ...(run === null ? {} : counts(run)) };
   if (options.json === true) printJson(outcome);
   else printFields(outcome);
+}
+
+/** Receipts are restated with what new ones are computed with; nobody should learn afterwards that it was another. */
+function refuseUnlessCurrent(asked: string): void {
+  const { id, version } = loadMethodologies().current;
+  const current = `${id}/${version}`;
+  if (current !== asked && !current.startsWith(`${asked}.`))
+    throw new Error(`Receipts are restated with ${current}, not with ${asked}.`);
 }
 
 function timeOf(text: string): number {

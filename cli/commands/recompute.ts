@@ -1,16 +1,21 @@
 import type { Command } from 'commander';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { type Difference, recompute } from '#shared/methodology/recompute.ts';
+import { derivationDigest, wholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { readAnswer, utf8 } from '#cli/input.ts';
+import { findDerivation, onlyDerivation } from '#cli/derivation-file.ts';
+import type { NamedDerivation } from '#cli/verify/judge-receipt.ts';
+import { readAnswer } from '#cli/input.ts';
+import { utf8 } from '#cli/utf8.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
 
 interface RecomputeOptions {
   json?: boolean;
+  derivation?: string;
 }
 
 /** `docket recompute`: offline. Exits with 1 when the measurement cannot be reproduced to the last character. */
@@ -22,14 +27,19 @@ export function register(program: Command): void {
       '<file>',
       'a receipt, or an API answer or stream that carries one; - reads standard input',
     )
+    .option(
+      '--derivation <file>',
+      'the derivation record that the receipt names; without it the file <digest>.json beside the receipt is taken',
+    )
     .option('--json', 'for programs')
     .addHelpText(
       'after',
-      '\nOffline, and from the receipt alone. This does not check the signature: that is `docket verify`.\n\nExample:\n  $ npx docket recompute receipt.json\n',
+      '\nOffline, from the receipt and the derivation record that it names (fetch it from the address in measurement.derivation). This does not check the signature: that is `docket verify`.\n\nExample:\n  $ npx docket recompute receipt.json\n',
     )
     .action(async (file: string, options: RecomputeOptions) => {
       const { document } = parseReceipt(locateReceipt(utf8(await readAnswer(file))));
-      const report = reproduce(document);
+      const found = await findDerivation(document.measurement, file, options.derivation);
+      const report = reproduce(document, found);
       if (options.json === true) printJson(report);
       else print(report);
       if (!report.reproduced) process.exitCode = 1;
@@ -43,14 +53,22 @@ interface Report {
   differences: readonly Difference[];
 }
 
-function reproduce(document: ReceiptDocument): Report {
+function reproduce(document: ReceiptDocument, found: NamedDerivation | undefined): Report {
   const { measurement, degradation } = document;
   if (measurement === undefined) {
     const why =
       degradation === undefined ? 'the request was refused' : `degraded: ${degradation.code}`;
     throw new Error(`The receipt states no measurement (${why}).`);
   }
-  const stated = statedMeasurement(measurement);
+  if ('derivation' in measurement && found === undefined) {
+    const { derivation } = measurement;
+    throw new Error(
+      `The receipt names its other inputs by a derivation record. Fetch ${derivation}, keep it beside the receipt as ${derivationDigest(measurement)}.json or name it with --derivation, and try again.`,
+    );
+  }
+  const stated = statedMeasurement(
+    wholeMeasurement(measurement, onlyDerivation(measurement, found)),
+  );
   const { id, version } = stated.methodology;
   const methodology = loadMethodologies().methodology(id, version);
   if (methodology === undefined) throw new Error(`There is no methodology ${id} ${version} here.`);

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { Declaration } from '#shared/accounts/account.ts';
-import type { ListSource } from '#shared/accounts/sanctions/listed.ts';
-import type { Review, Vetting } from '#shared/accounts/vetting.ts';
-import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
+import type { ListEntry } from '#shared/accounts/postgres/vetting.ts';
+import type { RecordedVetting, Review, Vetting } from '#shared/accounts/vetting.ts';
+import { SEEN } from '#cli/account-output.ts';
+import { actorFrom, asOperator } from '#cli/operator.ts';
 import { plain, printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** `docket review …`: what the automated screening has left to a person. */
@@ -18,7 +19,8 @@ export function register(program: Command): void {
     .action((options: { all?: boolean; limit: string; json?: boolean }) =>
       asOperator(async ({ vettings }) => {
         const open = options.all === true ? {} : { open: true };
-        const page = await vettings.reviews({ limit: limitFrom(options.limit), ...open });
+        const limit = limitFrom(options.limit);
+        const page = await vettings.reviews({ limit, order: 'desc', ...open });
         if (options.json === true) printJson(page.items.map(jsonOf));
         else printTable(page.items.map(rowOf), 'No reviews.');
       }),
@@ -33,19 +35,29 @@ export function register(program: Command): void {
         const vetting =
           found.vettingId === null ? null : await vettings.vetting(found.orgId, found.vettingId);
         const declaration = await vettings.declaration(found.orgId);
-        const entries = vetting === null ? [] : await entriesOf(vettings, vetting);
+        const entries = vetting === null ? [] : await vettings.listEntries(vetting);
         if (options.json === true) {
-          printJson({ ...jsonOf(found), screening: vetting, declaration, list_entries: entries });
+          const screening = vetting === null ? null : screeningOf(vetting);
+          const list_entries = entries.map((entry) => ({ ...entry, names: namesOf(entry) }));
+          printJson({ ...jsonOf(found), screening, declaration, list_entries });
           return;
         }
-        printFields({ ...rowOf(found), 'decided by': found.decidedBy, note: found.note });
+        printFields({
+          ...rowOf(found),
+          'decided by': found.decidedBy,
+          note: found.note,
+          screening: found.vettingId,
+          screened: time(vetting?.screenedAt ?? null),
+          lists: vetting?.lists.map(shortList).join(' · ') || 'none',
+        });
         if (declaration !== null) printDeclaration(declaration);
         for (const { score, text } of vetting?.reasons ?? []) {
           process.stdout.write(`  ${score.toFixed(3)}  ${plain(text)}\n`);
         }
-        for (const { entity, version, names, programme } of entries) {
+        for (const entry of entries) {
+          const { entity, version, programme } = entry;
           const list = `${entity}, version ${version.slice(0, 12)}, ${programme || 'no programme'}`;
-          process.stdout.write(`${plain(`  list entry ${list}: ${names.join(' · ')}`)}\n`);
+          process.stdout.write(`${plain(`  list entry ${list}: ${namesOf(entry).join(' · ')}`)}\n`);
         }
       }),
     );
@@ -53,53 +65,37 @@ export function register(program: Command): void {
     .command('decide <review-id> <verdict>')
     .description('decide a review: approve or reject')
     .requiredOption('--reason <text>', 'why; the audit log keeps it')
+    .requiredOption(...SEEN)
     .requiredOption('--actor <who>', 'operator:<name>')
     .option('--json', 'for programs')
-    .action(
-      (id: string, verdict: string, options: { reason: string; actor: string; json?: boolean }) =>
-        asOperator(async ({ vettings }) => {
-          const decision = verdictFrom(verdict);
-          const found = await vettings.review(id);
-          if (found.decision !== null)
-            throw invalidParam('review', 'The review is decided already.');
-          const actor = actorFrom(options.actor);
-          await vettings.decide(found.orgId, decision, actor, options.reason);
-          const decided = await vettings.review(id);
-          if (options.json === true) printJson(jsonOf(decided));
-          else printFields(rowOf(decided));
-        }),
+    .action((id: string, verdict: string, options: DecideOptions) =>
+      asOperator(async ({ vettings }) => {
+        const decision = verdictFrom(verdict);
+        const found = await vettings.review(id);
+        if (found.decision !== null) throw invalidParam('review', 'The review is decided already.');
+        const actor = actorFrom(options.actor);
+        const { reason: note, screening: vettingId } = options;
+        await vettings.decide(found.orgId, { decision, vettingId, actor, note });
+        const decided = await vettings.review(id);
+        if (options.json === true) printJson(jsonOf(decided));
+        else printFields(rowOf(decided));
+        if (decided.decision === null) process.stderr.write(SECOND_PERSON);
+      }),
     );
 }
 
-interface ListEntry {
-  /** `source:id` */
-  entity: string;
-  /** Of the list that was compared. */
-  version: string;
-  kind: string | null;
-  programme: string | null;
-  names: string[];
+const SECOND_PERSON =
+  'The risk is high: the review stays open until somebody else approves it too.\n';
+
+interface DecideOptions {
+  reason: string;
+  screening: string;
+  actor: string;
+  json?: boolean;
 }
 
-/** The parties of the lists that the vetting's reasons name, with all their names. */
-function entriesOf(vettings: OperatorDeps['vettings'], vetting: Vetting): Promise<ListEntry[]> {
-  const entities = [...new Set(vetting.reasons.flatMap(({ entity }) => entity ?? []))];
-  return Promise.all(
-    entities.map(async (entity) => {
-      const [source = '', ...rest] = entity.split(':');
-      const list = vetting.lists.find((compared) => compared.source === source);
-      const version = list?.version ?? '';
-      const party = { source: source as ListSource, version, entityId: rest.join(':') };
-      const names = await vettings.listEntry(party);
-      return {
-        entity,
-        version,
-        kind: names[0]?.kind ?? null,
-        programme: names[0]?.programme ?? null,
-        names: names.map(({ name }) => name),
-      };
-    }),
-  );
+function namesOf({ names }: ListEntry): string[] {
+  return names.map(({ name }) => name);
 }
 
 function printDeclaration(declaration: Declaration): void {
@@ -116,6 +112,15 @@ function printDeclaration(declaration: Declaration): void {
       .map(([id, yes]) => `${id}=${yes ? 'yes' : 'no'}`)
       .join(' '),
   });
+}
+
+function shortList({ source, version }: Vetting['lists'][number]): string {
+  return `${source} ${version.slice(0, 12)}`;
+}
+
+function screeningOf(vetting: RecordedVetting): object {
+  const { id, cause, outcome, lists, reasons } = vetting;
+  return { id, screened_at: time(vetting.screenedAt), cause, outcome, lists, reasons };
 }
 
 function verdictFrom(text: string): 'approved' | 'rejected' {
@@ -138,6 +143,8 @@ function rowOf(review: Review): Row {
     organisation: review.organisationName,
     'organisation id': review.orgId,
     opened: time(review.openedAt),
+    risk: review.risk,
+    'approved by': review.approvals.map(({ by }) => by).join(' · ') || null,
     decision: review.decision,
     reason: review.reason,
   };
@@ -149,6 +156,8 @@ function jsonOf(review: Review): object {
     org_id: review.orgId,
     organisation_name: review.organisationName,
     screening_id: review.vettingId,
+    risk: review.risk,
+    approvals: review.approvals.map(({ by, at, note }) => ({ by, at: time(at), note })),
     reason: review.reason,
     opened_at: time(review.openedAt),
     decision: review.decision,

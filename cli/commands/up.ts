@@ -16,7 +16,10 @@ Settings come from the environment; these matter here:
   DATABASE_URL      use this PostgreSQL in place of an embedded one
   REDIS_URL         use this Redis in place of one of our own
   CATALOGUE         models, regions and endpoints
-  REPLICAS          several of a role, as in api=2,inference=2`,
+  REPLICAS          several of a role, as in api=2,inference=2
+
+SIGHUP has every process read the catalogue again; a bad one is refused, and the old one stays in use. Ctrl-C, SIGTERM and
+a terminal that closes stop everything, in order.`,
     )
     .action(async () => {
       // Loaded when it runs: the other commands need no database servers.

@@ -1,45 +1,50 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
-import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
-import { trustedKeysOf, trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
+import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import { leafHash } from '#shared/ledger/hashing.ts';
-import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import { locateReceipt } from '#shared/receipts/locate.ts';
-import { parseReceipt } from '#shared/receipts/parse.ts';
-import { isPendingReceipt } from '#shared/receipts/pending.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
-import { plain, printFields, printJson, type Row } from '#cli/print.ts';
-import { readAnswer, readInput, utf8 } from '#cli/input.ts';
-import { type TrustFile, verifyPackFile } from '#cli/verify/pack-command.ts';
+import { printJson, reasonOf } from '#cli/print.ts';
+import { findDerivation } from '#cli/derivation-file.ts';
+import { readAnswer, readInput } from '#cli/input.ts';
+import { utf8 } from '#cli/utf8.ts';
+import { CannotJudge } from '#cli/verify/cannot-judge.ts';
+import {
+  judgeReceipt,
+  type NamedDerivation,
+  NO_KEYS,
+  pinnedTrust,
+  receiptReport,
+  receiptWords,
+  type Trust,
+  type TrustFile,
+  trustIn,
+  withDerivation,
+} from '#cli/verify/judge-receipt.ts';
+import { unjudged } from '#cli/verify/judgement.ts';
+import { verifyPackFile } from '#cli/verify/pack-command.ts';
+import { EXIT_CODES } from '#cli/verify/verdicts.ts';
 
 /** A did.json of thousands of keys. */
 const DID_BYTES_MAX = 4 * 1_048_576;
 
+/** Certificates of every authority there is. */
+const PEM_BYTES_MAX = 4 * 1_048_576;
+
 interface VerifyOptions {
   trust?: string;
+  pin?: string;
+  tsaTrust?: string;
+  requireAnchor?: boolean;
+  requireTimestamp?: boolean;
+  derivation?: string;
   json?: boolean;
 }
 
-/** Exit codes. */
-const BAD = 1;
-const CANNOT_JUDGE = 2;
-
-/** Whose keys a verdict rests on. */
-interface Trust {
-  keys: TrustedKeys;
-  /** For people: where the keys came from, and what that is worth. */
-  source: string;
-}
-
-const NO_TRUST: Trust = { keys: new Map(), source: 'nothing: it did not come to that' };
-
 /**
- * `docket verify`: offline, nothing is fetched. Exits with 1 when the receipt is not good, and with 2 when there is none
- * yet to be judged.
+ * `docket verify`: offline, nothing is fetched. Exits with 0 when it is good by keys that were named or pinned, 3 when it
+ * is whole by keys that came with it, 1 when it is not, and 2 when that cannot be judged.
  */
 export function register(program: Command): void {
   program
@@ -50,54 +55,96 @@ export function register(program: Command): void {
       'a receipt, an API answer or stream that carries one, - for standard input, or a pack (.zip)',
     )
     .option('--trust <did.json>', 'the issuer’s did.json, fetched by you from its host')
+    .option(
+      '--derivation <file>',
+      'the derivation record that a receipt names; without it the file <digest>.json beside the receipt is taken',
+    )
+    .option(
+      '--pin <sha256>',
+      'SHA-256 of the did.json beside it or in the pack, as the issuer told you',
+    )
+    .option(
+      '--tsa-trust <file>',
+      'certificates (PEM) of the time-stamping authorities that you trust',
+    )
+    .option('--require-anchor', 'refuse a pack of which not all is anchored')
+    .option('--require-timestamp', 'refuse a pack without a timestamp that could be checked')
     .option('--json', 'for programs')
     .action(async (file: string, options: VerifyOptions) => {
-      const named = await findTrustFile(file, options.trust);
-      if (file !== '-' && isZip(file)) return verifyPackFile(file, options, named);
-      const { verdict, trust } = judge(await readAnswer(file), named);
-      if (options.json === true) printJson(report(verdict, trust));
-      else print(verdict, trust);
-      if (!verdict.good) process.exitCode = verdict.code === 'pending' ? CANNOT_JUDGE : BAD;
+      try {
+        if (file !== '-' && isZip(file)) await verifyPackAt(file, options);
+        else await verifyReceiptAt(file, options);
+      } catch (error) {
+        const { exitCode, report, text } = unjudged(reasonOf(error), file);
+        if (options.json === true) printJson(report);
+        else process.stdout.write(text);
+        process.exitCode = exitCode;
+      }
     });
 }
 
-function judge(
-  source: Buffer,
-  named: TrustFile | undefined,
-): { verdict: ReceiptVerdict; trust: Trust } {
-  try {
-    const receipt = locateReceipt(utf8(source));
-    if (isPendingReceipt(receipt)) {
-      return { verdict: verifyReceipt(receipt, new Map(), Date.now()), trust: NO_TRUST };
-    }
-    const trust = findTrust(named, () => parseReceipt(receipt).document.issuer);
-    return { verdict: verifyReceipt(receipt, trust.keys, Date.now()), trust };
-  } catch (error) {
-    if (!(error instanceof MalformedData)) throw error;
-    const verdict = { good: false, code: error.code, message: error.message };
-    return { verdict, trust: NO_TRUST };
+async function verifyPackAt(file: string, options: VerifyOptions): Promise<void> {
+  const { trust, pin, tsaTrust, requireAnchor, requireTimestamp, json } = options;
+  if (requireTimestamp === true && tsaTrust === undefined) {
+    throw new CannotJudge(
+      '--require-timestamp needs --tsa-trust: a timestamp is worth what its authority is worth.',
+    );
   }
+  await verifyPackFile(file, {
+    ...(trust === undefined
+      ? {}
+      : { didJson: utf8(await readInput(trust, DID_BYTES_MAX)), source: trust }),
+    ...(pin === undefined ? {} : { pin }),
+    ...(tsaTrust === undefined ? {} : { tsaTrust: utf8(await readInput(tsaTrust, PEM_BYTES_MAX)) }),
+    requireAnchor: requireAnchor === true,
+    requireTimestamp: requireTimestamp === true,
+    json: json === true,
+  });
 }
 
-/** A verdict is worth what the keys under it are worth, so each source says what that is. */
-function findTrust(named: TrustFile | undefined, issuer: () => string): Trust {
-  if (named !== undefined) return { keys: trustedKeysOf(named.didJson), source: named.source };
-  return localTrust(issuer) ?? { keys: new Map(), source: NO_KEYS };
+async function verifyReceiptAt(file: string, options: VerifyOptions): Promise<void> {
+  const named = await findTrustFile(file, options);
+  const source = await readAnswer(file);
+  const trustFor = (issuer: () => string): Trust =>
+    named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
+  const judged = judgeReceipt(() => utf8(source), trustFor, Date.now());
+  const measurement = judged.verdict.document?.measurement;
+  let record: NamedDerivation | MalformedData | undefined;
+  try {
+    record = await findDerivation(measurement, file, options.derivation);
+  } catch (error) {
+    if (!(error instanceof MalformedData)) throw error;
+    record = error;
+  }
+  const whole = withDerivation(judged, () => {
+    if (record instanceof MalformedData) throw record;
+    return record;
+  });
+  if (options.json === true) printJson(receiptReport(whole));
+  else process.stdout.write(receiptWords(whole, file));
+  process.exitCode = EXIT_CODES[whole.found];
 }
 
 /** The did.json that was named, or that lies beside what is to be verified. */
 async function findTrustFile(
   file: string,
-  trustFile: string | undefined,
+  { trust: trustFile, pin }: VerifyOptions,
 ): Promise<TrustFile | undefined> {
   if (trustFile !== undefined) {
     const didJson = utf8(await readInput(trustFile, DID_BYTES_MAX));
-    return { didJson, source: `${trustFile}, which you named` };
+    return { didJson, source: `${trustFile}, which you named`, isChosen: true };
   }
   const beside = file === '-' ? 'did.json' : join(dirname(file), 'did.json');
-  if (!existsSync(beside)) return undefined;
-  const source = `${beside}, which lay beside it; if both came from one hand, fetch it from the issuer and use --trust`;
-  return { didJson: utf8(await readInput(beside, DID_BYTES_MAX)), source };
+  if (!existsSync(beside)) {
+    if (pin === undefined) return undefined;
+    throw new CannotJudge(`There is no ${beside} to compare with --pin.`);
+  }
+  const didJson = utf8(await readInput(beside, DID_BYTES_MAX));
+  if (pin === undefined) {
+    const source = `${beside}, which lay beside it and does not show whose it is; fetch it from the issuer and use --trust`;
+    return { didJson, source, isChosen: false };
+  }
+  return pinnedTrust(didJson, pin, beside);
 }
 
 /** Packs are told by how a ZIP archive begins; they are too large to be read for that. */
@@ -112,80 +159,15 @@ function isZip(path: string): boolean {
   }
 }
 
-const NO_KEYS = 'no key: fetch did.json from the issuer and name it with --trust';
-
 /** The keys of the deployment on this machine, if there is one whose keys can be read. */
 function localTrust(issuer: () => string): Trust | undefined {
   const { signingKeysDir } = loadToolConfig();
   if (!existsSync(signingKeysDir)) return undefined;
   try {
     const keys = trustedSigningKeys(loadSigningKeys(signingKeysDir), issuer());
-    return { keys, source: `this deployment’s own keys in ${signingKeysDir}` };
+    return { keys, source: `this deployment’s own keys in ${signingKeysDir}`, isChosen: true };
   } catch (error) {
     if (error instanceof SigningKeyProblem) return undefined;
     throw error;
   }
-}
-
-function report(verdict: ReceiptVerdict, trust: Trust): object {
-  const { document, canonical } = verdict;
-  return {
-    verdict: verdict.good ? 'good' : verdict.code === 'pending' ? 'pending' : 'bad',
-    code: verdict.code,
-    message: verdict.message,
-    trusted: trust.source,
-    kid: verdict.kid ?? null,
-    leaf_hash: canonical === undefined ? null : leafOf(canonical).toString('hex'),
-    sha256: canonical === undefined ? null : hash('sha256', canonical, 'hex'),
-    receipt: document ?? null,
-  };
-}
-
-function print(verdict: ReceiptVerdict, trust: Trust): void {
-  if (verdict.code === 'pending') {
-    process.stdout.write(`PENDING  ${verdict.message}\n`);
-    return;
-  }
-  process.stdout.write(`${verdict.good ? 'GOOD' : 'BAD'}  ${plain(verdict.message)}\n\n`);
-  const { document, canonical, kid } = verdict;
-  printFields({
-    ...(verdict.good ? {} : { reason: verdict.code }),
-    trusted: trust.source,
-    ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
-    ...(document === undefined ? {} : facts(document)),
-    ...(canonical === undefined ? {} : { 'leaf hash': leafOf(canonical).toString('base64') }),
-  });
-  if (!verdict.good) return;
-  process.stdout.write(
-    '\nThis shows who said what and when, and that nothing of it was changed since. It does not show that a model ran,\n' +
-      'that the estimate is true, or that the ledger includes the receipt.\n',
-  );
-}
-
-function facts(document: ReceiptDocument): Row {
-  const { credentialSubject: subject, measurement, explanation } = document;
-  const results = measurement?.result.map(
-    ({ quantityKind, value, unit, lower, upper }) =>
-      [quantityKind, `${value} ${unit} (${lower} to ${upper})`] as const,
-  );
-  return {
-    receipt: document.id,
-    issuer: document.issuer,
-    issued: document.validFrom,
-    tier: document.tier,
-    ...(explanation === undefined ? {} : { explanation }),
-    model: subject.model,
-    region: subject.region,
-    outcome: subject.outcome ?? null,
-    tokens:
-      subject.inputTokens === undefined
-        ? null
-        : `${subject.inputTokens} in, ${subject.outputTokens ?? 0} out`,
-    ...Object.fromEntries(results ?? []),
-    ...(document.wasRevisionOf === undefined ? {} : { revises: document.wasRevisionOf.id }),
-  };
-}
-
-function leafOf(canonical: string): Buffer {
-  return Buffer.from(leafHash(Buffer.from(canonical)));
 }

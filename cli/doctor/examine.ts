@@ -10,13 +10,8 @@ import { canInstall, findRedisBinary } from '#embedded/stores/redis-binary.ts';
 import { type Finding, ok, problem, skipped } from './finding.ts';
 import { examineAddresses, examineMail } from './addresses.ts';
 import { examineProcesses } from './instance.ts';
-import {
-  examineCatalogue,
-  examineDirectory,
-  examineNode,
-  examinePort,
-  examineSigningKeys,
-} from './machine.ts';
+import { examineDirectory, examineNode, examinePort, examineSigningKeys } from './machine.ts';
+import { examineCatalogue } from './catalogue.ts';
 import { examinePostgres } from './postgres.ts';
 import { examineRedis } from './redis.ts';
 
@@ -27,14 +22,14 @@ export interface Report {
   settings: SettingReport[];
 }
 
-/** Looks at everything that Docket needs. Never throws for what it finds. */
-export async function examine(): Promise<Report> {
+/** Looks at everything that Docket needs, with `upstreams` also at what those answer. Never throws for what it finds. */
+export async function examine({ upstreams }: { upstreams: boolean }): Promise<Report> {
   const settings = describeSettings();
   const findings = [examineNode()];
   try {
     const config = loadToolConfig();
     findings.push(ok('settings', 'all of them can be used'));
-    findings.push(...(await examineWith(config)));
+    findings.push(...(await examineWith(config, upstreams)));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     findings.push(
@@ -45,13 +40,15 @@ export async function examine(): Promise<Report> {
   return { healthy: findings.every(({ verdict }) => verdict !== 'problem'), findings, settings };
 }
 
-async function examineWith(config: ToolConfig): Promise<Finding[]> {
+async function examineWith(config: ToolConfig, upstreams: boolean): Promise<Finding[]> {
   const instance = await readDevFile(config.dataDir);
   const { databaseUrl, redisUrl } = config.secrets;
   const embedded = databaseUrl === undefined || redisUrl === undefined;
   // In the embedded mode it listens on the loopback address alone.
   const host = embedded ? '127.0.0.1' : config.host;
-  const groups = await Promise.all([
+  const sandboxUrl = instance === undefined ? undefined : `${instance.sandbox_url}/v1`;
+  const [catalogue, ...groups] = await Promise.all([
+    examineCatalogue({ upstreams, sandboxUrl }),
     examineDatabase(databaseUrl ?? instance?.database_url, databaseUrl === undefined),
     examineQueues(redisUrl ?? instance?.redis_url, config),
     examineDirectory('data directory', config.dataDir),
@@ -64,7 +61,7 @@ async function examineWith(config: ToolConfig): Promise<Finding[]> {
     ...groups.flat(),
     ...examineAddresses(config, embedded),
     examineSigningKeys(config, embedded),
-    ...examineCatalogue(),
+    ...catalogue,
   ];
 }
 

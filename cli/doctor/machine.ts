@@ -6,9 +6,7 @@ import {
   loadSigningKeys,
   SigningKeyProblem,
 } from '#shared/receipts/signing/files/key-files.ts';
-import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
-import { readCatalogue } from '#cli/catalogue.ts';
 import { reasonOf } from '#cli/print.ts';
 import { claimPort } from '#embedded/ports.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
@@ -35,30 +33,6 @@ export function examineSigningKeys(config: ToolConfig, embedded: boolean): Findi
     }
     const fix = 'do as it says, or point SIGNING_KEYS_DIR to where they are';
     return problem(name, reasonOf(error), fix);
-  }
-}
-
-/** Looks at the catalogue, and at the credentials it names. */
-export function examineCatalogue(): Finding[] {
-  const name = 'catalogue';
-  try {
-    const { catalogue, file, warnings } = readCatalogue();
-    const { models, endpoints, regions } = catalogue;
-    const detail = `${file}: ${models.length} models, ${endpoints.length} endpoints, ${regions.length} regions`;
-    const unset = endpoints.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
-    const credentials = unset.length === 0 ? [ok('upstream credentials', 'none are named')] : [];
-    return [
-      ok(name, detail),
-      ...credentials,
-      ...warnings.map((found) =>
-        warning(name, describeProblem(file, found), 'mend the file, or set the variable it names'),
-      ),
-    ];
-  } catch (error) {
-    if (!(error instanceof CatalogueError)) throw error;
-    return error.problems.map((found) =>
-      problem(name, describeProblem(error.file, found), 'mend that line'),
-    );
   }
 }
 

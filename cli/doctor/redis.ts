@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Cluster } from 'ioredis';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
+import { readCircuits } from '#shared/catalogue/redis/circuits.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { reasonOf } from '#cli/print.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
@@ -12,7 +13,7 @@ const READY_MS = 3_000;
 /** The lanes read with XAUTOCLAIM, which came with it. */
 const VERSION_MIN = [6, 2] as const;
 
-/** Looks at Redis: reachable, version, one node or a cluster, durability, clock. */
+/** Looks at Redis: reachable, version, one node or a cluster, durability, clock, and the circuits that are open. */
 export async function examineRedis(
   url: string,
   { allowVolatileRedis, shards }: Pick<ToolConfig, 'allowVolatileRedis' | 'shards'>,
@@ -29,6 +30,7 @@ export async function examineRedis(
       await topology(client, shards),
       await durability(client, allowVolatileRedis),
       await clock(client),
+      ...(await circuits(client)),
     ];
   } catch (error) {
     const why = reasonOf(failures[0] ?? error);
@@ -85,6 +87,20 @@ async function durability(client: RedisClient, volatileAllowed: boolean): Promis
       ? warning(name, `${detail} (ALLOW_VOLATILE_REDIS is set)`, fix)
       : problem(name, detail, fix);
   }
+}
+
+/** Endpoints that inference workers do not call at present, after failures in a row. */
+async function circuits(client: RedisClient): Promise<Finding[]> {
+  const { open, reached } = await readCircuits(client);
+  if (open.size === 0) return [ok('circuits', 'all closed')];
+  return [...open].toSorted().map((circuit) => {
+    const [region, endpoint] = circuit.split(' ');
+    const there = reached.has(circuit) ? '; something answers there again' : '';
+    const detail = `${endpoint} is cut off in ${region} after failures in a row${there}`;
+    const fix =
+      'mend the endpoint: the log line upstream_failed says what is wrong; one request in a while tries it, and closes it';
+    return problem(`circuit ${circuit}`, detail, fix);
+  });
 }
 
 async function clock(client: RedisClient): Promise<Finding> {

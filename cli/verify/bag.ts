@@ -1,17 +1,30 @@
 import { multihashOfContent } from '#shared/kernel/multihash.ts';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
-import { signedData, type TrustedKeys } from '#shared/receipts/verify.ts';
+import { CLOCK_SKEW_MS, signedData, type TrustedKeys } from '#shared/receipts/verify.ts';
 import { parseSeal, SEAL_BYTES_MAX } from '#shared/packs/seal.ts';
 import type { SignedSeal } from '#shared/packs/seal-format.ts';
 import {
+  archiveOrder,
+  BAG_DECLARATION,
   BAG_INFO,
+  isPlaceOfPack,
   MANIFEST,
-  packFolders,
+  PACK_FORMATS,
+  RECEIPTS,
+  REVISION_PROOFS,
+  REVISIONS,
   SEAL,
+  SHAPES,
+  SUPERSEDED,
   TAG_FILES,
   TAG_MANIFEST,
 } from '#shared/packs/layout.ts';
-import { parseManifest } from '#shared/packs/manifest.ts';
+import {
+  BAG_DECLARATION_TEXT,
+  bagDescription,
+  bagInfo,
+  parseManifest,
+} from '#shared/packs/manifest.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { textOf } from './lines.ts';
 import { checkDigest, type PackFile } from './pack-file.ts';
@@ -35,22 +48,28 @@ export function openBag(pack: PackFile): Bag {
   const manifest = parseManifest(textOf(pack.read(MANIFEST), MANIFEST), MANIFEST);
   const tags = parseManifest(textOf(pack.read(TAG_MANIFEST), TAG_MANIFEST), TAG_MANIFEST);
   const wanted = [...TAG_FILES, SEAL];
-  if (tags.size !== wanted.length || !wanted.every((path) => tags.has(path))) {
+  if ([...tags.keys()].join() !== wanted.join()) {
     throw new PackProblem(
       'malformed_manifest',
       TAG_MANIFEST,
       'It does not list the bag’s own files.',
     );
   }
-  for (const path of wanted) checkDigest(pack.read(path), tags.get(path)!, path);
   compareNames(pack, manifest, wanted);
+  for (const path of wanted) checkDigest(pack.read(path), tags.get(path)!, path);
   const bytes = pack.read(SEAL);
   if (bytes.length > SEAL_BYTES_MAX) {
     throw new PackProblem('malformed_seal', SEAL, 'The seal is larger than any.');
   }
   const seal = parseSeal(textOf(bytes, SEAL), SEAL);
   checkSealedFiles(pack, seal);
-  checkOxum(pack, manifest);
+  checkTagFiles(pack, manifest, seal);
+  // Packs of the first format hold the shapes that there were.
+  const shapes = seal.credentialSubject.format === PACK_FORMATS[0] ? SHAPES.slice(0, 1) : SHAPES;
+  const lacking = shapes.find((path) => !manifest.has(path));
+  if (lacking !== undefined) {
+    throw new PackProblem('missing_file', lacking, 'A file is missing that every pack has.');
+  }
   const read = (path: string): Uint8Array => {
     const digest = manifest.get(path);
     const content = pack.read(path);
@@ -67,11 +86,15 @@ function compareNames(
   manifest: ReadonlyMap<string, string>,
   tags: readonly string[],
 ): void {
+  const missing = [...tags, TAG_MANIFEST].find((path) => !files.has(path));
+  if (missing !== undefined) {
+    throw new PackProblem('missing_file', missing, 'A file is missing that every pack has.');
+  }
   for (const path of manifest.keys()) {
     if (!files.has(path)) {
       throw new PackProblem('missing_file', path, 'The manifest names a file that is not there.');
     }
-    if (!packFolders.some((folder) => path.startsWith(`${folder}/`))) {
+    if (!isPlaceOfPack(path) || !hasItsShard(manifest, path)) {
       throw new PackProblem('extra_file', path, 'A pack has no such file.');
     }
   }
@@ -81,6 +104,21 @@ function compareNames(
       throw new PackProblem('extra_file', path, 'There is a file that no manifest names.');
     }
   }
+  const order = archiveOrder(manifest.keys());
+  const odd = [...files.keys()].find((path, i) => path !== order[i]);
+  if (odd !== undefined) {
+    const message = 'The files of the archive stand in another order than its manifests say.';
+    throw new PackProblem('malformed_zip', odd, message);
+  }
+}
+
+/** What is said of the lines of a shard goes with a shard of that name. */
+function hasItsShard(manifest: ReadonlyMap<string, string>, path: string): boolean {
+  const slash = path.lastIndexOf('/');
+  const [folder, name] = [path.slice(0, slash), path.slice(slash + 1)];
+  if (folder !== SUPERSEDED && folder !== REVISION_PROOFS) return true;
+  const beside = folder === SUPERSEDED ? [RECEIPTS, REVISIONS] : [REVISIONS];
+  return beside.some((each) => manifest.has(`${each}/${name}`));
 }
 
 /** The seal names the bag's own files by digest, the manifest among them, and so everything. */
@@ -96,18 +134,35 @@ function checkSealedFiles(pack: PackFile, { credentialSubject }: SignedSeal): vo
   }
 }
 
-/** Payload-Oxum: how many bytes in how many files (RFC 8493, 2.2.2). */
-function checkOxum(pack: PackFile, manifest: ReadonlyMap<string, string>): void {
-  let bytes = 0;
-  for (const path of manifest.keys()) bytes += pack.files.get(path)!.size;
-  const text = textOf(pack.read(BAG_INFO), BAG_INFO);
-  if (!text.split('\n').includes(`Payload-Oxum: ${bytes}.${manifest.size}`)) {
-    throw new PackProblem('checksum_mismatch', BAG_INFO, 'The payload has another size.');
+/** Both follow from seal and payload to the last character. */
+function checkTagFiles(
+  pack: PackFile,
+  manifest: ReadonlyMap<string, string>,
+  { issuer, validFrom, credentialSubject: { id, range, checkpoint } }: SignedSeal,
+): void {
+  let payloadBytes = 0;
+  for (const path of manifest.keys()) payloadBytes += pack.files.get(path)!.size;
+  const info = bagInfo({
+    issuer,
+    identifier: id,
+    description: bagDescription({ ...range, checkpointSize: checkpoint.size }, checkpoint.log),
+    date: validFrom.slice(0, 10),
+    payloadBytes,
+    payloadFiles: manifest.size,
+  });
+  for (const [path, text] of [
+    [BAG_DECLARATION, BAG_DECLARATION_TEXT],
+    [BAG_INFO, info],
+  ] as const) {
+    if (textOf(pack.read(path), path) !== text) {
+      const message = 'It is not what follows from seal and payload.';
+      throw new PackProblem('checksum_mismatch', path, message);
+    }
   }
 }
 
-/** @throws PackProblem unless the issuer named sealed the pack, by a key that may */
-export function checkSeal(seal: SignedSeal, keys: TrustedKeys): void {
+/** @throws PackProblem unless the issuer named sealed the pack, by a key that may, and not in the future */
+export function checkSeal(seal: SignedSeal, keys: TrustedKeys, now: number): void {
   const { proof, issuer } = seal;
   const kid = proof.verificationMethod;
   const fail = (code: PackProblem['code'], message: string): never => {
@@ -125,6 +180,9 @@ export function checkSeal(seal: SignedSeal, keys: TrustedKeys): void {
   }
   if (!key.verify(signedData(seal, proof), signature)) {
     return fail('seal_invalid', 'The seal was changed, or another key made it.');
+  }
+  if (Date.parse(seal.validFrom) > now + CLOCK_SKEW_MS) {
+    fail('seal_invalid', `The seal is of ${seal.validFrom}, which has not come yet.`);
   }
   if (key.revoked) fail('key_revoked', 'The key that sealed the pack was revoked.');
   if (!key.mayAssert) fail('key_not_authorised', 'The key that sealed the pack may not do so.');

@@ -1,11 +1,20 @@
 import { multihashOfContent } from '#shared/kernel/multihash.ts';
-import { basename } from 'node:path';
-import { hash } from 'node:crypto';
+import { decodeBytes, encodeBytes, sha256Text } from '#primitives';
 import { knownPackContextDigest } from '#shared/packs/pack-context.ts';
-import { CONTEXTS, METHODOLOGIES, methodologyPath } from '#shared/packs/layout.ts';
+import {
+  CONTEXTS,
+  derivationPath,
+  DERIVATIONS,
+  DERIVATIONS_MAX,
+  METHODOLOGIES,
+  methodologyPath,
+  SEAL,
+} from '#shared/packs/layout.ts';
+import { knownShapesDigests } from '#shared/packs/shapes.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { knownContextDigest, VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import type { Bag } from './bag.ts';
+import { textOf } from './lines.ts';
 import type { Citation } from './shard-judge.ts';
 
 const VC_CONTEXT_FILE = 'credentials-v2.jsonld';
@@ -20,12 +29,23 @@ export class CitedDocuments {
   /** Address → multihash, as sealed. */
   readonly #sealed: ReadonlyMap<string, string>;
   readonly #checked = new Set<string>();
+  /** Addresses that the seal, receipts or lineage documents cite. */
+  readonly #cited = new Set<string>();
+  readonly #derivations = new Set<string>();
 
   constructor(bag: Bag) {
     this.#bag = bag;
     this.#sealed = new Map(bag.seal.relatedResource.map((each) => [each.id, each.digestMultibase]));
     for (const path of bag.manifest.keys()) {
       if (path.startsWith(`${CONTEXTS}/`)) this.#checkName(path);
+      const shapes = knownShapesDigests(path);
+      if (shapes !== undefined && !shapes.includes(sha256Text(bag.read(path), 'hex'))) {
+        throw new PackProblem(
+          'shapes_mismatch',
+          path,
+          'The shapes are not those that were published.',
+        );
+      }
     }
     for (const id of bag.seal['@context']) this.#checkContext(id);
   }
@@ -36,13 +56,48 @@ export class CitedDocuments {
       const key = `${citation.id} ${citation.digest}`;
       if (this.#checked.has(key)) continue;
       if (citation.kind === 'context') this.#checkContext(citation.id);
+      // Its name is its digest, which is compared when the records are read.
+      else if (citation.kind === 'derivation') this.#derivations.add(citation.digest);
       else this.#checkMethodology(citation);
       this.#checked.add(key);
     }
   }
 
+  /** Texts of the derivation records in the pack by digest. @throws PackProblem for one that is not what its name says */
+  derivations(): Map<string, string> {
+    const texts = new Map<string, string>();
+    for (const path of this.#bag.manifest.keys()) {
+      if (!path.startsWith(`${DERIVATIONS}/`)) continue;
+      if (texts.size >= DERIVATIONS_MAX) {
+        throw new PackProblem(
+          'extra_file',
+          path,
+          'There are more derivation records than a pack has.',
+        );
+      }
+      const bytes = this.#bag.read(path);
+      const digest = multihashOfContent(bytes);
+      if (path !== derivationPath(digest)) {
+        const message = 'The derivation record is not what its name promises.';
+        throw new PackProblem('derivation_mismatch', path, message);
+      }
+      texts.set(digest, textOf(bytes, path));
+    }
+    return texts;
+  }
+
   /** Documents that receipts cite, besides contexts. */
   finish(): void {
+    for (const path of this.#bag.manifest.keys()) {
+      const digest = /^data\/derivations\/(.*)\.json$/.exec(path)?.[1];
+      if (digest !== undefined && !this.#derivations.has(digest)) {
+        throw new PackProblem('extra_file', path, 'No receipt names this derivation record.');
+      }
+    }
+    const uncited = [...this.#sealed.keys()].find((id) => !this.#cited.has(id));
+    if (uncited !== undefined) {
+      throw new PackProblem('seal_contradiction', SEAL, `Nothing in the pack cites ${uncited}.`);
+    }
     const cited = new Set(this.#checked);
     for (const path of this.#bag.manifest.keys()) {
       if (!path.startsWith(`${METHODOLOGIES}/`)) continue;
@@ -55,15 +110,16 @@ export class CitedDocuments {
 
   /** Our contexts are named by their digest, and the W3C states that of its own. */
   #checkName(path: string): void {
-    const name = basename(path);
+    const name = path.slice(path.lastIndexOf('/') + 1);
     const url = name === VC_CONTEXT_FILE ? VC_CONTEXT_URL : `/contexts/${name}`;
     const expected = knownContextDigest(url) ?? knownPackContextDigest(url) ?? digestInName(name);
-    if (expected === undefined || hash('sha256', this.#bag.read(path)) !== expected) {
+    if (expected === undefined || sha256Text(this.#bag.read(path), 'hex') !== expected) {
       throw new PackProblem('context_mismatch', path, 'The context is not what its name promises.');
     }
   }
 
   #checkContext(id: string): void {
+    this.#cited.add(id);
     const name = id === VC_CONTEXT_URL ? VC_CONTEXT_FILE : id.slice(id.lastIndexOf('/') + 1);
     const path = `${CONTEXTS}/${name}`;
     if (!this.#bag.manifest.has(path)) {
@@ -75,6 +131,7 @@ export class CitedDocuments {
   }
 
   #checkMethodology({ id, name, version, digest }: Citation): void {
+    this.#cited.add(id);
     const path = methodologyPath(name, version);
     const present = this.#bag.manifest.has(path);
     if (
@@ -93,5 +150,7 @@ export class CitedDocuments {
 
 /** A later release may have contexts that this one does not know; their names still hold their digests. */
 function digestInName(name: string): string | undefined {
-  return /^docket-[a-z-]+-([0-9a-f]{64})\.jsonld$/.exec(name)?.[1];
+  const hex = /^docket-[a-z-]+-([0-9a-f]{64})\.jsonld$/.exec(name)?.[1];
+  const short = /^docket-receipt-([A-Za-z0-9_-]{43})\.jsonld$/.exec(name)?.[1];
+  return hex ?? (short && encodeBytes(decodeBytes(short, 'base64url'), 'hex'));
 }

@@ -1,3 +1,6 @@
+import { encodeBytes } from '#primitives';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import {
   type AnchoredHead,
@@ -23,6 +26,7 @@ import {
 } from '#shared/ledger/notes.ts';
 import { parseProof, proofHolds } from '#shared/ledger/proof-text.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
+import { anchoredHeadText } from '#shared/packs/anchored-head.ts';
 import {
   ANCHOR,
   ANCHORED_HEAD,
@@ -43,8 +47,11 @@ export interface Anchored {
   /** Place in the anchor log, and its entries at the checkpoint that the pack leads to. */
   index: number;
   anchorSize: number;
-  /** Claims of time-stamping authorities; whether their certificates are trusted is the reader's decision. */
-  timestamps: Pick<AnchorTimestamp, 'authority' | 'time'>[];
+  /** Claims of time-stamping authorities, as yet unchecked. */
+  timestamps: readonly AnchorTimestamp[];
+  /** What they are of: the text of that checkpoint. */
+  text: string;
+  origin: string;
 }
 
 /**
@@ -65,6 +72,9 @@ export function readKeyStanding(bag: Bag, keys: TrustedKeys, didJson: string): K
     const odd = [...bag.manifest.keys()].find((path) => path.startsWith(`${ANCHOR}/`));
     if (odd !== undefined)
       throw new PackProblem('extra_file', odd, 'It stands there without key events.');
+    if (bag.seal.credentialSubject.anchor !== undefined) {
+      throw new PackProblem('anchor_missing', KEY_EVENTS, 'The seal says that it is anchored.');
+    }
     return { didJson, anchored: null, check: () => {} };
   }
   try {
@@ -82,7 +92,8 @@ class AnchoredKeys {
   readonly #checkpoint: Checkpoint;
   readonly #intervals: KeyIntervals;
   /** The one signed head of the anchor log that everything leads to. */
-  #anchor: { text: string; size: number } | null = null;
+  #anchor: { text: string; size: number; root: Hash } | null = null;
+  #events = 0;
 
   constructor(bag: Bag, keys: TrustedKeys) {
     this.#bag = bag;
@@ -101,9 +112,11 @@ class AnchoredKeys {
       throw outside(SEAL, proof.verificationMethod, 'may not seal packs');
     }
     const hasHead = this.#bag.manifest.has(ANCHORED_HEAD);
+    const anchored = hasHead ? this.#describe(ANCHORED_HEAD) : null;
+    this.#compareSealed(anchored);
     return {
       didJson: trustedAgain(didJson, issuer, this.#intervals),
-      anchored: hasHead ? this.#describe(ANCHORED_HEAD) : null,
+      anchored,
       check: (kid, purpose, lastIndex, place) => {
         const interval = this.#intervals.get(kid);
         if (interval?.purpose !== purpose) throw outside(place, kid, `is none for ${purpose}`);
@@ -115,30 +128,57 @@ class AnchoredKeys {
     };
   }
 
+  /** From pack format 2 on the seal says what of the anchor there must be. */
+  #compareSealed(anchored: Anchored | null): void {
+    const { anchor: sealed, format } = this.#bag.seal.credentialSubject;
+    if (format === 'docket-evidence-pack/1') return;
+    const isAnchor = (path: string): boolean => path.startsWith(`${ANCHOR}/keys/`);
+    const { size, root } = this.#anchor!;
+    const found = {
+      headSize: anchored?.size ?? 0,
+      keyEvents: this.#events,
+      keyHeads: [...this.#bag.manifest.keys()].filter(isAnchor).length,
+      log: this.#origin,
+      root: multihashOf(encodeBytes(root, 'base64url')),
+      size,
+      timestamps: anchored?.timestamps.length ?? 0,
+      type: 'PackAnchor',
+    };
+    if (canonicalJson(found) !== canonicalJson(sealed ?? null)) {
+      throw new PackProblem('anchor_missing', SEAL, 'The seal says another anchor than there is.');
+    }
+  }
+
+  #lines() {
+    return objectsOf(this.#bag.read(KEY_EVENTS), KEY_EVENTS, ['entry', 'index', 'proof']);
+  }
+
   #readEvents(): PlacedKeyEvent[] {
-    return [...objectsOf(this.#bag.read(KEY_EVENTS), KEY_EVENTS)].map((line) => {
+    return [...this.#lines()].map((line) => {
       const { entry: text, proof: proofText } = line as { entry?: unknown; proof?: unknown };
       const index = numberIn(line, 'index', KEY_EVENTS);
       if (typeof text !== 'string' || typeof proofText !== 'string') throw invalid(KEY_EVENTS);
       const event = parseAnchorEntry(text);
       const proof = parseProof(proofText);
-      const holds = proof.index === index && proofHolds(proof, leafHash(Buffer.from(text)));
+      const holds =
+        proof.index === index && proofHolds(proof, leafHash(new TextEncoder().encode(text)));
       if (event.type !== 'key' || !holds) throw invalid(KEY_EVENTS);
       this.#takeAnchor(proof.note, proof.tree, KEY_EVENTS);
+      this.#events += 1;
       return { index, event };
     });
   }
 
   /** All proofs lead to one head of the anchor log. */
-  #takeAnchor(note: SignedNote, { origin, size }: Checkpoint, place: string): void {
-    this.#anchor ??= { text: note.text, size };
+  #takeAnchor(note: SignedNote, { origin, size, root }: Checkpoint, place: string): void {
+    this.#anchor ??= { text: note.text, size, root };
     if (origin !== this.#origin || note.text !== this.#anchor.text) throw invalid(place);
     if (this.#signer(note, () => true) === null) throw invalid(place);
   }
 
   /** The key that signed the anchor's head was for that, then. */
   #checkAnchorKey(): void {
-    const first = objectsOf(this.#bag.read(KEY_EVENTS), KEY_EVENTS).next().value;
+    const first = this.#lines().next().value;
     const { note, tree } = parseProof(String(first?.['proof']));
     const good = (kid: string): boolean =>
       judgeKey(this.#intervals.get(kid), 'anchor', tree.size - 1) === 'good';
@@ -150,24 +190,31 @@ class AnchoredKeys {
   /** For each key that may not sign any more how many entries were anchored while it might. */
   #limits(): Map<string, number> {
     const limits = new Map<string, number>();
+    const wanted = new Set<string>();
     for (const interval of this.#intervals.values()) {
       const end = endOfKey(interval);
       if (end === null) continue;
       const path = anchoredKeyPath(interval.key);
+      wanted.add(path);
       const found = this.#bag.manifest.has(path) ? this.#readHead(path) : null;
       if (found !== null && found.index >= end) throw invalid(path);
       limits.set(interval.key, found?.head.size ?? 0);
+    }
+    for (const path of this.#bag.manifest.keys()) {
+      if (!path.startsWith(`${ANCHOR}/keys/`) || wanted.has(path)) continue;
+      throw new PackProblem('extra_file', path, 'Its key may still sign, or is none.');
     }
     return limits;
   }
 
   #describe(path: string): Anchored {
     const { head, index, anchor } = this.#readHead(path);
-    const proof = JSON.parse(textOf(this.#bag.read(path), path)) as {
-      proof: { timestamps: AnchorTimestamp[] };
-    };
-    const timestamps = proof.proof.timestamps.map(({ authority, time }) => ({ authority, time }));
-    return { size: head.size, index, anchorSize: anchor.size, timestamps };
+    const { timestamps } = parseAnchorProof(
+      JSON.stringify(fileOf(this.#bag.read(path), path).proof),
+    );
+    const { text } = this.#anchor!;
+    const { origin, size: anchorSize } = anchor;
+    return { size: head.size, index, anchorSize, timestamps, text, origin };
   }
 
   /** A head of this ledger that is in the anchor, and a beginning of the one that the pack leads to. */
@@ -235,7 +282,12 @@ function fileOf(bytes: Uint8Array, path: string): { consistency: Hash[]; proof: 
   const { consistency, proof } = fields;
   if (!Array.isArray(consistency) || typeof proof !== 'object' || proof === null)
     throw invalid(path);
-  return { consistency: consistency.map((each) => hashOf(each, path)), proof };
+  const hashes = consistency.map((each) => hashOf(each, path));
+  // There is one form of what it says.
+  if (anchoredHeadText(hashes, parseAnchorProof(JSON.stringify(proof))) !== textOf(bytes, path)) {
+    throw invalid(path);
+  }
+  return { consistency: hashes, proof };
 }
 
 function hashOf(text: unknown, path: string): Hash {

@@ -1,3 +1,4 @@
+import { encodeBytes } from '#primitives';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { append, type Frontier, frontierRoot } from '#shared/ledger/frontier.ts';
@@ -15,12 +16,16 @@ import {
   CONSISTENCY,
   LEFT_FRONTIER,
   REVISION_PROOFS,
+  REVISIONS,
+  shardPath,
 } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
 import type { Bag } from './bag.ts';
 import type { KeyStanding } from './key-standing.ts';
 import { linesOf, numberIn, objectsOf, textOf } from './lines.ts';
+
+const utf8 = new TextEncoder();
 
 /**
  * Rebuilds the tree over the range from left to right and compares it with every signed head on the way, and at its end
@@ -44,7 +49,7 @@ export class LedgerWalk {
     this.#keys = keys;
     const { checkpoint, range } = bag.seal.credentialSubject;
     this.#checkpoint = this.#read(bag.read(CHECKPOINT), CHECKPOINT);
-    const root = multihashOf(Buffer.from(this.#checkpoint.root).toString('base64url'));
+    const root = multihashOf(encodeBytes(this.#checkpoint.root, 'base64url'));
     if (this.#checkpoint.size !== checkpoint.size || root !== checkpoint.root) {
       throw new PackProblem(
         'seal_contradiction',
@@ -108,10 +113,13 @@ export class LedgerWalk {
   /** Paths of a shard of revisions, which lead from their leaves to the checkpoint. */
   proofsOf(path: string): { indexes: Float64Array; check: (leafHashes: Uint8Array) => void } {
     const file = path.replace(/^.*\//, `${REVISION_PROOFS}/`);
-    const proofs = [...objectsOf(this.#bag.read(file), file)].map((line) => ({
+    const proofs = [...objectsOf(this.#bag.read(file), file, ['index', 'path'])].map((line) => ({
       index: numberIn(line, 'index', file),
       path: pathOf(line['path'], file),
     }));
+    if (proofs[0] === undefined || path !== shardPath(REVISIONS, proofs[0].index)) {
+      throw new PackProblem('wrong_count', path, 'A shard is not named by its first line.');
+    }
     const { size, root } = this.#checkpoint;
     const check = (leafHashes: Uint8Array): void => {
       const leaves = splitHashes(leafHashes);
@@ -150,9 +158,12 @@ export class LedgerWalk {
     );
     let last = firstIndex;
     for (const path of paths.toSorted()) {
-      for (const line of objectsOf(this.#bag.read(path), path)) {
-        const checkpoint = this.#read(Buffer.from(String(line['note'])), path);
-        if (checkpoint.size <= last || checkpoint.size !== line['size']) {
+      let isFirst = true;
+      for (const line of objectsOf(this.#bag.read(path), path, ['note', 'size'])) {
+        const checkpoint = this.#read(utf8.encode(String(line['note'])), path);
+        const isNamed = !isFirst || path === shardPath(CHECKPOINTS, checkpoint.size);
+        isFirst = false;
+        if (checkpoint.size <= last || checkpoint.size !== line['size'] || !isNamed) {
           throw new PackProblem('checkpoint_invalid', path, 'Signed heads are not in their order.');
         }
         last = checkpoint.size;
@@ -166,6 +177,9 @@ export class LedgerWalk {
     const { log } = this.#bag.seal.credentialSubject.checkpoint;
     try {
       const { note, checkpoint } = parseCheckpoint(bytes);
+      if (note.signatures.length !== 1) {
+        throw new PackProblem('checkpoint_invalid', place, 'It has not one signature.');
+      }
       if (checkpoint.origin !== log) {
         throw new PackProblem('checkpoint_invalid', place, 'It is the head of another log.');
       }
@@ -178,7 +192,7 @@ export class LedgerWalk {
   }
 
   #checkSignature(note: SignedNote, { origin: log, size }: Checkpoint, place: string): void {
-    const text = Buffer.from(note.text);
+    const text = utf8.encode(note.text);
     let revoked = false;
     for (const { name, keyHash, signature } of note.signatures) {
       if (name !== log) continue;

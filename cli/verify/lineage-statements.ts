@@ -1,6 +1,7 @@
 import { multihashOf, multihashOfContent } from '#shared/kernel/multihash.ts';
 import { canonicalJson, digestOf, type Json } from '#shared/kernel/canonical-json.ts';
-import type { MeasurementDocument, ReceiptDocument } from '#shared/receipts/document.ts';
+import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
+import type { InputDocument, ReceiptDocument } from '#shared/receipts/document.ts';
 
 /** JSON from anyone: a member that is not there is undefined, as is one of what has no members. */
 type Loose = Json | undefined;
@@ -22,6 +23,7 @@ export interface LineageStatements {
 export function readStatements(
   text: string,
   receipt: { bytes: Uint8Array; document: ReceiptDocument },
+  measurement: WholeMeasurement,
 ): LineageStatements | null {
   const lineage = parse(text);
   const context = member(lineage, '@context');
@@ -29,13 +31,15 @@ export function readStatements(
   const about = { id: receipt.document.id, digest: multihashOfContent(receipt.bytes) };
   const measured = member(lineage, 'measurement');
   const contradiction =
-    unlike(member(lineage, 'about'), about, 'about') ??
-    againstMeasurement(measured, receipt.document.measurement!);
+    unlike(member(lineage, 'about'), about, 'about') ?? againstMeasurement(measured, measurement);
   return { context, contradiction };
 }
 
-function againstMeasurement(measured: Loose, stated: MeasurementDocument): string | undefined {
-  const { id, dataQuality, hadPlan, used, result } = stated;
+function againstMeasurement(
+  measured: Loose,
+  { stated, hadPlan, used }: WholeMeasurement,
+): string | undefined {
+  const { id, dataQuality, result } = stated;
   const listed = member(measured, 'used');
   const generated = member(measured, 'generated');
   return (
@@ -56,7 +60,7 @@ function againstMeasurement(measured: Loose, stated: MeasurementDocument): strin
 /** The record in full is the one whose digest is signed. */
 function againstInput(
   node: Loose,
-  { name, digest, record: carried }: MeasurementDocument['used'][number],
+  { name, digest, record: carried }: InputDocument,
 ): string | undefined {
   const record = member(node, 'record');
   const hashed = record === undefined ? '' : multihashOf(digestOf(record), 'record');

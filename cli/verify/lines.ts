@@ -1,5 +1,6 @@
 import { PackProblem } from '#shared/packs/problem.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 const NEWLINE = 0x0a;
@@ -24,20 +25,30 @@ export function textOf(bytes: Uint8Array, path: string): string {
   }
 }
 
-/** The lines of a file as objects of the strict JSON that packs are written in. @throws PackProblem `malformed_line` */
+/**
+ * The lines of a file as objects with these members, in the one form that packs are written in.
+ * @throws PackProblem `malformed_line`
+ */
 export function* objectsOf(
   bytes: Uint8Array,
   path: string,
+  members: readonly string[],
 ): Generator<Readonly<Record<string, unknown>>> {
   for (const line of linesOf(bytes, path)) {
     let value: unknown;
     try {
-      value = parseStrictJson(textOf(line, path));
+      const text = textOf(line, path);
+      value = parseStrictJson(text);
+      if (canonicalJson(value) !== text) value = undefined;
     } catch (error) {
       if (!(error instanceof MalformedData)) throw error;
     }
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw new PackProblem('malformed_line', path, 'A line is not a JSON object.');
+    if (
+      typeof value !== 'object' ||
+      value === null ||
+      Object.keys(value).join() !== members.join()
+    ) {
+      throw new PackProblem('malformed_line', path, 'A line is not in its form.');
     }
     yield value as Readonly<Record<string, unknown>>;
   }

@@ -1,6 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { hash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import { crc32, sha256Text } from '#primitives';
 import { SHARD_BYTES_MAX } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { parseDirectory, parseTail } from '#shared/packs/zip/directory.ts';
@@ -8,6 +6,13 @@ import { LOCAL_BYTES, localHeader, TAIL_BYTES, type ZipEntry } from '#shared/pac
 
 /** No file of a pack is larger than a shard with one line of the longest receipt more. */
 const FILE_BYTES_MAX = SHARD_BYTES_MAX + 65_536;
+
+/** The bytes of an archive, wherever they are: a file, or a Blob in a browser. */
+export interface PackBytes {
+  readonly size: number;
+  /** Fills `into` with the bytes from `offset` on, as far as there are any. @returns how many it read */
+  read(offset: number, into: Uint8Array): number;
+}
 
 /** A file of a pack and where it lies, as it can be handed to another thread. */
 export interface PackedFile extends ZipEntry {
@@ -21,45 +26,39 @@ export interface PackFile {
   folder: string;
   files: ReadonlyMap<string, PackedFile>;
   read(path: string): Uint8Array;
-  close(): void;
 }
 
 /** @throws PackProblem for anything that no pack is */
-export function openPack(archive: string): PackFile {
-  const fd = openSync(archive, 'r');
-  try {
-    const files = new Map<string, PackedFile>();
-    let folder = '';
-    for (const entry of readDirectory(fd)) {
-      const slash = entry.name.indexOf('/');
-      folder ||= entry.name.slice(0, Math.max(slash, 0));
-      if (slash < 0 || entry.name.slice(0, slash) !== folder) {
-        throw new PackProblem('extra_file', entry.name, 'A pack has one folder at its top.');
-      }
-      if (entry.size > FILE_BYTES_MAX) {
-        throw new PackProblem('absurd_size', entry.name, 'A file is larger than any of a pack.');
-      }
-      const path = entry.name.slice(slash + 1);
-      files.set(path, { ...entry, path });
+export function openPack(archive: PackBytes): PackFile {
+  const files = new Map<string, PackedFile>();
+  let folder = '';
+  for (const entry of readDirectory(archive)) {
+    const slash = entry.name.indexOf('/');
+    folder ||= entry.name.slice(0, Math.max(slash, 0));
+    if (slash < 0 || entry.name.slice(0, slash) !== folder) {
+      throw new PackProblem('extra_file', entry.name, 'A pack has one folder at its top.');
     }
-    const read = (path: string): Uint8Array => {
-      const file = files.get(path);
-      if (file !== undefined) return readPacked(fd, file);
-      throw new PackProblem('missing_file', path, 'A file is missing that every pack has.');
-    };
-    return { folder, files, read, close: () => closeSync(fd) };
-  } catch (error) {
-    closeSync(fd);
-    throw error;
+    if (entry.size > FILE_BYTES_MAX) {
+      throw new PackProblem('absurd_size', entry.name, 'A file is larger than any of a pack.');
+    }
+    const path = entry.name.slice(slash + 1);
+    files.set(path, { ...entry, path });
   }
+  const read = (path: string): Uint8Array => {
+    const file = files.get(path);
+    if (file !== undefined) return readPacked(archive, file);
+    throw new PackProblem('missing_file', path, 'A file is missing that every pack has.');
+  };
+  return { folder, files, read };
 }
 
-function readDirectory(fd: number): ZipEntry[] {
-  const { size } = fstatSync(fd);
+function readDirectory(archive: PackBytes): ZipEntry[] {
+  const { size } = archive;
   if (size < TAIL_BYTES)
     throw new PackProblem('not_a_zip', 'archive', 'This is not a ZIP archive.');
-  const directory = parseTail(readAt(fd, size - TAIL_BYTES, Buffer.alloc(TAIL_BYTES)), size);
-  const bytes = readAt(fd, directory.offset, Buffer.allocUnsafeSlow(directory.size));
+  const tail = readAt(archive, size - TAIL_BYTES, new Uint8Array(TAIL_BYTES));
+  const directory = parseTail(tail, size);
+  const bytes = readAt(archive, directory.offset, new Uint8Array(directory.size));
   return parseDirectory(bytes, directory);
 }
 
@@ -69,12 +68,12 @@ function readDirectory(fd: number): ZipEntry[] {
  * @throws PackProblem
  */
 export function readPacked(
-  fd: number,
+  archive: PackBytes,
   file: PackedFile,
-  allocate: (length: number) => Buffer = (length) => Buffer.allocUnsafeSlow(length),
+  allocate: (length: number) => Uint8Array = (length) => new Uint8Array(length),
 ): Uint8Array {
   const headerBytes = LOCAL_BYTES + file.name.length;
-  const bytes = readAt(fd, file.offset, allocate(headerBytes + file.size));
+  const bytes = readAt(archive, file.offset, allocate(headerBytes + file.size));
   if (!localHeader(file).every((byte, i) => byte === bytes[i])) {
     throw new PackProblem('malformed_zip', file.path, 'Header and directory of a file differ.');
   }
@@ -89,23 +88,23 @@ export function readPacked(
 const HEADROOM = 1.25;
 
 /** A buffer that serves one file after the other: a new one each would wait for the garbage collector. */
-export function reusedBuffer(): (length: number) => Buffer {
-  let buffer = Buffer.alloc(0);
+export function reusedBuffer(): (length: number) => Uint8Array {
+  let buffer = new Uint8Array(0);
   return (length) => {
-    if (buffer.length < length) buffer = Buffer.allocUnsafeSlow(Math.ceil(length * HEADROOM));
+    if (buffer.length < length) buffer = new Uint8Array(Math.ceil(length * HEADROOM));
     return buffer.subarray(0, length);
   };
 }
 
 /** Compares a file with its SHA-256 (hex). @throws PackProblem */
 export function checkDigest(bytes: Uint8Array, sha256: string, path: string): void {
-  if (hash('sha256', bytes) === sha256) return;
+  if (sha256Text(bytes, 'hex') === sha256) return;
   throw new PackProblem('checksum_mismatch', path, 'A file is not what the manifest says.');
 }
 
-function readAt(fd: number, offset: number, bytes: Buffer): Buffer {
+function readAt(archive: PackBytes, offset: number, bytes: Uint8Array): Uint8Array {
   for (let at = 0; at < bytes.length;) {
-    const read = readSync(fd, bytes, at, bytes.length - at, offset + at);
+    const read = archive.read(offset + at, at === 0 ? bytes : bytes.subarray(at));
     if (read === 0) throw new PackProblem('malformed_zip', 'archive', 'The archive is cut short.');
     at += read;
   }

@@ -1,6 +1,20 @@
-import { RECEIPTS, REVISIONS, shardPath, SUPERSEDED } from '#shared/packs/layout.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import {
+  CHECKPOINTS,
+  PACK_FORMATS,
+  RECEIPTS,
+  REPORT,
+  REPORT_PAGE,
+  REVISIONS,
+  shardPath,
+  SUPERSEDED,
+  tablePath,
+  TOTALS_TABLE,
+} from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
+import type { TotalsDocument } from '#shared/packs/seal-format.ts';
+import { totalsTable } from '#shared/packs/tables.ts';
 import { PackTotals } from '#shared/packs/totals.ts';
 import type { Bag } from './bag.ts';
 import type { CitedDocuments } from './documents.ts';
@@ -8,9 +22,8 @@ import type { KeyStanding } from './key-standing.ts';
 import type { LedgerWalk } from './ledger.ts';
 import { type LineageSummary, LineageWalk } from './lineage-walk.ts';
 import type { PackedLineage } from './shard-lineage.ts';
-import { numberIn, objectsOf } from './lines.ts';
+import { numberIn, objectsOf, textOf } from './lines.ts';
 import type { ShardFindings, ShardTask, ShardTerms } from './shard-judge.ts';
-import { judgeShards } from './shard-pool.ts';
 
 /** Facts learnt of a pack on the way; they are reported also when a problem comes up later. */
 export interface SeenOnWalk {
@@ -21,6 +34,19 @@ export interface SeenOnWalk {
   lineage: LineageSummary | null;
 }
 
+/** A shard, and what was found in it. */
+export interface JudgedShard {
+  task: ShardTask;
+  findings: ShardFindings;
+}
+
+/** Judges shards and gives their findings in the order of the shards: on threads, or one after the other. */
+export type JudgeShards = (
+  terms: ShardTerms,
+  tasks: Iterable<ShardTask>,
+  options: { receipts: number; onLines: (lines: number) => void },
+) => AsyncIterable<JudgedShard>;
+
 /** Goes through the entries of a pack in the order of the ledger. */
 export class PackWalk {
   readonly #bag: Bag;
@@ -28,20 +54,30 @@ export class PackWalk {
   readonly #ledger: LedgerWalk;
   readonly #seen: SeenOnWalk;
   readonly #standing: KeyStanding;
+  readonly #judgeShards: JudgeShards;
   readonly #links: RevisionLinks;
   readonly #totals = new PackTotals();
   readonly #lineage: LineageWalk;
   readonly #judged = new Set<string>();
   #superseded = 0;
+  /** When the entry before the next shard was integrated, by the tables. */
+  #integratedAt = '';
+  /** What a table first says otherwise than the receipts. */
+  #contradiction: PackProblem | undefined;
   #revisions = 0;
 
   constructor(
     bag: Bag,
     documents: CitedDocuments,
     ledger: LedgerWalk,
-    { seen, standing }: { seen: SeenOnWalk; standing: KeyStanding },
+    {
+      seen,
+      standing,
+      judgeShards,
+    }: { seen: SeenOnWalk; standing: KeyStanding; judgeShards: JudgeShards },
   ) {
     this.#standing = standing;
+    this.#judgeShards = judgeShards;
     this.#bag = bag;
     this.#documents = documents;
     this.#ledger = ledger;
@@ -63,11 +99,16 @@ export class PackWalk {
     const { range } = this.#bag.seal.credentialSubject;
     const total = range.receipts + range.revisions;
     let done = 0;
+    let firstIntegrated: string | undefined;
     const options = {
       receipts: total,
       onLines: (lines: number): void => onProgress((done += lines), total),
     };
-    for await (const { findings, task } of judgeShards(terms, this.#receiptTasks(), options)) {
+    for await (const { findings, task } of this.#judgeShards(
+      terms,
+      this.#receiptTasks(),
+      options,
+    )) {
       if (task.indexes !== this.#ledger.size) {
         throw new PackProblem(
           'wrong_count',
@@ -77,6 +118,7 @@ export class PackWalk {
       }
       this.#ledger.take(findings.leafHashes);
       this.#take(findings);
+      firstIntegrated ??= findings.table?.integrated[0];
     }
     if (this.#ledger.size !== range.lastIndex + 1) {
       throw new PackProblem(
@@ -86,10 +128,16 @@ export class PackWalk {
       );
     }
     this.#ledger.finish();
+    if (this.#isTabled) this.#checkPeriod(firstIntegrated ?? '', this.#integratedAt);
     this.#seen.heads = this.#ledger.heads;
+    if (range.signedHeads !== undefined && range.signedHeads !== this.#ledger.heads) {
+      const message = 'There are not as many signed heads within the range as the seal says.';
+      throw new PackProblem('wrong_count', CHECKPOINTS, message);
+    }
     await this.#judgeRevisions(terms, options);
     this.#links.finish();
     this.#compareTotals();
+    this.#checkReport();
     this.#lineage.finish();
     this.#seen.lineage = this.#lineage.summary;
   }
@@ -99,7 +147,7 @@ export class PackWalk {
     options: { receipts: number; onLines: (lines: number) => void },
   ): Promise<void> {
     const checks = new Map<string, (leafHashes: Uint8Array) => void>();
-    for await (const { task, findings } of judgeShards(
+    for await (const { task, findings } of this.#judgeShards(
       terms,
       this.#revisionTasks(checks),
       options,
@@ -115,12 +163,42 @@ export class PackWalk {
     }
   }
 
+  #contradict(path: string, message: string): void {
+    this.#contradiction ??= new PackProblem('report_mismatch', path, message);
+  }
+
+  /** Every entry of the range lies in the period that was asked for, and its neighbours do not. */
+  #checkPeriod(first: string, last: string): void {
+    const { requested } = this.#bag.seal.credentialSubject;
+    if (requested === undefined) return;
+    const { from = '', to = END_OF_TIME, before, after } = requested;
+    const fits =
+      from <= first &&
+      last < to &&
+      (before === undefined || (before <= first && before < from)) &&
+      (after === undefined || (last <= after && after >= to));
+    if (fits) return;
+    const message = 'The entries are not those of the period that was asked for.';
+    throw new PackProblem('seal_contradiction', 'requested', message);
+  }
+
   #take(findings: ShardFindings): void {
+    if (findings.table !== undefined) {
+      const { integrated, contradiction } = findings.table;
+      if (contradiction !== undefined) this.#contradict(contradiction.path, contradiction.message);
+      if (integrated[0] < this.#integratedAt) {
+        this.#contradict(REPORT, 'Times of integration go down along the ledger.');
+      }
+      this.#integratedAt = integrated[1];
+    }
     this.#documents.check(findings.citations);
     this.#lineage.take(findings.lineage);
     this.#totals.merge(findings.totals);
     for (const fact of findings.revisions) {
       const counts = this.#links.take({ ...fact, digest: () => fact.digest });
+      if (fact.statedCounts !== undefined && fact.statedCounts !== counts) {
+        this.#contradict(REPORT, `It says otherwise whether entry ${fact.index} counts.`);
+      }
       if (counts) this.#totals.add(fact.counted);
       if (fact.supersededBy !== null) this.#superseded += 1;
     }
@@ -169,23 +247,58 @@ export class PackWalk {
   #task(path: string): Omit<ShardTask, 'indexes' | 'lineage'> {
     const companion = shardPath(SUPERSEDED, firstIndexOf(path));
     const superseded = this.#bag.manifest.has(companion)
-      ? [...objectsOf(this.#bag.read(companion), companion)].map((line) => ({
+      ? [...objectsOf(this.#bag.read(companion), companion, ['by', 'index'])].map((line) => ({
           index: numberIn(line, 'index', companion),
           by: numberIn(line, 'by', companion),
         }))
       : [];
     this.#judged.add(path);
     const file = this.#bag.pack.files.get(path)!;
-    return { file, sha256: this.#bag.manifest.get(path)!, superseded };
+    return { file, sha256: this.#bag.manifest.get(path)!, superseded, ...this.#tableOf(path) };
+  }
+
+  /** Packs of the first format have no tables. */
+  get #isTabled(): boolean {
+    return this.#bag.seal.credentialSubject.format !== PACK_FORMATS[0];
+  }
+
+  #tableOf(shard: string): Pick<ShardTask, 'table'> {
+    if (!this.#isTabled) return {};
+    const path = tablePath(shard);
+    const file = this.#bag.pack.files.get(path);
+    const sha256 = this.#bag.manifest.get(path);
+    if (file === undefined || sha256 === undefined) {
+      this.#contradict(path, 'A shard has no table.');
+      return {};
+    }
+    this.#judged.add(path);
+    return { table: { file, sha256 } };
+  }
+
+  /** What is meant for people is all there, and nothing else is. */
+  #checkReport(): void {
+    const own = this.#isTabled ? [TOTALS_TABLE, REPORT_PAGE] : [];
+    if (this.#contradiction !== undefined) throw this.#contradiction;
+    for (const path of own) this.#bag.read(path);
+    const odd = [...this.#bag.manifest.keys()].find(
+      (path) => path.startsWith(`${REPORT}/`) && !this.#judged.has(path) && !own.includes(path),
+    );
+    if (odd !== undefined) throw new PackProblem('extra_file', odd, 'No report has such a file.');
+    if (!this.#isTabled) return;
+    const stated = textOf(this.#bag.read(TOTALS_TABLE), TOTALS_TABLE);
+    if (stated !== totalsTable(this.#totals)) {
+      const message = 'The receipts do not add up to what the table says.';
+      throw new PackProblem('report_mismatch', TOTALS_TABLE, message);
+    }
   }
 
   #compareTotals(): void {
     const { range, totals } = this.#bag.seal.credentialSubject;
+    const found = this.#totals.total().document();
     const fits =
       range.revisions === this.#revisions &&
       range.superseded === this.#superseded &&
-      // Both list the same fields in the same order: the one was made by the other's code, and read strictly.
-      JSON.stringify(sorted(totals)) === JSON.stringify(sorted(this.#totals.document()));
+      canonicalJson(totals) === canonicalJson(this.#isTabled ? found : inFirstFormat(found));
     if (!fits) {
       throw new PackProblem(
         'totals_mismatch',
@@ -200,6 +313,12 @@ function firstIndexOf(path: string): number {
   return Number(/(\d+)\.ndjson$/.exec(path)?.[1]);
 }
 
-function sorted(value: object): unknown {
-  return Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+/** Later than every time of integration, as text. */
+const END_OF_TIME = '~';
+
+/** Packs of the first format state no bounds, and no tokens of uncovered requests. */
+function inFirstFormat({ result, ...totals }: TotalsDocument): object {
+  const { uncoveredInputTokens: _i, uncoveredCachedInputTokens: _c, ...rest } = totals;
+  const { uncoveredOutputTokens: _o, ...counts } = rest;
+  return { ...counts, result: result.map(({ lower: _l, upper: _u, ...each }) => each) };
 }

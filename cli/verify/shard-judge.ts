@@ -1,25 +1,43 @@
 import { digestBytesIn } from '#shared/kernel/multihash.ts';
-import { hash } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
+import { sha256 } from '#primitives';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { HASH_BYTES } from '#shared/ledger/hashing.ts';
-import { SHARD_LINES_MAX } from '#shared/packs/layout.ts';
+import { derivationPath, DERIVATIONS_MAX, SHARD_LINES_MAX } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import {
   countedReceipt,
   type CountedReceipt,
   PackTotals,
-  type TotalsParts,
+  type PackTotalsParts,
 } from '#shared/packs/totals.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import {
+  type DerivationDocument,
+  derivationDigest,
+  type Derivations,
+  parseDerivation,
+  type WholeMeasurement,
+  wholeMeasurement,
+} from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
+import {
+  CLOCK_SKEW_MS,
+  type ReceiptVerdict,
+  type TrustedKeys,
+  verifyReceipt,
+} from '#shared/receipts/verify.ts';
+import { ShardTable, type TableFindings } from './shard-table.ts';
 import { linesOf, textOf } from './lines.ts';
 import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';
-import { type LineageFindings, type PackedLineage, ShardLineage } from './shard-lineage.ts';
+import {
+  type LineageFindings,
+  type PackedLineage,
+  ShardLineage,
+  type ShardTools,
+} from './shard-lineage.ts';
 
 /** Facts that every receipt of a pack must agree with. */
 export interface ShardTerms {
-  packPath: string;
   /** did.json that is trusted. */
   didJson: string;
   issuer: string;
@@ -27,6 +45,12 @@ export interface ShardTerms {
   log: string;
   /** Epoch milliseconds. */
   now: number;
+  /** When the pack was sealed, in epoch milliseconds: its receipts are older. */
+  sealedAt: number;
+  /** Ids of the keys in the pack. */
+  published: ReadonlySet<string>;
+  /** Texts of the derivation records in the pack, by the digest that each has. */
+  derivations: ReadonlyMap<string, string>;
 }
 
 /** One shard to be judged, as it is handed to a thread. */
@@ -40,6 +64,8 @@ export interface ShardTask {
   superseded: { index: number; by: number }[];
   /** Lineage documents of receipts in the shard. */
   lineage: PackedLineage[];
+  /** Its table, from pack format 2 on. */
+  table?: { file: PackedFile; sha256: string };
 }
 
 /** A receipt that revises or was revised. Whether it counts depends on entries outside the shard. */
@@ -49,11 +75,13 @@ interface RevisionFact {
   digest: Uint8Array;
   revises: { leafIndex: number; digest: Uint8Array } | null;
   counted: CountedReceipt;
+  /** What the table says: does it count? Undefined where there is no table. */
+  statedCounts: boolean | undefined;
 }
 
 /** A context or methodology that receipts cite. */
 export interface Citation {
-  kind: 'context' | 'methodology';
+  kind: 'context' | 'methodology' | 'derivation';
   id: string;
   name: string;
   version: string;
@@ -65,36 +93,59 @@ export interface ShardFindings {
   /** One after the other. */
   leafHashes: Uint8Array;
   /** Of the receipts that neither revise nor were revised. */
-  totals: TotalsParts;
+  totals: PackTotalsParts;
   revisions: RevisionFact[];
   citations: Citation[];
   lineage: LineageFindings;
+  table?: TableFindings;
   /** Keys that signed, with how many receipts each, and the last of them. */
   signers: { kid: string; receipts: number; lastIndex: number }[];
 }
 
-/** More different contexts and methodologies than there will ever be. */
-const CITATIONS_MAX = 256;
+/** More different contexts, methodologies and derivations than there will ever be. */
+const CITATIONS_MAX = 256 + DERIVATIONS_MAX;
 
 /** Judges every receipt of a shard. @throws PackProblem for the first that is not good */
 export function judgeShard(
+  tools: ShardTools,
   terms: ShardTerms,
   task: ShardTask,
   onLines: (lines: number) => void = () => {},
 ): ShardFindings {
-  const fd = openSync(terms.packPath, 'r');
-  let bytes: Uint8Array;
-  try {
-    bytes = readPacked(fd, task.file, shardBuffer);
-  } finally {
-    closeSync(fd);
-  }
+  const { archive } = tools;
+  const bytes = readPacked(archive, task.file, shardBuffer);
   checkDigest(bytes, task.sha256, task.file.path);
-  return new ShardJudge(terms, task).judge(bytes, onLines);
+  let table: ShardTable | undefined;
+  if (task.table !== undefined) {
+    const rows = readPacked(archive, task.table.file, tableBuffer);
+    checkDigest(rows, task.table.sha256, task.table.file.path);
+    table = new ShardTable(rows, task.table.file.path);
+  }
+  return new ShardJudge(tools, terms, task, table).judge(bytes, onLines);
 }
 
 /** One for all shards of a thread. */
 const shardBuffer = reusedBuffer();
+const tableBuffer = reusedBuffer();
+
+let parsedDerivations: {
+  texts: ShardTerms['derivations'];
+  documents: Map<string, DerivationDocument>;
+};
+
+/** Records are read when a receipt names them, once in a thread. @throws MalformedData */
+function derivationsIn(texts: ShardTerms['derivations']): Derivations {
+  if (parsedDerivations?.texts !== texts) parsedDerivations = { texts, documents: new Map() };
+  const { documents } = parsedDerivations;
+  return (digest) => {
+    const known = documents.get(digest);
+    const text = texts.get(digest);
+    if (known !== undefined || text === undefined) return known;
+    const document = parseDerivation(text, digest);
+    documents.set(digest, document);
+    return document;
+  };
+}
 
 let cachedKeys: { didJson: string; keys: TrustedKeys } | undefined;
 
@@ -116,13 +167,22 @@ class ShardJudge {
   readonly #citations = new Map<string, Citation>();
   readonly #signers = new Map<string, { receipts: number; lastIndex: number }>();
   readonly #lineage: ShardLineage;
+  readonly #derivations: Derivations;
+  readonly #table: ShardTable | undefined;
   #nextSuperseded = 0;
 
-  constructor(terms: ShardTerms, task: ShardTask) {
+  constructor(
+    tools: ShardTools,
+    terms: ShardTerms,
+    task: ShardTask,
+    table: ShardTable | undefined,
+  ) {
+    this.#table = table;
     this.#terms = terms;
     this.#task = task;
     this.#keys = keysOf(terms.didJson);
-    this.#lineage = new ShardLineage(terms.packPath, terms.log, task.lineage);
+    this.#derivations = derivationsIn(terms.derivations);
+    this.#lineage = new ShardLineage(tools, terms.log, task.lineage, this.#derivations);
   }
 
   judge(bytes: Uint8Array, onLines: (lines: number) => void): ShardFindings {
@@ -141,8 +201,10 @@ class ShardJudge {
         'An entry is said to be revised that is not here.',
       );
     }
+    const table = this.#table?.findings();
     return {
       lines: hashes.count,
+      ...(table === undefined ? {} : { table }),
       leafHashes: hashes.bytes(),
       totals: this.#totals.parts(),
       revisions: this.#revisions,
@@ -172,30 +234,47 @@ class ShardJudge {
         'It is not in its canonical form.',
       );
     }
-    this.#checkTerms(document, index);
-    this.#cite(document);
-    const lineageContext = this.#lineage.take({ bytes: line, document, index });
-    if (lineageContext !== undefined) this.#citeContext(lineageContext);
+    this.#checkTerms(document, index, kid);
+    const measurement = this.#measurementOf(document, index);
+    this.#cite(document, measurement);
+    if (measurement !== undefined) {
+      const lineageContext = this.#lineage.take({ bytes: line, document, index }, measurement);
+      if (lineageContext !== undefined) this.#citeContext(lineageContext);
+    }
     const receipts = (this.#signers.get(kid)?.receipts ?? 0) + 1;
     this.#signers.set(kid, { receipts, lastIndex: index });
     const supersededBy = this.#supersededBy(index);
     const counted = countedReceipt(document);
     const revised = document.wasRevisionOf;
-    if (revised === undefined && supersededBy === null) return this.#totals.add(counted);
+    const statedCounts = this.#table?.take(document, index, supersededBy);
+    if (revised === undefined && supersededBy === null) {
+      // Nothing but a revision keeps a receipt from counting.
+      if (statedCounts === false) this.#table!.contradict(`of entry ${index}`);
+      return this.#totals.add(counted);
+    }
     this.#revisions.push({
       index,
       supersededBy,
-      digest: hash('sha256', line, 'buffer'),
+      digest: sha256(line),
       revises:
         revised === undefined
           ? null
           : { leafIndex: revised.leafIndex, digest: digestBytesIn(revised.digest) },
       counted,
+      statedCounts,
     });
   }
 
-  #checkTerms(document: ReceiptDocument, index: number): void {
-    const { issuer, organisation, log } = this.#terms;
+  #checkTerms(document: ReceiptDocument, index: number, kid: string): void {
+    const { issuer, organisation, log, sealedAt, published } = this.#terms;
+    if (Date.parse(document.validFrom) > sealedAt + CLOCK_SKEW_MS) {
+      const message = `It was signed at ${document.validFrom}, after the seal.`;
+      throw new PackProblem('seal_contradiction', `entry ${index}`, message);
+    }
+    if (!published.has(kid)) {
+      const message = `The key ${kid} is not in the did.json of the pack.`;
+      throw new PackProblem('keys_mismatch', `entry ${index}`, message);
+    }
     const fits =
       document.issuer === issuer &&
       document.credentialSubject.organisation === organisation &&
@@ -209,12 +288,39 @@ class ShardJudge {
     }
   }
 
-  #cite(document: ReceiptDocument): void {
-    const plan = document.measurement?.hadPlan;
+  /** The measurement with everything that it names. */
+  #measurementOf({ measurement }: ReceiptDocument, index: number): WholeMeasurement | undefined {
+    if (measurement === undefined) return undefined;
+    const digest = derivationDigest(measurement);
+    if (digest !== undefined && !this.#terms.derivations.has(digest)) {
+      const path = derivationPath(digest);
+      const message = `The pack does not say what the estimate of entry ${index} was made from.`;
+      throw new PackProblem('derivation_missing', path, message);
+    }
+    try {
+      return wholeMeasurement(measurement, this.#derivations);
+    } catch (error) {
+      if (!(error instanceof MalformedData)) throw error;
+      throw new PackProblem('derivation_mismatch', `entry ${index}`, `${error.message}.`);
+    }
+  }
+
+  #cite(document: ReceiptDocument, measurement: WholeMeasurement | undefined): void {
     for (const id of document['@context']) this.#citeContext(id);
-    if (plan !== undefined) {
-      const { id, name, version, digest } = plan;
+    if (measurement !== undefined) {
+      const { id, name, version, digest } = measurement.hadPlan;
       this.#citations.set(`${id} ${digest}`, { kind: 'methodology', id, name, version, digest });
+      const named = derivationDigest(measurement.stated);
+      if (named !== undefined) {
+        const record = {
+          kind: 'derivation',
+          id: named,
+          name: '',
+          version: '',
+          digest: named,
+        } as const;
+        this.#citations.set(named, record);
+      }
     }
     if (this.#citations.size > CITATIONS_MAX) {
       throw new PackProblem('methodology_mismatch', this.#task.file.path, 'Too much is cited.');
@@ -248,7 +354,7 @@ class LeafHashes {
       larger.set(this.#bytes);
       this.#bytes = larger;
     }
-    this.#bytes.set(hash('sha256', leaf, 'buffer'), at);
+    this.#bytes.set(sha256(leaf), at);
     this.count += 1;
   }
 

@@ -1,13 +1,35 @@
-import { closeSync, openSync } from 'node:fs';
 import { lineageContextOf } from '#shared/lineage/build.ts';
+import { CURRENT_FORM, formOfContext } from '#shared/lineage/context.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import { LineageContradiction } from '#shared/lineage/facts.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import { loadMethodologies, type Methodologies } from '#shared/methodology/files/methodologies.ts';
+import type { LineageSources } from '#shared/lineage/of-receipt.ts';
+import {
+  type Derivations,
+  NO_DERIVATIONS,
+  type WholeMeasurement,
+  wholeMeasurement,
+} from '#shared/receipts/derivation.ts';
 import { packLineage, type PackedReceipt } from '#shared/lineage/pack-lineage.ts';
 import { readStatements } from './lineage-statements.ts';
 import { textOf } from './lines.ts';
-import { checkDigest, type PackedFile, readPacked, reusedBuffer } from './pack-file.ts';
+import {
+  checkDigest,
+  type PackBytes,
+  type PackedFile,
+  readPacked,
+  reusedBuffer,
+} from './pack-file.ts';
+
+/** Methodologies by which documents are made again. */
+type LineageMethodologies = Omit<LineageSources, 'derivation'>;
+
+/** What a shard is judged with. */
+export interface ShardTools {
+  archive: PackBytes;
+  /** Asked for when the first lineage document is there to be made again. */
+  methodologies: () => LineageMethodologies;
+}
 
 /** A lineage document, as it is handed to a thread with the shard that has its receipt. */
 export interface PackedLineage {
@@ -37,29 +59,37 @@ export interface LineageVerdict {
 
 /** Compares the lineage documents of a shard with their receipts. */
 export class ShardLineage {
-  readonly #packPath: string;
+  readonly #archive: PackBytes;
+  readonly #methodologies: () => LineageMethodologies;
   readonly #log: string;
+  readonly #derivation: Derivations;
   readonly #waiting: ReadonlyMap<number, PackedLineage>;
   readonly #derivations = new Map<string, { firstIndex: number; receipts: number }>();
   readonly #documents: LineageFindings['documents'] = [];
   #contradiction: LineageFindings['contradiction'];
 
-  constructor(packPath: string, log: string, documents: readonly PackedLineage[]) {
-    this.#packPath = packPath;
+  constructor(
+    { archive, methodologies }: ShardTools,
+    log: string,
+    documents: readonly PackedLineage[],
+    derivation: Derivations,
+  ) {
+    this.#archive = archive;
+    this.#methodologies = methodologies;
     this.#log = log;
+    this.#derivation = derivation;
     this.#waiting = new Map(documents.map((each) => [each.index, each]));
   }
 
   /**
-   * Takes the next receipt. Returns the context that its lineage document cites, if it has one. A document that
+   * Takes the next receipt that has a measurement. Returns the context that its lineage document cites, if it has one. A document that
    * disagrees with its receipt is reported with the findings, not thrown: a receipt in the wrong place is the graver
    * problem, and the ledger's check of that comes first.
    * @throws PackProblem when the document is not what the manifest says
    */
-  take(receipt: Omit<PackedReceipt, 'log'>): string | undefined {
-    const { document, index } = receipt;
-    if (document.measurement === undefined) return undefined;
-    const key = derivationKey(document.measurement);
+  take(receipt: Omit<PackedReceipt, 'log'>, measurement: WholeMeasurement): string | undefined {
+    const { index } = receipt;
+    const key = derivationKey(measurement);
     const known = this.#derivations.get(key);
     if (known === undefined) this.#derivations.set(key, { firstIndex: index, receipts: 1 });
     else known.receipts += 1;
@@ -67,7 +97,8 @@ export class ShardLineage {
     if (packed === undefined) return undefined;
     const { path } = packed.file;
     const text = textOf(this.#read(packed), path);
-    const verdict = judgeLineage(allMethodologies(), text, { ...receipt, log: this.#log });
+    const sources = { ...this.#methodologies(), derivation: this.#derivation };
+    const verdict = judgeLineage(sources, text, { ...receipt, log: this.#log });
     const { remade, context, contradiction } = verdict;
     this.#documents.push({ index, remade });
     if (contradiction !== undefined) this.#contradiction ??= { path, message: contradiction };
@@ -83,27 +114,14 @@ export class ShardLineage {
   }
 
   #read({ file, sha256 }: PackedLineage): Uint8Array {
-    const fd = openSync(this.#packPath, 'r');
-    try {
-      const bytes = readPacked(fd, file, documentBuffer);
-      checkDigest(bytes, sha256, file.path);
-      return bytes;
-    } finally {
-      closeSync(fd);
-    }
+    const bytes = readPacked(this.#archive, file, documentBuffer);
+    checkDigest(bytes, sha256, file.path);
+    return bytes;
   }
 }
 
 /** One for all documents of a thread, which are read as text before the next comes. */
 const documentBuffer = reusedBuffer();
-
-let loaded: Methodologies | undefined;
-
-/** Read when the first document is there to be made again. */
-function allMethodologies(): Methodologies {
-  loaded ??= loadMethodologies();
-  return loaded;
-}
 
 /**
  * Does this document say where the numbers of the receipt come from? It is made again from the receipt and the
@@ -111,16 +129,18 @@ function allMethodologies(): Methodologies {
  * release that is not this one, what it repeats of the receipt is compared, and every record with its signed digest.
  */
 export function judgeLineage(
-  methodologies: Pick<Methodologies, 'methodology'>,
+  sources: LineageSources,
   text: string,
   receipt: PackedReceipt,
 ): LineageVerdict {
-  const { id, measurement } = receipt.document;
-  const { name, version } = measurement!.hadPlan;
-  const own = lineageContextOf(id);
-  const known = methodologies.methodology(name, version) !== undefined;
+  const { id, measurement: stated } = receipt.document;
+  const measurement = wholeMeasurement(stated!, sources.derivation ?? NO_DERIVATIONS);
+  const { name, version } = measurement.hadPlan;
+  const form = formOfContext(contextIn(text)) ?? CURRENT_FORM;
+  const own = lineageContextOf(id, form);
+  const known = sources.methodology(name, version) !== undefined;
   try {
-    if (known && packLineage(methodologies, receipt) === text)
+    if (known && packLineage(sources, receipt, form) === text)
       return { remade: true, context: own };
   } catch (error) {
     if (!(error instanceof LineageContradiction || error instanceof MalformedData)) throw error;
@@ -129,7 +149,7 @@ export function judgeLineage(
       contradiction: `The methodology does not give what the receipt states: ${error.message}.`,
     };
   }
-  const statements = readStatements(text, receipt);
+  const statements = readStatements(text, receipt, measurement);
   if (statements === null) {
     return { remade: false, contradiction: 'It is no lineage document.' };
   }
@@ -138,4 +158,9 @@ export function judgeLineage(
   const where = contradiction ?? 'between records and results';
   const message = `It says other things than the receipt and its methodology (${where}).`;
   return { remade: false, contradiction: message };
+}
+
+/** What a document in its canonical form cites: `@context` is its first member. */
+function contextIn(text: string): string {
+  return /^\{"@context":"([^"\\]*)"/.exec(text)?.[1] ?? '';
 }

@@ -1,8 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { PackProblem } from '#shared/packs/problem.ts';
-import { judgeShard, type ShardFindings, type ShardTask, type ShardTerms } from './shard-judge.ts';
-import type { ThreadMessage } from './shard-thread.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import type { ArchiveFile } from './archive-file.ts';
+import { judgeInTurn } from './judge-in-turn.ts';
+import type { ShardFindings, ShardTask, ShardTerms } from './shard-judge.ts';
+import type { JudgedShard } from './pack-walk.ts';
+import type { ThreadMessage, ThreadStart } from './shard-thread.ts';
 
 /** Each holds a shard: four use what four cores give, and stay within the memory of a small machine. */
 const THREADS_MAX = 4;
@@ -13,15 +17,17 @@ const THREADED_FROM = 2_000;
 
 /** Judges shards and gives their findings in the order of the shards. */
 export async function* judgeShards(
+  { path, archive }: { path: string; archive: ArchiveFile },
   terms: ShardTerms,
   tasks: Iterable<ShardTask>,
   { receipts, onLines }: { receipts: number; onLines: (lines: number) => void },
-): AsyncGenerator<{ task: ShardTask; findings: ShardFindings }> {
+): AsyncGenerator<JudgedShard> {
   if (receipts < THREADED_FROM) {
-    for (const task of tasks) yield { task, findings: judgeShard(terms, task, onLines) };
+    const inTurn = judgeInTurn({ archive, methodologies: shippedMethodologies });
+    yield* inTurn(terms, tasks, { receipts, onLines });
     return;
   }
-  const pool = new ThreadPool(terms, onLines);
+  const pool = new ThreadPool({ packPath: path, terms }, onLines);
   const underWay: { task: ShardTask; findings: Promise<ShardFindings> }[] = [];
   try {
     for (const task of tasks) {
@@ -48,18 +54,18 @@ interface Judge {
 /** As many shards are handed out as there are threads, so that memory is bounded. */
 class ThreadPool {
   readonly size = Math.max(1, Math.min(availableParallelism(), THREADS_MAX));
-  readonly #terms: ShardTerms;
+  readonly #start: ThreadStart;
   readonly #onLines: (lines: number) => void;
   readonly #idle: Judge[] = [];
   readonly #all: Judge[] = [];
 
-  constructor(terms: ShardTerms, onLines: (lines: number) => void) {
-    this.#terms = terms;
+  constructor(start: ThreadStart, onLines: (lines: number) => void) {
+    this.#start = start;
     this.#onLines = onLines;
   }
 
   judge(task: ShardTask): Promise<ShardFindings> {
-    const judge = this.#idle.pop() ?? this.#start();
+    const judge = this.#idle.pop() ?? this.#startThread();
     return new Promise<ShardFindings>((resolve, reject) => {
       judge.waiting = { resolve, reject };
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
@@ -71,9 +77,9 @@ class ThreadPool {
     await Promise.all(this.#all.map(({ worker }) => worker.terminate()));
   }
 
-  #start(): Judge {
+  #startThread(): Judge {
     const worker = new Worker(new URL('shard-thread.ts', import.meta.url), {
-      workerData: this.#terms,
+      workerData: this.#start,
       resourceLimits: HEAP,
     });
     const judge: Judge = { worker };

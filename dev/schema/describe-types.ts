@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Pool } from 'pg';
+import { SCHEMAS } from './describe-schema.ts';
 
 /** The committed types; a test compares them with what the migrations make. */
 export const TYPES_FILE = join(import.meta.dirname, '../../shared/kernel/postgres/database.ts');
@@ -52,7 +53,7 @@ const TYPES: Readonly<Record<string, string>> = {
  */
 export async function describeTypes(pool: Pool): Promise<string> {
   const { rows } = await pool.query<Column>(
-    `select c.relname as owner, a.attname as name,
+    `select concat(nullif(n.nspname, 'public') || '.', c.relname) as owner, a.attname as name,
             case when t.typcategory = 'A' then e.typname else t.typname end as type,
             t.typcategory = 'A' as array, not a.attnotnull as nullable,
             d.adbin is not null or a.attidentity <> '' as defaulted,
@@ -63,17 +64,21 @@ export async function describeTypes(pool: Pool): Promise<string> {
                 and pg_get_constraintdef(k.oid) ~ ('^CHECK \\(\\(' || a.attname || ' = ANY \\(ARRAY\\[[^]]*\\]\\)\\)\\)$')
               limit 1) as allowed
        from pg_class c
+       join pg_namespace n on n.oid = c.relnamespace
        join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
        join pg_type t on t.oid = a.atttypid
        left join pg_type e on e.oid = t.typelem
        left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
       where c.relkind in ('r', 'p') and not c.relispartition
-        and c.relnamespace = 'public'::regnamespace
+        and n.nspname = any ($1)
         and c.relname not like 'schema\\_migration%'
-      order by c.relname collate "C", a.attnum`,
+      order by n.nspname <> 'public', n.nspname collate "C", c.relname collate "C", a.attnum`,
+    [SCHEMAS],
   );
   const tables = Map.groupBy(rows, ({ owner }) => owner);
-  const fields = [...tables.keys()].map((name) => `  ${name}: ${nameOf(name)};`);
+  const fields = [...tables.keys()].map(
+    (name) => `  ${name.includes('.') ? `'${name}'` : name}: ${nameOf(name)};`,
+  );
   const shapes = [...tables].map(
     ([name, columns]) =>
       `interface ${nameOf(name)} {\n${columns.map((column) => `  ${column.name}: ${typeOf(column)};`).join('\n')}\n}`,
@@ -81,9 +86,9 @@ export async function describeTypes(pool: Pool): Promise<string> {
   return `${HEADING}\n${shapes.join('\n\n')}\n\nexport interface Database {\n${fields.join('\n')}\n}\n`;
 }
 
-/** `receipt_pending` is `ReceiptPendingTable`. */
+/** `receipt_pending` is `ReceiptPendingTable`, `persons.rate` is `PersonsRateTable`. */
 function nameOf(table: string): string {
-  return `${table.replaceAll(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase())}Table`;
+  return `${table.replaceAll(/(?:^|_|\.)([a-z])/g, (_match, letter: string) => letter.toUpperCase())}Table`;
 }
 
 function typeOf({

@@ -5,18 +5,21 @@ import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
+import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
-import type { Role } from '#shared/config/settings.ts';
+import type { BackgroundRole } from '#shared/config/settings.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
 import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
+import { type DemoPersons, ensureDemoPersons } from '#embedded/demo-persons.ts';
 import { claimPort } from '#embedded/ports.ts';
-import { ensureDatabaseLogins } from '#embedded/stores/database-logins.ts';
+import { ensureDatabaseLogins, type ProcessName } from '#embedded/stores/database-logins.ts';
+import { ensurePassword } from '#embedded/stores/private-file.ts';
 import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-owner.ts';
-import { type DevFile, ensureOperatorLogin, removeDevFile, writeDevFile } from './dev-file.ts';
+import { type DevFile, removeDevFile, writeDevFile } from './dev-file.ts';
 import { Guard } from './guard.ts';
 import type { Output } from './output.ts';
 import { askableHost } from './role-process.ts';
-import { REPOSITORY, roleCommands, sandboxCommand } from './roles.ts';
+import { REPOSITORY, roleCommands, sandboxCommand, sharingRoles } from './roles.ts';
 import { startStores, type Stores } from './stores.ts';
 import { Supervisor } from './supervisor.ts';
 
@@ -51,6 +54,8 @@ export class Launcher {
   #stores: Promise<Stores> | undefined;
   #sandbox: Supervisor | undefined;
   #roles: Supervisor[] = [];
+  /** Of the processes, once they are being started. */
+  #settings: ToolConfig | undefined;
   #claimed = false;
   #stopping: Promise<void> | undefined;
 
@@ -73,7 +78,6 @@ export class Launcher {
     this.#claimed = true;
     const host = this.#options.env['HOST'] || '127.0.0.1';
     const port = await claimPort(host, this.#config.port);
-    const operator = await ensureOperatorLogin(this.#dataDir);
 
     // Chosen here, so that a sandbox that is started again comes back where the catalogue points to.
     const sandboxPort = await claimPort('127.0.0.1', 0);
@@ -92,20 +96,26 @@ export class Launcher {
     if (applied.length > 0) output.say(`applied migrations: ${applied.length}`);
     this.#stopIfAsked();
 
-    // A server that was there before us has logins that its operator gives.
-    const databaseUrls =
-      config.secrets.databaseUrl === undefined
-        ? await ensureDatabaseLogins(stores.postgres.url, this.#dataDir)
-        : undefined;
-    const envOf = (role: Role): Environment => ({
+    const background = sharingRoles(config);
+    const databaseUrls = await ensureDatabaseLogins({
+      background,
+      ownerUrl: stores.postgres.url,
+      dataDir: this.#dataDir,
+      ours: config.secrets.databaseUrl === undefined,
+    });
+    const sessionSecret =
+      config.secrets.sessionSecret ?? (await ensurePassword(join(this.#dataDir, 'session.secret')));
+    const envOf = (name: ProcessName): Environment => ({
       ...common,
-      DATABASE_URL: databaseUrls?.[role] ?? stores.postgres.url,
+      DATABASE_URL: databaseUrls[name],
+      ...(name === 'api' ? { SESSION_SECRET: sessionSecret } : {}),
       REDIS_URL: stores.redis.url,
     });
     output.say('starting every process of the Procfile');
+    this.#settings = config;
     const [demo] = await Promise.all([
       this.#demoAccounts(stores.postgres.url),
-      this.#startRoles(envOf),
+      this.#startRoles(background, envOf),
     ]);
     const info = (): DevFile => ({
       ...addresses(host, port),
@@ -115,7 +125,7 @@ export class Launcher {
       database_url: stores.postgres.url,
       redis_url: stores.redis.url,
       sandbox_url: sandboxUrl,
-      operator,
+      ...demo.persons,
       processes: this.#processes(),
     });
     this.#stopIfAsked();
@@ -132,6 +142,28 @@ export class Launcher {
 
   get isStopping(): boolean {
     return this.#stopping !== undefined;
+  }
+
+  /**
+   * Has every process read the catalogue again. A bad one is refused here, in one place, and no process is asked: all of
+   * them keep the one they have.
+   */
+  reload(): void {
+    const { output } = this.#options;
+    if (this.#settings === undefined) {
+      output.say('the catalogue is read when the processes start');
+      return;
+    }
+    try {
+      checkCatalogue(this.#settings);
+    } catch (error) {
+      if (!(error instanceof CatalogueError)) throw error;
+      output.say('the catalogue is not reloaded, and every process keeps the one it has:', 'red');
+      for (const problem of error.problems) output.say(describeProblem(error.file, problem), 'red');
+      return;
+    }
+    output.say('reloading the catalogue in every process');
+    for (const role of this.#roles) role.reload();
   }
 
   /** SIGKILL to everything, at the second signal. */
@@ -177,9 +209,13 @@ export class Launcher {
     await this.#sandbox.start();
   }
 
-  async #startRoles(envOf: (role: Role) => Environment): Promise<void> {
+  async #startRoles(
+    background: readonly BackgroundRole[],
+    envOf: (name: ProcessName) => Environment,
+  ): Promise<void> {
     const { output, root = REPOSITORY } = this.#options;
-    const commands = roleCommands({ root, output, envOf, replicas: this.#config.replicas });
+    const { replicas } = this.#config;
+    const commands = roleCommands({ root, output, envOf, replicas, background });
     this.#roles = commands.map((command) => this.#supervise(command));
     await Promise.all(this.#roles.map((role) => role.start()));
   }
@@ -191,10 +227,12 @@ export class Launcher {
     });
   }
 
-  async #demoAccounts(url: string): Promise<DemoAccounts> {
+  async #demoAccounts(url: string): Promise<DemoAccounts & { persons: DemoPersons }> {
     const pool = createPool({ url, role: 'docket_operator', max: 1, applicationName: 'docket up' });
     try {
-      return await ensureDemoAccounts(pool, this.#dataDir);
+      const accounts = await ensureDemoAccounts(pool, this.#dataDir);
+      const { enterprise } = accounts.organisations;
+      return { ...accounts, persons: await ensureDemoPersons(pool, this.#dataDir, enterprise) };
     } finally {
       await pool.end();
     }
@@ -207,7 +245,9 @@ export class Launcher {
       NODE_COMPILE_CACHE: join(this.#dataDir, 'compile-cache'),
       // There is no balancer that would have to find out: api processes share their port.
       LAME_DUCK_MS: '0',
-      ...this.#options.env,
+      // On one machine nobody else is sent there.
+      SUPPORT_EMAIL: 'support@localhost',
+      ...set(this.#options.env),
       SANDBOX_URL: `${sandboxUrl}/v1`,
       DOCKET_DATA_DIR: this.#dataDir,
       HOST: host,
@@ -220,7 +260,7 @@ export class Launcher {
     return this.#roles.flatMap(({ command, current }) => {
       const [pid, metricsPort] = [current?.pid ?? null, current?.metricsPort ?? null];
       if (pid === null || metricsPort === null) return [];
-      return [{ role: command.role, pid, metrics_port: metricsPort }];
+      return command.roles.map((role) => ({ role, pid, metrics_port: metricsPort }));
     });
   }
 
@@ -231,9 +271,11 @@ export class Launcher {
     await this.#writing;
     if (this.#claimed) await removeDevFile(this.#dataDir);
     for (const intake of INTAKE_ORDER) {
-      await stop(this.#roles.filter(({ command }) => command.role === intake));
+      await stop(this.#roles.filter(({ command }) => command.roles.includes(intake)));
     }
-    await stop(this.#roles.filter(({ command }) => !INTAKE_ORDER.includes(command.role)));
+    const takesIn = ({ command }: Supervisor): boolean =>
+      command.roles.some((role) => INTAKE_ORDER.includes(role));
+    await stop(this.#roles.filter((one) => !takesIn(one)));
     await this.#sandbox?.stop(withinMs);
     // After an interrupted start they may still be coming up.
     const stores = await this.#stores?.catch(() => undefined);
@@ -241,6 +283,11 @@ export class Launcher {
     this.#guard.dismiss();
     if (this.#claimed) await releaseDirectory(this.#dataDir);
   }
+}
+
+/** Without variables that are empty: those count as not set. */
+function set(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, text]) => text?.trim() !== ''));
 }
 
 /** A bad catalogue stops the start here, before nine processes complain. */

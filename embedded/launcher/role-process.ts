@@ -9,9 +9,13 @@ const LEASH = new URL('./leash.ts', import.meta.url);
 export interface RoleCommand {
   /** The mark of its lines: `api`, or `api.2` for the second of several. */
   name: string;
-  role: string;
+  /** What it does: several where roles share a process, none for what is no role. */
+  roles: readonly string[];
   /** The main file. */
   entry: URL;
+  args?: readonly string[];
+  /** Of V8, in MiB: half of what the young generation may take. */
+  semiSpaceMib: number;
   cwd: URL;
   env: Readonly<Record<string, string | undefined>>;
   /** True when it serves /readyz, on the port that it names over the channel. */
@@ -19,6 +23,8 @@ export interface RoleCommand {
   onLine: (line: string) => void;
 }
 
+/** Of glibc: each thread of a process would keep freed memory to itself. Ten processes have a hundred threads. */
+const MALLOC_ARENA_MAX = '2';
 /** Asking a local port takes a millisecond; this is how often it is asked at start. */
 const PROBE_EVERY_MS = 25;
 const PROBE_MS = 1_000;
@@ -36,9 +42,11 @@ export class RoleProcess {
 
   constructor(command: RoleCommand) {
     this.command = command;
-    this.#child = spawn(process.execPath, ['--import', LEASH.href, fileURLToPath(command.entry)], {
+    const program = [fileURLToPath(command.entry), ...(command.args ?? [])];
+    const flags = [`--max-semi-space-size=${command.semiSpaceMib}`, '--import', LEASH.href];
+    this.#child = spawn(process.execPath, [...flags, ...program], {
       cwd: command.cwd,
-      env: { ...command.env },
+      env: { MALLOC_ARENA_MAX, ...command.env },
       // Its own session: Ctrl-C reaches the launcher alone, which stops its processes in order.
       detached: true,
       // The channel tells it when the launcher is gone, and the launcher where it listens.
@@ -92,6 +100,14 @@ export class RoleProcess {
 
   kill(): void {
     this.#child.kill('SIGKILL');
+  }
+
+  /**
+   * Has it read its catalogue again, as soon as it listens: before that the signal would end it. One that has read the
+   * catalogue earlier in its start reads it once more.
+   */
+  reload(): void {
+    void this.#listening.then(() => this.#child.kill('SIGHUP'));
   }
 
   #read(): void {

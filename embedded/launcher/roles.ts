@@ -1,5 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { ROLES, type Role } from '#shared/config/settings.ts';
+import type { ToolConfig } from '#shared/config/config.ts';
+import {
+  BACKGROUND_ROLES,
+  type BackgroundRole,
+  ROLES,
+  type Role,
+  SETTINGS,
+} from '#shared/config/settings.ts';
+import { BACKGROUND } from '#embedded/stores/database-logins.ts';
 import type { Output } from './output.ts';
 import type { RoleCommand } from './role-process.ts';
 
@@ -8,8 +16,10 @@ export interface RolesOptions {
   root: URL;
   output: Output;
   replicas: Readonly<Partial<Record<Role, number>>>;
+  /** Those that share one process. */
+  background: readonly BackgroundRole[];
   /** Of each process; it gets a metrics port of its own besides. */
-  envOf: (role: Role) => Readonly<Record<string, string | undefined>>;
+  envOf: (process: Role | typeof BACKGROUND) => Readonly<Record<string, string | undefined>>;
 }
 
 /** The folder of the shipped Procfile. */
@@ -23,54 +33,113 @@ function isRole(name: string): name is Role {
 }
 
 /**
+ * A start fills the young generation of V8, which grows to three times 16 MiB and keeps that. Requests want some of it;
+ * roles that no request waits for, and the sandbox, do with little.
+ */
+const SEMI_SPACE_MIB = { requests: 4, others: 1 };
+
+/** Runs the roles that are named to it, in one process. */
+const BACKGROUND_ENTRY = 'workers/background/main.ts';
+
+/**
  * The commands of every process to start, in the order in which they depend on each other: who
  * consumes a lane comes before who fills it.
  * @throws Error for a Procfile that names a role the settings do not know.
  */
-export function roleCommands({ root, output, replicas, envOf }: RolesOptions): RoleCommand[] {
+export function roleCommands(options: RolesOptions): RoleCommand[] {
+  const { root, output, replicas, background } = options;
   const entries = new Map(readProcfile(root).map(({ role, entry }) => [role, entry]));
   for (const role of entries.keys()) {
     if (role !== RELEASE && !isRole(role))
       throw new Error(`The Procfile's ${role} is no known role`);
   }
-  return ROLES.flatMap((role) => {
+  const commands = ROLES.flatMap((role) => {
     const entry = entries.get(role);
     if (entry === undefined) throw new Error(`The Procfile has no ${role}`);
+    if (background.some((one) => one === role)) return [];
     if (!existsSync(new URL(entry, root))) {
       output.say(`${entry} does not exist: ${role} is NOT started`, 'red');
       return [];
     }
     const count = replicas[role] ?? 1;
-    return Array.from({ length: count }, (_, index) => {
-      const name = index === 0 ? role : `${role}.${index + 1}`;
-      return {
-        name,
-        role,
-        entry: new URL(entry, root),
-        cwd: root,
+    return Array.from({ length: count }, (_, index) =>
+      commandOf(options, {
+        name: index === 0 ? role : `${role}.${index + 1}`,
+        roles: [role],
+        entry,
         env: {
-          ...envOf(role),
-          METRICS_PORT: '0',
+          ...options.envOf(role),
           ...(role === 'api' && count > 1 ? { REUSE_PORT: '1' } : {}),
         },
-        probed: true,
-        onLine: (line: string) => output.line(name, line),
-      };
-    });
+      }),
+    );
   });
+  if (background.length === 0) return commands;
+  const shared = commandOf(options, {
+    name: BACKGROUND,
+    roles: background,
+    entry: BACKGROUND_ENTRY,
+    args: background,
+    env: options.envOf(BACKGROUND),
+  });
+  return [shared, ...commands];
+}
+
+/** The roles that share a process: not those of which a number is asked for, which are processes of their own. */
+export function sharingRoles({
+  backgroundRoles,
+  replicas,
+}: Pick<ToolConfig, 'backgroundRoles' | 'replicas'>): BackgroundRole[] {
+  return BACKGROUND_ROLES.filter(
+    (role) => backgroundRoles.includes(role) && replicas[role] === undefined,
+  );
+}
+
+function commandOf(
+  { root, output }: RolesOptions,
+  {
+    name,
+    entry,
+    env,
+    ...rest
+  }: Pick<RoleCommand, 'name' | 'roles' | 'env' | 'args'> & { entry: string },
+): RoleCommand {
+  return {
+    ...rest,
+    name,
+    entry: new URL(entry, root),
+    cwd: root,
+    env: { ...env, METRICS_PORT: '0' },
+    probed: true,
+    semiSpaceMib: rest.roles.every(isBackground) ? SEMI_SPACE_MIB.others : SEMI_SPACE_MIB.requests,
+    onLine: (line: string) => output.line(name, line),
+  };
+}
+
+function isBackground(role: string): boolean {
+  return (BACKGROUND_ROLES as readonly string[]).includes(role);
 }
 
 /** The sandbox upstream: no role, and no /readyz; that it listens is enough. */
 export function sandboxCommand(output: Output, env: RoleCommand['env']): RoleCommand {
   return {
     name: 'sandbox',
-    role: 'sandbox',
+    roles: [],
     entry: new URL('../sandbox/main.ts', import.meta.url),
     cwd: REPOSITORY,
-    env: { ...env, HOST: '127.0.0.1' },
+    env: { ...withoutSecrets(env), HOST: '127.0.0.1' },
     probed: false,
+    semiSpaceMib: SEMI_SPACE_MIB.others,
     onLine: (line) => output.line('sandbox', line),
   };
+}
+
+/** It calls no store, so it gets the address of none. */
+function withoutSecrets(env: RoleCommand['env']): RoleCommand['env'] {
+  const secrets = new Set(
+    Object.values(SETTINGS).flatMap(({ name, secret }) => (secret ? [name] : [])),
+  );
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !secrets.has(name)));
 }
 
 /** One process type of the Procfile. */

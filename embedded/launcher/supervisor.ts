@@ -63,6 +63,11 @@ export class Supervisor {
     await this.#current?.stop(withinMs);
   }
 
+  /** Has the process read its catalogue again. One that is to be started later reads it by itself. */
+  reload(): void {
+    this.#current?.reload();
+  }
+
   kill(): void {
     this.#stopping.abort();
     this.#current?.kill();

@@ -1,24 +1,22 @@
+import { isatty } from 'node:tty';
 import { readEnvironment } from '#shared/config/config.ts';
 import type { DevFile } from './dev-file.ts';
 import { Launcher } from './launch.ts';
-import { terminalOutput } from './output.ts';
+import { type Output, terminalOutput } from './output.ts';
 
 /** Exit codes of a shell's convention: 128 and the number of the signal. */
-const EXIT_OF: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+const EXIT_OF = { SIGINT: 130, SIGTERM: 143 };
 
 /**
- * `docket up`: starts everything, runs until told to stop, stops in reverse order. A second signal
- * kills what is left. The exit code is 0 after a clean stop, and 1 when the start failed.
+ * `docket up`: starts everything, runs until told to stop, stops in reverse order. A second signal kills what is left.
+ * SIGHUP reloads the catalogue in every process. The exit code is 0 after a clean stop, and 1 when the start failed.
  * @param options.root the folder of another Procfile
  */
 export async function up(options: { root?: URL } = {}): Promise<void> {
   const startedAt = performance.now();
   const output = terminalOutput(process.stdout);
   const launcher = new Launcher({ env: readEnvironment(), output, ...options });
-  const told = toldToStop(launcher, (signal) => output.say(`${signal}: stopping`));
-  // The reader of our output is gone: nothing can be said any more, but everything is to be stopped.
-  process.stdout.on('error', () => {});
-  process.stdout.once('error', () => process.kill(process.pid, 'SIGHUP'));
+  const told = signalled(launcher, output);
   try {
     const running = await launcher.start();
     output.plain(welcome(running.info, running.chatModel, performance.now() - startedAt));
@@ -33,27 +31,40 @@ export async function up(options: { root?: URL } = {}): Promise<void> {
   }
 }
 
-function toldToStop(launcher: Launcher, say: (signal: NodeJS.Signals) => void): Promise<void> {
+/**
+ * Obeys signals; resolves with the first request to stop. SIGHUP means two things: that the terminal is gone, and everything
+ * stops; or, from anybody else, that the catalogue is to be read again.
+ */
+function signalled(launcher: Launcher, output: Output): Promise<void> {
+  const terminals = [0, 1, 2].filter((fd) => isatty(fd));
   return new Promise((resolve) => {
-    let signals = 0;
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    let told = false;
+    const stop = (why: string): void => {
+      told = true;
+      output.say(`${why}: stopping`);
+      void launcher.stop();
+      resolve();
+    };
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        // A terminal that closes sends this more than once, and its pipe breaks too; that is no second request.
-        if (signal === 'SIGHUP' && signals > 0) return;
-        signals += 1;
-        if (signals > 1) {
-          void launcher.kill().finally(() => process.exit(EXIT_OF[signal]));
-          return;
-        }
-        say(signal);
-        void launcher.stop();
-        resolve();
+        if (told) void launcher.kill().finally(() => process.exit(EXIT_OF[signal]));
+        else stop(signal);
       });
     }
+    process.on('SIGHUP', () => {
+      // A terminal that closes sends this more than once, and its pipe breaks too; that is no second request.
+      if (told) return;
+      if (terminals.every((fd) => isatty(fd))) launcher.reload();
+      else stop('the terminal is closed');
+    });
+    // The reader of our output is gone: nothing can be said any more, but everything is to be stopped.
+    process.stdout.on('error', () => {
+      if (!told) stop('the output is closed');
+    });
   });
 }
 
-/** The text shown when everything is ready: where it is, with which key, and something to try. */
+/** The text shown when everything is ready: where it is, with which key, where to sign in, and something to try. */
 export function welcome(info: DevFile, chatModel: string | undefined, tookMs: number): string {
   const body = JSON.stringify({
     model: chatModel ?? '<model>',
@@ -64,6 +75,8 @@ export function welcome(info: DevFile, chatModel: string | undefined, tookMs: nu
 
   base URL    ${info.base_url}
   API key     ${info.api_key}   (demo organisation, enterprise)
+  dashboard   ${info.dashboard_url}
+              ${info.owner.email}   ${info.owner.password}
   reference   ${info.base_url.replace(/\/v1$/, '/docs')}
 
   curl ${info.base_url}/chat/completions \\

@@ -1,5 +1,20 @@
-import ranks from 'gpt-tokenizer/bpeRanks/o200k_base';
-import { countTokens as countOnce, encode as encodeOnce } from 'gpt-tokenizer/encoding/o200k_base';
+import { createRequire } from 'node:module';
+
+type Vocabulary = typeof import('gpt-tokenizer/encoding/o200k_base');
+type Ranks = typeof import('gpt-tokenizer/bpeRanks/o200k_base');
+
+// 60 MB that a sandbox of which nobody asks anything does not need: not an import, which would load it at the start.
+const require = createRequire(import.meta.url);
+let vocabularyLoaded: Vocabulary | undefined;
+let ranksLoaded: Ranks | undefined;
+
+function vocabulary(): Vocabulary {
+  return (vocabularyLoaded ??= require('gpt-tokenizer/encoding/o200k_base') as Vocabulary);
+}
+
+function ranks(): Ranks['default'] {
+  return (ranksLoaded ??= require('gpt-tokenizer/bpeRanks/o200k_base') as Ranks).default;
+}
 
 /** Text that merely looks like a control token is ordinary text here, never an error. */
 const PLAIN = { disallowedSpecial: new Set<string>() };
@@ -32,16 +47,16 @@ export function countTokens(text: string): number {
   if (known !== undefined) return known;
   let total = 0;
   if (text.length > RUN_CHARS_MAX && LONG_RUN.test(text)) {
-    for (const slice of text.match(SLICES) ?? []) total += countOnce(slice, PLAIN);
+    for (const slice of text.match(SLICES) ?? []) total += vocabulary().countTokens(slice, PLAIN);
   } else {
-    total = countOnce(text, PLAIN);
+    total = vocabulary().countTokens(text, PLAIN);
   }
   return text.length > CACHED_CHARS_MAX ? total : remember(counts, text, total);
 }
 
 /** The o200k_base token ids of a text. */
 export function encode(text: string): number[] {
-  return encodeOnce(text, PLAIN);
+  return vocabulary().encode(text, PLAIN);
 }
 
 /**
@@ -49,7 +64,7 @@ export function encode(text: string): number[] {
  * half a character left in it appears at the front of the next text of any caller.
  */
 function bytesOf(token: number): Buffer {
-  const entry = ranks[token] ?? '';
+  const entry = ranks()[token] ?? '';
   return typeof entry === 'string' ? Buffer.from(entry) : Buffer.from(entry);
 }
 

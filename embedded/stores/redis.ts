@@ -1,6 +1,6 @@
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { claimDirectory, releaseDirectory, stopOrphan } from './directory-owner.ts';
 import { ensureRedisBinary } from './redis-binary.ts';
 import { writePrivateFile } from './private-file.ts';
@@ -94,7 +94,9 @@ async function launch(
   // In a file, because everybody on the machine can read the arguments of a process.
   const config = join(dir, 'redis.conf');
   await writePrivateFile(config, password === undefined ? '' : `requirepass ${password}\n`, user);
-  const invocation = await runAs(user, binary, [config, '--dir', dir, ...args], [config]);
+  // By names within its directory, in which it is started: so it passes no other, and needs no right to.
+  const inside = ['--include', basename(config), '--dir', '.'];
+  const invocation = await runAs(user, binary, [...inside, ...args], []);
   return startServer({
     ...invocation,
     name: 'Redis',

@@ -40,9 +40,11 @@ export interface Invocation {
 }
 
 /**
- * The command line that runs `command` as the user. Root's home directory is closed to everyone else; where the
- * paths lie in such a place the command keeps one capability, to pass through directories, and
- * nothing more of root's rights.
+ * The command line that runs `command` as the user, with nothing of root's rights and no way to gain any
+ * (`no_new_privs`, an empty bounding set). Root's home directory is closed to everyone else; where the paths lie in such
+ * a place the command keeps one capability, to pass through directories. On a machine without setpriv it is started as
+ * the user, which drops every capability too, but leaves it programs that raise their caller.
+ * @param paths absolute ones that the command opens, besides its own
  */
 export async function runAs(
   user: SystemUser | undefined,
@@ -50,25 +52,42 @@ export async function runAs(
   args: readonly string[],
   paths: readonly string[],
 ): Promise<Invocation> {
-  if (user === undefined) return { command, args };
+  if (user === undefined) {
+    const alone = ['--no-new-privs', '--'];
+    return (await works(alone))
+      ? { command: 'setpriv', args: [...alone, command, ...args] }
+      : { command, args };
+  }
+  const drop = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', '--no-new-privs'];
   const open = await Promise.all([command, ...paths].map((path) => canReach(user, path)));
-  if (open.every(Boolean)) return { command, args, user: { uid: user.uid, gid: user.gid } };
+  if (open.every(Boolean)) {
+    const none = [...drop, '--inh-caps=-all', '--bounding-set=-all', '--'];
+    return (await works(none))
+      ? { command: 'setpriv', args: [...none, command, ...args] }
+      : { command, args, user: { uid: user.uid, gid: user.gid } };
+  }
   const capability = await passingCapability();
-  const prefix = [
-    `--reuid=${user.uid}`,
-    `--regid=${user.gid}`,
-    '--clear-groups',
+  const one = [
+    ...drop,
     // Without this bit access(2), by which initdb looks for its files, would not count the capability.
     '--securebits=+no_setuid_fixup',
-    `--inh-caps=+${capability}`,
+    `--inh-caps=-all,+${capability}`,
     `--ambient-caps=+${capability}`,
+    `--bounding-set=-all,+${capability}`,
     '--',
   ];
-  await promisify(execFile)('setpriv', [...prefix, 'true']).catch((cause: unknown) => {
-    const message = `${command} must not run as root, and the user ${user.name} cannot reach ${resolve('.')}: move it out of root's home`;
-    throw new Error(message, { cause });
-  });
-  return { command: 'setpriv', args: [...prefix, command, ...args] };
+  if (await works(one)) return { command: 'setpriv', args: [...one, command, ...args] };
+  throw new Error(
+    `${command} must not run as root, and the user ${user.name} cannot reach ${resolve('.')}: move it out of root's home`,
+  );
+}
+
+/** Whether there is a setpriv here that may do this; what a container leaves to its root differs. */
+function works(prefix: readonly string[]): Promise<boolean> {
+  return promisify(execFile)('setpriv', [...prefix, 'true']).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The lesser of the two capabilities that open directories, if we have it; containers often do not. */

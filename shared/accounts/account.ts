@@ -71,6 +71,9 @@ export interface Declaration {
   declaredBy: string;
 }
 
+/** What an applicant has filled in of its declaration before it declares: nothing of it was checked. */
+export type DeclarationDraft = Omit<Declaration, 'version' | 'statements' | 'declaredBy'>;
+
 export interface ServiceContract {
   kind: 'pilot' | 'service';
   /** Hex SHA-256 of the signed document. */

@@ -1,7 +1,13 @@
 import { iso31661Alpha2ToAlpha3 } from 'iso-3166/1-a2-to-1-a3.js';
 import { invalidParam } from '#shared/kernel/errors.ts';
 import type { Limits, Plan } from '#shared/kernel/plan.ts';
-import type { Contact, Declaration, DeclaredParty, ServiceContract } from './account.ts';
+import type {
+  Contact,
+  Declaration,
+  DeclarationDraft,
+  DeclaredParty,
+  ServiceContract,
+} from './account.ts';
 import { INDUSTRIES, STATEMENTS } from './declaration.ts';
 
 const NAME_LENGTH_MAX = 200;
@@ -57,6 +63,9 @@ export function checkLimits(limits: Limits, plan: Plan): Limits {
   return limits;
 }
 
+/** The codes that ISO 3166-1 has given out. */
+export const COUNTRIES: readonly string[] = Object.keys(iso31661Alpha2ToAlpha3).toSorted();
+
 /** A declaration that is complete: every statement of its version answered, a known country form and industry. */
 export function checkDeclaration(declaration: Declaration): Declaration {
   const statements = STATEMENTS[declaration.version];
@@ -71,6 +80,15 @@ export function checkDeclaration(declaration: Declaration): Declaration {
   if (Object.keys(declaration.statements).length !== statements.length) {
     throw invalidParam('statements', 'There are answers to statements that were not made.');
   }
+  return {
+    ...declaration,
+    ...checkApplicant(declaration),
+    declaredBy: checkLabel(declaration.declaredBy, 'declared_by'),
+  };
+}
+
+/** Who applies: what of a declaration is not an answer to a statement. */
+export function checkApplicant(declaration: DeclarationDraft): DeclarationDraft {
   checkCountry(declaration.country, 'country');
   if (!Object.hasOwn(INDUSTRIES, declaration.industry)) {
     throw invalidParam('industry', 'There is no such industry.');
@@ -79,10 +97,10 @@ export function checkDeclaration(declaration: Declaration): Declaration {
     throw invalidParam('trading_names', `At most ${TRADING_NAMES_MAX} trading names.`);
   }
   return {
-    ...declaration,
+    country: declaration.country,
+    industry: declaration.industry,
     parties: checkParties(declaration.parties),
     tradingNames: declaration.tradingNames.map((name) => checkLabel(name, 'trading_names')),
-    declaredBy: checkLabel(declaration.declaredBy, 'declared_by'),
   };
 }
 

@@ -24,6 +24,8 @@ export interface AccountFacts {
   declared: boolean;
   /** Outcome of the latest vetting. */
   vetting: 'clear' | 'flagged' | 'hit' | null;
+  /** Whether that vetting compared the current lists with the declaration and the contract as they are now. */
+  vettingIsCurrent: boolean;
   /** The decision of the latest review; `open` until there is one, null when there never was a review. */
   review: 'open' | 'approved' | 'rejected' | null;
   contracted: boolean;
@@ -42,6 +44,12 @@ interface Rule {
 
 const notOpen = (facts: AccountFacts): string | null =>
   facts.review === 'open' ? 'A review is open and must be decided first.' : null;
+
+/** The signatory is named last, after the vetting that let the applicant in, and lists change at any time. */
+const vettedNow = (facts: AccountFacts): string | null =>
+  facts.vettingIsCurrent
+    ? notOpen(facts)
+    : 'Its owners, directors and signatory were not screened against the current lists: run docket accounts screen.';
 
 const CLOSED: Rule['arrows'] = {
   onboarding: 'closed',
@@ -110,7 +118,7 @@ const RULES: Readonly<Record<AccountAct, Rule>> = {
     by: ['operator'],
     action: 'account.activated',
     reasoned: false,
-    gate: notOpen,
+    gate: vettedNow,
   },
   suspend: {
     arrows: { active: 'suspended' },
@@ -124,7 +132,7 @@ const RULES: Readonly<Record<AccountAct, Rule>> = {
     action: 'account.reinstated',
     reasoned: true,
     gate: (facts) =>
-      facts.review === 'rejected' ? 'The review did not clear the account.' : notOpen(facts),
+      facts.review === 'rejected' ? 'The review did not clear the account.' : vettedNow(facts),
   },
   close: { arrows: CLOSED, by: ['operator'], action: 'account.closed', reasoned: true },
 };

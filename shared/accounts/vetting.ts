@@ -24,15 +24,26 @@ export interface Vetting extends Assessment {
   contractId?: string | null;
 }
 
+/** A vetting as it is on record. */
+export interface RecordedVetting extends Vetting {
+  id: string;
+  /** Epoch milliseconds. */
+  screenedAt: number;
+}
+
 /** A question that a vetting has left to a person. */
 export interface Review {
   id: string;
   orgId: string;
   organisationName: string;
+  accountState: AccountState;
   vettingId: string | null;
+  risk: Risk;
   reason: string;
   /** Epoch milliseconds. */
   openedAt: number;
+  /** Of the vetting that it shows, oldest first: a review of high risk keeps the first one while it waits for the second. */
+  approvals: readonly Approval[];
   decision: Decision | null;
   decidedBy: string | null;
   decidedAt: number | null;
@@ -40,6 +51,45 @@ export interface Review {
 }
 
 export type Decision = 'approved' | 'rejected';
+
+/** Somebody who has reviewed says yes. */
+export interface Approval {
+  by: string;
+  /** Epoch milliseconds. */
+  at: number;
+  note: string;
+}
+
+/** How many have to approve: one person, or two. */
+export type Risk = 'normal' | 'high';
+
+/** Reasons that one person alone does not overrule. */
+const HIGH_RISK_KINDS: ReadonlySet<string> = new Set(['country', 'statement']);
+
+/**
+ * High is a listed name, a country under an embargo of any kind, and an answer that raises a question. A resemblance, an
+ * industry and a missing list are for one person to judge. To reject takes one person always.
+ */
+export function riskOf({ outcome, reasons }: Pick<Vetting, 'outcome' | 'reasons'>): Risk {
+  const isHigh = outcome === 'hit' || reasons.some(({ kind }) => HIGH_RISK_KINDS.has(kind));
+  return isHigh ? 'high' : 'normal';
+}
+
+/** Whether this approval decides: at high risk the second one does. Throws `invalid_actor` when both are of one person. */
+export function isLastApproval(
+  risk: Risk,
+  before: readonly Pick<Approval, 'by'>[],
+  actor: Pick<Actor, 'id'>,
+): boolean {
+  if (risk === 'normal') return true;
+  if (before.some(({ by }) => by === actor.id)) {
+    throw new Fault('invalid_actor', {
+      message: 'The risk is high: somebody else has to approve as well.',
+      param: 'actor',
+    });
+  }
+  return before.length > 0;
+}
 
 /**
  * The states in which accounts are vetted. Before there is a declaration there is nothing to compare, and

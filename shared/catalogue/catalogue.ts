@@ -1,4 +1,5 @@
 import type { Plan } from '#shared/kernel/plan.ts';
+import type { StatedEnergy } from './stated-energy.ts';
 
 /** The catalogue: which regions, endpoints and models there are. Read from YAML at the edge, plain values here. */
 export interface Catalogue {
@@ -37,9 +38,51 @@ export interface Endpoint {
   /** Name of the environment variable that holds the credential. */
   apiKeyEnv?: string;
   regions: readonly string[];
+  /** Whether it has `POST /responses`; to one that has not, such a request goes as a chat. It has not when absent. */
+  responses?: boolean;
+  /** Silence that ends a call, in milliseconds, where `timeouts` names no other. */
   timeoutMs: number;
-  /** The header or usage field in which the upstream reports measured energy in joules, if it does. */
-  energy?: { header?: string; usageField?: string };
+  timeouts?: Partial<Timeouts>;
+  /** What the upstream is told beside the request. */
+  headers?: EndpointHeaders;
+  /** Where the upstream states the energy of a request, if it does. */
+  energy?: StatedEnergy;
+  /** Where the power of its accelerators is metered, if it is. Never beside `energy`. */
+  meter?: Meter;
+}
+
+/** A Prometheus exporter of an endpoint's accelerators, or a Prometheus server's `/federate`. */
+export interface Meter {
+  url: string;
+  /** Name of the environment variable that holds a bearer token. */
+  tokenEnv?: string;
+  /** Labels by which samples are known to be of this endpoint's accelerators. */
+  labels: Readonly<Record<string, string>>;
+  /** A counter for each accelerator. */
+  energyMetric: string;
+  energyUnit: 'J' | 'mJ' | 'Wh' | 'kWh';
+  /** A gauge for each, for those that count no energy. */
+  powerMetric: string;
+  powerUnit: 'W' | 'mW' | 'kW';
+}
+
+/** How long one call may take, in milliseconds. */
+export interface Timeouts {
+  /** From the call to the headers of its answer; of an answer that is no stream most of the time is in here. */
+  headersMs: number;
+  /** From the call to the first byte of its answer's body. */
+  firstByteMs: number;
+  /** Between two pieces of the answer. */
+  betweenBytesMs: number;
+  /** From the call to the last byte. */
+  totalMs: number;
+}
+
+export interface EndpointHeaders {
+  /** In which header the request's id goes, as a UUID; `x-request-id` when absent, none when null. */
+  requestId?: string | null;
+  /** Whether the caller's W3C trace goes on. It does when absent. */
+  traceparent?: boolean;
 }
 
 export type ModelKind = 'chat' | 'completion' | 'embedding';
@@ -49,8 +92,11 @@ export interface Model {
   kinds: readonly ModelKind[];
   contextWindow: number;
   tokenizer?: string;
-  modalities: readonly string[];
+  /** The kinds of content that it takes; not known when absent. */
+  modalities?: readonly string[];
   maxN: number;
+  /** Values of each embedding, where it is declared. */
+  dimensions?: number;
   ownedBy: string;
   /** Epoch seconds. */
   created: number;

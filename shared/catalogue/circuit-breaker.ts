@@ -42,10 +42,11 @@ export function afterSuccess(): Breaker {
 }
 
 /**
- * A probe came back well: calls may be made again, and the first that fails opens it at once, for longer than before.
- * A probe is less than a call, so it does not wipe the slate.
+ * A stream has begun: calls may be made again, and the first that fails opens it at once, for longer than before. A
+ * beginning is less than an answer, so it does not wipe the slate.
  */
-export function afterProbe(breaker: Breaker): Breaker {
+export function afterBeginning(breaker: Breaker): Breaker {
+  if (breaker.state === 'closed') return breaker;
   return { state: 'closed', failures: FAILURES_MAX - 1, openUntil: 0, openMs: breaker.openMs };
 }
 

@@ -1,5 +1,7 @@
+import { oddBaseUrl } from './base-url.ts';
 import type { CatalogueFile, FileEndpoint, FileModel } from './file-shape.ts';
 import type { Path } from './problem.ts';
+import { stepsOfPath } from './stated-energy.ts';
 
 /** Things outside itself that the catalogue may refer to. A set that is not given is not checked. */
 export interface KnownReferences {
@@ -42,6 +44,7 @@ export function crossCheck(file: CatalogueFile, known: KnownReferences, report: 
   for (const [index, endpoint] of file.endpoints.entries()) {
     checkEndpoint(endpoint, ['endpoints', index], regions, known, report);
   }
+  checkMeters(file, report);
   for (const [index, model] of file.models.entries()) {
     checkModel(model, ['models', index], endpoints, known, report);
   }
@@ -60,12 +63,15 @@ export function findOddities(
   for (const [index, endpoint] of file.endpoints.entries()) {
     if (!inUse.has(endpoint.name))
       report(['endpoints', index], `no model uses the endpoint ${endpoint.name}`);
-    const credential = endpoint.api_key_env;
-    if (credential !== undefined && variable(credential) === undefined) {
-      report(
-        ['endpoints', index, 'api_key_env'],
-        `the environment variable ${credential} is not set`,
-      );
+    const odd = endpoint.adapter === 'ai-sdk' ? undefined : oddBaseUrl(endpoint.base_url);
+    if (odd !== undefined) report(['endpoints', index, 'base_url'], odd);
+    const credentials = [
+      [['api_key_env'], endpoint.api_key_env],
+      [['meter', 'token_env'], endpoint.meter?.token_env],
+    ] as const;
+    for (const [path, name] of credentials) {
+      if (name === undefined || variable(name) !== undefined) continue;
+      report(['endpoints', index, ...path], `the environment variable ${name} is not set`);
     }
   }
   const regionsOf = new Map(file.endpoints.map((endpoint) => [endpoint.name, endpoint.regions]));
@@ -107,6 +113,9 @@ function checkEndpoint(
   if (adapter !== 'ai-sdk' && provider !== undefined) {
     report([...path, 'provider'], `the adapter ${adapter} has no providers`);
   }
+  if (adapter === 'ai-sdk' && endpoint.responses === true) {
+    report([...path, 'responses'], `the adapter ${adapter} sends these requests as chats`);
+  }
   if (provider !== undefined && known.providers?.has(provider) === false) {
     report(
       [...path, 'provider'],
@@ -115,6 +124,38 @@ function checkEndpoint(
   }
   const wrong = wrongUrl(endpoint.base_url);
   if (wrong !== undefined) report([...path, 'base_url'], wrong);
+  const { energy } = endpoint;
+  if (energy?.json_path !== undefined && stepsOfPath(energy.json_path) === undefined) {
+    report(
+      [...path, 'energy', 'json_path'],
+      'must be a JSON path to one value, such as $.usage.energy.joules',
+    );
+  }
+  if (energy !== undefined && Object.keys(energy).every((name) => name === 'unit'))
+    report([...path, 'energy'], 'says no place: `header`, `usage_field` or `json_path`');
+}
+
+/** Energy must not be counted twice: by an upstream and a meter, or by the meters of two endpoints. */
+function checkMeters({ endpoints }: CatalogueFile, report: Report): void {
+  for (const [index, { meter, energy }] of endpoints.entries()) {
+    if (meter === undefined) continue;
+    const path = ['endpoints', index, 'meter'];
+    const wrong = wrongUrl(meter.url);
+    if (wrong !== undefined) report([...path, 'url'], wrong.replace('api_key_env', 'token_env'));
+    if (energy !== undefined) report(path, 'stands beside `energy`; keep one');
+    const other = endpoints
+      .slice(0, index)
+      .find((each) => each.meter?.url === meter.url && overlaps(each.meter.labels, meter.labels));
+    if (other !== undefined) {
+      const what = `the accelerators of ${other.name} are selected too; tell them apart by \`labels\``;
+      report(path, what);
+    }
+  }
+}
+
+/** Whether some accelerator may have all labels of both. */
+function overlaps(one: Record<string, string> = {}, other: Record<string, string> = {}): boolean {
+  return Object.entries(one).every(([name, value]) => (other[name] ?? value) === value);
 }
 
 /** The url is not repeated: it may hold what should not be in a log. */

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import schema from '../../docs/catalogue.schema.json' with { type: 'json' };
-import type { Endpoint, Footprint, Model, Region } from './catalogue.ts';
+import type { Endpoint, Footprint, Meter, Model, Region } from './catalogue.ts';
 import { pathText } from './problem.ts';
 import type { CatalogueProblem, Path } from './problem.ts';
 import type { YamlDocument } from './yaml-document.ts';
@@ -23,15 +23,35 @@ export interface FileEndpoint {
   base_url: string;
   api_key_env?: string;
   regions: string[];
+  responses?: boolean;
   timeout_ms?: number;
-  energy?: { header?: string; usage_field?: string };
+  timeouts?: Partial<Record<FileTimeout, number>>;
+  headers?: { request_id?: string; traceparent?: boolean };
+  energy?: {
+    header?: string;
+    usage_field?: string;
+    json_path?: string;
+    unit?: NonNullable<Endpoint['energy']>['unit'];
+  };
+  meter?: {
+    url: string;
+    token_env?: string;
+    labels?: Record<string, string>;
+    energy_metric?: string;
+    energy_unit?: Meter['energyUnit'];
+    power_metric?: string;
+    power_unit?: Meter['powerUnit'];
+  };
 }
+
+type FileTimeout = 'headers_ms' | 'first_byte_ms' | 'between_bytes_ms' | 'total_ms';
 
 export interface FileModel extends Pick<Model, 'id' | 'kinds' | 'endpoints'> {
   context_window: number;
   tokenizer?: string;
   modalities?: string[];
   max_n?: number;
+  dimensions?: number;
   owned_by?: string;
   created?: number;
   plans?: NonNullable<Model['plans']>;

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { Catalogue, Endpoint, Model, Region } from './catalogue.ts';
+import type {
+  Catalogue,
+  Endpoint,
+  EndpointHeaders,
+  Meter,
+  Model,
+  Region,
+  Timeouts,
+} from './catalogue.ts';
 import { crossCheck, findOddities, type KnownReferences, type Report } from './cross-checks.ts';
 import {
   type CatalogueFile,
@@ -9,6 +17,7 @@ import {
   shapeProblems,
 } from './file-shape.ts';
 import { CatalogueError, type CatalogueProblem, pathText } from './problem.ts';
+import { stepsOfPath } from './stated-energy.ts';
 import { readYaml, type YamlDocument } from './yaml-document.ts';
 
 export interface CatalogueSources {
@@ -86,7 +95,7 @@ function toRegion(region: FileRegion): Region {
 }
 
 function toEndpoint(
-  { base_url, api_key_env, timeout_ms, energy, ...rest }: FileEndpoint,
+  { base_url, api_key_env, timeout_ms, timeouts, headers, energy, meter, ...rest }: FileEndpoint,
   timeoutMs: number,
 ): Endpoint {
   return {
@@ -94,7 +103,35 @@ function toEndpoint(
     baseUrl: base_url.replace(/\/+$/, ''),
     timeoutMs: timeout_ms ?? timeoutMs,
     ...(api_key_env === undefined ? {} : { apiKeyEnv: api_key_env }),
+    ...(timeouts === undefined ? {} : { timeouts: toTimeouts(timeouts) }),
+    ...(headers === undefined ? {} : { headers: toHeaders(headers) }),
     ...(energy === undefined ? {} : { energy: toEnergy(energy) }),
+    ...(meter === undefined ? {} : { meter: toMeter(meter) }),
+  };
+}
+
+function toTimeouts({
+  headers_ms: headersMs,
+  first_byte_ms: firstByteMs,
+  between_bytes_ms: betweenBytesMs,
+  total_ms: totalMs,
+}: NonNullable<FileEndpoint['timeouts']>): Partial<Timeouts> {
+  return {
+    ...(headersMs === undefined ? {} : { headersMs }),
+    ...(firstByteMs === undefined ? {} : { firstByteMs }),
+    ...(betweenBytesMs === undefined ? {} : { betweenBytesMs }),
+    ...(totalMs === undefined ? {} : { totalMs }),
+  };
+}
+
+function toHeaders({
+  request_id,
+  traceparent,
+}: NonNullable<FileEndpoint['headers']>): EndpointHeaders {
+  const requestId = request_id === 'none' ? null : request_id?.toLowerCase();
+  return {
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 
@@ -102,10 +139,27 @@ function toEndpoint(
 function toEnergy({
   header,
   usage_field,
+  json_path,
+  unit,
 }: NonNullable<FileEndpoint['energy']>): NonNullable<Endpoint['energy']> {
   return {
     ...(header === undefined ? {} : { header: header.toLowerCase() }),
     ...(usage_field === undefined ? {} : { usageField: usage_field }),
+    ...(json_path === undefined ? {} : { path: stepsOfPath(json_path)! }),
+    ...(unit === undefined ? {} : { unit }),
+  };
+}
+
+/** Without names of its own, a meter is NVIDIA's DCGM exporter. */
+function toMeter(meter: NonNullable<FileEndpoint['meter']>): Meter {
+  return {
+    url: meter.url,
+    ...(meter.token_env === undefined ? {} : { tokenEnv: meter.token_env }),
+    labels: meter.labels ?? {},
+    energyMetric: meter.energy_metric ?? 'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION',
+    energyUnit: meter.energy_unit ?? 'mJ',
+    powerMetric: meter.power_metric ?? 'DCGM_FI_DEV_POWER_USAGE',
+    powerUnit: meter.power_unit ?? 'W',
   };
 }
 
@@ -113,7 +167,6 @@ function toModel({ context_window, max_n, owned_by, footprint, ...rest }: FileMo
   const { active_b, total_b, ...size } = footprint;
   const slash = rest.id.indexOf('/');
   return {
-    modalities: ['text'],
     created: 0,
     ...rest,
     contextWindow: context_window,

@@ -36,6 +36,7 @@ export const KIND_OF_ROUTE: Readonly<Record<Route, ModelKind>> = {
   'chat.completions': 'chat',
   completions: 'completion',
   embeddings: 'embedding',
+  responses: 'chat',
 };
 
 /** Builds the index. The catalogue has been checked: its references exist. */

@@ -17,6 +17,8 @@ export interface RegionHealth {
    * while for a circuit whose trial is due. None may when it is absent.
    */
   takeTrial?: (circuit: string) => boolean;
+  /** Open circuits at whose address something answers: requests that have other regions may try these too. */
+  reached?: ReadonlySet<string>;
 }
 
 /** The fields of a request that choose model, region and tier. Null and absent are the same. */
@@ -30,7 +32,17 @@ export interface RouteRequest {
   tier?: string | null | undefined;
   /** The number of choices that is asked for. */
   n?: number | null | undefined;
+  /** Of an embeddings request: how many embeddings it asks for, and with how many values each. */
+  embeddings?: { inputs: number; dimensions?: number | null | undefined } | undefined;
 }
+
+/**
+ * Values of all embeddings of one answer: 22 MB in base64, up to 90 MB as numbers. A small request could ask for many
+ * times that, and every process on the way holds what is answered.
+ */
+const EMBEDDED_VALUES_MAX = 4_194_304;
+/** Of models whose catalogue entry says nothing: as many as the largest in common use have. */
+const DIMENSIONS_ASSUMED = 4_096;
 
 export interface RouteAccount {
   orgId: string;
@@ -47,7 +59,7 @@ export interface Resolution {
 /**
  * Decides model, tier and regions of a request.
  *
- * Throws a Fault: `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n` when the request asks for what does not
+ * Throws a Fault: `invalid_model`, `invalid_region`, `invalid_tier`, `invalid_n`, `invalid_input` when the request asks for what does not
  * exist or is not for this account; `region_degraded`, `region_saturated`, `region_decommissioned` when it exists and
  * cannot be had now. Problems of the request are reported before those of a region.
  */
@@ -62,6 +74,7 @@ export function resolveRoute(
   const pinned = pin === undefined ? undefined : offeredIn(routes, pin, health);
   const tier = chooseTier(routes, request.tier, account.plan);
   checkChoices(routes.model, request.n);
+  checkEmbeddings(routes.model, request.embeddings);
   const candidates = pinned === undefined ? healthyRegions(routes, account, health) : [pinned];
   if (pinned !== undefined) {
     const state = stateOf(pinned, health);
@@ -159,6 +172,21 @@ function checkChoices(model: Model, n: number | null | undefined): void {
   throw new Fault('invalid_n', { values: { model: model.id, choices } });
 }
 
+function checkEmbeddings(model: Model, asked: RouteRequest['embeddings']): void {
+  if (asked === undefined) return;
+  const dimensions = asked.dimensions ?? model.dimensions ?? DIMENSIONS_ASSUMED;
+  if (asked.inputs * dimensions <= EMBEDDED_VALUES_MAX) return;
+  const [values, each, fitting] = [
+    EMBEDDED_VALUES_MAX,
+    dimensions,
+    Math.floor(EMBEDDED_VALUES_MAX / dimensions),
+  ].map((number) => number.toLocaleString('en-US'));
+  throw invalidParam(
+    'input',
+    `One answer holds at most ${values} values. With ${each} dimensions, \`input\` may have at most ${fitting} entries: send it in several requests.`,
+  );
+}
+
 function healthyRegions(
   routes: ModelRoutes,
   account: RouteAccount,
@@ -172,7 +200,12 @@ function healthyRegions(
     );
   }
   const healthy = open.filter((route) => stateOf(route, health) === 'normal');
-  if (healthy.length > 0) return healthy;
+  if (healthy.length > 0) {
+    // Those that would be preferred to all of these, or no request without a pin would ever find out that one is back.
+    const preferred = open.slice(0, open.indexOf(healthy[0]!));
+    const back = preferred.find((route) => isReached(route, health) && mayTry(route, health));
+    return back === undefined ? healthy : [back, ...healthy];
+  }
   const tried = open.find((route) => mayTry(route, health));
   if (tried !== undefined) return [tried];
   throw noRegionFault(open.map((route) => stateOf(route, health)));
@@ -195,6 +228,10 @@ function mayTry({ region, endpoints }: RegionRoute, health: RegionHealth): boole
   if (takeTrial === undefined || (states.get(region.code) ?? region.status) !== 'normal')
     return false;
   return endpoints.some(({ endpoint }) => takeTrial(circuitName(region.code, endpoint.name)));
+}
+
+function isReached({ region, endpoints }: RegionRoute, { reached }: RegionHealth): boolean {
+  return endpoints.some(({ endpoint }) => reached?.has(circuitName(region.code, endpoint.name)));
 }
 
 /** The 503 for a pinned region that cannot take the request. */

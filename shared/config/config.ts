@@ -24,7 +24,7 @@ export interface ToolConfig extends Values<false> {
   readonly upstreamCredential: (name: string) => string | undefined;
 }
 
-/** The configuration of every process: both stores are known. */
+/** The configuration of every process: both stores are known, and where people turn to. */
 export interface Config extends ToolConfig {
   readonly secrets: Omit<Values<true>, StoreUrls> & Readonly<Record<StoreUrls, string>>;
 }
@@ -42,12 +42,16 @@ export class ConfigError extends Error {
 
 /**
  * The configuration of a process, frozen.
- * @throws ConfigError with all problems: values out of bounds, contradictions, missing store URLs.
+ * @throws ConfigError with all problems: values out of bounds, contradictions, missing store URLs and support address.
  */
 export function loadConfig(env: Environment = readEnvironment()): Config {
   const problems: string[] = [];
   for (const { name } of [SETTINGS.databaseUrl, SETTINGS.redisUrl]) {
     if (textOf(env, name) === undefined) problems.push(`${name} is not set`);
+  }
+  const { name } = SETTINGS.supportEmail;
+  if (textOf(env, name) === undefined) {
+    problems.push(`${name} is not set: refusals and letters send people there`);
   }
   return readConfig(env, problems) as Config;
 }

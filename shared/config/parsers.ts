@@ -39,6 +39,16 @@ export function plainText(lengthMax: number): Parser<string> {
   };
 }
 
+/** A secret that cannot be guessed, if it was made at random. */
+export function longSecret(lengthMin: number): Parser<string> {
+  return (text) => {
+    if (text.length < lengthMin) {
+      throw new Error(`must have at least ${lengthMin} characters: openssl rand -hex 32`);
+    }
+    return plainText(512)(text);
+  };
+}
+
 /** One URL, or several separated by commas (the nodes of a cluster). */
 export function urls(...schemes: string[]): Parser<string> {
   const one = url(...schemes);
@@ -84,6 +94,11 @@ export function list<T>(item: Parser<T>, itemsMax: number): Parser<readonly T[]>
     if (parts.length > itemsMax) throw new Error(`must have at most ${itemsMax} items`);
     return Object.freeze(parts.map((part) => item(part)));
   };
+}
+
+/** The same, with a word for the empty list: an empty variable counts as one that is not set. */
+export function listOrNone<T>(item: Parser<T>, itemsMax: number): Parser<readonly T[]> {
+  return (text) => (text === 'none' ? Object.freeze([]) : list(item, itemsMax)(text));
 }
 
 /** A short name as regions and roles have it: lower-case letters, digits, hyphens. */

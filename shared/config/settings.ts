@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
+import { inContainer } from './container.ts';
 import {
   code,
   counts,
@@ -7,6 +7,8 @@ import {
   flag,
   integer,
   list,
+  listOrNone,
+  longSecret,
   oneOf,
   plainText,
   publicAddress,
@@ -44,20 +46,21 @@ export const ROLES = [
 ] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Those that no request waits for: where little is asked of them, they may share one process. */
+export const BACKGROUND_ROLES = [
+  'ledger',
+  'recalculation',
+  'exports',
+  'purge',
+  'housekeeping',
+] as const satisfies readonly Role[];
+export type BackgroundRole = (typeof BACKGROUND_ROLES)[number];
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 const path = plainText(1_024);
 /** One hour: nothing that a caller or an orchestrator waits for takes longer. */
 const HOUR_MS = 3_600_000;
-
-/** What container runtimes leave in a container: files of Docker and Podman, the mounted account of Kubernetes. */
-function inContainer(): boolean {
-  return (
-    existsSync('/.dockerenv') ||
-    existsSync('/run/.containerenv') ||
-    existsSync('/var/run/secrets/kubernetes.io')
-  );
-}
 
 /** Every address of both families; machines without IPv6 have no `::` to listen on. */
 function allAddresses(): string {
@@ -118,7 +121,7 @@ export const SETTINGS = {
     'SUPPORT_EMAIL',
     emailAddress,
     'support@localhost',
-    'Address callers are sent to by policy errors.',
+    'Address that refusals and letters send people to; processes do not start without it, the embedded mode does.',
   ),
   bodyBytesMax: setting(
     'BODY_BYTES_MAX',
@@ -177,6 +180,12 @@ export const SETTINGS = {
     '',
     'Embedded mode: how many of a role to start, as in api=2,inference=2.',
   ),
+  backgroundRoles: setting(
+    'BACKGROUND_ROLES',
+    listOrNone(oneOf(BACKGROUND_ROLES), BACKGROUND_ROLES.length),
+    BACKGROUND_ROLES.join(','),
+    'Embedded mode: the roles that share one process, unless REPLICAS names them; none gives each its own.',
+  ),
   allowVolatileRedis: setting(
     'ALLOW_VOLATILE_REDIS',
     flag,
@@ -218,6 +227,12 @@ export const SETTINGS = {
     integer(1, 256),
     '4',
     'Recalculations one worker runs at once.',
+  ),
+  meterSettleMs: setting(
+    'METER_SETTLE_MS',
+    integer(0, 86_400_000),
+    '900000',
+    'How long after it metered energy waits for the requests that used it to end and have their receipts.',
   ),
   exportsConcurrency: setting(
     'EXPORTS_CONCURRENCY',
@@ -277,6 +292,11 @@ export const SETTINGS = {
     'REDIS_URL',
     urls('redis', 'rediss'),
     'Redis or Valkey (append-only, noeviction); of a cluster any node, or several separated by commas.',
+  ),
+  sessionSecret: secret(
+    'SESSION_SECRET',
+    longSecret(32),
+    'Signs the sessions of the dashboard, the same for all api processes; without it there is no dashboard.',
   ),
   moderationApiKey: secret(
     'MODERATION_API_KEY',

@@ -115,6 +115,33 @@ export const JOBS = {
     concurrency: 1,
     everyMs: 2 * SECOND,
   },
+  /** Revises receipts whose hourly grid factor came after them. */
+  'grid-hours': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: MINUTE,
+  },
+  /** Reads the meters of the catalogue. One that is away is read again by the next round. */
+  'meter-reading': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 30 * SECOND,
+    concurrency: 1,
+    everyMs: 10 * SECOND,
+  },
+  /** Attributes metered energy to the requests that ran, and revises their receipts. */
+  'meter-settlement': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: 10 * SECOND,
+  },
   /** Builds one evidence pack. A hundred million receipts take hours. */
   export: {
     payload: Type.Object(

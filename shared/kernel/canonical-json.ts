@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { sha256Text } from '#primitives';
 import { MalformedData } from './malformed-data.ts';
 
 /** A value that JSON can carry. */
@@ -50,7 +50,7 @@ export function digestOf(value: unknown): string {
 
 /** base64url SHA-256 of a text's UTF-8 bytes. */
 export function digestOfText(text: string): string {
-  return hash('sha256', text, 'base64url');
+  return sha256Text(text, 'base64url');
 }
 
 function quoted(text: string): string {

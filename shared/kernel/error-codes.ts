@@ -91,6 +91,12 @@ const STABLE = {
     sample: { model: 'llama-3.1-8b', tokens: '131072' },
     param: 'messages',
   }),
+  unsupported_modality: row('validation_error', 400, false, {
+    when: 'A content part is of a kind that the model does not take.',
+    message: 'The model {model} takes {modalities} only.',
+    sample: { model: 'llama-3.1-8b', modalities: 'text' },
+    param: 'messages',
+  }),
   idempotency_key_reused: row('validation_error', 400, false, {
     when: 'The same Idempotency-Key came with another body within 24 hours.',
     message: 'This Idempotency-Key was used with a different request in the last 24 hours.',
@@ -130,7 +136,8 @@ const STABLE = {
   }),
   not_degraded: row('validation_error', 409, false, {
     when: 'Only degraded receipts can be recalculated.',
-    message: 'The receipt is not degraded, or a newer one revises it already.',
+    message:
+      'There is nothing to estimate again: the receipt is not degraded, nobody knows its tokens, or a newer one revises it already.',
     param: 'id',
   }),
   key_state_conflict: row('validation_error', 409, false, {
@@ -215,7 +222,8 @@ const STABLE = {
   }),
   customer_suspended: row('policy_error', 403, false, {
     when: 'The account is suspended, pending review.',
-    message: 'The account is suspended pending review.',
+    message: 'The account is suspended pending review. To ask about it, write to {supportEmail}.',
+    sample: { supportEmail: APPEAL_SAMPLE.supportEmail },
   }),
   region_degraded: row('region_unavailable', 503, true, {
     when: 'The pinned region is in incident mode.',
@@ -245,9 +253,11 @@ const STABLE = {
     when: 'The gateway failed. Nothing about the request is wrong.',
     message: 'Something went wrong in the gateway. Try again shortly.',
   }),
-  dispatch_unavailable: row('internal_error', 500, true, {
+  dispatch_unavailable: row('internal_error', 503, true, {
     when: 'The gateway is restarting or catching up.',
     message: 'The gateway is catching up. Try again shortly.',
+    // A master is replaced, and a backlog of a moment worked off, in a few of these.
+    retryAfterMs: 1_000,
   }),
 } as const;
 
@@ -329,18 +339,18 @@ const PATTERNED = {
     param: 'expires_at',
   }),
   invalid_key: invalid({
-    when: 'A key may not revoke itself.',
+    when: 'A key may not revoke itself, and an organisation has only so many active ones.',
     example: 'A key cannot revoke itself.',
     param: 'id',
   }),
   invalid_reason: invalid({
     when: 'The reason is over 500 characters, or holds control characters.',
-    example: '`reason` must NOT have more than 500 characters.',
+    example: '`reason` must be text of at most 500 characters.',
     param: 'reason',
   }),
   invalid_limit: invalid({
     when: 'A page has 1 to 100 items.',
-    example: '`limit` must be <= 100.',
+    example: '`limit` must be a whole number from 1 to 100.',
     param: 'limit',
   }),
   invalid_after: invalid({
@@ -349,15 +359,30 @@ const PATTERNED = {
     param: 'after',
   }),
   invalid_first_index: invalid({
-    when: 'The range is empty, or larger than a pack may be.',
+    when: 'The range is empty, begins after the end of the ledger, or is larger than a pack may be.',
     example: 'The range is empty: the first index lies after the last.',
     param: 'first_index',
   }),
   invalid_last_index: invalid({
-    when: 'The range ends after the signed checkpoint.',
+    when: 'The range ends after the ledger, or after the signed checkpoint of an export.',
     message: 'The signed checkpoint has {size} entries, from index 0.',
     sample: { size: '1200' },
     param: 'last_index',
+  }),
+  invalid_checkpoint_size: invalid({
+    when: 'No checkpoint of this size was ever signed.',
+    message: 'No checkpoint of this size was ever signed.',
+    param: 'checkpoint_size',
+  }),
+  invalid_range: invalid({
+    when: 'There is nothing to pack: no receipt is in a signed checkpoint yet.',
+    message: 'No receipt is in a signed checkpoint yet.',
+    param: 'range',
+  }),
+  invalid_rate_limit: invalid({
+    when: 'The limit of a key is no limit, or higher than its organisation’s.',
+    example: 'A key cannot have a higher limit than its organisation.',
+    param: 'rate_limit',
   }),
   invalid_from: invalid({
     when: 'The time is none.',
@@ -370,8 +395,9 @@ const PATTERNED = {
     param: 'to',
   }),
   invalid_group_by: invalid({
-    when: 'Figures are by day, model, region or key.',
-    example: '`group_by` must be equal to constant.',
+    when: 'There is no such grouping, or there would be too many groups.',
+    example:
+      '`group_by` must be one to 3 different ones of hour, day, month, model, region, key, tier, quality, with commas between.',
     param: 'group_by',
   }),
   invalid_url: invalid({
@@ -400,6 +426,10 @@ const PATTERNED = {
   tile_not_found: missing({ when: 'The log has no such tile.', param: 'path' }),
   consistency_proof_not_found: missing({ when: 'The log was not published at this size.' }),
   anchor_proof_not_found: missing({ when: 'Nothing is anchored as asked for.' }),
+  derivation_not_found: missing({
+    when: 'There is no derivation record of this digest.',
+    param: 'digest',
+  }),
   context_not_found: missing({ when: 'There is no context of this name.', param: 'name' }),
   methodology_not_found: missing({
     when: 'There is no methodology of this id and version.',

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Format } from 'typebox/format';
 import { expectation, type Schema } from './expectation.ts';
 
@@ -150,14 +149,20 @@ function looksLike(schema: Schema, value: unknown): boolean {
 }
 
 function fitsShallowly(schema: Schema, value: unknown): boolean {
-  if (schema.const !== undefined) return isDeepStrictEqual(value, schema.const);
-  if (schema.enum !== undefined) return schema.enum.some((one) => isDeepStrictEqual(value, one));
+  if (schema.const !== undefined) return isSame(value, schema.const);
+  if (schema.enum !== undefined) return schema.enum.some((one) => isSame(value, one));
   if (!hasType(schema.type, value, true)) return false;
   if (typeof value === 'number') return isWithin(schema, value);
   if (typeof value === 'string') return isSpelt(schema, value);
   if (Array.isArray(value)) return isBounded(value.length, schema.minItems, schema.maxItems);
   if (typeof value !== 'object' || value === null) return true;
   return isBounded(Object.keys(value).length, schema.minProperties, schema.maxProperties);
+}
+
+/** Constants of schemas are scalars, and lists of them. */
+function isSame(value: unknown, constant: unknown): boolean {
+  if (!Array.isArray(value) || !Array.isArray(constant)) return value === constant;
+  return value.length === constant.length && constant.every((one, i) => isSame(value[i], one));
 }
 
 function isSpelt(schema: Schema, value: string): boolean {

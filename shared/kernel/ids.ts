@@ -1,5 +1,16 @@
 /** Ids: a prefix, `_`, and a ULID (48 bits of time, 80 random, Crockford base 32), so ids sort by time. */
-const ID_PREFIXES = ['org', 'key', 'req', 'rcpt', 'exp', 'msr', 'aud', 'scr', 'rev'] as const;
+const ID_PREFIXES = [
+  'org',
+  'key',
+  'req',
+  'rcpt',
+  'exp',
+  'msr',
+  'aud',
+  'scr',
+  'rev',
+  'usr',
+] as const;
 export type IdPrefix = (typeof ID_PREFIXES)[number];
 export type Id<P extends IdPrefix> = `${P}_${string}`;
 
@@ -47,6 +58,19 @@ export function firstReceiptIdAt(ms: number): string {
 }
 
 const NOTHING_RANDOM = new Uint8Array(10);
+
+/** The 128 bits of an id as a UUID, for servers that take nothing else as the id of a request. It has no version of its own. */
+export function uuidOf(id: string): string {
+  let hex = '';
+  // The first of the 26 digits holds three bits.
+  let bits = -2;
+  let held = 0;
+  for (let i = id.indexOf('_') + 1; i < id.length; i += 1) {
+    held = ((held & 15) << 5) | ALPHABET.indexOf(id.charAt(i));
+    for (bits += 5; bits >= 4; bits -= 4) hex += ((held >> (bits - 4)) & 15).toString(16);
+  }
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
 
 /** True when `text` is an id with this prefix. */
 export function isId<P extends IdPrefix>(prefix: P, text: string): text is Id<P> {

@@ -1,8 +1,16 @@
 import type { Plan } from './plan.ts';
 
 /** The operations that reach a model. */
-export const ROUTES = ['chat.completions', 'completions', 'embeddings'] as const;
+export const ROUTES = ['chat.completions', 'completions', 'embeddings', 'responses'] as const;
 export type Route = (typeof ROUTES)[number];
+
+/** The parameter of a request that holds what the model reads. */
+export const PROMPT_PARAMS: Readonly<Record<Route, string>> = {
+  'chat.completions': 'messages',
+  completions: 'prompt',
+  embeddings: 'input',
+  responses: 'input',
+};
 
 /** The one who counted the tokens of a request: the upstream, or we with a tokenizer. */
 export const USAGE_SOURCES = ['upstream', 'counted'] as const;
@@ -14,6 +22,36 @@ export interface Usage {
   cachedInputTokens: number;
   outputTokens: number;
   source: (typeof USAGE_SOURCES)[number];
+  /** With `counted`: name of the vocabulary, e.g. `o200k_base`. */
+  tokenizer?: string;
+  /** With `counted`: where the true counts lie, when the vocabulary is not known to be the model's own. */
+  tokenInterval?: TokenInterval;
+  /** Energy measured by the upstream, in joules, where it reports it. */
+  measuredJoules?: number;
+}
+
+/** Bounds of counts that were made with another vocabulary than the model's. */
+export interface TokenInterval {
+  inputLower: number;
+  inputUpper: number;
+  outputLower: number;
+  outputUpper: number;
+}
+
+/**
+ * Why the tokens of a request are not known: its caller left before an answer, its upstream broke off, its worker died,
+ * or nobody can count what it was made of.
+ */
+export const USAGE_REASONS = ['caller_left', 'upstream_cut', 'worker_lost', 'not_counted'] as const;
+export type UsageReason = (typeof USAGE_REASONS)[number];
+
+/** What is known of a request whose tokens are not known: never a zero for what nobody counted. */
+export interface UnknownUsage {
+  source: 'unknown';
+  reason: (typeof USAGE_REASONS)[number];
+  /** Where we could count the prompt; with `tokenizer`. */
+  inputTokens?: number;
+  tokenizer?: string;
   /** Energy measured by the upstream, in joules, where it reports it. */
   measuredJoules?: number;
 }
@@ -31,14 +69,22 @@ export interface InferenceRecord {
   route: Route;
   /** The model's id in the catalogue. */
   model: string;
-  /** The model as its upstream names it, once one has answered. */
+  /** The model as its upstream named it in its answer; absent when it named none. `modelVersion` on the receipt. */
   upstreamModel?: string;
+  /** The `id` in the answer (`chatcmpl-…`, `cmpl-…`, `resp_…`) as the caller gets it; embeddings have none. */
+  answerId?: string;
   region: string;
   tier: Plan;
   /** Epoch milliseconds. */
   startedAt: number;
   endedAt: number;
-  usage: Usage;
+  /** Whole milliseconds from `startedAt` to the upstream call that was answered, earlier calls and waits included. */
+  queuedMs?: number;
+  /** Whole milliseconds from that call to the last byte of its answer: the time on the hardware. */
+  upstreamMs?: number;
+  /** The endpoint that answered, where the catalogue says that its accelerators are metered. On no receipt. */
+  meteredEndpoint?: string;
+  usage: Usage | UnknownUsage;
   /** Calls made to upstreams, failed ones included (their energy is counted too). */
   attempts: number;
   /** base64url of the 16 random bytes that salt both digests. */
@@ -49,9 +95,11 @@ export interface InferenceRecord {
   responseDigest?: string;
   /**
    * Of a stream that did not come to its end: how many `data:` payloads were handed on. `responseDigest` is over exactly
-   * these, and the output tokens are those in them.
+   * these.
    */
   relayedPayloads?: number;
+  /** Tokens in those payloads. */
+  relayedTokens?: number;
   outcome: Outcome;
   /** For refused requests: which policy refused, e.g. `2026-11-01`, and its rule. */
   policy?: { version: string; rule: string };

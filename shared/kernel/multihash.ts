@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { decodeBytes, sha256Text, encodeBytes } from '#primitives';
 import { MalformedData } from './malformed-data.ts';
 
 /**
@@ -12,7 +12,7 @@ const DIGEST_BYTES = 32;
 /** As a regular expression. The two bytes leave two bits in the fourth character, and the last one has two to spare. */
 export const MULTIHASH_PATTERN = '^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$';
 
-const scratch = Buffer.alloc(PREFIX.length + DIGEST_BYTES);
+const scratch = new Uint8Array(PREFIX.length + DIGEST_BYTES);
 scratch.set(PREFIX);
 
 /**
@@ -21,23 +21,25 @@ scratch.set(PREFIX);
  * @throws MalformedData `wrong_value` when it is not 32 bytes
  */
 export function multihashOf(digest: string, path = ''): string {
-  if (digest.length !== 43 || scratch.write(digest, PREFIX.length, 'base64url') !== DIGEST_BYTES) {
+  const bytes = digest.length === 43 ? decodeBytes(digest, 'base64url') : PREFIX;
+  if (bytes.length !== DIGEST_BYTES) {
     throw new MalformedData('wrong_value', path, 'a digest must be base64url of 32 bytes');
   }
-  return `u${scratch.toString('base64url')}`;
+  scratch.set(bytes, PREFIX.length);
+  return `u${encodeBytes(scratch, 'base64url')}`;
 }
 
 /** The multihash of these bytes. */
 export function multihashOfContent(content: Uint8Array): string {
-  return multihashOf(hash('sha256', content, 'base64url'));
+  return multihashOf(sha256Text(content, 'base64url'));
 }
 
 /** The digest in a multihash whose form has been checked, as base64url. */
 export function digestIn(multihash: string): string {
-  return digestBytesIn(multihash).toString('base64url');
+  return encodeBytes(digestBytesIn(multihash), 'base64url');
 }
 
 /** The 32 bytes in a multihash whose form has been checked. */
-export function digestBytesIn(multihash: string): Buffer {
-  return Buffer.from(multihash.slice(1), 'base64url').subarray(PREFIX.length);
+export function digestBytesIn(multihash: string): Uint8Array {
+  return decodeBytes(multihash.slice(1), 'base64url').subarray(PREFIX.length);
 }

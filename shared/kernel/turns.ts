@@ -24,11 +24,3 @@ export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
     await nextTurn();
   }
 }
-
-/** The same in one go, for work that is known to be short. */
-export function inOneGo<T>(work: Iterator<void, T>): T {
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return value;
-  }
-}

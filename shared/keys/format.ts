@@ -64,3 +64,10 @@ function checksum(body: string): string {
 function isBase62(code: number): boolean {
   return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
 }
+
+/** The hash of a key that somebody reports as leaked: of the key itself, or given as hex SHA-256. Null when it is neither. */
+export function hashOfReport(text: string): string | null {
+  const line = text.trim();
+  if (isWellFormedKey(line)) return hashKey(line);
+  return /^[0-9a-f]{64}$/i.test(line) ? line.toLowerCase() : null;
+}

@@ -74,7 +74,8 @@ export function grantTerms(
   now: number,
 ): GrantTerms {
   if (state === 'suspended') {
-    throw new Fault('customer_suspended');
+    const message = 'The account is suspended pending review, and is given no keys meanwhile.';
+    throw new Fault('customer_suspended', { message });
   }
   if (state !== 'active') {
     throw new Fault('invalid_account_state', {
@@ -133,8 +134,8 @@ export function checkRevoker(keyId: string, actor: Pick<Actor, 'kind' | 'id'>): 
   }
 }
 
-/** How a revocation says that the key is in other hands: its reason begins with `leaked`. The second form is an older one. */
-const LEAKED = /^(leaked|the key has leaked)\b/i;
+/** How a revocation says that the key is in other hands. A reason that says so of another key costs a question to an operator. */
+const LEAKED = /\b(leak(s|ed|age)?|compromised|stolen|exposed)\b/i;
 
 export const isLeak = (reason: string | null): boolean => reason !== null && LEAKED.test(reason);
 

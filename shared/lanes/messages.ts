@@ -5,7 +5,7 @@
  */
 
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
-import type { Fault } from '#shared/kernel/errors.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import type { InferenceRecord, Route } from '#shared/kernel/inference.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
 
@@ -106,6 +106,11 @@ export function wireFault({ code, message, param, retryAfterMs }: Fault): WireFa
   if (param !== null) fault.param = param;
   if (retryAfterMs !== undefined) fault.retryAfterMs = retryAfterMs;
   return fault;
+}
+
+/** The refusal that was put on the wire. */
+export function faultOfWire({ code, ...details }: WireFault): Fault {
+  return new Fault(code, details);
 }
 
 /** Sent by an api process to an inference worker: the client of this request has gone. */

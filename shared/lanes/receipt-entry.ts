@@ -1,23 +1,27 @@
-import type { InferenceRecord, Outcome, Usage } from '#shared/kernel/inference.ts';
+import type { InferenceRecord, Outcome } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, ReceiptEntry } from './messages.ts';
 
 /** How a request ended: what is known of it beyond its own entry. */
-export interface Ending {
+export interface Ending extends Pick<InferenceRecord, 'outcome' | 'endedAt' | 'usage'>, Known {
   outcome: Outcome;
-  /** Epoch milliseconds. */
-  endedAt: number;
-  usage: Usage;
   /** Calls made to upstreams, failed ones included. */
   calls: number;
-  /** Absent when nothing was answered, or when the bytes that were sent are not known any more. */
-  responseDigest?: string;
-  /** Of a stream that did not come to its end: payloads that were handed on. */
-  relayedPayloads?: number;
-  /** The upstream's name for the model, once one has answered. */
-  upstreamModel?: string;
-  /** For refused requests: which policy refused, and its rule. */
-  policy?: { version: string; rule: string };
 }
+
+/** What of a record is there only where it is known. */
+type Known = Pick<InferenceRecord, (typeof KNOWN)[number]>;
+
+const KNOWN = [
+  'answerId',
+  'meteredEndpoint',
+  'policy',
+  'queuedMs',
+  'relayedPayloads',
+  'relayedTokens',
+  'responseDigest',
+  'upstreamModel',
+  'upstreamMs',
+] as const satisfies readonly (keyof InferenceRecord)[];
 
 /** What the receipts lane is told of a request that ended in its `delivery`-th delivery. */
 export function receiptEntryOf(
@@ -50,9 +54,7 @@ function recordOf(entry: InferenceEntry, ending: Ending): InferenceRecord {
     requestDigest: entry.requestDigest,
     outcome: ending.outcome,
   };
-  if (ending.responseDigest !== undefined) record.responseDigest = ending.responseDigest;
-  if (ending.relayedPayloads !== undefined) record.relayedPayloads = ending.relayedPayloads;
-  if (ending.upstreamModel !== undefined) record.upstreamModel = ending.upstreamModel;
-  if (ending.policy !== undefined) record.policy = ending.policy;
+  for (const field of KNOWN)
+    if (ending[field] !== undefined) Object.assign(record, { [field]: ending[field] });
   return record;
 }

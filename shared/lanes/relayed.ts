@@ -8,8 +8,12 @@ export interface Relayed {
   tokens: number;
   /** base64url of SHA-256(salt bytes || payloads). Absent in notes of the release before, as is all that follows. */
   digest?: string;
-  /** The upstream's name for the model. */
+  /** The model as the upstream names it. */
   model?: string;
+  /** The id that its chunks carry. */
+  answerId?: string;
+  /** Milliseconds from the request's arrival to the call that is answered. */
+  queuedMs?: number;
   /** Calls made to upstreams until then. */
   calls?: number;
 }

@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createSecretKey,
+  type DecipherGCM,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto';
+import { nextTurn } from '#shared/kernel/turns.ts';
 
 /**
  * Prompts and answers never rest in clear: what travels through Redis or waits in PostgreSQL is sealed with AES-256-GCM.
@@ -48,6 +57,8 @@ const SALT_AT = 1 + ID_BYTES;
 const COUNTER_AT = SALT_AT + SALT_BYTES;
 const CONTENT_AT = COUNTER_AT + COUNTER_BYTES;
 const ALGORITHM = 'aes-256-gcm';
+/** Sealed and opened between two turns of other requests: a few milliseconds where its memory is new. */
+const BYTES_PER_TURN = 1_048_576;
 /** A derived key is 32 bytes and costs 10 µs; each start of a process in the last day has one. */
 const DERIVED_MAX = 4_096;
 
@@ -60,7 +71,9 @@ export function laneKeyId(bytes: Uint8Array): string {
 export class Seals {
   readonly #keys: () => LaneKeys;
   readonly #salt: Uint8Array;
-  readonly #derived = new Map<string, Uint8Array>();
+  readonly #derived = new Map<string, KeyObject>();
+  /** What seals at present: its key, and the beginning of what it seals. */
+  #sealing: { id: string; derived: KeyObject; head: Buffer } | undefined;
   #counter = 0;
 
   /**
@@ -74,19 +87,25 @@ export class Seals {
 
   /** Seals for a place. */
   sealBytes(content: string | Uint8Array, place: string): Buffer {
-    const { sealing } = this.#keys();
-    this.#counter += 1;
-    const head = Buffer.alloc(CONTENT_AT);
-    head[0] = VERSION;
-    head.write(sealing.id, 1, 'hex');
-    head.set(this.#salt, SALT_AT);
-    head.writeUIntBE(this.#counter, COUNTER_AT, COUNTER_BYTES);
-    const cipher = createCipheriv(ALGORITHM, this.#derive(sealing, head), nonceOf(head));
-    cipher.setAAD(Buffer.from(place));
+    const { head, cipher } = this.#begin(place);
     const encrypted =
       typeof content === 'string' ? cipher.update(content, 'utf8') : cipher.update(content);
     cipher.final();
     return Buffer.concat([head, encrypted, cipher.getAuthTag()]);
+  }
+
+  /** The same in turns, for what is so large that other requests would notice. */
+  async sealBytesInTurns(content: Uint8Array, place: string): Promise<Buffer> {
+    const { head, cipher } = this.#begin(place);
+    const sealed = Buffer.allocUnsafeSlow(CONTENT_AT + content.length + TAG_BYTES);
+    sealed.set(head);
+    for (let at = 0; at < content.length; at += BYTES_PER_TURN) {
+      if (at > 0) await nextTurn();
+      sealed.set(cipher.update(content.subarray(at, at + BYTES_PER_TURN)), CONTENT_AT + at);
+    }
+    cipher.final();
+    sealed.set(cipher.getAuthTag(), sealed.length - TAG_BYTES);
+    return sealed;
   }
 
   /**
@@ -96,26 +115,30 @@ export class Seals {
    */
   openBytes(sealed: Buffer, place: string): Buffer {
     if (sealed[0] !== VERSION) return sealed;
-    if (sealed.length < CONTENT_AT + TAG_BYTES) throw broken();
-    const id = sealed.toString('hex', 1, SALT_AT);
-    const key = this.#keys().all.find((candidate) => candidate.id === id);
-    if (key === undefined) {
-      throw new SealProblem('unknown_key', `The lane key ${id} is not in LANE_KEYS_DIR.`);
-    }
-    const decipher = createDecipheriv(ALGORITHM, this.#derive(key, sealed), nonceOf(sealed));
-    decipher.setAAD(Buffer.from(place));
-    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+    const decipher = this.#beginToOpen(sealed, place);
     const content = decipher.update(sealed.subarray(CONTENT_AT, -TAG_BYTES));
-    try {
-      decipher.final();
-    } catch {
-      throw broken();
-    }
+    endOpening(decipher);
     return content;
   }
 
-  /** The same for text that travels in a line of text. */
-  seal(text: string, place: string): string {
+  /** The same in turns, for what is so large that other requests would notice. @throws SealProblem */
+  async openBytesInTurns(sealed: Buffer, place: string): Promise<Buffer> {
+    if (sealed.length <= BYTES_PER_TURN || sealed[0] !== VERSION) {
+      return this.openBytes(sealed, place);
+    }
+    const decipher = this.#beginToOpen(sealed, place);
+    const content = Buffer.allocUnsafeSlow(sealed.length - CONTENT_AT - TAG_BYTES);
+    for (let at = 0; at < content.length; at += BYTES_PER_TURN) {
+      if (at > 0) await nextTurn();
+      const end = Math.min(at + BYTES_PER_TURN, content.length);
+      content.set(decipher.update(sealed.subarray(CONTENT_AT + at, CONTENT_AT + end)), at);
+    }
+    endOpening(decipher);
+    return content;
+  }
+
+  /** The same for text (or its UTF-8) that travels in a line of text. */
+  seal(text: string | Uint8Array, place: string): string {
     return MARK + this.sealBytes(text, place).toString('base64');
   }
 
@@ -127,22 +150,73 @@ export class Seals {
     return this.openBytes(sealed, place).toString();
   }
 
-  #derive({ id, bytes }: LaneKey, sealed: Buffer): Uint8Array {
-    const name = id + sealed.toString('latin1', SALT_AT, COUNTER_AT);
+  /** What a sealed value for this place begins with, and what encrypts the rest of it. */
+  #begin(place: string) {
+    const sealing = this.#sealingNow();
+    this.#counter += 1;
+    // A copy, because what is sealed in slices outlives the turn.
+    const head = Buffer.from(sealing.head);
+    head.writeUIntBE(this.#counter, COUNTER_AT, COUNTER_BYTES);
+    const cipher = createCipheriv(ALGORITHM, sealing.derived, nonceOf(head));
+    cipher.setAAD(Buffer.from(place));
+    return { head, cipher };
+  }
+
+  #beginToOpen(sealed: Buffer, place: string): DecipherGCM {
+    if (sealed.length < CONTENT_AT + TAG_BYTES) throw broken();
+    const id = sealed.toString('hex', 1, SALT_AT);
+    const key = this.#keys().all.find((candidate) => candidate.id === id);
+    if (key === undefined) {
+      throw new SealProblem('unknown_key', `The lane key ${id} is not in LANE_KEYS_DIR.`);
+    }
+    const derived = this.#derive(key, sealed.subarray(SALT_AT, COUNTER_AT));
+    const decipher = createDecipheriv(ALGORITHM, derived, nonceOf(sealed));
+    decipher.setAAD(Buffer.from(place));
+    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+    return decipher;
+  }
+
+  #sealingNow(): { derived: KeyObject; head: Buffer } {
+    const { sealing } = this.#keys();
+    if (this.#sealing?.id !== sealing.id) {
+      const head = Buffer.alloc(CONTENT_AT);
+      head[0] = VERSION;
+      head.write(sealing.id, 1, 'hex');
+      head.set(this.#salt, SALT_AT);
+      const derived = this.#derive(sealing, head.subarray(SALT_AT, COUNTER_AT));
+      this.#sealing = { id: sealing.id, derived, head };
+    }
+    return this.#sealing;
+  }
+
+  #derive({ id, bytes }: LaneKey, salt: Buffer): KeyObject {
+    const name = id + salt.toString('latin1');
     const known = this.#derived.get(name);
     if (known !== undefined) return known;
     if (this.#derived.size >= DERIVED_MAX) this.#derived.clear();
-    const salt = sealed.subarray(SALT_AT, COUNTER_AT);
-    const derived = new Uint8Array(hkdfSync('sha256', bytes, salt, 'docket lane seal 1', 32));
+    const derived = createSecretKey(
+      new Uint8Array(hkdfSync('sha256', bytes, salt, 'docket lane seal 1', LANE_KEY_BYTES)),
+    );
     this.#derived.set(name, derived);
     return derived;
   }
 }
 
+/** Used again by each call: a cipher copies it when it is made. */
+const nonce = Buffer.alloc(NONCE_BYTES);
+
 function nonceOf(sealed: Buffer): Buffer {
-  const nonce = Buffer.alloc(NONCE_BYTES);
   sealed.copy(nonce, NONCE_BYTES - COUNTER_BYTES, COUNTER_AT, CONTENT_AT);
   return nonce;
+}
+
+/** @throws SealProblem when what was opened is not what was sealed */
+function endOpening(decipher: DecipherGCM): void {
+  try {
+    decipher.final();
+  } catch {
+    throw broken();
+  }
 }
 
 function broken(): SealProblem {

@@ -22,6 +22,8 @@ export interface StoredAnswer {
 export const PACKED_IN_REDIS_MAX = 1024 * 1024;
 /** No upstream answers with more (a whole answer is refused above 128 MiB); a stream that does is not kept. */
 export const STORED_CHARS_MAX = 128 * 1024 * 1024;
+/** Most answers are smaller. A larger one is to be read when there is room for it, however well it was compressed. */
+const SMALL_BYTES = 256 * 1024;
 /** In UTF-8 a character of those takes up to three bytes. */
 const UNPACKED_BYTES_MAX = 3 * STORED_CHARS_MAX + 1024 * 1024;
 
@@ -39,16 +41,31 @@ export async function packAnswer(
 }
 
 /**
- * Reads what `packAnswer` made under that name.
+ * Reads what `packAnswer` made under that name. `whenLarge` is waited for before a large answer is unpacked.
  * @throws SealProblem when it cannot be opened
  */
 export async function unpackAnswer(
-  seals: Pick<Seals, 'openBytes'>,
+  seals: Pick<Seals, 'openBytesInTurns'>,
   name: StoredAnswerName,
   packed: Buffer,
+  whenLarge: () => Promise<void> = () => Promise.resolve(),
 ): Promise<StoredAnswer> {
-  const compressed = seals.openBytes(packed, answerKey(name));
-  const text = (await decompress(compressed, { maxOutputLength: UNPACKED_BYTES_MAX })).toString();
-  const { head, payload } = decodeMessage<StoredAnswerHead>(text);
+  const compressed = await seals.openBytesInTurns(packed, answerKey(name));
+  let unpacked = await unpackSmall(compressed);
+  if (unpacked === null) {
+    await whenLarge();
+    unpacked = await decompress(compressed, { maxOutputLength: UNPACKED_BYTES_MAX });
+  }
+  const { head, payload } = decodeMessage<StoredAnswerHead>(unpacked.toString());
   return { frames: payload, last: head.last };
+}
+
+/** Null when it is large. */
+async function unpackSmall(compressed: Buffer): Promise<Buffer | null> {
+  try {
+    return await decompress(compressed, { maxOutputLength: SMALL_BYTES });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return null;
+    throw error;
+  }
 }

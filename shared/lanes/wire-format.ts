@@ -46,16 +46,31 @@ export interface SealedEntry {
   place: string;
 }
 
-/** Writes an entry of an inference lane. A body that is kept `apart` is not in `text`, but sealed for the same place. */
+/** An entry of an inference lane as it is written. */
+export interface WrittenEntry {
+  text: string;
+  /** The sealed body, where it waits apart. */
+  apart: Buffer | undefined;
+}
+
+/** Writes an entry of an inference lane, with its body. */
 export function encodeInferenceEntry(
-  seals: Pick<Seals, 'seal' | 'sealBytes'>,
+  seals: Pick<Seals, 'seal'>,
   head: InferenceEntry,
-  body: string,
-): { text: string; apart: Buffer | undefined } {
+  body: string | Uint8Array,
+): WrittenEntry {
   const text = JSON.stringify(head);
-  const place = entryPlace(text);
-  if (head.bodyRef !== undefined) return { text, apart: seals.sealBytes(body, place) };
-  return { text: `${text}\n${seals.seal(body, place)}`, apart: undefined };
+  return { text: `${text}\n${seals.seal(body, entryPlace(text))}`, apart: undefined };
+}
+
+/** The same for a body that waits apart, under `head.bodyRef`: it is not in the text, but sealed for the same place. */
+export async function encodeEntryWithBodyApart(
+  seals: Pick<Seals, 'sealBytesInTurns'>,
+  head: InferenceEntry & { bodyRef: string },
+  body: Uint8Array,
+): Promise<WrittenEntry> {
+  const text = JSON.stringify(head);
+  return { text, apart: await seals.sealBytesInTurns(body, entryPlace(text)) };
 }
 
 /**
@@ -82,8 +97,10 @@ export interface Outgoing {
 /** A reply in a batch: how long its payload is in the payloads of all, and whether what went wrong is told there. */
 type BatchHead = Reply & { chars: number };
 
-/** Field of an inbox entry that holds a batch; `m` is one message in clear. */
+/** Field of an inbox entry that holds a batch. */
 export const BATCH_FIELD = 'b';
+/** Field of one that holds a message in clear. */
+export const CLEAR_FIELD = 'm';
 
 /** Joins what one process is told in one turn. What went wrong may quote the request, so it is sealed like an answer. */
 export function encodeBatch(

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { sha256 } from '#primitives';
 
 /** SHA-256 everywhere: leaves, nodes and roots are 32 bytes. */
 export const HASH_BYTES = 32;
@@ -7,13 +7,13 @@ export const HASH_BYTES = 32;
 export type Hash = Uint8Array;
 
 /** The root of the tree without leaves: the hash of nothing (RFC 6962, 2.1). */
-export const EMPTY_ROOT: Hash = hash('sha256', new Uint8Array(0), 'buffer');
+export const EMPTY_ROOT: Hash = sha256(new Uint8Array(0));
 
 /** Hash of an entry's exact bytes: SHA-256(0x00 || entry) (RFC 6962, 2.1). The prefix keeps a leaf from passing as a node. */
 export function leafHash(entry: Uint8Array): Hash {
   const prefixed = new Uint8Array(entry.length + 1);
   prefixed.set(entry, 1);
-  return hash('sha256', prefixed, 'buffer');
+  return sha256(prefixed);
 }
 
 /** One buffer serves every node: the hash is computed before the function returns, so it is never read half filled. */
@@ -24,7 +24,7 @@ node[0] = 1;
 export function nodeHash(left: Hash, right: Hash): Hash {
   node.set(left, 1);
   node.set(right, 1 + HASH_BYTES);
-  return hash('sha256', node, 'buffer');
+  return sha256(node);
 }
 
 /** True when both are the same bytes. Roots are public, so the time it takes may depend on them. */

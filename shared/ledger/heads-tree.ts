@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { sha256 } from '#primitives';
 import { HASH_BYTES, leafHash, nodeHash, type Hash } from './hashing.ts';
 import { parseNote } from './notes.ts';
 
@@ -103,5 +103,5 @@ function derive(tag: number, secret: Uint8Array, height: number, index: number):
   message.set(secret, 1);
   message[1 + HASH_BYTES] = height;
   new DataView(message.buffer).setUint32(2 + HASH_BYTES, index);
-  return hash('sha256', message, 'buffer');
+  return sha256(message);
 }

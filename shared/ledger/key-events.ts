@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { sha256Text, encodeBytes } from '#primitives';
 import { decodeBase58, encodeBase58 } from '#shared/kernel/base58.ts';
 import { MalformedLedgerText } from './notes.ts';
 
@@ -115,8 +115,8 @@ function decodeMultikey(multibase: string, key: string): Uint8Array {
 
 /** RFC 7638 for Ed25519. */
 function thumbprintOf(publicKey: Uint8Array): string {
-  const x = Buffer.from(publicKey).toString('base64url');
-  return hash('sha256', `{"crv":"Ed25519","kty":"OKP","x":"${x}"}`, 'base64url');
+  const x = encodeBytes(publicKey, 'base64url');
+  return sha256Text(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`, 'base64url');
 }
 
 /** `publicKeyMultibase` of an Ed25519 key. */

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { decodeBytes, sha256, encodeBytes } from '#primitives';
 import { sameHash } from './hashing.ts';
 
 /** C2SP signed-note: readers accept at least 16 signatures, the largest known (post-quantum) being nearly 5 kB. */
@@ -49,7 +49,7 @@ export function noteKeyHash(
   bytes.set(prefix);
   bytes[prefix.length] = type === 'note' ? ED25519_TYPE : ED25519_COSIGNATURE_TYPE;
   bytes.set(publicKey, prefix.length + 1);
-  return Uint8Array.from(hash('sha256', bytes, 'buffer').subarray(0, 4));
+  return Uint8Array.from(sha256(bytes).subarray(0, 4));
 }
 
 /** Writes a signed note. Throws `MalformedLedgerText` when the parts would not read back. */
@@ -138,13 +138,13 @@ export function decodeText(source: string | Uint8Array): string {
 
 /** Standard base64 with padding. */
 export function encodeBase64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+  return encodeBytes(bytes, 'base64');
 }
 
 /** Strict: null unless `text` is the one base64 form of its bytes. */
 export function decodeBase64(text: string): Uint8Array | null {
-  const bytes = Buffer.from(text, 'base64');
-  return bytes.toString('base64') === text ? new Uint8Array(bytes) : null;
+  const bytes = decodeBytes(text, 'base64');
+  return encodeBytes(bytes, 'base64') === text ? bytes : null;
 }
 
 /** A decimal without leading zeroes, up to 2^53 - 1; null otherwise. */

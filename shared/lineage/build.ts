@@ -1,11 +1,12 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import { hash } from 'node:crypto';
+import { sha256Text, encodeBytes } from '#primitives';
 import type { JsonObject } from '#shared/kernel/canonical-json.ts';
-import type { MeasurementDocument, ReceiptDocument } from '#shared/receipts/document.ts';
+import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { idInAddress } from '#shared/receipts/reread.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import { checkFacts } from './check.ts';
-import { lineageContextName } from './context.ts';
+import { contextNameOfForm, CURRENT_FORM, type LineageForm } from './context.ts';
 import { derivationNodes, type DerivationNodes } from './derivation-nodes.ts';
 import type { LedgerNode, LineageDocument, MeasurementNode, RevisionNode } from './document.ts';
 import type { LedgerPosition, LineageFacts } from './facts.ts';
@@ -14,8 +15,8 @@ import type { LedgerPosition, LineageFacts } from './facts.ts';
 const RECEIPT_PATH = /\/receipts\/[^/]+$/;
 
 /** Address of the context that a receipt's lineage cites. @param receipt address of the receipt */
-export function lineageContextOf(receipt: string): string {
-  return `${receipt.replace(RECEIPT_PATH, '')}/contexts/${lineageContextName()}`;
+export function lineageContextOf(receipt: string, form: LineageForm = CURRENT_FORM): string {
+  return `${receipt.replace(RECEIPT_PATH, '')}/contexts/${contextNameOfForm(form)}`;
 }
 
 /**
@@ -23,29 +24,31 @@ export function lineageContextOf(receipt: string): string {
  * made, so the same facts always give the same document.
  * @throws LineageContradiction when a fact is not what the receipt pins
  */
-export function buildLineage(facts: LineageFacts): LineageDocument {
+export function buildLineage(
+  facts: LineageFacts,
+  form: LineageForm = CURRENT_FORM,
+): LineageDocument {
   checkFacts(facts);
-  const { document, bytes, derivation, ledger } = facts;
+  const { document, bytes, derivation, measurement: whole, ledger } = facts;
   const id = `${document.id}/lineage`;
-  const stated = document.measurement;
   const nodes =
-    derivation === undefined || stated === undefined
+    derivation === undefined || whole === undefined
       ? undefined
-      : derivationNodes(derivation, id, stated.hadPlan.id);
+      : derivationNodes(derivation, id, whole.hadPlan.id, form);
   return {
-    '@context': lineageContextOf(document.id),
+    '@context': lineageContextOf(document.id, form),
     id,
     type: ['Lineage', 'Entity'],
     about: {
       id: document.id,
       type: ['Entity', ...document.type.filter((type) => type !== 'VerifiableCredential')],
-      digest: multihashOf(hash('sha256', bytes, 'base64url'), 'about.digest'),
+      digest: multihashOf(sha256Text(bytes, 'base64url'), 'about.digest'),
       issuer: document.issuer,
       tier: document.tier,
       generatedAt: document.validFrom,
     },
     inference: inferenceNode(document),
-    ...(nodes === undefined ? {} : { measurement: measurementNode(document, stated!, nodes) }),
+    ...(nodes === undefined ? {} : { measurement: measurementNode(document, whole!, nodes) }),
     ...(document.degradation === undefined ? {} : { degradation: { ...document.degradation } }),
     revisions: revisionNodes(facts),
     ...(ledger === undefined ? {} : { ledger: ledgerNode(ledger) }),
@@ -72,7 +75,7 @@ function inferenceNode({ credentialSubject: subject }: ReceiptDocument): JsonObj
 
 function measurementNode(
   document: ReceiptDocument,
-  stated: MeasurementDocument,
+  { stated, hadPlan }: WholeMeasurement,
   nodes: DerivationNodes,
 ): MeasurementNode {
   const [name = '', version = ''] = stated.software.split('/');
@@ -83,7 +86,11 @@ function measurementNode(
     dataQuality: stated.dataQuality,
     wasInformedBy: document.credentialSubject.id,
     software: { type: 'SoftwareApplication', name, version },
-    hadPlan: { ...stated.hadPlan, constants },
+    hadPlan: { ...hadPlan, constants },
+    // Format 1 names none, and was the only one when documents of form 1 were made.
+    ...('metered' in stated && stated.metered !== undefined
+      ? { metered: { ...stated.metered } }
+      : {}),
     used,
     steps,
     bounds,
@@ -112,7 +119,7 @@ function revisionNodes({ document, chain }: LineageFacts): readonly RevisionNode
 }
 
 function ledgerNode({ log, leafIndex, leafHash, integratedAt }: LedgerPosition): LedgerNode {
-  const digest = Buffer.from(leafHash).toString('base64url');
+  const digest = encodeBytes(leafHash, 'base64url');
   return {
     type: 'LedgerPosition',
     log,

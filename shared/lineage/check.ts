@@ -1,5 +1,5 @@
 import { digestIn } from '#shared/kernel/multihash.ts';
-import { hash } from 'node:crypto';
+import { sha256Text } from '#primitives';
 import { leafHash, sameHash } from '#shared/ledger/hashing.ts';
 import { digestOf } from '#shared/kernel/canonical-json.ts';
 import type { Derivation } from '#shared/methodology/derivation.ts';
@@ -17,8 +17,8 @@ export function checkFacts(facts: LineageFacts): void {
   checkLedger(facts);
 }
 
-function checkMeasurement({ document, derivation }: LineageFacts): void {
-  const { measurement } = document;
+function checkMeasurement({ document, measurement, derivation }: LineageFacts): void {
+  agree(measurement?.stated === document.measurement, 'measurement');
   agree((measurement === undefined) === (derivation === undefined), 'measurement');
   if (measurement === undefined || derivation === undefined) return;
   const stated = statedMeasurement(measurement);
@@ -54,7 +54,7 @@ function checkChain({ bytes, document, chain }: LineageFacts): void {
   const at = chain.findIndex(({ receiptId }) => receiptId === idInAddress(document.id));
   const own = chain[at];
   agree(own !== undefined, 'revisions');
-  agree(own!.digest === hash('sha256', bytes, 'base64url'), 'revisions.digest');
+  agree(own!.digest === sha256Text(bytes, 'base64url'), 'revisions.digest');
   const { wasRevisionOf: revised } = document;
   const before = chain[at - 1];
   agree((revised === undefined) === (before === undefined), 'wasRevisionOf');

@@ -1,6 +1,7 @@
-import { hash } from 'node:crypto';
+import { sha256Text } from '#primitives';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
-import type { InputDocument, MeasurementDocument } from '#shared/receipts/document.ts';
+import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
+import type { InputDocument } from '#shared/receipts/document.ts';
 
 /** A methodology counts what a context above this costs by a formula of its own (`context_min`). */
 export const LONG_CONTEXT_TOKENS = 2_048;
@@ -8,14 +9,14 @@ export const LONG_CONTEXT_TOKENS = 2_048;
 /**
  * Names how a measurement came about, apart from the figures of its request: receipts with one key took the same
  * records through the same formulas, and differ in tokens, attempts, time and hour alone. Made from what the receipt
- * signs, so that whoever has the receipt can make it. 43 characters, base64url SHA-256 of JSON text.
+ * signs, so that whoever has the receipt and what it names can make it; receipts of both formats share it. 43 characters, base64url SHA-256 of JSON text.
  */
 export function derivationKey({
   hadPlan,
   used,
-}: Pick<MeasurementDocument, 'hadPlan' | 'used'>): string {
+}: Pick<WholeMeasurement, 'hadPlan' | 'used'>): string {
   const parts = [[hadPlan.name, hadPlan.version, hadPlan.digest], ...used.map(part)];
-  return hash('sha256', JSON.stringify(parts), 'base64url');
+  return sha256Text(JSON.stringify(parts), 'base64url');
 }
 
 /** What of an input is not the request's own. */
@@ -36,7 +37,9 @@ function course(usage: CarriedRecord): string[] {
   const turns = {
     measured: usage['measured_joules'] !== undefined,
     timed: usage['latency_s'] !== undefined,
-    decoded: output > 0,
+    called: usage['upstream_s'] !== undefined,
+    ranged: usage['output_tokens_upper'] !== undefined,
+    decoded: output > 0 || count(usage['output_tokens_upper']) > 0,
     long: output > 0 && context > LONG_CONTEXT_TOKENS,
   };
   return Object.entries(turns).flatMap(([turn, taken]) => (taken ? [turn] : []));

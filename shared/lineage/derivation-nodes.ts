@@ -1,6 +1,7 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import type { Derivation, RecordView, Step, Warning } from '#shared/methodology/derivation.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
+import type { LineageForm } from './context.ts';
 import type { Source } from '#shared/methodology/factor-set.ts';
 import { INPUT_TYPES } from '#shared/receipts/document.ts';
 import type {
@@ -25,13 +26,15 @@ export interface DerivationNodes {
 /**
  * @param lineage address of the document: inputs, steps and bounds are parts of it
  * @param plan address of the methodology: constants and sources are parts of that
+ * @param form the first left open where a given number comes from
  */
 export function derivationNodes(
   derivation: Derivation,
   lineage: string,
   plan: string,
+  form: LineageForm,
 ): DerivationNodes {
-  const links = new Links();
+  const links = new Links(form === 1 ? new Map() : givers(derivation, lineage));
   const sources = new Bibliography(plan);
   const constants = derivation.constants.map((constant): FigureNode => {
     const { symbol, value, unit, meaning } = constant;
@@ -115,9 +118,29 @@ function warningNode({ code, message }: Warning): WarningNode {
   return { type: 'Warning', code, message };
 }
 
+/**
+ * The record that gives a number which is no figure of it: how the model is served says bytes of a weight (by its
+ * precision) and stated GPUs; a model without a known cache layout, that reading the cache is not counted.
+ */
+function givers({ inputs }: Derivation, lineage: string): ReadonlyMap<string, string> {
+  const at = (found: (view: RecordView) => boolean): string =>
+    `${lineage}#input-${inputs.findIndex(found)}`;
+  const replica = at(({ kind, id }) => kind === 'hardware' && id === 'replica');
+  return new Map([
+    ['w', replica],
+    ['n', replica],
+    ['E_kv', at(({ kind }) => kind === 'model')],
+  ]);
+}
+
 /** Which node a symbol stands for, at this place of the computation. */
 class Links {
   readonly #nodes = new Map<string, { id: string; value: number }[]>();
+  readonly #givers: ReadonlyMap<string, string>;
+
+  constructor(known: ReadonlyMap<string, string>) {
+    this.#givers = known;
+  }
 
   note(id: string, symbol: string, value: number): string {
     const known = this.#nodes.get(symbol) ?? [];
@@ -127,7 +150,8 @@ class Links {
 
   /** The last node of this symbol with this value: an hourly factor and an annual one have one symbol. */
   find(symbol: string, value: number): string | undefined {
-    return this.#nodes.get(symbol)?.findLast((node) => node.value === value)?.id;
+    const node = this.#nodes.get(symbol)?.findLast((each) => each.value === value);
+    return node?.id ?? this.#givers.get(symbol);
   }
 }
 

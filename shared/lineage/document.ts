@@ -127,6 +127,8 @@ export interface MeasurementNode {
     readonly digest: string;
     readonly constants: readonly FigureNode[];
   };
+  /** The interval over which energy was metered, by digest alone. */
+  readonly metered?: { readonly digest: string; readonly from: string; readonly to: string };
   readonly used: readonly InputNode[];
   readonly steps: readonly StepNode[];
   readonly bounds: readonly BoundNode[];

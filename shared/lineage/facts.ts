@@ -1,4 +1,5 @@
 import type { Derivation } from '#shared/methodology/derivation.ts';
+import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 
 /** A member of a receipt's chain. */
@@ -39,6 +40,8 @@ export interface LineageFacts extends RecordedFacts {
   readonly bytes: Uint8Array;
   /** The same, parsed. */
   readonly document: ReceiptDocument;
+  /** Its measurement with everything that it names; absent when it states none. */
+  readonly measurement?: WholeMeasurement;
   /** How the methodology comes to the measurement; absent when the receipt states none. */
   readonly derivation?: Derivation;
 }

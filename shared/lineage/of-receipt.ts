@@ -1,45 +1,56 @@
 import { buildLineage } from './build.ts';
-import type { RecordedFacts } from './facts.ts';
+import { CURRENT_FORM, type LineageForm } from './context.ts';
+import type { LineageFacts, RecordedFacts } from './facts.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
-import type { Derivation } from '#shared/methodology/derivation.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import type { MeasurementDocument } from '#shared/receipts/document.ts';
+import {
+  type Derivations,
+  NO_DERIVATIONS,
+  type WholeMeasurement,
+  wholeMeasurement,
+} from '#shared/receipts/derivation.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedInputs } from '#shared/receipts/reread.ts';
-import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
+import type { Methodologies } from '#shared/methodology/releases.ts';
 
 /** Media type of a lineage document. */
 export const LINEAGE_TYPE = 'application/ld+json';
+
+/** What a lineage is looked up in. */
+export interface LineageSources extends Pick<Methodologies, 'methodology'> {
+  /** Derivation records that receipts of format 2 name; none when absent. */
+  derivation?: Derivations;
+}
 
 /**
  * The lineage document of a receipt, as canonical JSON (RFC 8785). Pure: the same receipt and facts give the same
  * bytes, today and with any later release.
  * @throws LineageContradiction when the facts, or what the methodology computes, are not what the receipt pins;
- *   MalformedData when the receipt cites a methodology that was never released, or lacks a record
+ *   MalformedData when the receipt cites a methodology that was never released, or a record is not there
  */
 export function lineageOf(
-  methodologies: Pick<Methodologies, 'methodology'>,
+  sources: LineageSources,
   receipt: Uint8Array,
   facts: RecordedFacts,
+  form: LineageForm = CURRENT_FORM,
 ): string {
   const { document } = parseReceipt(receipt);
-  const { measurement } = document;
-  const lineage = buildLineage({
-    ...facts,
-    bytes: receipt,
-    document,
-    ...(measurement === undefined ? {} : { derivation: derive(methodologies, measurement) }),
-  });
+  const { measurement: stated } = document;
+  const more =
+    stated === undefined
+      ? {}
+      : measured(sources, wholeMeasurement(stated, sources.derivation ?? NO_DERIVATIONS));
+  const lineage = buildLineage({ ...facts, bytes: receipt, document, ...more }, form);
   return canonicalJson(lineage);
 }
 
-function derive(
-  methodologies: Pick<Methodologies, 'methodology'>,
-  measurement: MeasurementDocument,
-): Derivation {
+function measured(
+  { methodology: find }: LineageSources,
+  measurement: WholeMeasurement,
+): Pick<LineageFacts, 'measurement' | 'derivation'> {
   const { name, version } = measurement.hadPlan;
-  const methodology = methodologies.methodology(name, version);
+  const methodology = find(name, version);
   if (methodology === undefined) {
     throw new MalformedData(
       'wrong_value',
@@ -47,5 +58,6 @@ function derive(
       `names ${name} ${version}, which was never released`,
     );
   }
-  return methodology.explain(rebuildInput(statedInputs(measurement)));
+  const derivation = methodology.explain(rebuildInput(statedInputs(measurement)));
+  return { measurement, derivation };
 }

@@ -1,11 +1,11 @@
 import { digestIn } from '#shared/kernel/multihash.ts';
-import { hash } from 'node:crypto';
+import { sha256Text } from '#primitives';
 import { leafHash } from '#shared/ledger/hashing.ts';
+import { CURRENT_FORM, type LineageForm } from './context.ts';
 import type { ChainMember, RecordedFacts } from './facts.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { idInAddress } from '#shared/receipts/reread.ts';
-import { lineageOf } from './of-receipt.ts';
-import type { Methodologies } from '#shared/methodology/files/methodologies.ts';
+import { lineageOf, type LineageSources } from './of-receipt.ts';
 
 /** A receipt in its log. */
 export interface PackedReceipt {
@@ -24,10 +24,11 @@ export interface PackedReceipt {
  * @throws LineageContradiction, MalformedData as `lineageOf`
  */
 export function packLineage(
-  methodologies: Pick<Methodologies, 'methodology'>,
+  sources: LineageSources,
   receipt: PackedReceipt,
+  form: LineageForm = CURRENT_FORM,
 ): string {
-  return lineageOf(methodologies, receipt.bytes, factsInPack(receipt));
+  return lineageOf(sources, receipt.bytes, factsInPack(receipt), form);
 }
 
 function factsInPack({ bytes, document, log, index }: PackedReceipt): RecordedFacts {
@@ -44,7 +45,7 @@ function factsInPack({ bytes, document, log, index }: PackedReceipt): RecordedFa
         ];
   const own = {
     receiptId: idInAddress(document.id),
-    digest: hash('sha256', bytes, 'base64url'),
+    digest: sha256Text(bytes, 'base64url'),
     leafIndex: index,
   };
   const ledger = { log, leafIndex: index, leafHash: leafHash(bytes) };

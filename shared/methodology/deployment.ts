@@ -15,6 +15,7 @@ import {
   DOCKET_FORMULAS as F,
   PRECISION_ASSUMED,
 } from './docket-1-formulas.ts';
+import type { DocketRevision } from './docket-1-revisions.ts';
 import type { FactorIndex } from './factor-index.ts';
 import type { HardwareRecord, Precision } from './factor-set.ts';
 import { type GridFactors, gridFactors } from './grid-factors.ts';
@@ -48,6 +49,9 @@ export interface Deployment {
   readonly quality: DataQuality;
   readonly rates: ModelRates | undefined;
   readonly batch: number;
+  readonly gpus: number;
+  /** W of one GPU at full load. */
+  readonly gpuPowerW: number;
   readonly pue: number;
   readonly grid: GridFactors;
   /** L per kWh of IT energy, on site and off. */
@@ -62,6 +66,7 @@ export interface Factors {
   readonly index: FactorIndex;
   readonly uncertainty: SetUncertainty;
   readonly hardware: HardwareRecord;
+  readonly revision: DocketRevision;
 }
 
 /**
@@ -76,7 +81,7 @@ export function deploy(
   const { index, hardware } = factors;
   const { footprint } = input.model;
   const inputs = new InputList(index, recorder);
-  hardwareRecord(hardware, inputs);
+  hardwareRecord(factors, inputs);
   const size = modelSize(input.model, index, inputs, recorder);
   const precision = footprint.precision ?? size?.released ?? PRECISION_ASSUMED;
   const batch = footprint.batch ?? BATCH_ASSUMED;
@@ -89,12 +94,16 @@ export function deploy(
     batchAssumed: footprint.batch === undefined,
     pueKnown: site.pueKnown,
     gridAnnual: input.gridSignal === undefined,
+    // Version 1.0 knew no zones without figures of their own, but for water.
+    foreign: factors.revision === '1.0' ? [] : grid.foreign,
   };
   return {
     inputs: inputs.inputs,
     quality: size?.quality ?? 'T5',
     rates: size && modelRates(size, precision, batch, gpus, recorder),
     batch,
+    gpus,
+    gpuPowerW: hardware.gpu_tdp_w,
     pue: site.pue,
     grid,
     waterPerKwh: site.wue + site.pue * grid.water,
@@ -202,7 +211,7 @@ function made(
   return result;
 }
 
-function hardwareRecord(hardware: HardwareRecord, inputs: InputList): void {
+function hardwareRecord({ hardware, revision }: Factors, inputs: InputList): void {
   const { gpu_embodied: gpu, server_embodied: server } = hardware;
   const figure = (
     symbol: string,
@@ -220,6 +229,9 @@ function hardwareRecord(hardware: HardwareRecord, inputs: InputList): void {
   inputs.fromSet('hardware', hardware, () => [
     figure('slots', 'GPUs in one server', hardware.gpus_per_server, '1'),
     figure('memory', 'memory of one GPU', hardware.gpu_memory_gb, 'GB'),
+    ...(revision === '1.0'
+      ? []
+      : [figure('tdp', 'power of one GPU at full load', hardware.gpu_tdp_w, 'W')]),
     figure('lifetime', 'life of the hardware', hardware.lifetime_s, 's'),
     figure('server_gwp', 'making one server', server.gwp_kgco2e, 'kgCO2e', server.sources),
     figure('server_adpe', 'making one server', server.adpe_kgsbe, 'kgSbe', server.sources),

@@ -1,4 +1,5 @@
 import { exp, ln } from './arithmetic.ts';
+import type { DocketRevision } from './docket-1-revisions.ts';
 import type { FactorSet } from './factor-set.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
@@ -59,10 +60,16 @@ export const DOCKET_UNCERTAINTY = {
 
 /** The factors that a factor set must bring. */
 const FROM_SET = ['grid_hour', 'water', 'depletion'] as const;
-export type SetUncertainty = Readonly<Record<(typeof FROM_SET)[number], UncertaintyFactor>>;
+/** How far zones lie from the world, which stands in where a zone has no figure of its own; from version 1.1 on. */
+const OF_WORLD = ['gwp_of_world', 'adpe_of_world', 'adpf_of_world', 'water_of_world'] as const;
+export type WorldFactor = (typeof OF_WORLD)[number];
 
-export function uncertaintyOf(set: FactorSet): SetUncertainty {
-  const found = FROM_SET.map((id) => {
+type Needed = Readonly<Record<(typeof FROM_SET)[number], UncertaintyFactor>>;
+export type SetUncertainty = Needed & Readonly<Partial<Record<WorldFactor, UncertaintyFactor>>>;
+
+/** Throws MalformedData when the set lacks a factor that the version of docket-1 needs. */
+export function uncertaintyOf(set: FactorSet, revision: DocketRevision): SetUncertainty {
+  const found = [...FROM_SET, ...(revision === '1.0' ? [] : OF_WORLD)].map((id) => {
     const record = set.uncertainty.find((entry) => entry.id === id);
     if (record === undefined)
       throw new MalformedData('missing_field', 'uncertainty', `has no record ${id}`);
@@ -79,6 +86,8 @@ export interface Doubts {
   readonly pueKnown: boolean;
   /** True when the grid factor is an annual average. */
   readonly gridAnnual: boolean;
+  /** Figures of the grid that are the world's. */
+  readonly foreign: readonly WorldFactor[];
 }
 
 /** How the GPU energy of a request came about; decides which factors bear on it. */
@@ -107,6 +116,10 @@ export function boundsOf(doubts: Doubts, basis: EnergyBasis, set: SetUncertainty
       : [known.model_form, ...(basis === 'decode' ? batch : []), ...size];
   const energy = [...gpu, known.host_idle, doubts.pueKnown ? known.pue_known : known.pue_unknown];
   const hour = doubts.gridAnnual ? [set.grid_hour] : [];
+  const world = (id: WorldFactor): readonly UncertaintyFactor[] => {
+    const factor = doubts.foreign.includes(id) ? set[id] : undefined;
+    return factor === undefined ? [] : [factor];
+  };
   const bound = (share: Share, factors: readonly UncertaintyFactor[]): Bound => ({
     share,
     factors,
@@ -114,11 +127,11 @@ export function boundsOf(doubts: Doubts, basis: EnergyBasis, set: SetUncertainty
   });
   return {
     energy: bound('energy', energy),
-    gwp: bound('gwp', [...energy, ...hour]),
+    gwp: bound('gwp', [...energy, ...hour, ...world('gwp_of_world')]),
     // Water and depletion factors stay annual beside an hourly signal, which gives greenhouse gas alone.
-    water: bound('water', [...energy, set.grid_hour, set.water]),
-    adpe: bound('adpe', [...energy, set.grid_hour, set.depletion]),
-    adpf: bound('adpf', [...energy, set.grid_hour, set.depletion]),
+    water: bound('water', [...energy, set.grid_hour, set.water, ...world('water_of_world')]),
+    adpe: bound('adpe', [...energy, set.grid_hour, set.depletion, ...world('adpe_of_world')]),
+    adpf: bound('adpf', [...energy, set.grid_hour, set.depletion, ...world('adpf_of_world')]),
     embodied: bound('embodied', [known.embodied, ...batch, ...size]),
   };
 }

@@ -1,5 +1,9 @@
 import { digestOf, type JsonObject } from '#shared/kernel/canonical-json.ts';
-import { type MethodologyDocument, methodologyDocumentOf } from './document.ts';
+import {
+  type MethodologyContent,
+  type MethodologyDocument,
+  methodologyDocumentOf,
+} from './document.ts';
 import { DOCKET_UNCERTAINTY } from './docket-1-bounds.ts';
 import {
   BATCH_ASSUMED,
@@ -8,7 +12,10 @@ import {
   DOCKET_FORMULAS,
   PRECISION_ASSUMED,
 } from './docket-1-formulas.ts';
+import { PUBLISHED_1_1 } from './docket-1-1-formulas.ts';
+import { type DocketRevision, versionOf } from './docket-1-revisions.ts';
 import type { FactorSet } from './factor-set.ts';
+import type { Formula } from './formula.ts';
 
 const DATA_QUALITY = {
   T1: 'GPU energy measured by the upstream',
@@ -39,6 +46,9 @@ const BOUNDS = {
   },
 };
 
+const TIME_LIMIT =
+  'Where the time on the hardware was not measured, the modelled time is longer than measured ones by a median factor of 2.6, and the embodied share with it.';
+
 const LIMITS = [
   'The decode model was fitted on H100 GPUs with a short context (258 configurations of 21 models, 3 to 405 billion active parameters, batches of 8 to 2000). Other hardware is estimated as if it were H100.',
   'The batch, the precision and the number of GPUs are assumed where the catalogue does not state them, and the result says so.',
@@ -47,24 +57,85 @@ const LIMITS = [
   'Fossil resources of manufacture are published as primary energy only, which is an upper estimate.',
   'Depletion factors of electricity are from an inventory of 2011.',
   'Greenhouse gas is location-based and annual unless an hourly signal is configured; market-based and marginal figures never replace it.',
-  'Where the time on the hardware was not measured, the modelled time is longer than measured ones by a median factor of 2.6, and the embodied share with it.',
+  TIME_LIMIT,
 ];
 
-/** The document of `docket-1` over a factor set. */
-export function docket1Document(factorSet: FactorSet): MethodologyDocument {
+/** What each revision says of itself. */
+interface RevisionText {
+  readonly formulas: readonly Formula[];
+  readonly bounds: { readonly shares: Readonly<Record<string, string>> } & JsonObject;
+  readonly limits: readonly string[];
+  readonly changelog: MethodologyContent['changelog'];
+}
+
+const FIRST: RevisionText = {
+  formulas: Object.values(DOCKET_FORMULAS),
+  bounds: BOUNDS,
+  limits: LIMITS,
+  changelog: [{ version: '1.0.0', date: '2026-11-20', change: 'First version.' }],
+};
+
+const REVISIONS: Readonly<Record<DocketRevision, RevisionText>> = {
+  '1.0': FIRST,
+  '1.1': {
+    formulas: PUBLISHED_1_1,
+    bounds: {
+      ...BOUNDS,
+      token_counts:
+        'Where token counts have an interval, each bound is computed at that end of it, and the factors widen it from there. The time on the hardware is the smaller of the recorded and the modelled one; the bounds of the embodied share reach from the smaller to the larger.',
+      shares: {
+        ...BOUNDS.shares,
+        gwp: 'as energy, and grid_hour and, where the zone has no figure of its own, gwp_of_world; neither with an hourly signal',
+        water:
+          'as energy, and grid_hour and water and, where the zone has no figure of its own, water_of_world',
+        adpe: 'as energy, and grid_hour and depletion and, where the zone has no figure of its own, adpe_of_world',
+        adpf: 'as energy, and grid_hour and depletion and, where the zone has no figure of its own, adpf_of_world',
+      },
+    },
+    limits: [
+      ...LIMITS.filter((limit) => limit !== TIME_LIMIT),
+      'The modelled time is that of a replica which serves B requests. On hardware that is shared by fewer, or slower, the larger of the two times is nearer, and inside the bounds.',
+      'The recorded time stands for each attempt, as the tokens do.',
+      'What the decode fit holds of the key/value cache is that of a short context; the constant 2048 is where the fit ends, not where reading begins.',
+    ],
+    changelog: [
+      ...FIRST.changelog,
+      {
+        version: '1.1.0',
+        date: '2026-11-22',
+        change:
+          'The time on the hardware runs from the upstream call that was answered, and is the smaller of that and the modelled one: waiting is no use of hardware. Reading the key/value cache is counted for the context beyond 2048 tokens alone, so that nothing jumps there. Token counts with an interval widen the bounds. World averages in place of a zone’s own figures widen them too.',
+      },
+    ],
+  },
+};
+
+/** The document of a revision of `docket-1` over a factor set. */
+export function docket1Document(
+  factorSet: FactorSet,
+  revision: DocketRevision,
+): MethodologyDocument {
   const content = factorSet as unknown as JsonObject;
+  const version = versionOf(revision, factorSet.version);
+  const { formulas, bounds, limits, changelog } = REVISIONS[revision];
+  const listed = changelog.some((entry) => entry.version === version);
   return methodologyDocumentOf({
     id: 'docket-1',
-    version: '1.0.0',
+    version,
     title: 'Footprint of one AI inference request',
     summary:
       'Energy, greenhouse gas, water, abiotic depletion and fossil resources of one request, from the measured energy of the upstream or from a model of decode and prefill fitted to measured configurations, with a 5-95 % interval and a data-quality tier.',
     arithmetic: ARITHMETIC,
     constants: DOCKET_CONSTANTS,
-    formulas: Object.values(DOCKET_FORMULAS),
-    limits: LIMITS,
+    formulas,
+    limits,
     sources: factorSet.sources,
-    changelog: [{ version: '1.0.0', date: '2026-11-20', change: 'First version.' }],
+    changelog: listed
+      ? changelog
+      : [
+          ...changelog,
+          { version, date: factorSet.compiled, change: `Factor set ${factorSet.version}.` },
+        ],
     further: {
       assumptions: {
         batch: BATCH_ASSUMED,
@@ -73,7 +144,7 @@ export function docket1Document(factorSet: FactorSet): MethodologyDocument {
         hardware: 'H100_SXM',
       },
       bounds: {
-        ...BOUNDS,
+        ...bounds,
         factors: Object.values(DOCKET_UNCERTAINTY).map((factor) => ({ ...factor })),
       },
       data_quality: DATA_QUALITY,

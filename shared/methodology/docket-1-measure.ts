@@ -13,13 +13,13 @@ import type { Bounds } from './docket-1-bounds.ts';
 import { DOCKET_CONSTANTS as C, DOCKET_FORMULAS as F } from './docket-1-formulas.ts';
 import { type RequestFigures, usageInput } from './request-figures.ts';
 
-/** The arithmetic of one request. With a recorder it takes notes, and computes nothing differently. */
+/** The arithmetic of one request in version 1.0. With a recorder it takes notes, and computes nothing differently. */
 export function measure(
   deployment: Deployment,
   request: RequestFigures,
   recorder: Recorder | undefined,
 ): Omit<Measurement, 'methodology'> {
-  const usage = usageInput(request, recorder);
+  const usage = usageInput(request, 'T', recorder);
   const gpuJ = gpuEnergy(deployment, request, recorder);
   const itKwh = (gpuJ / 3_600_000) * (1 + C.host.value) * (1 + C.idle.value);
   recorder?.step(F.it, itKwh);
@@ -110,7 +110,7 @@ function seconds(
   return modelled;
 }
 
-function sizeUnknown(): MethodologyFailure {
+export function sizeUnknown(): MethodologyFailure {
   return new MethodologyFailure(
     'model',
     'model_size_unknown',
@@ -118,13 +118,14 @@ function sizeUnknown(): MethodologyFailure {
   );
 }
 
-interface Impacts {
+export interface Impacts {
   readonly gwp: number;
   readonly adpe: number;
   readonly adpf: number;
 }
 
-function embodied(
+/** The share of making the hardware that `time` seconds on it stand for. */
+export function embodied(
   { made, lifetimeS, batch }: Deployment,
   time: number,
   recorder: Recorder | undefined,
@@ -175,7 +176,8 @@ function results(
   ];
 }
 
-function quantity(
+/** A result as a receipt states it. Throws MethodologyFailure `result_out_of_range`. */
+export function quantity(
   name: QuantityName,
   unit: Quantity['unit'],
   value: number,

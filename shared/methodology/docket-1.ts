@@ -2,30 +2,38 @@ import type { Measurement } from './measurement.ts';
 import { deploy, type Deployment, type Factors, HARDWARE_ID } from './deployment.ts';
 import { type Derivation, Notebook } from './derivation.ts';
 import { uncertaintyOf } from './docket-1-bounds.ts';
+import type { MethodologyDocument } from './document.ts';
 import { docket1Document } from './docket-1-document.ts';
 import { DOCKET_CONSTANTS } from './docket-1-formulas.ts';
-import { measure } from './docket-1-measure.ts';
+import { measure as measureFirst } from './docket-1-measure.ts';
+import { measure } from './docket-1-1-measure.ts';
+import type { DocketRevision } from './docket-1-revisions.ts';
 import { FactorIndex } from './factor-index.ts';
 import type { FactorSet } from './factor-set.ts';
 import type { EstimateInput, Methodology } from './methodology.ts';
-import { readRequest } from './request-figures.ts';
+import { asFirstVersion, readRequest } from './request-figures.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** A catalogue has far fewer pairs of model and site; a stream of made-up ones must not fill the memory. */
 const DEPLOYMENTS_MAX = 4_096;
 
 /**
- * The profile `docket-1` over a factor set. The result keeps what it has computed per model and site, so that an
+ * A revision of the profile `docket-1` over a factor set; `document` is what it publishes. The result keeps what it has computed per model and site, so that an
  * estimate on the path of a receipt costs a few microseconds.
  * Throws MalformedData when the set lacks a record that the method needs.
  */
-export function createMethodology(factorSet: FactorSet): Methodology {
+export function createMethodology(
+  factorSet: FactorSet,
+  revision: DocketRevision = '1.1',
+  document: MethodologyDocument = docket1Document(factorSet, revision),
+): Methodology {
   const index = new FactorIndex(factorSet);
   const hardware = index.hardware(HARDWARE_ID);
   if (hardware === undefined)
     throw new MalformedData('missing_field', 'hardware', `has no record ${HARDWARE_ID}`);
-  const factors: Factors = { index, hardware, uncertainty: uncertaintyOf(factorSet) };
-  const { id, version, digest } = docket1Document(factorSet);
+  const uncertainty = uncertaintyOf(factorSet, revision);
+  const factors: Factors = { index, hardware, uncertainty, revision };
+  const { id, version, digest } = document;
   const methodology = { id, version, digest };
   const deployments = new Map<string, Deployment>();
 
@@ -39,20 +47,28 @@ export function createMethodology(factorSet: FactorSet): Methodology {
     return deployment;
   };
 
+  const first = revision === '1.0';
+  const compute = (
+    input: EstimateInput,
+    deployment: (input: EstimateInput) => Deployment,
+    recorder: Notebook | undefined,
+  ): Measurement => {
+    const request = readRequest(input);
+    const result = first
+      ? measureFirst(deployment(input), asFirstVersion(request), recorder)
+      : measure(deployment(input), request, recorder);
+    return { methodology, ...result };
+  };
+
   return {
     ...methodology,
-    estimate: (input) => {
-      const request = readRequest(input);
-      return { methodology, ...measure(deployed(input), request, undefined) };
-    },
+    estimate: (input) => compute(input, deployed, undefined),
     explain: (input) => {
       const notebook = new Notebook();
       for (const [symbol, { value, unit }] of Object.entries(DOCKET_CONSTANTS))
         notebook.given(symbol, value, unit);
-      const request = readRequest(input);
-      const deployment = deploy(input, factors, notebook);
-      const measurement = measure(deployment, request, notebook);
-      return derivation({ methodology, ...measurement }, notebook, index);
+      const measurement = compute(input, () => deploy(input, factors, notebook), notebook);
+      return derivation(measurement, notebook, index);
     },
   };
 }

@@ -10,7 +10,8 @@ export type Estimate =
 
 /**
  * What a methodology is asked about a request, with its model and region as the catalogue has them.
- * @throws MethodologyFailure `model_unknown`, `region_unknown` when the catalogue has them no longer
+ * @throws MethodologyFailure `model_unknown`, `region_unknown` when the catalogue has them no longer; `usage_unknown`
+ *   when nobody knows the tokens
  */
 export function estimateInput(catalogue: Catalogue, record: InferenceRecord): EstimateInput {
   const model = catalogue.models.find(({ id }) => id === record.model);
@@ -20,8 +21,15 @@ export function estimateInput(catalogue: Catalogue, record: InferenceRecord): Es
   if (region === undefined)
     throw new MethodologyFailure('factors', 'region_unknown', 'the catalogue has no such region');
   const { name, pue, wue } = region.operator;
+  const { usage } = record;
+  if (usage.source === 'unknown')
+    throw new MethodologyFailure(
+      'input',
+      'usage_unknown',
+      'the tokens of the request are not known',
+    );
   return {
-    usage: record.usage,
+    usage,
     route: record.route,
     model: { id: model.id, footprint: model.footprint },
     zone: region.zone,
@@ -31,13 +39,18 @@ export function estimateInput(catalogue: Catalogue, record: InferenceRecord): Es
       ...(wue === undefined ? {} : { wue }),
     },
     attempts: record.attempts,
-    latencyS: latencyOf(record),
+    ...timeOf(record),
   };
 }
 
-/** Seconds on the hardware. A clock that was set back between two readings must not cost the estimate. */
-function latencyOf({ startedAt, endedAt }: InferenceRecord): number {
-  return Math.max(0, endedAt - startedAt) / 1_000;
+/**
+ * The time of the upstream call; where nobody took it, that from arrival to end. A clock that was set back between two
+ * readings must not cost the estimate.
+ */
+function timeOf(record: InferenceRecord): Pick<EstimateInput, 'upstreamS' | 'latencyS'> {
+  const { upstreamMs, startedAt, endedAt } = record;
+  if (upstreamMs !== undefined) return { upstreamS: Math.max(0, upstreamMs) / 1_000 };
+  return { latencyS: Math.max(0, endedAt - startedAt) / 1_000 };
 }
 
 /** Runs an estimate. A methodology that fails degrades a receipt; it never loses it. */

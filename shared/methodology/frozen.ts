@@ -1,10 +1,11 @@
 /**
  * The digests of everything that a receipt may cite. Once released, a factor set and a methodology never change:
- * a correction is a new version beside the old one, and a line is added here, never edited.
+ * a correction is a new version beside the old one, and a line is added here, never edited. A factor set that is put
+ * beside them later needs no line: the name of its file pins it, and every receipt pins the document that it is in.
  */
 export interface FrozenFactorSet {
   readonly version: string;
-  /** base64url SHA-256 of the canonical JSON. */
+  /** base64url SHA-256 of the canonical JSON, which the name of its file holds in hex. */
   readonly digest: string;
 }
 
@@ -13,12 +14,11 @@ export interface FrozenMethodology {
   readonly version: string;
   /** base64url SHA-256 of the document's bytes. */
   readonly digest: string;
-  /** Version of the factor set that it computes with, or takes its citations from. */
-  readonly factorSet: string;
 }
 
 export const FROZEN_FACTOR_SETS: readonly FrozenFactorSet[] = [
   { version: '2026-10', digest: 'utJr4K-KXUduuWCRclDfcsfG6V5jSmgktoF3ExmwS1Q' },
+  { version: '2026-11', digest: 'o5oClvEPLKADxBfoB0pwHryF1OMzzydbw3q_SB6FBoU' },
 ];
 
 /** Oldest first within an id. */
@@ -27,12 +27,15 @@ export const FROZEN_METHODOLOGIES: readonly FrozenMethodology[] = [
     id: 'docket-1',
     version: '1.0.0',
     digest: 'VcMvPxWRD0J2yk4GbsdznCEXkLLIBMw84oASoXHKq8w',
-    factorSet: '2026-10',
+  },
+  {
+    id: 'docket-1',
+    version: '1.1.0',
+    digest: 'xAl7SpON_HRfi_R40v0UNXLD-uUON4k6xS3J2ysLB18',
   },
   {
     id: 'ecologits-0.11.2',
     version: '1.0.0',
     digest: 'vq24KkqvFV0So6Ps7lPtXHZIPzvenZNEGwuURjo0pWo',
-    factorSet: '2026-10',
   },
 ];

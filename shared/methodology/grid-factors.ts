@@ -1,5 +1,6 @@
 import { MethodologyFailure } from './measurement.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
+import type { WorldFactor } from './docket-1-bounds.ts';
 import type { FactorIndex } from './factor-index.ts';
 import type { InputList } from './input-list.ts';
 import type { EstimateInput, GridSignal } from './methodology.ts';
@@ -10,7 +11,17 @@ export interface GridFactors {
   readonly adpe: number;
   readonly adpf: number;
   readonly water: number;
+  /** The figures that are not the zone's own. */
+  readonly foreign: readonly WorldFactor[];
 }
+
+/** What the flags of a zone say of its figures: each names the uncertainty that a world average brings with it. */
+const FOREIGN = {
+  gwp_rounded_zero: 'gwp_of_world',
+  adpe_world_default: 'adpe_of_world',
+  adpf_world_default: 'adpf_of_world',
+  water_world_default: 'water_of_world',
+} as const satisfies Record<string, WorldFactor>;
 
 /** No grid is above 5 kgCO2e per kWh: such a signal is in grams. */
 const GWP_MAX = 5;
@@ -64,8 +75,14 @@ export function gridFactors(
       unit: 'L/kWh',
     },
   ]);
+  const signal = hourly(input, inputs);
+  const foreign = Object.entries(FOREIGN)
+    .filter(([flag]) => record.flags.includes(flag))
+    .map(([, factor]) => factor)
+    .filter((factor) => factor !== 'gwp_of_world' || signal === undefined);
   return {
-    gwp: hourly(input, inputs) ?? record.gwp_kgco2e_per_kwh,
+    foreign,
+    gwp: signal ?? record.gwp_kgco2e_per_kwh,
     adpe: record.adpe_kgsbe_per_kwh,
     adpf: record.adpf_mj_per_kwh,
     water: record.water_l_per_kwh,

@@ -13,7 +13,9 @@ export interface EstimateInput {
   readonly site: Site;
   /** Calls made to upstreams; each is taken to have used as much as the one that answered. */
   readonly attempts: number;
-  /** Seconds on the hardware over all attempts; modelled when absent. */
+  /** Seconds from the upstream call that was answered to the last byte of its answer. */
+  readonly upstreamS?: number;
+  /** Seconds from the arrival of the request to its end, over all attempts: where the time of the call is not known. */
   readonly latencyS?: number;
   /** An hourly signal in place of the annual greenhouse gas factor of the zone. */
   readonly gridSignal?: GridSignal;

@@ -15,6 +15,7 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 export function rebuildInput(inputs: readonly MeasurementInput[]): EstimateInput {
   const usage = carried(inputs, 'usage', () => true);
   const { path } = usage;
+  const upstreamS = decimal(usage, 'upstream_s');
   const latencyS = decimal(usage, 'latency_s');
   const measuredJoules = decimal(usage, 'measured_joules');
   const zone = inputs.find(({ kind, record }) => kind === 'grid' && record === undefined);
@@ -26,15 +27,29 @@ export function rebuildInput(inputs: readonly MeasurementInput[]): EstimateInput
       cachedInputTokens: whole(usage, 'cached_input_tokens'),
       outputTokens: whole(usage, 'output_tokens'),
       source: text(usage, 'usage_source') as Usage['source'],
+      ...intervalOf(usage),
       ...(measuredJoules === undefined ? {} : { measuredJoules }),
     },
     route: text({ record: usage.record, path }, 'route') as Route,
     attempts: whole(usage, 'attempts'),
+    ...(upstreamS === undefined ? {} : { upstreamS }),
     ...(latencyS === undefined ? {} : { latencyS }),
     model: modelOf(inputs),
     zone: zone.id,
     site: siteOf(inputs),
     ...(gridSignal === undefined ? {} : { gridSignal }),
+  };
+}
+
+function intervalOf(usage: Carried): Pick<Usage, 'tokenInterval'> {
+  if (usage.record['input_tokens_lower'] === undefined) return {};
+  return {
+    tokenInterval: {
+      inputLower: whole(usage, 'input_tokens_lower'),
+      inputUpper: whole(usage, 'input_tokens_upper'),
+      outputLower: whole(usage, 'output_tokens_lower'),
+      outputUpper: whole(usage, 'output_tokens_upper'),
+    },
   };
 }
 

@@ -1,4 +1,10 @@
-import { type Route, ROUTES, type Usage, USAGE_SOURCES } from '#shared/kernel/inference.ts';
+import {
+  type Route,
+  ROUTES,
+  type TokenInterval,
+  type Usage,
+  USAGE_SOURCES,
+} from '#shared/kernel/inference.ts';
 import { type CarriedRecord, type MeasurementInput, MethodologyFailure } from './measurement.ts';
 import { digestOfText } from '#shared/kernel/canonical-json.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
@@ -13,7 +19,9 @@ export interface RequestFigures {
   readonly cachedInputTokens: number;
   readonly outputTokens: number;
   readonly attempts: number;
+  readonly upstreamS: number | undefined;
   readonly latencyS: number | undefined;
+  readonly tokenInterval: TokenInterval | undefined;
   readonly measuredJoules: number | undefined;
 }
 
@@ -29,8 +37,8 @@ const JOULES_MAX = 1e15;
  * `joules_invalid`.
  */
 export function readRequest(input: EstimateInput): RequestFigures {
-  const { usage, route, attempts, latencyS } = input;
-  const { inputTokens, cachedInputTokens, outputTokens, measuredJoules } = usage;
+  const { usage, route, attempts, upstreamS, latencyS } = input;
+  const { inputTokens, cachedInputTokens, outputTokens, measuredJoules, tokenInterval } = usage;
   if (!ROUTES.includes(route)) throw invalid('usage_invalid', 'the route is not known');
   if (!USAGE_SOURCES.includes(usage.source)) {
     throw invalid('usage_invalid', 'the source of the token counts is not known');
@@ -47,41 +55,78 @@ export function readRequest(input: EstimateInput): RequestFigures {
   if (attempts === 0 && inputTokens + outputTokens > 0) {
     throw invalid('attempts_invalid', 'there are tokens, so there was an attempt');
   }
-  if (latencyS !== undefined && !(latencyS >= 0 && latencyS <= LATENCY_S_MAX)) {
-    throw invalid('latency_invalid', `the time must be from 0 to ${LATENCY_S_MAX} s`);
+  if (tokenInterval !== undefined) checkInterval(tokenInterval, inputTokens, outputTokens);
+  for (const time of [upstreamS, latencyS]) {
+    if (time !== undefined && !(time >= 0 && time <= LATENCY_S_MAX)) {
+      throw invalid('latency_invalid', `the time must be from 0 to ${LATENCY_S_MAX} s`);
+    }
   }
   if (measuredJoules !== undefined && !(measuredJoules >= 0 && measuredJoules <= JOULES_MAX)) {
     throw invalid('joules_invalid', `measured energy must be from 0 to ${JOULES_MAX} J`);
   }
+  const generates = route !== 'embeddings';
   return {
     route,
     usageSource: usage.source,
     inputTokens,
     cachedInputTokens,
-    outputTokens: route === 'embeddings' ? 0 : outputTokens,
+    outputTokens: generates ? outputTokens : 0,
     attempts,
+    upstreamS,
     latencyS,
+    tokenInterval:
+      generates || tokenInterval === undefined
+        ? tokenInterval
+        : { ...tokenInterval, outputLower: 0, outputUpper: 0 },
     measuredJoules,
   };
 }
 
+function checkInterval(interval: TokenInterval, input: number, output: number): void {
+  const { inputLower, inputUpper, outputLower, outputUpper } = interval;
+  for (const bound of [inputLower, inputUpper, outputLower, outputUpper])
+    tokens('bounds of', bound);
+  const holds =
+    inputLower <= input && input <= inputUpper && outputLower <= output && output <= outputUpper;
+  if (!holds) throw invalid('usage_invalid', 'a token count lies outside its own interval');
+}
+
+/** The request as version 1.0 of docket-1 knows it: one time, whatever it is of, and counts without an interval. */
+export function asFirstVersion(request: RequestFigures): RequestFigures {
+  const latencyS = request.latencyS ?? request.upstreamS;
+  return { ...request, latencyS, upstreamS: undefined, tokenInterval: undefined };
+}
+
+/** What the time from arrival to end is in a version of docket-1: the time on the hardware, or a bound of it. */
+type LatencySymbol = 'T' | 'T_req';
+
 /** The request as an input of its own measurement. */
 export function usageInput(
   request: RequestFigures,
+  latencyIs: LatencySymbol,
   recorder: Recorder | undefined,
 ): MeasurementInput {
-  const { latencyS, measuredJoules } = request;
+  const { upstreamS, latencyS, measuredJoules, tokenInterval: interval } = request;
   // Written out in canonical order: this runs for every receipt, and a general serialiser costs twice as much.
   const record: CarriedRecord = {
     attempts: request.attempts,
     cached_input_tokens: request.cachedInputTokens,
     input_tokens: request.inputTokens,
+    ...(interval && {
+      input_tokens_lower: interval.inputLower,
+      input_tokens_upper: interval.inputUpper,
+    }),
     ...(latencyS === undefined ? {} : { latency_s: toExactDecimalString(latencyS) }),
     ...(measuredJoules === undefined
       ? {}
       : { measured_joules: toExactDecimalString(measuredJoules) }),
     output_tokens: request.outputTokens,
+    ...(interval && {
+      output_tokens_lower: interval.outputLower,
+      output_tokens_upper: interval.outputUpper,
+    }),
     route: request.route,
+    ...(upstreamS === undefined ? {} : { upstream_s: toExactDecimalString(upstreamS) }),
     usage_source: request.usageSource,
   };
   const input: MeasurementInput = {
@@ -90,12 +135,18 @@ export function usageInput(
     digest: digestOfText(JSON.stringify(record)),
     record,
   };
-  if (recorder !== undefined) note(request, { ...input, record }, recorder);
+  if (recorder !== undefined) note(request, latencyIs, { ...input, record }, recorder);
   return input;
 }
 
+const LATENCY: Readonly<Record<LatencySymbol, string>> = {
+  T: 'time on the hardware',
+  T_req: 'time from the arrival of the request to its end',
+};
+
 function note(
   request: RequestFigures,
+  latencyIs: LatencySymbol,
   input: MeasurementInput & { readonly record: CarriedRecord },
   recorder: Recorder,
 ): void {
@@ -107,7 +158,7 @@ function note(
     year: 'of this request',
     sources: [],
   });
-  const { latencyS, measuredJoules } = request;
+  const { upstreamS, latencyS, measuredJoules, tokenInterval: interval } = request;
   recorder.used({
     ...input,
     values: [
@@ -115,7 +166,18 @@ function note(
       figure('I', 'input tokens', request.inputTokens, '1'),
       figure('I_c', 'input tokens from the prefix cache', request.cachedInputTokens, '1'),
       figure('N', 'output tokens', request.outputTokens, '1'),
-      ...(latencyS === undefined ? [] : [figure('T', 'time on the hardware', latencyS, 's')]),
+      ...(interval === undefined
+        ? []
+        : [
+            figure('I_lower', 'input tokens, lower end', interval.inputLower, '1'),
+            figure('I_upper', 'input tokens, upper end', interval.inputUpper, '1'),
+            figure('N_lower', 'output tokens, lower end', interval.outputLower, '1'),
+            figure('N_upper', 'output tokens, upper end', interval.outputUpper, '1'),
+          ]),
+      ...(upstreamS === undefined
+        ? []
+        : [figure('T_up', 'time of the upstream call that was answered', upstreamS, 's')]),
+      ...(latencyS === undefined ? [] : [figure(latencyIs, LATENCY[latencyIs], latencyS, 's')]),
       ...(measuredJoules === undefined
         ? []
         : [figure('J', 'energy that the upstream measured', measuredJoules, 'J')]),

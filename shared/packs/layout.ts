@@ -1,7 +1,12 @@
 /** Where things lie in an evidence pack (docs/evidence-pack.md). Paths are relative to the bag. */
 
-/** The form of packs that this code writes and reads; a change of it is a new name. */
-export const PACK_FORMAT = 'docket-evidence-pack/1';
+/**
+ * The forms of packs that this code reads; it writes the last. A change of it is a new name. In the second the seal says
+ * how many signed heads lie in the range, what of the anchor must be there, which period was asked for, bounds of totals and
+ * tokens of uncovered requests; and the pack has a report with tables.
+ */
+export const PACK_FORMATS = ['docket-evidence-pack/1', 'docket-evidence-pack/2'] as const;
+export const PACK_FORMAT = 'docket-evidence-pack/2';
 
 /** Lines of a shard: a file that people can open, of about 34 MB. */
 export const SHARD_LINES_MAX = 10_000;
@@ -25,8 +30,13 @@ export const BAG_INFO = 'bag-info.txt';
 export const INSTRUCTIONS = 'VERIFY.md';
 export const SCRIPT = 'verify.py';
 
-/** Files beside the payload, which the seal pins one by one. */
-export const TAG_FILES = [BAG_DECLARATION, BAG_INFO, INSTRUCTIONS, SCRIPT, MANIFEST] as const;
+/** Files beside the payload, which the seal pins one by one; in the order of the archive, the payload after the third. */
+export const TAG_FILES = [BAG_DECLARATION, INSTRUCTIONS, SCRIPT, BAG_INFO, MANIFEST] as const;
+
+/** Every file of a pack in the order of its archive. @param payload in the order of the manifest */
+export function archiveOrder(payload: Iterable<string>): string[] {
+  return [...TAG_FILES.slice(0, 3), ...payload, ...TAG_FILES.slice(3), SEAL, TAG_MANIFEST];
+}
 
 /** Each line the exact bytes of a ledger entry, in the order of the ledger. */
 export const RECEIPTS = 'data/receipts';
@@ -48,26 +58,39 @@ export const DID_DOCUMENT = 'data/keys/did.json';
 export const JWKS = 'data/keys/jwks.json';
 export const KEY_EVENTS = 'data/keys/events.ndjson';
 export const CONTEXTS = 'data/contexts';
-export const SHAPES = 'data/shapes/docket-receipt-shapes.jsonld';
+/** By format of receipts. */
+export const SHAPES = [
+  'data/shapes/docket-receipt-shapes.jsonld',
+  'data/shapes/docket-receipt-2-shapes.jsonld',
+] as const;
+/** Derivation records that receipts of the pack name, each under its digest. */
+export const DERIVATIONS = 'data/derivations';
 export const METHODOLOGIES = 'data/methodologies';
 /** For each derivation the lineage of its first receipt, under that receipt's index. */
 export const LINEAGE = 'data/lineage';
 export const ANCHOR = 'data/anchor';
+/** From pack format 2 on: what is meant for people. */
+export const REPORT = 'data/report';
+export const REPORT_PAGE = `${REPORT}/report.html`;
+export const TOTALS_TABLE = `${REPORT}/totals.csv`;
 
-/** Where payload files lie: a file elsewhere is none of a pack's. */
-export const packFolders = [
-  RECEIPTS,
-  SUPERSEDED,
-  REVISIONS,
-  REVISION_PROOFS,
-  'data/ledger',
-  'data/keys',
-  CONTEXTS,
-  'data/shapes',
-  METHODOLOGIES,
-  LINEAGE,
-  ANCHOR,
-] as const;
+const PLACES = [
+  /^data\/(?:receipts|superseded|revisions|revision-proofs|ledger\/checkpoints)\/\d{12}\.ndjson$/,
+  /^data\/ledger\/(?:checkpoint|left-frontier|consistency)\.txt$/,
+  /^data\/keys\/(?:did\.json|jwks\.json|events\.ndjson)$/,
+  /^data\/anchor\/(?:head|keys\/[A-Za-z0-9_-]{43})\.json$/,
+  /^data\/shapes\/docket-receipt(?:-2)?-shapes\.jsonld$/,
+  /^data\/contexts\/[A-Za-z0-9._-]+\.jsonld$/,
+  /^data\/methodologies\/[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+\.json$/,
+  /^data\/derivations\/uEi[A-Za-z0-9_-]{44}\.json$/,
+  /^data\/lineage\/\d{12}\.jsonld$/,
+  /^data\/report\/(?:report\.html|totals\.csv|(?:receipts|revisions)\/\d{12}\.csv)$/,
+];
+
+/** May a payload file lie here? One elsewhere, or under another name, is none of a pack's. */
+export function isPlaceOfPack(path: string): boolean {
+  return PLACES.some((place) => place.test(path));
+}
 
 /** The newest head of the ledger that is anchored. */
 export const ANCHORED_HEAD = `${ANCHOR}/head.json`;
@@ -80,6 +103,11 @@ export function anchoredKeyPath(keyId: string): string {
 /** A shard is named by the index of its first entry. */
 export function shardPath(folder: string, firstIndex: number): string {
   return `${folder}/${indexText(firstIndex)}.ndjson`;
+}
+
+/** The table of a shard of receipts or revisions. */
+export function tablePath(shard: string): string {
+  return `${REPORT}/${shard.slice('data/'.length).replace(/ndjson$/, 'csv')}`;
 }
 
 /** Where a pack keeps the lineage document of the entry with this index. */
@@ -104,19 +132,46 @@ export interface PackRange {
   lastIndex: number;
   /** Entries of the tree at the checkpoint. */
   checkpointSize: number;
+  /** The time of integration that was asked for, if one was. */
+  period?: PackPeriod | undefined;
+}
+
+/** Epoch milliseconds, `from` included, `to` excluded; either end may be open, not both. */
+interface PackPeriod {
+  from?: number;
+  to?: number;
 }
 
 /** The folder in the archive, and the name of the archive without `.zip`. Equal packs have equal names. */
 export function packName(orgId: string, range: PackRange): string {
-  const { firstIndex, lastIndex, checkpointSize } = range;
+  const { firstIndex, lastIndex, checkpointSize, period } = range;
+  const asked =
+    period === undefined ? '' : `${timeName(period.from)}-to-${timeName(period.to)}-entries-`;
   const organisation = orgId.slice(orgId.indexOf('_') + 1);
-  return `evidence-pack-${organisation}-${firstIndex}-${lastIndex}-at-${checkpointSize}`;
+  return `evidence-pack-${organisation}-${asked}${firstIndex}-${lastIndex}-at-${checkpointSize}`;
+}
+
+/** A time in a file's name: the day where it is midnight, UTC. */
+function timeName(ms: number | undefined): string {
+  if (ms === undefined) return 'open';
+  return new Date(ms)
+    .toISOString()
+    .replaceAll(/[-:.]/g, '')
+    .replace(/T000000000Z$/, '');
 }
 
 /** Where a pack keeps the document of a methodology. */
 export function methodologyPath(name: string, version: string): string {
   return `${METHODOLOGIES}/${name}/${version}.json`;
 }
+
+/** Where a pack keeps a derivation record. @param digest its multihash */
+export function derivationPath(digest: string): string {
+  return `${DERIVATIONS}/${digest}.json`;
+}
+
+/** More derivation records than a pack has: a hundred models in forty regions. */
+export const DERIVATIONS_MAX = 4_096;
 
 /** How a shard of bodies is being filled: whether one more line still belongs to it. */
 export function shardIsFull(lines: number, bytes: number, nextBytes: number): boolean {

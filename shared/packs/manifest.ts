@@ -1,3 +1,4 @@
+import type { PackRange } from './layout.ts';
 import { isSafePath } from './zip/directory.ts';
 import { PackProblem } from './problem.ts';
 
@@ -38,8 +39,8 @@ function malformed(place: string): PackProblem {
 /** `bagit.txt` (RFC 8493, 2.1.1). */
 export const BAG_DECLARATION_TEXT = 'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n';
 
-/** `bag-info.txt` (RFC 8493, 2.2.2). Only what follows from the content: no times of writing, no machine. */
-export function bagInfo(facts: {
+/** What `bag-info.txt` says of a pack: all of it follows from its seal and its payload. */
+export interface BagFacts {
   issuer: string;
   identifier: string;
   description: string;
@@ -47,7 +48,16 @@ export function bagInfo(facts: {
   date: string;
   payloadBytes: number;
   payloadFiles: number;
-}): string {
+}
+
+/** In words, for `bag-info.txt`. */
+export function bagDescription(range: PackRange, log: string): string {
+  const { firstIndex, lastIndex, checkpointSize } = range;
+  return `Receipts ${firstIndex} to ${lastIndex} of ${checkpointSize} in the ledger ${log}`;
+}
+
+/** `bag-info.txt` (RFC 8493, 2.2.2). Only what follows from the content: no times of writing, no machine. */
+export function bagInfo(facts: BagFacts): string {
   return [
     `Source-Organization: ${facts.issuer}`,
     `External-Identifier: ${facts.identifier}`,

@@ -14,15 +14,20 @@ export type PackProblemCode =
   | 'checksum_mismatch'
   /* the seal */
   | 'malformed_seal'
+  | 'unknown_format'
   | 'seal_invalid'
   | 'seal_contradiction'
   | 'unknown_key'
   | 'key_revoked'
   | 'key_not_authorised'
   | 'key_outside_interval'
+  | 'keys_mismatch'
   /* what receipts mean */
   | 'context_mismatch'
+  | 'shapes_mismatch'
   | 'methodology_mismatch'
+  | 'derivation_mismatch'
+  | 'derivation_missing'
   /* the receipts */
   | 'malformed_line'
   | 'receipt_invalid'
@@ -31,11 +36,15 @@ export type PackProblemCode =
   /* the ledger */
   | 'checkpoint_invalid'
   | 'anchor_invalid'
+  | 'anchor_missing'
+  | 'timestamp_invalid'
+  | 'timestamp_missing'
   | 'root_mismatch'
   /* revisions and totals */
   | 'revision_mismatch'
   | 'revision_missing'
   | 'totals_mismatch'
+  | 'report_mismatch'
   /* where numbers come from */
   | 'lineage_mismatch'
   | 'lineage_missing';

@@ -13,13 +13,32 @@ import {
   unit,
   wholeNumber,
 } from '#shared/receipts/fields.ts';
-import { PACK_FORMAT, TAG_FILES } from './layout.ts';
+import { PACK_FORMATS, TAG_FILES } from './layout.ts';
 import { QUANTITIES } from './totals.ts';
 
 /**
  * The seal of an evidence pack, field by field, in the order of RFC 8785: its type, its check, and what it means as
- * linked data. Released with the format of packs that it states; a change of it is another format.
+ * linked data. Released with the format of packs that it states; a change of it is another format, and members that a
+ * later format added are optional here.
  */
+
+/** From pack format 2 on, where anything is anchored: what of the anchor must be in the pack. */
+const Anchor = node(
+  {
+    headSize: wholeNumber(
+      'docket:headSize',
+      'entries of the ledger under its newest anchored head; 0 where none is anchored',
+    ),
+    keyEvents: wholeNumber('docket:keyEvents', 'what happened to keys', 1),
+    keyHeads: wholeNumber('docket:keyHeads', 'heads that say how far keys of the past count'),
+    log: text('docket:log', 'origin of the anchor log'),
+    root: digest('docket:root', 'root of the anchor log'),
+    size: wholeNumber('docket:size', 'entries in it'),
+    timestamps: wholeNumber('docket:timestamps', 'timestamps of that head of the anchor log'),
+    type: oneClass('PackAnchor', 'docket:PackAnchor'),
+  },
+  { 'x-term': 'docket:anchor', description: 'the head of the anchor log that the pack leads to' },
+);
 
 const Checkpoint = node(
   {
@@ -66,16 +85,53 @@ const Range = node(
     lastIndex: wholeNumber('docket:lastIndex', 'included'),
     receipts: wholeNumber('docket:receipts', 'all of them'),
     revisions: wholeNumber('docket:revisions', 'revisions of these that came after the range'),
+    signedHeads: Type.Optional(
+      wholeNumber('docket:signedHeads', 'signed heads within the range; from pack format 2 on'),
+    ),
     superseded: wholeNumber('docket:superseded', 'entries that were revised'),
     type: oneClass('LedgerRange', 'docket:LedgerRange'),
   },
   { 'x-term': 'docket:range' },
 );
 
+/** From pack format 2 on, where a period was asked for. */
+const Requested = node(
+  {
+    after: Type.Optional(
+      time(
+        'docket:after',
+        'when the entry after the range was integrated, if the checkpoint has one',
+      ),
+    ),
+    before: Type.Optional(
+      time('docket:before', 'when the entry before the range was integrated, if there is one'),
+    ),
+    from: Type.Optional(time('docket:from', 'start of the period, included')),
+    pending: Type.Optional(
+      wholeNumber(
+        'docket:pending',
+        'where the period has an end: requests from before it that were integrated after it, up to the checkpoint',
+      ),
+    ),
+    to: Type.Optional(time('docket:to', 'end of the period, excluded')),
+    type: oneClass('RequestedPeriod', 'docket:RequestedPeriod'),
+  },
+  {
+    'x-term': 'docket:requested',
+    description: 'the time of integration that was asked for',
+  },
+);
+
 const Total = node({
+  lower: Type.Optional(
+    decimal('qudt:lowerBound', 'the sum of the lower bounds; from pack format 2 on'),
+  ),
   quantityKind: quantityKind(),
   type: oneClass('QuantityValue', 'qudt:QuantityValue'),
   unit: unit(),
+  upper: Type.Optional(
+    decimal('qudt:upperBound', 'the sum of the upper bounds; from pack format 2 on'),
+  ),
   value: decimal('qudt:numericValue', 'the sum of the medians'),
 });
 
@@ -94,6 +150,15 @@ const Totals = node(
     }),
     type: oneClass('PackTotals', 'docket:PackTotals'),
     uncovered: wholeNumber('docket:uncovered', 'requests whose current receipt is degraded'),
+    uncoveredCachedInputTokens: Type.Optional(
+      wholeNumber('docket:uncoveredCachedInputTokens', 'of these; from pack format 2 on'),
+    ),
+    uncoveredInputTokens: Type.Optional(
+      wholeNumber('docket:uncoveredInputTokens', 'of these; from pack format 2 on'),
+    ),
+    uncoveredOutputTokens: Type.Optional(
+      wholeNumber('docket:uncoveredOutputTokens', 'of these; from pack format 2 on'),
+    ),
   },
   { 'x-term': 'docket:totals', description: 'over current receipts, each inference once' },
 );
@@ -105,6 +170,7 @@ export const SEAL_FORMAT = node({
   '@context': contexts('the base context of Verifiable Credentials, then that of packs'),
   credentialSubject: node(
     {
+      anchor: Type.Optional(Anchor),
       checkpoint: Checkpoint,
       file: Type.Array(File, {
         minItems: TAG_FILES.length,
@@ -112,11 +178,16 @@ export const SEAL_FORMAT = node({
         'x-term': 'dcterms:hasPart',
         description: 'the bag’s own files',
       }),
-      format: Type.Literal(PACK_FORMAT, { 'x-term': 'dcterms:conformsTo', 'x-type': 'xsd:string' }),
+      format: Type.Enum([...PACK_FORMATS], {
+        'x-term': 'dcterms:conformsTo',
+        'x-type': 'xsd:string',
+        description: 'of the pack',
+      }),
       id: iri(undefined, 'the pack'),
       lineage: Lineage,
       organisation: iri('prov:wasAttributedTo', 'as on its receipts'),
       range: Range,
+      requested: Type.Optional(Requested),
       totals: Totals,
       type: oneClass('EvidencePack', 'docket:EvidencePack'),
     },
@@ -164,4 +235,6 @@ type Subject = SealDocument['credentialSubject'];
 export type SealedFile = Subject['file'][number]['name'];
 /** Tokens and quantities are those of the covered receipts. */
 export type TotalsDocument = Subject['totals'];
+export type RequestedDocument = NonNullable<Subject['requested']>;
+export type AnchorDocument = NonNullable<Subject['anchor']>;
 export type LineageCounts = Subject['lineage'];

@@ -1,20 +1,36 @@
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { parseStrictJson } from '#shared/kernel/json-reader.ts';
 import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
-import { knownPackContextDigest, type PackIssuer } from './pack-context.ts';
-import { LINEAGE_DOCUMENTS_MAX, PACK_FORMAT, packName, type PackRange } from './layout.ts';
+import {
+  isContextOfFirstFormat,
+  knownPackContextDigest,
+  packIssuer,
+  type PackIssuer,
+} from './pack-context.ts';
+import {
+  LINEAGE_DOCUMENTS_MAX,
+  PACK_FORMAT,
+  PACK_FORMATS,
+  packName,
+  TAG_FILES,
+  type PackRange,
+} from './layout.ts';
 import { PackProblem } from './problem.ts';
 import {
+  type AnchorDocument,
   type LineageCounts,
+  type RequestedDocument,
   SEAL_FORMAT,
   type SealDocument,
   type SealedFile,
   type SignedSeal,
   type TotalsDocument,
 } from './seal-format.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { QUANTITIES } from './totals.ts';
 
 export interface SealFacts {
@@ -30,6 +46,11 @@ export interface SealFacts {
   at: string;
   revisions: number;
   superseded: number;
+  signedHeads: number;
+  /** Absent where nothing is anchored. */
+  anchor?: AnchorDocument;
+  /** Absent where no period was asked for. */
+  requested?: RequestedDocument;
   totals: TotalsDocument;
   lineage: LineageCounts;
   /** base64url SHA-256 by name, of each of `TAG_FILES`. */
@@ -45,6 +66,7 @@ export function sealDocument(facts: SealFacts): SealDocument {
   return {
     '@context': issuer.contexts,
     credentialSubject: {
+      ...(facts.anchor === undefined ? {} : { anchor: facts.anchor }),
       checkpoint: {
         log: facts.log,
         root: multihashOf(facts.root, 'checkpoint.root'),
@@ -65,9 +87,11 @@ export function sealDocument(facts: SealFacts): SealDocument {
         lastIndex: range.lastIndex,
         receipts: range.lastIndex - range.firstIndex + 1,
         revisions: facts.revisions,
+        signedHeads: facts.signedHeads,
         superseded: facts.superseded,
         type: 'LedgerRange',
       },
+      ...(facts.requested === undefined ? {} : { requested: facts.requested }),
       totals: facts.totals,
       type: 'EvidencePack',
     },
@@ -100,7 +124,12 @@ function checkContexts(contexts: readonly string[], path: string): void {
  */
 export function parseSeal(source: string, place: string): SignedSeal {
   try {
-    const seal = sealOf(parseStrictJson(source));
+    const value = parseStrictJson(source);
+    refuseLaterFormat(value, place);
+    const seal = sealOf(value);
+    if (canonicalJson(seal) !== source) {
+      throw new MalformedData('wrong_value', '', 'is not in its canonical form');
+    }
     checkContexts(seal['@context'], '@context');
     checkContexts(seal.proof['@context'], 'proof.@context');
     agree(seal, place);
@@ -111,10 +140,47 @@ export function parseSeal(source: string, place: string): SignedSeal {
   }
 }
 
+/** A pack of a later release is not a bad one. */
+function refuseLaterFormat(value: unknown, place: string): void {
+  const subject = (value as { credentialSubject?: { format?: unknown } } | null)?.credentialSubject;
+  const format = subject?.format;
+  const isKnown = PACK_FORMATS.some((known) => known === format);
+  if (typeof format !== 'string' || isKnown || !/^docket-evidence-pack\/[0-9]+$/.test(format))
+    return;
+  const message = `This release does not know packs of the format ${format}: take a later one.`;
+  throw new PackProblem('unknown_format', place, message);
+}
+
 function agree(seal: SignedSeal, place: string): void {
-  const { range, checkpoint, totals, file, lineage } = seal.credentialSubject;
+  const { range, checkpoint, totals, file, lineage, format, anchor, requested } =
+    seal.credentialSubject;
   const { firstIndex, lastIndex, receipts } = range;
+  const isFirstFormat = format === PACK_FORMATS[0];
   const rules: [boolean, string][] = [
+    [
+      [
+        range.signedHeads,
+        totals.uncoveredInputTokens,
+        totals.uncoveredCachedInputTokens,
+        totals.uncoveredOutputTokens,
+        ...totals.result.flatMap(({ lower, upper }) => [lower, upper]),
+      ].every((member) => (member === undefined) === isFirstFormat) &&
+        !(isFirstFormat && (anchor ?? requested)),
+      'it has the members of its format',
+    ],
+    [
+      isFirstFormat === isContextOfFirstFormat(seal['@context'][1]!),
+      'its context is the one of its format',
+    ],
+    [
+      requested === undefined ||
+        (!(requested.from === undefined && requested.to === undefined) &&
+          (requested.pending === undefined) === (requested.to === undefined) &&
+          (requested.before === undefined) === (firstIndex === 0) &&
+          (requested.after === undefined) === (lastIndex === checkpoint.size - 1)),
+      'it says of the period what belongs to it',
+    ],
+    [(anchor?.headSize ?? 0) <= checkpoint.size, 'the anchored head is not beyond the checkpoint'],
     [firstIndex <= lastIndex && lastIndex < checkpoint.size, 'its range lies in the ledger'],
     [receipts === lastIndex - firstIndex + 1, 'it counts the receipts of its range'],
     [totals.covered + totals.uncovered + totals.refused <= receipts, 'no receipt counts twice'],
@@ -126,7 +192,9 @@ function agree(seal: SignedSeal, place: string): void {
       lineage.undescribed === 0 || lineage.documents === LINEAGE_DOCUMENTS_MAX,
       'lineage is left out only where a pack can have no more',
     ],
-    [new Set(file.map(({ name }) => name)).size === file.length, 'it names each file once'],
+    [file.map(({ name }) => name).join() === TAG_FILES.join(), 'it names each file once'],
+    [isSorted(seal.relatedResource.map(({ id }) => id)), 'it lists each document once, in order'],
+    [hasAddresses(seal), 'each of its addresses follows from its context, organisation and range'],
     [
       totals.result.every(({ quantityKind, unit }, i) => {
         return quantityKind === QUANTITIES[i] && unit === QUANTITY_UNITS[quantityKind];
@@ -136,6 +204,43 @@ function agree(seal: SignedSeal, place: string): void {
   ];
   const broken = rules.find(([holds]) => !holds);
   if (broken !== undefined) {
-    throw new PackProblem('seal_contradiction', place, `It does not hold that ${broken[1]}.`);
+    throw new PackProblem('seal_contradiction', place, `The seal breaks this rule: ${broken[1]}.`);
   }
+}
+
+function isSorted(ids: readonly string[]): boolean {
+  return ids.every((id, i) => i === 0 || ids[i - 1]! < id);
+}
+
+/** The public address stands in the context; what else is an address is made from it, the organisation and the range. */
+function hasAddresses({
+  '@context': contexts,
+  issuer,
+  id,
+  credentialSubject,
+}: SignedSeal): boolean {
+  const { checkpoint, organisation, range, requested, id: subject } = credentialSubject;
+  const orgId = checkpoint.log.slice(checkpoint.log.lastIndexOf('/log/') + '/log/'.length);
+  const publicUrl = contexts[1]!.slice(0, contexts[1]!.lastIndexOf('/contexts/'));
+  if (!URL.canParse(publicUrl)) return false;
+  const { did, logs, organisations } = receiptIssuer(publicUrl);
+  const { from, to } = requested ?? {};
+  const period = {
+    ...(from === undefined ? {} : { from: Date.parse(from) }),
+    ...(to === undefined ? {} : { to: Date.parse(to) }),
+  };
+  if (Object.values(period).some(Number.isNaN)) return false;
+  const name = packName(orgId, {
+    ...range,
+    checkpointSize: checkpoint.size,
+    period: requested && period,
+  });
+  const pack = packIssuer(publicUrl).packs + name;
+  return (
+    issuer === did &&
+    checkpoint.log === logs + orgId &&
+    organisation === organisations + orgId &&
+    subject === pack &&
+    id === `${pack}#seal`
+  );
 }

@@ -7,8 +7,7 @@ import {
 import { NATIVE_PROVIDERS } from '#shared/catalogue/http/native-providers.ts';
 import type { CatalogueSources } from '#shared/catalogue/parse.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
-import { loadFactorSet } from '#shared/methodology/files/load.ts';
-import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
 import { referencesIn } from '#shared/methodology/known-references.ts';
 
 export interface OpenCatalogue {
@@ -23,7 +22,7 @@ export function catalogueSources(config: ToolConfig): CatalogueSources {
     variable: config.upstreamCredential,
     timeoutMs: config.upstreamTimeoutMs,
     known: {
-      ...referencesIn(loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version)),
+      ...referencesIn(newestFactorSet()),
       providers: new Set(Object.keys(NATIVE_PROVIDERS)),
     },
   };

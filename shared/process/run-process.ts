@@ -42,25 +42,33 @@ export interface ProcessParts {
 const STORE_RETRY_MS = 250;
 const CLOSE_MS = 3_000;
 
+/** Puts the parts of one role together. */
+export type BuildRole = (context: ProcessContext) => Promise<ProcessParts>;
+
 /**
  * The life of every process: read the configuration, serve health, wait for the stores (not ready, but alive), start,
  * say `ready`, and on SIGTERM or SIGINT drain within SHUTDOWN_MS and exit 0. Exit codes: 78 for a configuration that
  * cannot be used, 1 for a fault.
  */
-export async function runProcess(
-  role: Role,
-  build: (context: ProcessContext) => Promise<ProcessParts>,
+export function runProcess(role: Role, build: BuildRole): Promise<void> {
+  return runTogether([{ role, build }]);
+}
+
+/**
+ * The same for several roles in one process. Each has its own parts, connections, log lines and metrics; they live and
+ * end together: the process is ready when all of them are, and a fault of one is the end of all.
+ */
+export async function runTogether(
+  roles: readonly { role: Role; build: BuildRole }[],
 ): Promise<void> {
   const config = readConfig();
-  const log = createLogger({ role, level: config.logLevel });
+  const contexts = roles.map(({ role }, i) => contextOf(role, config, i === 0));
+  const { log } = contexts[0]!;
   process.once('uncaughtException', (error) => die(log, 'uncaught_exception', error));
   process.once('unhandledRejection', (error) => die(log, 'unhandled_rejection', error));
-  const nothingToReload = (): void => log.info({ event: 'nothing_to_reload' });
-  let reload = nothingToReload;
+  let reload = nothingToReload(log);
   // Unhandled it would end the process: a notice to all of them to read the catalogue again must not do that.
   process.on('SIGHUP', () => reload());
-  const registry = createRegistry(role);
-  const processId = `${role}-${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
   const stopping = stopSignal();
   let { redisUrl } = config.secrets;
   // What a process connects with depends on whether Redis is a cluster, so that is asked before its parts are made.
@@ -79,14 +87,18 @@ export async function runProcess(
     health = await serveHealth({
       port: config.metricsPort,
       host: config.metricsHost,
-      registry,
+      registries: contexts.map(({ registry }) => registry),
       readiness: { ...finding, ...unlessStarted },
     });
     tellLauncher({ metricsPort: health.port });
     if (!(await untilReachable(finding, log, stopping))) return await leave(health, log);
-    parts = await build({ config: withRedisUrl(config, redisUrl), log, registry, processId });
+    const found = withRedisUrl(config, redisUrl);
+    const built = await Promise.all(
+      roles.map(({ build }, i) => build({ ...contexts[i]!, config: found })),
+    );
+    parts = built.length === 1 ? built[0]! : joined(roles, contexts, built);
     health.setReadiness({ ...parts.readiness, ...unlessStarted });
-    reload = parts.reload ?? nothingToReload;
+    reload = parts.reload ?? reload;
   } catch (error) {
     return failToStart(log, error);
   }
@@ -94,13 +106,51 @@ export async function runProcess(
     try {
       const { port } = (await parts.start()) ?? {};
       started = true;
-      log.info({ event: 'ready', port: port ?? 0, metrics_port: health.port });
+      for (const context of contexts) {
+        context.log.info({ event: 'ready', port: port ?? 0, metrics_port: health.port });
+      }
     } catch (error) {
       return failToStart(log, error);
     }
     await stopping;
   }
   await shutDown(parts, health, config.shutdownMs, log);
+}
+
+function nothingToReload(log: Logger): () => void {
+  return () => log.info({ event: 'nothing_to_reload' });
+}
+
+function contextOf(role: Role, config: Config, first: boolean): ProcessContext {
+  return {
+    config,
+    log: createLogger({ role, level: config.logLevel }),
+    registry: createRegistry(role, first),
+    processId: `${role}-${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
+  };
+}
+
+/** Several roles' parts as one. None of them that shares a process has an API. */
+function joined(
+  roles: readonly { role: Role }[],
+  contexts: readonly ProcessContext[],
+  parts: readonly ProcessParts[],
+): ProcessParts {
+  const readiness = parts.flatMap((one, i) =>
+    Object.entries(one.readiness).map(([name, check]) => [`${roles[i]!.role}.${name}`, check]),
+  );
+  const each = async (act: (one: ProcessParts) => Promise<unknown>): Promise<void> => {
+    await Promise.all(parts.map(act));
+  };
+  return {
+    readiness: Object.fromEntries(readiness) as ReadinessChecks,
+    start: () => each((one) => one.start()),
+    drain: () => each((one) => one.drain()),
+    close: () => each((one) => one.close()),
+    reload: () => {
+      for (const [i, one] of parts.entries()) (one.reload ?? nothingToReload(contexts[i]!.log))();
+    },
+  };
 }
 
 function readConfig(): Config {

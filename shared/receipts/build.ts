@@ -3,17 +3,18 @@ import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import { toExactDecimalString } from '#shared/kernel/decimal.ts';
-import { saltMultibase } from './digest.ts';
+import { saltMultibase } from './salt.ts';
 import {
   type Degradation,
   type InferenceDocument,
   MAXIMUM_MERGE_DELAY_SECONDS,
-  type ReceiptDocument,
+  type ReceiptDocument2,
   TEXT_MAX,
 } from './document.ts';
 import { explain } from './explanation.ts';
+import { NOTE_MAX, type RevisionReason } from './format-2.ts';
 import type { ReceiptIssuer } from './issuer.ts';
-import { measurementDocument } from './measurement-document.ts';
+import { measurementDocument, type MeteredInterval } from './measurement-document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { timeText } from '#shared/kernel/time.ts';
 
@@ -26,8 +27,9 @@ export interface Revision {
   leafIndex: number;
   /** 1 for the first revision of an original. */
   number: number;
-  /** One sentence, e.g. `The methodology failed and was run again.` */
-  reason: string;
+  reason: RevisionReason;
+  /** Why somebody asked for it, in their own words. */
+  note?: string;
 }
 
 export interface ReceiptInput {
@@ -39,6 +41,8 @@ export interface ReceiptInput {
   signedAt: number;
   /** Grid zone of the region, e.g. `FRA`. */
   gridZone?: string;
+  /** On a revision by a meter: the interval over which its energy was metered. */
+  metered?: MeteredInterval;
   /** The model as its upstream names it; not trusted to be short or well formed. */
   modelVersion?: string;
   /** With `receiptId`, the new receipt's own id. */
@@ -50,7 +54,7 @@ export interface ReceiptInput {
  * written in that order everywhere below.
  * @throws MalformedData when the record cannot stand on a receipt (a bug upstream of here; never the caller's input).
  */
-export function buildReceipt(input: ReceiptInput): ReceiptDocument {
+export function buildReceipt(input: ReceiptInput): ReceiptDocument2 {
   const { issuer, record, estimate, revision } = input;
   if ((estimate === undefined) !== (record.outcome === 'refused')) {
     throw new MalformedData(
@@ -61,22 +65,29 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
   }
   const receiptId = revision?.newReceiptId ?? receiptIdOf(record.requestId);
   const degraded = estimate !== undefined && 'degradation' in estimate;
-  const document: Partial<ReceiptDocument> = {
+  const document: Partial<ReceiptDocument2> = {
     '@context': issuer.contexts,
     credentialSubject: inferenceDocument(input),
   };
   if (degraded) {
     const { code, stage } = estimate.degradation;
     document.degradation = { code, requestedTier: record.tier, stage };
-    document.explanation = explain(stage);
+    document.explanation = explain(estimate.degradation);
   }
   document.id = issuer.receipts + receiptId;
   if (record.tier !== 'audit') document.inclusionPromise = promise(issuer, record.orgId);
   document.issuer = issuer.did;
   if (estimate !== undefined && 'measurement' in estimate) {
-    document.measurement = measurementDocument(issuer, ulidOf(receiptId), estimate.measurement);
+    document.measurement = measurementDocument(
+      issuer,
+      ulidOf(receiptId),
+      estimate.measurement,
+      issuer.requests + record.requestId,
+      input.metered,
+    );
   }
   if (revision !== undefined) {
+    if (revision.note !== undefined) document.revisionNote = bounded(revision.note, NOTE_MAX);
     document.revisionNumber = count(revision.number, 'revisionNumber');
     document.revisionReason = revision.reason;
   }
@@ -90,11 +101,11 @@ export function buildReceipt(input: ReceiptInput): ReceiptDocument {
       leafIndex: count(revision.leafIndex, 'wasRevisionOf.leafIndex'),
     };
   }
-  return document as ReceiptDocument;
+  return document as ReceiptDocument2;
 }
 
-const RECEIPT_TYPE: ReceiptDocument['type'] = ['VerifiableCredential', 'InferenceReceipt'];
-const REVISION_TYPE: ReceiptDocument['type'] = [
+const RECEIPT_TYPE: ReceiptDocument2['type'] = ['VerifiableCredential', 'InferenceReceipt'];
+const REVISION_TYPE: ReceiptDocument2['type'] = [
   'VerifiableCredential',
   'InferenceReceipt',
   'RecalculatedReceipt',
@@ -103,32 +114,37 @@ const SUBJECT_TYPE: InferenceDocument['type'] = ['Activity', 'Inference'];
 
 function inferenceDocument(input: ReceiptInput): InferenceDocument {
   const { issuer, record } = input;
-  const { usage, policy } = record;
-  const refused = record.outcome === 'refused';
+  const { policy, usage } = record;
+  const ran = record.outcome !== 'refused';
+  const known = ran && usage.source !== 'unknown' ? usage : undefined;
   const subject: Partial<InferenceDocument> = {};
-  if (!refused) {
-    subject.attempts = count(record.attempts, 'attempts');
-    subject.cachedInputTokens = count(usage.cachedInputTokens, 'cachedInputTokens');
-  }
+  if (ran && record.answerId !== undefined) subject.answerId = bounded(record.answerId);
+  if (ran) subject.attempts = count(record.attempts, 'attempts');
+  if (known) subject.cachedInputTokens = count(known.cachedInputTokens, 'cachedInputTokens');
   subject.endedAt = timeText(record.endedAt, 'endedAt');
   if (input.gridZone !== undefined) subject.gridZone = input.gridZone;
   subject.id = issuer.requests + record.requestId;
-  if (!refused) subject.inputTokens = count(usage.inputTokens, 'inputTokens');
+  if (ran && usage.inputTokens !== undefined) {
+    subject.inputTokens = count(usage.inputTokens, 'inputTokens');
+  }
   const joules = measuredJoules(record);
   if (joules !== undefined) subject.measuredJoules = joules;
   subject.model = record.model;
   if (input.modelVersion) subject.modelVersion = bounded(input.modelVersion);
   subject.organisation = issuer.organisations + record.orgId;
   subject.outcome = record.outcome;
-  if (!refused) subject.outputTokens = count(usage.outputTokens, 'outputTokens');
-  if (refused) {
+  if (known) subject.outputTokens = count(known.outputTokens, 'outputTokens');
+  if (!ran) {
     if (policy === undefined) {
       throw new MalformedData('missing_field', 'policy', 'a refused request names its policy');
     }
     // Not the rule: a caller who knows which rule blocked tries words until none does.
     subject.policy = { version: policy.version };
   }
+  addCount(subject, 'queuedMs', ran ? record.queuedMs : undefined);
   subject.region = record.region;
+  addCount(subject, 'relayedPayloads', record.relayedPayloads);
+  addCount(subject, 'relayedTokens', record.relayedTokens);
   subject.requestDigest = multihashOf(record.requestDigest, 'requestDigest');
   if (record.responseDigest !== undefined) {
     subject.responseDigest = multihashOf(record.responseDigest, 'responseDigest');
@@ -136,9 +152,24 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   subject.route = record.route;
   subject.salt = saltMultibase(record.salt, 'salt');
   subject.startedAt = timeText(record.startedAt, 'startedAt');
+  if (known?.tokenInterval !== undefined) {
+    const { inputLower, inputUpper, outputLower, outputUpper } = known.tokenInterval;
+    subject.tokenInterval = { inputLower, inputUpper, outputLower, outputUpper };
+  }
+  if (ran && usage.tokenizer !== undefined) subject.tokenizer = bounded(usage.tokenizer);
   subject.type = SUBJECT_TYPE;
-  if (!refused) subject.usageSource = usage.source;
+  addCount(subject, 'upstreamMs', ran ? record.upstreamMs : undefined);
+  if (ran && usage.source === 'unknown') subject.usageReason = usage.reason;
+  if (ran) subject.usageSource = usage.source;
   return subject as InferenceDocument;
+}
+
+function addCount(
+  subject: Partial<InferenceDocument>,
+  field: 'queuedMs' | 'relayedPayloads' | 'relayedTokens' | 'upstreamMs',
+  value: number | undefined,
+): void {
+  if (value !== undefined) subject[field] = count(value, field);
 }
 
 /** What is no amount of energy is left off: then the estimate is made without it. */
@@ -152,7 +183,7 @@ function measuredJoules({ outcome, usage }: InferenceRecord): string | undefined
 function promise(
   issuer: ReceiptIssuer,
   orgId: string,
-): NonNullable<ReceiptDocument['inclusionPromise']> {
+): NonNullable<ReceiptDocument2['inclusionPromise']> {
   return {
     log: issuer.logs + orgId,
     maximumMergeDelay: `PT${MAXIMUM_MERGE_DELAY_SECONDS}S`,
@@ -160,10 +191,10 @@ function promise(
 }
 
 /** Words that are not ours (an upstream's) are cut to fit: they may not cost the caller its receipt. */
-function bounded(text: string): string {
-  return text.length <= TEXT_MAX && text.isWellFormed()
+function bounded(text: string, lengthMax: number = TEXT_MAX): string {
+  return text.length <= lengthMax && text.isWellFormed()
     ? text
-    : text.slice(0, TEXT_MAX).toWellFormed();
+    : text.slice(0, lengthMax).toWellFormed();
 }
 
 function ulidOf(id: string): string {

@@ -1,5 +1,8 @@
+import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
-import type { Measurement, QuantityName } from '#shared/methodology/measurement.ts';
+import type { DataQuality, Measurement, QuantityName } from '#shared/methodology/measurement.ts';
+import { answerKey } from './answer-key.ts';
+import type { DerivationRecord } from './derivation.ts';
 
 /** What lists and totals need of a receipt, beside its bytes. */
 export interface ReceiptColumns {
@@ -14,16 +17,21 @@ export interface ReceiptColumns {
   refusalRule: string | null;
   /** Epoch milliseconds. */
   issuedAt: number;
-  /** Null on a refused request: absence is not a zero. */
+  /** Null where nothing ran or nobody knows: absence is not a zero. */
   inputTokens: number | null;
   cachedInputTokens: number | null;
   outputTokens: number | null;
+  /** Under which it is found by its answer's id; null where there is none, and on revisions. */
+  answerKey: string | null;
   /** kWh, kgCO2e, L, kgSbe, MJ; null on a degraded or refused receipt. */
   energy: number | null;
   gwp: number | null;
   water: number | null;
   adpe: number | null;
   adpf: number | null;
+  /** Lower and upper bounds of these, two by two, as PostgreSQL writes an array; null as they are. */
+  bounds: string | null;
+  dataQuality: DataQuality | null;
 }
 
 /** The columns of a receipt of this request. */
@@ -33,7 +41,8 @@ export function receiptColumns(
   issuedAt: number,
   measurement: Measurement | undefined,
 ): ReceiptColumns {
-  const refused = record.outcome === 'refused';
+  const { outcome, usage } = record;
+  const tokens = outcome === 'refused' || usage.source === 'unknown' ? undefined : usage;
   const value = (name: QuantityName): number | null =>
     measurement?.results.find((quantity) => quantity.name === name)?.value ?? null;
   return {
@@ -43,18 +52,29 @@ export function receiptColumns(
     model: record.model,
     region: record.region,
     route: record.route,
-    outcome: record.outcome,
+    outcome,
     refusalRule: record.policy?.rule ?? null,
     issuedAt,
-    inputTokens: refused ? null : record.usage.inputTokens,
-    cachedInputTokens: refused ? null : record.usage.cachedInputTokens,
-    outputTokens: refused ? null : record.usage.outputTokens,
+    inputTokens: tokens?.inputTokens ?? null,
+    cachedInputTokens: tokens?.cachedInputTokens ?? null,
+    outputTokens: tokens?.outputTokens ?? null,
+    answerKey:
+      record.answerId === undefined || receiptId !== receiptIdOf(record.requestId)
+        ? null
+        : answerKey(record.orgId, record.answerId),
     energy: value('energy'),
     gwp: value('gwp'),
     water: value('water'),
     adpe: value('adpe'),
     adpf: value('adpf'),
+    bounds: measurement === undefined ? null : boundsOf(measurement),
+    dataQuality: measurement?.dataQuality ?? null,
   };
+}
+
+/** In the order of the quantities on a receipt. */
+function boundsOf({ results }: Measurement): string {
+  return `{${results.map(({ lower, upper }) => `${lower},${upper}`).join()}}`;
 }
 
 /** One signed receipt as it goes into the store: the bytes, and what lists and totals need of them. */
@@ -63,6 +83,20 @@ export interface ReceiptRow extends ReceiptColumns {
   tier: string;
   /** The exact bytes, as text. */
   text: string;
+  /** The derivation record that it names; absent without an estimate. */
+  derivation?: DerivationRecord;
+  /** Where and when it ran, if a meter counted meanwhile. */
+  metered?: MeteredRun;
+}
+
+/** A request that ran on accelerators with a meter. */
+export interface MeteredRun {
+  endpoint: string;
+  /** Epoch milliseconds of the call that was answered, and of the last byte of its answer. */
+  beganAt: number;
+  endedAt: number;
+  /** Its tokens, by which energy is shared. */
+  weight: number;
 }
 
 /** A revision as it goes into the store. */
@@ -73,6 +107,8 @@ export interface RevisionRow extends ReceiptColumns {
   tier: string;
   /** The exact bytes, as text. */
   text: string;
+  /** The derivation record that it names. */
+  derivation?: DerivationRecord;
 }
 
 /** The store will never take these rows, however often they are offered. Nothing of the batch was written. */

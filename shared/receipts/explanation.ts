@@ -11,7 +11,10 @@ const SENTENCES: Record<MethodologyFailure['stage'], string> = {
   timeout: `The footprint estimate did not finish in time; ${RECALCULATED}.`,
 };
 
+const USAGE_UNKNOWN =
+  'How many tokens this request used is not known, so there is no estimate of its footprint.';
+
 /** The `explanation` of a degraded receipt. */
-export function explain(stage: MethodologyFailure['stage']): string {
-  return SENTENCES[stage];
+export function explain({ stage, code }: Pick<MethodologyFailure, 'stage' | 'code'>): string {
+  return code === 'usage_unknown' ? USAGE_UNKNOWN : SENTENCES[stage];
 }

@@ -3,7 +3,7 @@ import { DECIMAL_PATTERN } from '#shared/kernel/decimal.ts';
 import { MULTIHASH_PATTERN } from '#shared/kernel/multihash.ts';
 import { QUANTITY_UNITS, type QuantityName } from '#shared/methodology/measurement.ts';
 import { TEXT_MAX } from './document.ts';
-import { SALT_PATTERN } from './digest.ts';
+import { SALT_PATTERN } from './salt.ts';
 
 /**
  * The kinds of field that signed documents are made of. A description is a TypeBox schema and so gives the type and the

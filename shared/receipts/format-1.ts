@@ -1,29 +1,37 @@
 import Type from 'typebox';
-import { OUTCOMES, ROUTES, USAGE_SOURCES } from '#shared/kernel/inference.ts';
+import { OUTCOMES, USAGE_SOURCES } from '#shared/kernel/inference.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
-import { DATA_QUALITIES, FAILURE_STAGES, QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
-import { INPUT_TYPES } from './document.ts';
+import { FAILURE_STAGES } from '#shared/methodology/measurement.ts';
 import {
-  carriedRecord,
   classes,
   contexts,
   decimal,
   digest,
-  duration,
   iri,
   named,
   node,
   oneClass,
   oneOf,
   own,
-  quantityKind,
   salt,
   text,
   time,
-  unit,
   when,
   wholeNumber,
 } from './fields.ts';
+import {
+  dataQuality,
+  InclusionPromise,
+  Input,
+  INPUTS_MAX,
+  Proof,
+  receiptType,
+  results,
+  Revised,
+} from './parts.ts';
+
+/** The operations of its time. */
+const ROUTES = ['chat.completions', 'completions', 'embeddings'] as const;
 
 /**
  * The first form of the receipt, field by field: from this follow its type, its check, its part of the API's description,
@@ -32,36 +40,6 @@ import {
  *
  * Fields stand in the order of RFC 8785 (UTF-16 code units), and what builds a receipt keeps it.
  */
-
-const Quantity = node(
-  {
-    lower: decimal('qudt:lowerBound', 'lower end of the 5-95 % interval'),
-    quantityKind: quantityKind(),
-    type: oneClass('QuantityValue', 'qudt:QuantityValue'),
-    unit: unit(),
-    upper: decimal('qudt:upperBound', 'upper end of that interval'),
-    value: decimal('qudt:numericValue', 'the median'),
-  },
-  { 'x-shape': 'docket:QuantityShape' },
-);
-
-/** Five kinds of input today; a computation over several sites or hours has several of one. */
-const INPUTS_MAX = 64;
-
-const Input = node(
-  {
-    digest: digest('sec:digestMultibase', 'of the record’s canonical JSON (RFC 8785)'),
-    name: text('schema:name', 'the record’s id'),
-    record: Type.Optional(
-      carriedRecord(
-        'docket:record',
-        'the record itself, where no published factor set has it (usage, how the model is served, what the catalogue declares, hourly grid signals): flat, text and whole numbers only',
-      ),
-    ),
-    type: named(undefined, own(Object.values(INPUT_TYPES)), 'what kind of record it is'),
-  },
-  { 'x-shape': 'docket:InputShape' },
-);
 
 const Plan = node(
   {
@@ -76,19 +54,10 @@ const Plan = node(
 
 const Measurement = node(
   {
-    dataQuality: named(
-      'docket:dataQuality',
-      own(DATA_QUALITIES),
-      '`T1` measured by the upstream, `T2` open weights on known hardware, `T3` open weights, `T4` guessed architecture, `T5` class default',
-    ),
+    dataQuality: dataQuality(),
     hadPlan: Plan,
     id: iri(undefined, '`<public address>/measurements/msr_…`'),
-    result: Type.Array(Quantity, {
-      minItems: 1,
-      maxItems: Object.keys(QUANTITY_UNITS).length,
-      'x-term': 'prov:generated',
-      description: 'one `qudt:QuantityValue` of each kind',
-    }),
+    result: results(),
     software: text('docket:software', 'name and version of what computed it'),
     type: classes(['Activity', 'Measurement'], {
       Activity: 'prov:Activity',
@@ -222,51 +191,6 @@ const Degradation = node(
   },
 );
 
-const InclusionPromise = node(
-  {
-    log: text('docket:log', 'origin of the organisation’s ledger'),
-    maximumMergeDelay: duration(
-      'docket:maximumMergeDelay',
-      'by when a signed checkpoint includes the receipt',
-    ),
-  },
-  {
-    'x-term': 'docket:inclusionPromise',
-    'x-shape': 'docket:InclusionPromiseShape',
-    description: 'above the tier `audit`: that the ledger will include it',
-  },
-);
-
-const Revised = node(
-  {
-    digest: digest('sec:digestMultibase', 'of its exact bytes'),
-    id: iri(undefined, 'its address'),
-    leafIndex: wholeNumber('docket:leafIndex', 'its index in the ledger'),
-  },
-  {
-    'x-term': 'prov:wasRevisionOf',
-    'x-shape': 'docket:RevisedReceiptShape',
-    description: 'the receipt that this one revises, which itself never changes',
-  },
-);
-
-/** A Data Integrity proof. `verifyReceipt` says which of its values is wrong, so any text may stand in them here. */
-export const Proof = node(
-  {
-    '@context': contexts('the same as the receipt’s'),
-    created: time(undefined, 'the time of signing'),
-    cryptosuite: text(undefined, '`eddsa-jcs-2022`: Ed25519 over canonical JSON (RFC 8785)'),
-    expires: Type.Optional(time(undefined, 'until when it holds; receipts are issued without')),
-    proofPurpose: text(undefined, '`assertionMethod`'),
-    proofValue: text(undefined, 'the signature in base58btc multibase'),
-    type: text(undefined, '`DataIntegrityProof`'),
-    verificationMethod: iri(undefined, 'the key, one of the issuer’s `did.json`'),
-  },
-  {
-    description: 'absent only on a receipt that was late: the signed one appears under the same id',
-  },
-);
-
 export const FORMAT_1 = node(
   {
     '@context': contexts(
@@ -296,23 +220,7 @@ export const FORMAT_1 = node(
       [...PLANS, 'degraded'],
       'the tier delivered, or `degraded` when the methodology failed',
     ),
-    type: Type.Unsafe<
-      | ['VerifiableCredential', 'InferenceReceipt']
-      | ['VerifiableCredential', 'InferenceReceipt', 'RecalculatedReceipt']
-    >({
-      type: 'array',
-      enum: [
-        ['VerifiableCredential', 'InferenceReceipt'],
-        ['VerifiableCredential', 'InferenceReceipt', 'RecalculatedReceipt'],
-      ],
-      'x-type': '@vocab',
-      'x-values': {
-        VerifiableCredential: 'cred:VerifiableCredential',
-        InferenceReceipt: 'docket:InferenceReceipt',
-        RecalculatedReceipt: 'docket:RecalculatedReceipt',
-      },
-      description: 'on a revision also `RecalculatedReceipt`',
-    }),
+    type: receiptType(),
     validFrom: time('cred:validFrom', 'the time of signing, to the millisecond'),
     validUntil: Type.Optional(
       time('cred:validUntil', 'until when it holds; receipts are issued without'),

@@ -12,6 +12,7 @@ export interface ReceiptIssuer {
   organisations: string;
   measurements: string;
   methodologies: string;
+  derivations: string;
   /** An organisation's log is `logs` + its id: the origin of its checkpoints. */
   logs: string;
 }
@@ -30,6 +31,7 @@ export function receiptIssuer(publicUrl: string): ReceiptIssuer {
     organisations: `${root}/organisations/`,
     measurements: `${root}/measurements/`,
     methodologies: `${root}/methodologies/`,
+    derivations: `${root}/derivations/`,
     logs: `${host}${path}/log/`,
   });
 }

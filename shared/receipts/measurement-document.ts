@@ -1,48 +1,47 @@
-import { multihashOf } from '#shared/kernel/multihash.ts';
 import {
   type Measurement,
-  type MeasurementInput,
   type Quantity,
   QUANTITY_MAX,
   QUANTITY_MIN,
   QUANTITY_UNITS,
 } from '#shared/methodology/measurement.ts';
 import { toDecimalString } from '#shared/kernel/decimal.ts';
-import {
-  INPUT_TYPES,
-  type InputDocument,
-  type MeasurementDocument,
-  type QuantityDocument,
-} from './document.ts';
+import { derivationOf, ownInputs } from './derivation.ts';
+import type { MeasurementDocument2, QuantityDocument } from './document.ts';
 import type { ReceiptIssuer } from './issuer.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { SOFTWARE } from './software.ts';
 
-/** Factor records, models and methodologies recur on every receipt; a few hundred digests serve all of them. */
-const REMEMBERED_MAX = 1_024;
-const remembered = new Map<string, string>();
+/** What is named of the interval in which energy was metered: its content covers requests of others. */
+export type MeteredInterval = NonNullable<MeasurementDocument2['metered']>;
 
-/** The `measurement` of a receipt with this ULID. Fields in canonical order. */
+/** The `measurement` of a receipt with this ULID, of the request at this address. Fields in canonical order. */
 export function measurementDocument(
   issuer: ReceiptIssuer,
   ulid: string,
   measurement: Measurement,
-): MeasurementDocument {
-  const { id, version, digest } = measurement.methodology;
+  request: string,
+  metered?: MeteredInterval,
+): MeasurementDocument2 {
+  const { id, version } = measurement.methodology;
+  const { digest } = derivationOf(issuer, measurement);
   return {
     dataQuality: measurement.dataQuality,
-    hadPlan: {
-      digest: recurringDigest(digest, 'measurement.hadPlan.digest'),
-      id: `${issuer.methodologies}${id}/${version}`,
-      name: id,
-      type: 'Plan',
-      version,
-    },
+    derivation: issuer.derivations + digest,
     id: `${issuer.measurements}msr_${ulid}`,
+    ...(metered === undefined
+      ? {}
+      : { metered: { digest: metered.digest, from: metered.from, to: metered.to } }),
+    qualifiedAssociation: {
+      agent: issuer.did,
+      hadPlan: `${issuer.methodologies}${id}/${version}`,
+      type: 'Association',
+    },
     result: measurement.results.map(quantityDocument),
     software: SOFTWARE,
     type: ['Activity', 'Measurement'],
-    used: measurement.inputs.map(inputDocument),
+    used: ownInputs(measurement),
+    wasInformedBy: request,
   };
 }
 
@@ -71,22 +70,4 @@ function decimalText(value: number, path: string): string {
     throw new MalformedData('wrong_value', path, 'must be 0, or lie between 1e-30 and 1e30');
   }
   return toDecimalString(value);
-}
-
-function inputDocument(input: MeasurementInput): InputDocument {
-  // What was used of a request is its own; only records of the factor set and the catalogue recur.
-  const toMultibase = input.kind === 'usage' ? multihashOf : recurringDigest;
-  const digest = toMultibase(input.digest, 'measurement.used.digest');
-  const { id: name, kind, record } = input;
-  const type = INPUT_TYPES[kind];
-  return record === undefined ? { digest, name, type } : { digest, name, record, type };
-}
-
-function recurringDigest(digest: string, path: string): string {
-  const known = remembered.get(digest);
-  if (known !== undefined) return known;
-  const text = multihashOf(digest, path);
-  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
-  remembered.set(digest, text);
-  return text;
 }

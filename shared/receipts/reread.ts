@@ -4,7 +4,8 @@ import type { MeasurementInput } from '#shared/methodology/measurement.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
 import type { StatedMeasurement } from '#shared/methodology/recompute.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
-import { INPUT_TYPES, type MeasurementDocument, type ReceiptDocument } from './document.ts';
+import type { WholeMeasurement } from './derivation.ts';
+import { type InferenceDocument, INPUT_TYPES, type ReceiptDocument } from './document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 const KINDS = new Map<string, MeasurementInput['kind']>(
@@ -12,15 +13,16 @@ const KINDS = new Map<string, MeasurementInput['kind']>(
 );
 
 /** The measurement of a parsed receipt as the methodology knows it. */
-export function statedMeasurement(document: MeasurementDocument): StatedMeasurement {
-  const { hadPlan, result, dataQuality } = document;
+export function statedMeasurement(whole: WholeMeasurement): StatedMeasurement {
+  const { hadPlan } = whole;
+  const { result, dataQuality } = whole.stated;
   return {
     methodology: {
       id: hadPlan.name,
       version: hadPlan.version,
       digest: digestIn(hadPlan.digest),
     },
-    inputs: statedInputs(document),
+    inputs: statedInputs(whole),
     results: result.map(({ quantityKind: name, unit, value, lower, upper }) => ({
       name,
       unit,
@@ -33,7 +35,9 @@ export function statedMeasurement(document: MeasurementDocument): StatedMeasurem
 }
 
 /** The inputs of a parsed receipt's measurement, with the records that it carries. `rebuildInput` takes them. */
-export function statedInputs({ used }: MeasurementDocument): readonly MeasurementInput[] {
+export function statedInputs({
+  used,
+}: Pick<WholeMeasurement, 'used'>): readonly MeasurementInput[] {
   return used.map(({ digest, name, type, record }) => ({
     kind: KINDS.get(type)!,
     id: name,
@@ -60,34 +64,63 @@ function requestedTier({ tier, degradation }: ReceiptDocument): Plan {
  * @throws MalformedData `missing_field` for a receipt that was late or refused: neither is recalculated.
  */
 export function recordOnReceipt(document: ReceiptDocument, keyId: string): InferenceRecord {
-  const subject = document.credentialSubject;
-  const { outcome, requestDigest, responseDigest, salt, endedAt, usageSource: source } = subject;
-  const { attempts, inputTokens, cachedInputTokens, outputTokens, measuredJoules } = subject;
+  const subject: Partial<InferenceDocument> & ReceiptDocument['credentialSubject'] =
+    document.credentialSubject;
+  const { outcome, requestDigest, responseDigest, salt, endedAt, attempts } = subject;
   if (outcome === undefined || outcome === 'refused') throw missing('credentialSubject.outcome');
-  const joules = measuredJoules === undefined ? undefined : parseDecimal(measuredJoules);
-  return {
+  const record: InferenceRecord = {
     requestId: idInAddress(subject.id),
     orgId: idInAddress(subject.organisation),
     keyId,
     route: subject.route,
     model: subject.model,
-    ...(subject.modelVersion === undefined ? {} : { upstreamModel: subject.modelVersion }),
     region: subject.region,
     tier: requestedTier(document),
     startedAt: Date.parse(subject.startedAt),
     endedAt: Date.parse(endedAt ?? missingText('endedAt')),
-    usage: {
-      inputTokens: inputTokens ?? missingText('inputTokens'),
-      cachedInputTokens: cachedInputTokens ?? missingText('cachedInputTokens'),
-      outputTokens: outputTokens ?? missingText('outputTokens'),
-      source: source ?? missingText('usageSource'),
-      ...(joules === undefined ? {} : { measuredJoules: joules }),
-    },
+    usage: usageOn(subject),
     attempts: attempts ?? missingText('attempts'),
     salt: (salt ?? missingText('salt')).slice(1),
     requestDigest: digestIn(requestDigest ?? missingText('requestDigest')),
-    ...(responseDigest === undefined ? {} : { responseDigest: digestIn(responseDigest) }),
     outcome,
+  };
+  if (subject.modelVersion !== undefined) record.upstreamModel = subject.modelVersion;
+  if (responseDigest !== undefined) record.responseDigest = digestIn(responseDigest);
+  for (const field of REPEATED) {
+    if (subject[field] !== undefined) Object.assign(record, { [field]: subject[field] });
+  }
+  return record;
+}
+
+/** Fields that a record and a receipt have under one name and in one form. */
+const REPEATED = [
+  'answerId',
+  'queuedMs',
+  'relayedPayloads',
+  'relayedTokens',
+  'upstreamMs',
+] as const satisfies readonly (keyof InferenceRecord & keyof InferenceDocument)[];
+
+function usageOn(subject: Partial<InferenceDocument>): InferenceRecord['usage'] {
+  const { measuredJoules, tokenizer, tokenInterval, usageReason } = subject;
+  const source = subject.usageSource ?? missingText('usageSource');
+  const joules = measuredJoules === undefined ? undefined : parseDecimal(measuredJoules);
+  const more = {
+    ...(tokenizer === undefined ? {} : { tokenizer }),
+    ...(joules === undefined ? {} : { measuredJoules: joules }),
+  };
+  if (source === 'unknown') {
+    const { inputTokens } = subject;
+    const reason = usageReason ?? missingText('usageReason');
+    return { source, reason, ...(inputTokens === undefined ? {} : { inputTokens }), ...more };
+  }
+  return {
+    inputTokens: subject.inputTokens ?? missingText('inputTokens'),
+    cachedInputTokens: subject.cachedInputTokens ?? missingText('cachedInputTokens'),
+    outputTokens: subject.outputTokens ?? missingText('outputTokens'),
+    source,
+    ...(tokenInterval === undefined ? {} : { tokenInterval }),
+    ...more,
   };
 }
 

@@ -1,27 +1,71 @@
-export const USAGE_GROUPS = ['day', 'model', 'region', 'key'] as const;
+import type { QuantityName } from '#shared/methodology/measurement.ts';
+
+/** By which usage can be grouped, in the order in which a refusal lists them. */
+export const USAGE_GROUPS = [
+  'hour',
+  'day',
+  'month',
+  'model',
+  'region',
+  'key',
+  'tier',
+  'quality',
+] as const;
 export type UsageGrouping = (typeof USAGE_GROUPS)[number];
 
-/** Usage of requests, each counted once, revised receipts included. */
+/** More groupings at once make more groups than anybody reads. */
+export const USAGE_GROUPINGS_MAX = 3;
+
+/** More groups than this are refused: an hour's figures of a year are below. */
+export const USAGE_ROWS_MAX = 10_000;
+
+/** A quantity of several requests, as exact decimals: sums of medians and of bounds. */
+export interface UsageAmount {
+  value: string;
+  lower: string;
+  upper: string;
+}
+
+/** Tokens of several requests. */
+interface UsageTokens {
+  input: number;
+  cachedInput: number;
+  output: number;
+}
+
+/** Usage of inferences, each counted once, by its current receipt. */
 export interface UsageFigures {
   requests: number;
   /** Blocked by screening: nothing ran, so they are neither covered nor uncovered. */
   refused: number;
-  /** Requests whose current receipt states a measurement. The quantities below are theirs. */
+  /** Requests whose current receipt states a measurement. The quantities are theirs. */
   covered: number;
   /** Requests whose current receipt is degraded: their usage is not estimated yet. */
   uncovered: number;
-  inputTokens: number;
-  cachedInputTokens: number;
-  outputTokens: number;
-  /** kWh, kgCO2e, L, kgSbe, MJ: sums of medians. */
-  energy: number;
-  gwp: number;
-  water: number;
-  adpe: number;
-  adpf: number;
+  tokens: UsageTokens;
+  /** The part of the tokens that belongs to uncovered requests. */
+  uncoveredTokens: UsageTokens;
+  amounts: Readonly<Record<QuantityName, UsageAmount>>;
+  /** Covered requests by the tier of their data, T1 to T5. */
+  quality: readonly number[];
 }
 
-export interface UsageGroup extends UsageFigures {
-  /** A UTC day as `2026-11-20`, or the id of a model, region or key. */
-  group: string;
+interface UsageGroup extends UsageFigures {
+  /** One for each grouping: `2026-11-20T14:00:00Z`, `2026-11-20`, `2026-11`, an id, a tier, T1 to T5; empty where a request has none. */
+  names: string[];
+}
+
+/** What is summed up: requests by time, or entries of the ledger. */
+export type UsageRange =
+  /* Epoch milliseconds of the requests (the time in their ids), `from` included, `to` excluded. */
+  | { from: number; to: number }
+  /* Indexes of first receipts, both included. */
+  | { firstIndex: number; lastIndex: number };
+
+export interface UsageReport {
+  /** Entries of the ledger that the figures are of. */
+  ledgerSize: number;
+  /** In the order of their names; null when there are too many. */
+  groups: UsageGroup[] | null;
+  total: UsageFigures;
 }

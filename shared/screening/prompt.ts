@@ -6,13 +6,15 @@ export type DecodeTokens = (tokens: readonly number[], charsMax?: number) => str
 /**
  * The texts of a parsed OpenAI request body that a model would read, as references into the body (nothing is copied):
  * messages of every role with their text parts, refusals and tool-call arguments, descriptions of tools,
- * predicted output; prompts with their suffix; embedding inputs. Token arrays are read through `decode`, and
- * skipped without it. The body is untrusted: values of another shape are passed over, never an error.
+ * predicted output; instructions and every input item of a request for a response; prompts with their suffix; embedding
+ * inputs. Token arrays are read through `decode`, and skipped without it. The body is untrusted: values of another shape
+ * are passed over, never an error.
  */
 export function textsOf(route: Route, body: unknown, decode?: DecodeTokens): string[] {
   const out: string[] = [];
   if (!isRecord(body)) return out;
   if (route === 'chat.completions') addChat(body, out);
+  else if (route === 'responses') addResponse(body, out);
   else if (route === 'completions') {
     addInput(body['prompt'], out, decode);
     add(body['suffix'], out);
@@ -69,6 +71,9 @@ const QUIET_WORDS: ReadonlySet<string> = new Set(
 );
 /** Of a content part: which media there are, and the members that hold them. */
 const MEDIA = ['image_url', 'input_audio', 'file', 'audio_url', 'video_url'] as const;
+/** And of a part of a response's input; these hold their data themselves. */
+const INPUT_MEDIA = ['input_image', 'input_file', 'input_audio'] as const;
+const INPUT_MEDIA_DATA: ReadonlySet<string> = new Set(['image_url', 'file_data', 'detail']);
 const MEDIA_DATA: ReadonlySet<string> = new Set(['url', 'data', 'file_data', 'file_id', 'format']);
 /** Members that `textsOf` has read. */
 const READ = {
@@ -79,7 +84,31 @@ const READ = {
   tool: new Set(['function', 'description']),
   description: new Set(['description']),
   content: new Set(['content']),
+  item: new Set([
+    'type',
+    'role',
+    'status',
+    'content',
+    'output',
+    'summary',
+    'arguments',
+    'input',
+    'encrypted_content',
+  ]),
+  itemPart: new Set(['type', 'text', 'refusal', 'input_audio', ...INPUT_MEDIA_DATA]),
 } as const satisfies Record<string, ReadonlySet<string>>;
+
+/** Whether messages or input items hold images, audio, video or files: what a model makes of these has no texts to be counted. */
+export function hasMedia({ messages, input }: Readonly<Record<string, unknown>>): boolean {
+  const media: ReadonlySet<unknown> = new Set([...MEDIA, ...INPUT_MEDIA]);
+  return [...array(messages), ...array(input)].some(
+    (message) =>
+      isRecord(message) &&
+      [...array(message['content']), ...array(message['output'])].some(
+        (part) => isRecord(part) && media.has(part['type']),
+      ),
+  );
+}
 
 function addField(route: Route, field: string, value: unknown, out: string[]): void {
   if (route === 'chat.completions') {
@@ -97,6 +126,11 @@ function addField(route: Route, field: string, value: unknown, out: string[]): v
       for (const part of isRecord(value) ? array(value['content']) : NONE) addPart(part, out);
       addMembers(value, READ.content, out);
     } else addDeep(value, out);
+  } else if (route === 'responses') {
+    if (field === 'input') for (const item of array(value)) addBesideItem(item, out);
+    else if (field === 'tools')
+      for (const tool of array(value)) addMembers(tool, READ.description, out);
+    else if (!RESPONSE_QUIET_FIELDS.has(field)) addDeep(value, out);
   } else if (route === 'completions') {
     if (field !== 'prompt' && field !== 'suffix') addDeep(value, out);
   } else if (field !== 'input') addDeep(value, out);
@@ -113,6 +147,29 @@ function addBesideMessage(message: unknown, out: string[]): void {
   }
   addMembers(message['function_call'], READ.arguments, out);
   addMembers(message, READ.message, out);
+}
+
+/** Of a request for a response: what `textsOf` has read, or what is repeated to the caller and read by nobody else. */
+const RESPONSE_QUIET_FIELDS: ReadonlySet<string> = new Set([
+  'instructions',
+  'include',
+  'prompt_cache_key',
+  'safety_identifier',
+  'service_tier',
+  'truncation',
+]);
+
+function addBesideItem(item: unknown, out: string[]): void {
+  if (!isRecord(item)) return;
+  for (const part of [
+    ...array(item['content']),
+    ...array(item['output']),
+    ...array(item['summary']),
+  ]) {
+    addMembers(part, READ.itemPart, out);
+    if (isRecord(part)) addMembers(part['input_audio'], MEDIA_DATA, out);
+  }
+  addMembers(item, READ.item, out);
 }
 
 function addPart(part: unknown, out: string[]): void {
@@ -173,6 +230,7 @@ export function fittingBudget(): Budget {
  */
 export function promptsOf(route: Route, body: Readonly<Record<string, unknown>>): Prompt[] {
   if (route === 'chat.completions') return [chatPrompt(body)];
+  if (route === 'responses') return [responsePrompt(body)];
   const suffix =
     route === 'completions' && typeof body['suffix'] === 'string' ? [body['suffix']] : [];
   return inputsOf(route === 'completions' ? body['prompt'] : body['input'], suffix);
@@ -185,6 +243,16 @@ function chatPrompt({ messages, tools, functions }: Readonly<Record<string, unkn
     tokens: 0,
     messages: Array.isArray(messages) ? messages.length : 0,
   };
+}
+
+/** Reasoning of earlier turns is left out: a model does not read it again, or its upstream has its own count. */
+function responsePrompt({ instructions, input, tools }: Readonly<Record<string, unknown>>): Prompt {
+  const items = Array.isArray(input)
+    ? input.filter((item) => !isRecord(item) || item['type'] !== 'reasoning')
+    : input;
+  const texts = textsOf('responses', { instructions, input: items, tools });
+  const told = typeof instructions === 'string' ? 1 : 0;
+  return { texts, tokens: 0, messages: told + (Array.isArray(items) ? items.length : 1) };
 }
 
 function inputsOf(input: unknown, suffix: readonly string[]): Prompt[] {
@@ -203,6 +271,18 @@ function addChat(body: Record<string, unknown>, out: string[]): void {
   for (const legacy of array(body['functions']))
     if (isRecord(legacy)) add(legacy['description'], out);
   if (isRecord(body['prediction'])) addContent(body['prediction']['content'], out);
+}
+
+function addResponse(body: Record<string, unknown>, out: string[]): void {
+  add(body['instructions'], out);
+  add(body['input'], out);
+  for (const item of array(body['input'])) {
+    if (!isRecord(item)) continue;
+    for (const field of ['content', 'output', 'summary']) addContent(item[field], out);
+    add(item['arguments'], out);
+    add(item['input'], out);
+  }
+  for (const tool of array(body['tools'])) if (isRecord(tool)) add(tool['description'], out);
 }
 
 function addMessage(message: Record<string, unknown>, out: string[]): void {

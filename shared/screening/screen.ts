@@ -3,14 +3,14 @@ import { type Explanation, explainText } from './explain.ts';
 import type { Pack, ScreenCode } from './pack.ts';
 import { Run } from './run.ts';
 
-/** A request is refused by this rule. */
+/** A request is refused by this rule, which operators can read and callers cannot. */
 export interface Verdict {
   rule: string;
   code: ScreenCode;
-  policyVersion: string;
 }
 
 export interface Screen {
+  /** Of the rule pack. Receipts name it, whichever stage has blocked: it is the version of the whole policy. */
   readonly policyVersion: string;
   /** The pack's content digest. */
   readonly digest: string;
@@ -38,7 +38,7 @@ export function compilePack(pack: Pack): Screen {
   function verdictOf(finished: Run): Verdict | null {
     if (finished.rule === null) return null;
     const rule = pack.rules[finished.rule]!;
-    return { rule: rule.id, code: rule.code, policyVersion: pack.version };
+    return { rule: rule.id, code: rule.code };
   }
 
   return {

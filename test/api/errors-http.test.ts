@@ -37,13 +37,11 @@ const INFERENCE = ['/chat/completions', '/completions', '/embeddings'];
 
 describe('an address', () => {
   it.each([
-    '/',
     '/v1',
     '/v1/nope',
     '/v2/models',
     '/v1/chat',
     '/v1/chat/completions/x',
-    '//',
     '/v1/keys/a/b/c',
     '/v1/ledger/tile/',
     '/anchor/tile',

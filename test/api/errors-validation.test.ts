@@ -194,7 +194,7 @@ describe('every rule of a request', () => {
         [{ name: 5 }, 'invalid_name', 'name'],
         [{ name: 'a', scope: ['inference:read'] }, 'invalid_scope', 'scope'],
         [{ name: 'a', scopes: ['root'] }, 'invalid_scope', 'scopes'],
-        [{ name: 'a', scopes: [5] }, 'invalid_scopes', 'scopes[0]'],
+        [{ name: 'a', scopes: [5] }, 'invalid_scope', 'scopes[0]'],
         [{ name: 'a', scopes: ['admin:keys'] }, 'invalid_scope', 'scopes'],
         [{ name: 'a', expires_at: 'tomorrow' }, 'invalid_expiry', 'expires_at'],
         [{ name: 'a', expires_at: '2020-01-01T00:00:00Z' }, 'invalid_expiry', 'expires_at'],

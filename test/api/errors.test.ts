@@ -106,6 +106,8 @@ describe('every operation that needs a key', () => {
       const { accounts } = createRegistries(system.database.pool);
       await accounts.suspend(suspended.id, OPERATOR, 'A review is due.');
       await expectOfAll(keyed(), bearer(key), 'customer_suspended');
+      const { text } = await ask(`${system.baseUrl}/account`, { headers: bearer(key) });
+      expect(text).toContain('support@docket.example');
     },
   );
 

@@ -42,7 +42,9 @@ describe('GET /exports/{id}/download', () => {
       const file = join(directory, 'fetched.zip');
       writeFileSync(file, answer.rawPayload);
       const didJson = lab.documents.didDocument();
-      expect(await verifyPack(file, { didJson, now: Date.now() })).toMatchObject({ good: true });
+      expect(await verifyPack(file, { didJson, now: Date.now() })).toMatchObject({
+        verdict: 'good',
+      });
       expect(await actionsOf(id)).toEqual([
         'export.requested',
         'export.ready',

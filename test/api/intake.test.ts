@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AppOptions } from '#api/app.ts';
-import { Turnstile } from '#api/inference/turnstile.ts';
+import { LargeBodies } from '#api/inference/large-bodies.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { buildTestApp } from '#test/support/app.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
@@ -14,6 +14,12 @@ import { until } from '#test/support/until.ts';
 
 const MIB = 1_048_576;
 const credentials = new TestCredentials();
+const largeBodies = new LargeBodies({
+  processId: 'api-1',
+  shards: 1,
+  isModerated: false,
+  onLost: () => {},
+});
 let port: number;
 let open: Socket[] = [];
 
@@ -21,13 +27,14 @@ beforeAll(async () => {
   const { pool } = await createTestDatabase();
   const app = await buildTestApp(pool, {
     bodyBytesMax: MIB,
-    inference: { now: Date.now, turnstile: new Turnstile() } as AppOptions['inference'],
+    inference: { now: Date.now, largeBodies } as unknown as AppOptions['inference'],
     authenticate: { credentials, keyUse: { used() {} } },
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
   ({ port } = app.server.address() as AddressInfo);
 });
 
+afterAll(() => largeBodies.close());
 afterEach(() => {
   for (const socket of open) socket.destroy();
   open = [];
@@ -194,23 +201,39 @@ describe('a body that is larger than its route takes', () => {
   );
 
   it('a client that never stops sending is cut off', { tags: ['errors.unread-body'] }, async () => {
-    const socket = connect(port, '127.0.0.1');
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.on('error', () => {});
-    socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${1_000 * MIB}\r\n\r\n`,
-    );
-    const piece = Buffer.alloc(MIB);
-    let sent = 0;
-    const send = (): void => {
-      while (!socket.destroyed && socket.write(piece)) sent += 1;
-      if (!socket.destroyed) socket.once('drain', send);
-    };
-    send();
-    await closed;
-    expect(sent).toBeLessThan(200);
+    expect(await sendWithoutEnd()).toBeLessThan(200 * MIB);
   });
+
+  it(
+    'many clients that never stop sending are read no faster together than the process can afford, and others are answered meanwhile',
+    { tags: ['errors.unread-body'] },
+    async () => {
+      const sending = Promise.all(Array.from({ length: 20 }, sendWithoutEnd));
+      expect(await told(newKey('org_meanwhile'))).toBe('invalid_json');
+      const sent = (await sending).reduce((sum, bytes) => sum + bytes, 0);
+      // Alone, each of them gets 64 MiB through, and more while its connection ends.
+      expect(sent).toBeLessThan(800 * MIB);
+    },
+  );
 });
+
+/** Sends a body that has no end until the connection is closed; resolves with the bytes that went out. */
+async function sendWithoutEnd(): Promise<number> {
+  const socket = connect(port, '127.0.0.1');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => {});
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${1_000 * MIB}\r\n\r\n`,
+  );
+  const piece = Buffer.alloc(MIB);
+  const send = (): void => {
+    while (!socket.destroyed && socket.write(piece));
+    if (!socket.destroyed) socket.once('drain', send);
+  };
+  send();
+  await closed;
+  return socket.bytesWritten;
+}
 
 describe('a client that ends its side of the connection after its request', () => {
   const get = (headers = '') => `GET /v1/methodologies HTTP/1.1\r\nhost: x\r\n${headers}\r\n`;

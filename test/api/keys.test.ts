@@ -113,11 +113,16 @@ describe('the acts on a key', () => {
     const { key, id: orgId } = await organisation();
     const made = await call(key, 'POST', '/keys', { name: 'prod' });
     const path = `/keys/${made.body.id}`;
-    const reason = 'Leaked in a build log';
-    expect((await call(key, 'POST', `${path}/revoke`, { reason })).status).toBe(200);
-    const refused = await call(key, 'POST', `${path}/restore`);
-    expect(refusalOf(refused)).toEqual([409, 'key_state_conflict', 'id']);
-    expect((await registries.keys.restore(orgId, made.body.id, OPERATOR)).state).toBe('active');
+    for (const reason of [
+      'Leaked in a build log',
+      'this key was leaked',
+      'We fear it compromised',
+    ]) {
+      expect((await call(key, 'POST', `${path}/revoke`, { reason })).status).toBe(200);
+      const refused = await call(key, 'POST', `${path}/restore`);
+      expect(refusalOf(refused)).toEqual([409, 'key_state_conflict', 'id']);
+      expect((await registries.keys.restore(orgId, made.body.id, OPERATOR)).state).toBe('active');
+    }
     // Leaked once, then revoked for another reason: the last revocation counts.
     await call(key, 'POST', `${path}/revoke`, { reason: 'not needed' });
     expect((await call(key, 'POST', `${path}/restore`)).status).toBe(200);

@@ -173,15 +173,18 @@ describe('the page at /docs', () => {
   });
 });
 
-/** Chunks and `[DONE]`; or, where the receipt was demanded and could not be made, an error and no `[DONE]`. */
+/** Chunks and `[DONE]`, or the events of a response; or, where the receipt was demanded and could not be made, an error and no `[DONE]`. */
 function expectChunks({ operation }: Listed, { text }: Answer): void {
   const { schema } = operation.responses['200']!.content!['text/event-stream']!;
   const payloads = text
     .split('\n\n')
+    .map((frame) => frame.replace(/^event: .*\n/, ''))
     .filter((frame) => frame.startsWith('data: '))
     .map((frame) => frame.slice('data: '.length));
   const last = payloads.pop()!;
-  if (last !== '[DONE]') api.expectValid('Error', ERROR, JSON.parse(last));
+  // A response says by the name of its last event that it is whole.
+  if (/^\{"type":"response\.(completed|incomplete)"/.test(last)) payloads.push(last);
+  else if (last !== '[DONE]') api.expectValid('Error', ERROR, JSON.parse(last));
   for (const payload of payloads) {
     const chunk: unknown = JSON.parse(payload);
     api.expectValid(`${operation.operationId} chunk`, schema['contentSchema'] as object, chunk);

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { FastifyInstance } from 'fastify';
+import type { AppOptions } from '#api/app.ts';
 import { rateClassOf } from '#api/plugins/rates.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { buildTestApp, type TestAppParts } from '#test/support/app.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
@@ -10,7 +12,8 @@ import { ApiDescription } from '#test/support/api-description.ts';
 
 let database: TestDatabase;
 const credentials = new TestCredentials();
-const key = credentials.issue('org_rates', SCOPES, { plan: 'audit' });
+const keyId = 'key_rates';
+const key = credentials.issue('org_rates', SCOPES, { plan: 'audit', keyId });
 /** What was asked of the buckets of organisations. */
 let taken: [orgId: string, name: string, perSecond: number, burst: number][] = [];
 
@@ -77,8 +80,51 @@ describe('every route', () => {
         'createChatCompletion',
         'createCompletion',
         'createEmbedding',
+        'createResponse',
       ]);
       expect(Object.keys(table).toSorted()).toEqual(['address', 'changes', 'inference', 'reads']);
+    },
+  );
+});
+
+describe('requests for inference that are refused before admission', () => {
+  const send = (app: FastifyInstance, body: string, token = key) =>
+    app.inject({
+      method: 'POST',
+      url: '/v1/chat/completions',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body,
+    });
+
+  it(
+    'are counted by key, a large body as many, and a key that is over its rate waits before its next body is read',
+    { tags: ['limits.refusals'] },
+    async () => {
+      const inference = {
+        now: Date.now,
+        largeBodies: {
+          warmSoon() {},
+          enter: async () => ({
+            read: () => {
+              throw new Fault('invalid_messages', { message: 'no' });
+            },
+            leave() {},
+          }),
+        },
+      } as unknown as AppOptions['inference'];
+      const app = await build({ inference });
+      const refused = async (body: string) => (await send(app, body)).json().error.code as string;
+      // 200 at once, of which this is sixteen; and 50 a second are earned meanwhile.
+      const large = `[${' '.repeat(1_023 * 1024)}]`;
+      let count = 0;
+      while (count < 200 && (await refused(large)) === 'invalid_messages') count += 1;
+      expect(count).toBeGreaterThanOrEqual(12);
+      expect(count).toBeLessThan(200);
+      expect(await refused('{')).toBe('requests_per_second_exceeded');
+      const other = credentials.issue('org_rates', SCOPES, { plan: 'audit', keyId: 'key_other' });
+      expect((await send(app, '{', other)).json()).toMatchObject({
+        error: { code: 'invalid_json' },
+      });
     },
   );
 });

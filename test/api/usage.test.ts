@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { DecimalSum } from '#shared/kernel/decimal.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
-  commitReceipts,
   inferenceRecord,
+  issueReceipts,
   makeReceiptSigner,
   UNSIZED,
 } from '#test/support/issuing.ts';
@@ -22,7 +23,11 @@ const key = edge.keyFor('org_a');
 beforeAll(async () => {
   const at = (time: number, more = {}) =>
     inferenceRecord({ requestId: newId('req', time), ...more });
-  await commitReceipts(database.poolAs('docket_receipts', 1), signer, [
+  const pools = {
+    receipts: database.poolAs('docket_receipts', 1),
+    ledger: database.poolAs('docket_ledger', 1),
+  };
+  await issueReceipts(pools, signer, [
     at(NOW - DAY),
     at(NOW - 2),
     at(NOW - 1, { model: UNSIZED }),
@@ -40,6 +45,7 @@ describe('GET /usage', () => {
       from: '2026-10-21T12:00:00.000Z',
       to: '2026-11-20T12:00:00.000Z',
       group_by: 'day',
+      ledger_size: 4,
     });
     expect(data.map(({ group, requests }: never) => [group, requests])).toEqual([
       ['2026-11-19', 1],
@@ -50,19 +56,58 @@ describe('GET /usage', () => {
       covered: 2,
       uncovered: 1,
       refused: 0,
+      coverage: 0.6666,
       input_tokens: 273,
+      uncovered_input_tokens: 91,
+      data_quality: { T1: 0, T2: 0, T3: 2, T4: 0, T5: 0 },
     });
-    expect(Number(total.energy_kwh)).toBeCloseTo(2 * Number(data[0].energy_kwh), 12);
-    expect(total.energy_kwh).toMatch(/^0\.\d+$/);
+    const twice = new DecimalSum();
+    for (const { energy_kwh_upper: upper } of [data[0], data[0]]) twice.add(upper);
+    expect(total.energy_kwh_upper).toBe(twice.toString());
   });
 
   it.each([
     ['model', ['llama-3.1-8b', UNSIZED]],
     ['region', ['eu-west']],
     ['key', ['key_a']],
+    ['month,model', ['2026-11, llama-3.1-8b', `2026-11, ${UNSIZED}`]],
+    ['tier,quality', ['degraded, ', 'enterprise, T3']],
   ])('GET /usage 200: groups by %s', async (by, groups) => {
     const { data } = (await edge.get(`/usage?group_by=${by}&to=2026-11-21`, key)).json();
     expect(data.map(({ group }: { group: string }) => group)).toEqual(groups);
+  });
+
+  it('GET /usage 200: a range of the ledger, as exports have it', async () => {
+    const { data, total, ...rest } = (
+      await edge.get('/usage?first_index=1&group_by=model', key)
+    ).json();
+    expect(rest).toMatchObject({ first_index: 1, last_index: 3, ledger_size: 4 });
+    expect(rest).not.toHaveProperty('from');
+    expect(total.requests).toBe(3);
+    expect(data[0].by).toEqual({ model: 'llama-3.1-8b' });
+  });
+
+  it.each([
+    ['/usage?format=csv&group_by=model,day', {}],
+    ['/usage?group_by=model,day', { accept: 'text/csv' }],
+  ])('GET /usage 200: CSV, a line for each group: %s', async (path, headers) => {
+    const answer = await edge.app.inject({
+      url: `/v1${path}`,
+      headers: { authorization: `Bearer ${key}`, ...headers },
+    });
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8');
+    const [header, ...lines] = answer.body.trimEnd().split('\r\n');
+    expect(header).toMatch(/^model,day,requests,.*,energy_kwh,energy_kwh_lower,energy_kwh_upper,/);
+    expect(lines.map((line) => line.split(',').slice(0, 3))).toEqual([
+      ['llama-3.1-8b', '2026-11-19', '1'],
+      ['llama-3.1-8b', '2026-11-20', '1'],
+      [UNSIZED, '2026-11-20', '1'],
+    ]);
+  });
+
+  it('GET /usage 400 for a grouping that there is not, with those that there are', async () => {
+    const { error } = (await edge.get('/usage?group_by=colour', key)).json();
+    expect(error.message).toContain('hour, day, month, model, region, key, tier, quality');
   });
 
   it('GET /usage 200: a period is given as dates or as seconds', async () => {
@@ -84,6 +129,15 @@ describe('GET /usage', () => {
     ['to=tomorrow', 'invalid_to'],
     ['from=1e9', 'invalid_from'],
     ['group_by=colour', 'invalid_group_by'],
+    ['group_by=', 'invalid_group_by'],
+    ['group_by=day,day', 'invalid_group_by'],
+    ['group_by=day,model,key,tier', 'invalid_group_by'],
+    ['format=xml', 'invalid_format'],
+    ['first_index=2&last_index=1', 'invalid_first_index'],
+    ['first_index=4', 'invalid_first_index'],
+    ['last_index=4', 'invalid_last_index'],
+    ['last_index=-1', 'invalid_last_index'],
+    ['first_index=0&from=2026-11-01', 'invalid_from'],
   ])('GET /usage 400 for %s', async (query, code) => {
     const answer = await edge.get(`/usage?${query}`, key);
     expect(answer.status).toBe(400);

@@ -80,8 +80,10 @@ describe('tests', () => {
   it('no test sleeps', () => {
     const sleeping = /await (delay|sleep)\(|setTimeout\(\s*(resolve|r|done)\b|timers\/promises/;
     // One file may: it looks again and again for what is awaited, and gives up at a bound. Storms are no tests: they last
-    // for the seconds that they are given.
-    const others = tests.filter(({ path }) => !/^test\/(support\/until\.ts$|storms\/)/.test(path));
+    // for the seconds that they are given. Nor is what waits for other programs.
+    const others = tests.filter(
+      ({ path }) => !/^test\/(support\/until\.ts$|storms\/|upstreams\/)/.test(path),
+    );
     expect(pathsWhere(others, ({ text }) => sleeping.test(text))).toEqual([]);
   });
 

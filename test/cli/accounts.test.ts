@@ -104,6 +104,11 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
     expect(shown.list_entries[0].names.length).toBeGreaterThan(0);
 
     expect((await declare(id)).state).toBe('in_review');
+    // The correction was screened meanwhile: what was looked at before is no ground to decide on.
+    const outdated = ['--reason', 'a typo', '--screening', shown.screening.id, ...ACTOR];
+    expect(await refused(['review', 'decide', shown.id, 'approve', ...outdated])).toContain(
+      'another screening',
+    );
     const corrected = await json(['review', 'show', (await open()).id]);
     expect(corrected).toMatchObject({
       id: shown.id,
@@ -119,6 +124,8 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
       'approve',
       '--reason',
       'a typo',
+      '--screening',
+      corrected.screening.id,
       ...ACTOR,
     ]);
     expect(log.decision).toBe('approved');
@@ -154,9 +161,12 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
       const review = reviews.find((one: { org_id: string }) => one.org_id === id);
       const shown = await json(['review', 'show', review.id]);
       expect(shown.screening.reasons[0]).toMatchObject({ kind: 'industry' });
-      expect((await runDocket(['review', 'show', review.id], ENV)).stdout).toContain('defence');
+      const seen = ['--screening', shown.screening.id];
+      const { stdout } = await runDocket(['review', 'show', review.id], ENV);
+      expect(stdout).toContain('defence');
+      expect(stdout).toMatch(new RegExp(`^screening +${shown.screening.id}$`, 'm'));
       expect(
-        await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...ACTOR]),
+        await refused(['review', 'decide', review.id, 'maybe', '--reason', 'x', ...seen, ...ACTOR]),
       ).toContain('approve or reject');
       const decided = [
         'review',
@@ -165,6 +175,7 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
         'approve',
         '--reason',
         'kitchen knives',
+        ...seen,
         ...ACTOR,
       ];
       expect(await json(decided)).toMatchObject({ decision: 'approved', decided_by: 'ada' });
@@ -228,6 +239,34 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
       expect(await refused(leaked, `${'0'.repeat(64)}\n`)).toContain('No such key');
     },
   );
+
+  it('marks keys that are older than the year after which rotation is recommended', async () => {
+    const id = await activeAccount();
+    const issue = ['keys', 'issue', '--org', id, ...ACTOR, '--name'];
+    const old = await json([...issue, 'old']);
+    const young = await json([...issue, 'young']);
+    const year = 365 * 24 * 60 * 60 * 1_000;
+    expect(Date.parse(young.rotation_due_at) - Date.parse(young.created_at)).toBe(year);
+    await database.pool.query(
+      `update api_key set created_at = created_at - interval '400 days' where id = $1`,
+      [old.id],
+    );
+    const listed: { id: string; rotation_due_at: string }[] = await json([
+      'keys',
+      'list',
+      '--org',
+      id,
+    ]);
+    const dueOf = (one: { id: string }) =>
+      Date.parse(listed.find((key) => key.id === one.id)!.rotation_due_at);
+    expect(dueOf(old)).toBeLessThan(Date.now());
+    expect(dueOf(young)).toBeGreaterThan(Date.now());
+    const { stdout } = await runDocket(['keys', 'list', '--org', id], ENV);
+    const lineOf = (one: { id: string }) =>
+      stdout.split('\n').find((line) => line.startsWith(one.id));
+    expect(lineOf(old)).toMatch(/ \d{4}-\d\d-\d\d \(due\)$/);
+    expect(lineOf(young)).toMatch(/ \d{4}-\d\d-\d\d$/);
+  });
 
   it('gives a key’s own limit four seconds of burst when none is named, and no burst without a rate', async () => {
     const id = await activeAccount();
@@ -312,7 +351,9 @@ async function activeAccount(): Promise<string> {
   const id = await create('Harmless Bakery');
   const { state } = await declare(id);
   if (state === 'in_review') {
-    await json(['accounts', 'approve', id, '--reason', 'fine', ...ACTOR]);
+    const reviews: { org_id: string; screening_id: string }[] = await json(['review', 'list']);
+    const { screening_id: seen } = reviews.find((one) => one.org_id === id)!;
+    await json(['accounts', 'approve', id, '--reason', 'fine', '--screening', seen, ...ACTOR]);
   }
   await json([
     'accounts',

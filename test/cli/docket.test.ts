@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '#cli/doctor/examine.ts';
+import { ensureDatabaseLogins } from '#embedded/stores/database-logins.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { startTestRedis } from '#test/support/redis.ts';
@@ -72,6 +73,28 @@ describe('docket doctor', () => {
       'Redis clock': 'ok',
       catalogue: 'ok',
     });
+  });
+
+  it('warns of a login that owns the schema, and is content with one that a process was given', async () => {
+    const owner = await examined(healthy);
+    expect(owner.verdicts['PostgreSQL login']).toBe('warning');
+    const warning = owner.report.findings.find(({ name }) => name === 'PostgreSQL login');
+    expect(warning).toMatchObject({
+      detail: expect.stringContaining('owns the schema') as string,
+      fix: expect.stringContaining('docs/operations.md') as string,
+    });
+    const ownerUrl = healthy['DATABASE_URL']!;
+    const urls = await ensureDatabaseLogins({
+      ownerUrl,
+      dataDir: directory,
+      ours: false,
+      background: [],
+    });
+    // As `docket doctor` is run with the environment of a process.
+    for (const url of [urls.api, urls.receipts]) {
+      const { verdicts } = await examined({ ...healthy, DATABASE_URL: url });
+      expect(verdicts['PostgreSQL login']).toBe('ok');
+    }
   });
 
   it('says which stores cannot be reached, and goes on to the rest', async () => {

@@ -128,8 +128,9 @@ describe('docket verify', () => {
     const own = mkdtempSync(join(directory, 'own-'));
     await docket('exports', 'download', id, ...asOperator, '-o', join(own, 'pack.zip'));
     const { code, stdout } = await docket('verify', join(own, 'pack.zip'));
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/not whose it is/);
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^INTACT, ISSUER UNKNOWN {2}/);
+    expect(stdout).toMatch(/do not show whose it is/);
     expect(existsSync(path)).toBe(false);
   });
 

@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readEnvironment } from '#shared/config/config.ts';
 import { ROLES } from '#shared/config/settings.ts';
 import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
+import { childEnvironment } from '#test/support/child-environment.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { startProcess } from '#test/support/processes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
@@ -26,16 +26,19 @@ const env = {
   DOCKET_DATA_DIR: directory,
   SIGNING_KEYS_DIR: join(directory, 'keys'),
   SANDBOX_URL: 'http://127.0.0.1:1/v1',
+  SUPPORT_EMAIL: 'support@docket.example',
 };
 
 /** Runs a main file that is expected to end by itself. */
 function runMain(file: string, more: Record<string, string>) {
-  const { PATH, HOME } = readEnvironment();
   return new Promise<{ code: number | null; lines: string[] }>((resolve) => {
     const child = execFile(
       process.execPath,
       [join(ROOT, file)],
-      { env: { PATH, HOME, PORT: '0', METRICS_PORT: '0', ...env, ...more }, timeout: 20_000 },
+      {
+        env: { ...childEnvironment(), PORT: '0', METRICS_PORT: '0', ...env, ...more },
+        timeout: 20_000,
+      },
       (_, stdout, stderr) =>
         resolve({
           code: child.exitCode,
@@ -74,6 +77,17 @@ describe('a start that a person has to make possible', () => {
       const { code, lines } = await runMain(mainOf(role), { CATALOGUE: catalogue });
       expect(lines.filter((line) => /bad\.yaml:4: .*modles/.test(line))).toHaveLength(1);
       expect(lines.join('\n')).not.toMatch(/^\s+at |"stack"/m);
+      expect(code).toBe(78);
+    },
+  );
+
+  it.each([...ROLES.map(mainOf), 'migrations/main.ts'])(
+    '%s says in one line that nobody would read what support is asked, and exits with 78',
+    async (file) => {
+      const { code, lines } = await runMain(file, { SUPPORT_EMAIL: '' });
+      expect(lines.filter((line) => line.includes('SUPPORT_EMAIL is not set'))).toEqual([
+        lines.at(-1),
+      ]);
       expect(code).toBe(78);
     },
   );

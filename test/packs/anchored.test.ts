@@ -15,7 +15,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { createTestDatabase } from '#test/support/database.ts';
 import { PackLab } from '#test/support/packs.ts';
-import { verifyWithPython } from './forger.ts';
+import { verifyWithPython } from '#test/support/pack-script.ts';
 import { ForgedPack } from './tampering.ts';
 
 let lab: PackLab;
@@ -184,7 +184,10 @@ describe('what a pack says of the anchor', () => {
   it.each<[string, (pack: ForgedPack) => void, PackProblemCode]>([
     [
       'without the news of a lost key',
-      (p) => p.lines(EVENTS, (lines) => lines.slice(0, -1)),
+      (p) => {
+        p.lines(EVENTS, (lines) => lines.slice(0, -1));
+        p.files.delete(p.shard('anchor/keys'));
+      },
       'key_revoked',
     ],
     ['without events', (p) => p.files.delete(EVENTS), 'extra_file'],

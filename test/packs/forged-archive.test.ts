@@ -1,8 +1,11 @@
 /** The ZIP archive as a weapon. */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { deflateRawSync } from 'node:zlib';
-import { describe, it } from 'vitest';
-import { expectRefused, forge, newPath, GOOD_PACK } from './forger.ts';
+import { describe, expect, it } from 'vitest';
+import { MANIFEST, SEAL } from '#shared/packs/layout.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { verifyWithPython } from '#test/support/pack-script.ts';
+import { expectRefused, forge, newPath, GOOD_PACK, TRUST } from './forger.ts';
 import { ForgedPack, patchBytes } from './tampering.ts';
 
 describe('the archive', () => {
@@ -19,6 +22,31 @@ describe('the archive', () => {
       const { folder } = new ForgedPack(GOOD_PACK);
       patchBytes(path, `${folder}/${from}`, `${folder}/${to}`);
       await expectRefused(path, 'unsafe_path');
+    }
+  });
+
+  it('names that hold control characters and a fake verdict stay on the line that quotes them, in both verifiers', async () => {
+    const fake = '\r\n\u001b[2K\u001b[1AGOOD  100 receipts\n\u202e\u009b';
+    const spoofs: Record<string, (pack: ForgedPack) => void> = {
+      'a further file': (pack) => pack.set(`data/${fake}.json`, 'x'),
+      'the folder': (pack) => (pack.folder = `${pack.folder}${fake}`),
+      'the manifest': (pack) =>
+        pack.lines(MANIFEST, (lines) => [...lines, `${'0'.repeat(64)}  data/x${fake}`]),
+      'the bag': (pack) => pack.set('bag-info.txt', `${pack.text('bag-info.txt')}Note: ${fake}\n`),
+      'the seal': (pack) => pack.set(SEAL, pack.text(SEAL).replace('"id":"', '"id":"\\r\\nGOOD  ')),
+    };
+    for (const [what, edit] of Object.entries(spoofs)) {
+      const pack = new ForgedPack(GOOD_PACK);
+      edit(pack);
+      const path = newPath();
+      await pack.write(path);
+      const ours = await runDocket(['verify', path, '--trust', TRUST]);
+      const python = await verifyWithPython(path, TRUST);
+      expect([ours.code, python.code], what).toEqual([1, 1]);
+      for (const output of [ours.stdout + ours.stderr, python.output]) {
+        expect(output.match(/^(GOOD|BAD)\b/gm), `${what}: ${output}`).toEqual(['BAD']);
+        expect(output.replaceAll('\n', ''), what).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+      }
     }
   });
 

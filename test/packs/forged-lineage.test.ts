@@ -1,8 +1,10 @@
+import { lineageContextName } from '#shared/lineage/context.ts';
 /** Where the numbers of a pack come from: what the documents say, which there are, and which there must be. */
 import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
-import { lineagePath } from '#shared/packs/layout.ts';
+import { derivationPath, lineagePath } from '#shared/packs/layout.ts';
+import { parseDerivation } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
@@ -126,8 +128,7 @@ describe('lineage documents', () => {
 
   it('cite a context that is in the pack', async () => {
     const drop = (pack: ForgedPack): void => {
-      const name = [...pack.files.keys()].find((path) => path.includes('/docket-lineage-'));
-      pack.files.delete(name!);
+      pack.files.delete(`data/contexts/${lineageContextName()}`);
     };
     await expectRefused(await forge(drop, 'seal'), 'context_mismatch');
   });
@@ -147,5 +148,9 @@ function lineageOfEntry(pack: ForgedPack, index: number): string {
   const line = pack.text(pack.shard('receipts')).split('\n')[index - FIRST]!;
   const document = JSON.parse(line) as ReceiptDocument;
   const { log } = pack.seal().credentialSubject.checkpoint;
-  return packLineage(loadMethodologies(), { bytes: Buffer.from(line), document, log, index });
+  const sources = {
+    ...loadMethodologies(),
+    derivation: (digest: string) => parseDerivation(pack.text(derivationPath(digest)), digest),
+  };
+  return packLineage(sources, { bytes: Buffer.from(line), document, log, index });
 }

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
+import { verifyWithPython } from '#test/support/pack-script.ts';
 import {
   expectRefused,
   forge,
-  verifyWithPython,
   receiptLines,
   GOOD_PACK,
   TRUST,
@@ -19,8 +19,7 @@ describe('an untouched pack', () => {
   it('is good for both verifiers', { tags: ['evidence.forged-packs'] }, async () => {
     const didJson = readFileSync(TRUST, 'utf8');
     expect(await verifyPack(GOOD_PACK, { didJson, now: Date.now() })).toMatchObject({
-      good: true,
-      ownKeys: false,
+      verdict: 'good',
     });
     const python = await verifyWithPython(GOOD_PACK, TRUST);
     expect(python).toMatchObject({
@@ -36,7 +35,7 @@ describe('an untouched pack', () => {
 
   it('says what it is worth when its own keys are used', async () => {
     const verdict = await verifyPack(GOOD_PACK, { now: Date.now() });
-    expect(verdict).toMatchObject({ good: true, ownKeys: true });
+    expect(verdict).toMatchObject({ verdict: 'intact', code: 'good' });
   });
 });
 
@@ -100,6 +99,9 @@ describe('a range that is made to fit', () => {
       const bytes = pack.files.get(shard)!;
       pack.files.delete(shard);
       pack.set(shard.replace(String(FIRST), String(FIRST + 4)), bytes);
+      const companion = shard.replace('receipts', 'superseded');
+      pack.set(companion.replace(String(FIRST), String(FIRST + 4)), pack.files.get(companion)!);
+      pack.files.delete(companion);
     };
     const path = await forge(edit, 'seal', (seal) => rename(seal, FIRST + 4, LAST + 4));
     await expectRefused(path, ['root_mismatch', 'revision_mismatch']);

@@ -1,4 +1,5 @@
 /** Files, contexts, methodologies, totals: what gives receipts their meaning cannot be changed either. */
+import { RECEIPT_CONTEXT_NAME } from '#shared/receipts/context.ts';
 import { describe, it } from 'vitest';
 import type { PackProblemCode } from '#shared/packs/problem.ts';
 import { expectRefused, forge, GOOD_PACK, type Edit } from './forger.ts';
@@ -44,10 +45,9 @@ describe('what surrounds the receipts', () => {
 });
 
 describe('what receipts mean', () => {
-  const context = (pack: ForgedPack): string =>
-    [...pack.files.keys()].find((name) => name.startsWith('data/contexts/docket-receipt'))!;
+  const context = (): string => `data/contexts/${RECEIPT_CONTEXT_NAME}`;
   const swap = (pack: ForgedPack): void => {
-    const name = context(pack);
+    const name = context();
     pack.set(name, pack.text(name).replaceAll('KiloW-HR', 'GigaW-HR'));
   };
 
@@ -56,9 +56,7 @@ describe('what receipts mean', () => {
     await expectRefused(await forge(swap, 'seal'), 'context_mismatch');
     const path = await forge(swap, 'seal', (seal) => {
       const resource = seal.relatedResource.find(({ id }: Loose) => id.includes('docket-receipt'));
-      resource.digestMultibase = multihash(
-        new ForgedPack(GOOD_PACK).files.get(context(new ForgedPack(GOOD_PACK)))!,
-      );
+      resource.digestMultibase = multihash(new ForgedPack(GOOD_PACK).files.get(context())!);
     });
     await expectRefused(path, 'context_mismatch');
   });
@@ -70,12 +68,12 @@ describe('what receipts mean', () => {
   });
 
   it('a context left out is found', async () => {
-    const path = await forge((pack) => pack.files.delete(context(pack)), 'seal');
+    const path = await forge((pack) => pack.files.delete(context()), 'seal');
     await expectRefused(path, ['context_mismatch', 'missing_file']);
   });
 
   it('a changed methodology is found, even when it was sealed', async () => {
-    const name = 'data/methodologies/docket-1/1.0.0.json';
+    const name = 'data/methodologies/docket-1/1.1.0.json';
     const edit = (pack: ForgedPack): void =>
       pack.set(name, pack.text(name).replace('0.68625', '0.00068'));
     await expectRefused(await forge(edit, 'nothing'), 'checksum_mismatch');
@@ -90,7 +88,7 @@ describe('what receipts mean', () => {
   });
 
   it('a methodology left out, and one that no receipt cites, are found', async () => {
-    const name = 'data/methodologies/docket-1/1.0.0.json';
+    const name = 'data/methodologies/docket-1/1.1.0.json';
     await expectRefused(
       await forge((pack) => pack.files.delete(name), 'seal'),
       'methodology_mismatch',
@@ -131,8 +129,12 @@ describe('seal, totals and counts', () => {
       (s) => (s.credentialSubject.range.revisions += 1),
       'totals_mismatch',
     ],
-    ['another organisation', (s) => (s.credentialSubject.organisation += 'X'), 'wrong_log'],
-    ['another log', (s) => (s.credentialSubject.checkpoint.log += 'X'), 'checkpoint_invalid'],
+    [
+      'another organisation',
+      (s) => (s.credentialSubject.organisation += 'X'),
+      'seal_contradiction',
+    ],
+    ['another log', (s) => (s.credentialSubject.checkpoint.log += 'X'), 'seal_contradiction'],
     [
       'another root',
       (s) => (s.credentialSubject.checkpoint.root = multihash(Buffer.from('x'))),

@@ -1,5 +1,4 @@
 /** A pack of every kind of receipt, and the tools to forge it and to see that no verifier is deceived. */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,13 +6,13 @@ import { beforeAll, expect } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import type { PackProblemCode } from '#shared/packs/problem.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { verifyWithPython } from '#test/support/pack-script.ts';
 import { PackLab } from '#test/support/packs.ts';
 import { ForgedPack, type Loose, type Repair } from './tampering.ts';
 
 const database = await createTestDatabase();
 export const directory = mkdtempSync(join(tmpdir(), 'docket-tamper-'));
 export const lab = new PackLab(database.pool, directory);
-const SCRIPT = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
 export const GOOD_PACK = join(directory, 'good.zip');
 export const TRUST = join(directory, 'did.json');
 export const FIRST = 20;
@@ -43,19 +42,6 @@ let made = 0;
 export const nextNumber = (): number => (made += 1);
 export const newPath = (): string => join(directory, `forged-${nextNumber()}.zip`);
 
-export interface PythonVerdict {
-  code: number | null;
-  output: string;
-}
-
-export function verifyWithPython(pack: string, trust: string): Promise<PythonVerdict> {
-  return new Promise((resolve) => {
-    const child = execFile('python3', [SCRIPT, pack, '--trust', trust], (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode, output: stdout + stderr }),
-    );
-  });
-}
-
 /** Both refuse, say so, and do not stumble. */
 export async function expectRefused(
   path: string,
@@ -69,7 +55,7 @@ export async function expectRefused(
     expect.anything(),
     expect.anything(),
   ]);
-  expect(verdict.good).toBe(false);
+  expect(verdict.verdict).toBe('bad');
   const python = await verifyWithPython(path, trust);
   expect(python.output).toMatch(/^BAD {2}/);
   expect(python.code).toBe(1);

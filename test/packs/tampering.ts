@@ -1,9 +1,18 @@
 import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { MANIFEST, SEAL, TAG_FILES, TAG_MANIFEST } from '#shared/packs/layout.ts';
-import { formatManifest } from '#shared/packs/manifest.ts';
+import {
+  archiveOrder,
+  BAG_INFO,
+  KEY_EVENTS,
+  MANIFEST,
+  SEAL,
+  TAG_FILES,
+  TAG_MANIFEST,
+} from '#shared/packs/layout.ts';
+import { bagDescription, bagInfo, formatManifest } from '#shared/packs/manifest.ts';
 import type { CredentialSigner, UnsignedCredential } from '#shared/receipts/signing/signer.ts';
 import { ArchiveWriter } from '#workers/exports/archive.ts';
+import { openArchive } from '#cli/verify/archive-file.ts';
 import { openPack } from '#cli/verify/pack-file.ts';
 
 /** Parsed JSON that a test edits at will. */
@@ -21,10 +30,11 @@ export class ForgedPack {
   folder: string;
 
   constructor(path: string) {
-    const pack = openPack(path);
+    const archive = openArchive(path);
+    const pack = openPack(archive);
     this.folder = pack.folder;
     for (const name of pack.files.keys()) this.files.set(name, Buffer.from(pack.read(name)));
-    pack.close();
+    archive.close();
   }
 
   text(name: string): string {
@@ -64,19 +74,72 @@ export class ForgedPack {
     this.set(TAG_MANIFEST, formatManifest([...TAG_FILES, SEAL].map(lineOf)));
   }
 
+  /** Brings the checksums of the bag's own files into agreement, and its manifest where payload was edited. */
+  repairTags(): void {
+    const info = this.text('bag-info.txt');
+    const declared = this.files.get(MANIFEST)!;
+    this.repair();
+    // What was edited stays edited.
+    this.set('bag-info.txt', info);
+    if (declared.equals(this.files.get(MANIFEST)!)) this.set(MANIFEST, declared);
+    const lineOf = (path: string) => ({ path, sha256: hash('sha256', this.files.get(path)!) });
+    this.set(TAG_MANIFEST, formatManifest([...TAG_FILES, SEAL].map(lineOf)));
+  }
+
   #reseal(signer: CredentialSigner, edit: (seal: Loose) => void): void {
     const { proof: _, ...seal } = this.seal();
     for (const file of seal.credentialSubject.file) {
       file.digest = multihash(this.files.get(file.name)!);
     }
+    this.#countAnchor(seal);
+    this.#describe(seal);
+    const described = this.text(BAG_INFO);
     edit(seal);
+    seal.id = seal.id.endsWith('#seal') ? `${seal.credentialSubject.id}#seal` : seal.id;
+    // Unless the edit was of that.
+    if (this.text(BAG_INFO) === described) this.#describe(seal);
     this.folder = seal.credentialSubject.id.split('/').at(-1);
     const text = signer.signCredential(seal as UnsignedCredential);
     this.set(SEAL, text);
   }
 
+  /** As the manifest has it, and whatever it does not name at the end. */
+  #order(): string[] {
+    const payload = [
+      ...(this.files.get(MANIFEST)?.toString() ?? '').matchAll(/^\S+ {2}(.+)$/gm),
+    ].map(([, name]) => name!);
+    const order = archiveOrder(payload).filter((name) => this.files.has(name));
+    return [...order, ...[...this.files.keys()].filter((name) => !order.includes(name))];
+  }
+
+  /** What `bag-info.txt` says follows from the seal. */
+  #describe({ issuer, validFrom, credentialSubject }: Loose): void {
+    const payload = [...this.files.keys()].filter((name) => name.startsWith('data/'));
+    const { range, checkpoint } = credentialSubject;
+    const text = bagInfo({
+      issuer,
+      identifier: credentialSubject.id,
+      description: bagDescription({ ...range, checkpointSize: checkpoint.size }, checkpoint.log),
+      date: validFrom.slice(0, 10),
+      payloadBytes: payload.reduce((sum, name) => sum + this.files.get(name)!.length, 0),
+      payloadFiles: payload.length,
+    });
+    this.set(BAG_INFO, text);
+    const named = credentialSubject.file.find(({ name }: Loose) => name === BAG_INFO);
+    if (named !== undefined) named.digest = multihash(Buffer.from(text));
+  }
+
+  /** The counts of the anchor as they are, so that what contradicts it has to be seen in the anchor itself. */
+  #countAnchor({ credentialSubject }: Loose): void {
+    const events = this.files.get(KEY_EVENTS);
+    if (credentialSubject.anchor === undefined || events === undefined) return;
+    const isHead = (name: string): boolean => name.startsWith('data/anchor/keys/');
+    credentialSubject.anchor.keyEvents = events.toString().split('\n').length - 1;
+    credentialSubject.anchor.keyHeads = [...this.files.keys()].filter(isHead).length;
+  }
+
   /** @param order names in another order, or more than once; absent: as they are */
-  async write(path: string, order: readonly string[] = [...this.files.keys()]): Promise<void> {
+  async write(path: string, order: readonly string[] = this.#order()): Promise<void> {
     const chunks: Uint8Array[] = [];
     const writer = new ArchiveWriter(
       async (bytes) => void chunks.push(Uint8Array.from(bytes)),

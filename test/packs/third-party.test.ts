@@ -196,7 +196,10 @@ function documentAt(url: string): object | undefined {
   }
   if (url.includes('/contexts/')) {
     const bytes = read(`data/contexts/${url.split('/').at(-1)}`);
-    expect(url).toContain(sha256(bytes).toString('hex'));
+    const digest = sha256(bytes);
+    expect([digest.toString('hex'), digest.toString('base64url')]).toContain(
+      /-([\w-]{43}|[0-9a-f]{64})\.jsonld$/.exec(url)?.[1],
+    );
     return JSON.parse(bytes.toString()) as object;
   }
   if (url === trusted.id) return trusted as object;
@@ -279,7 +282,7 @@ describe('SHACL, with the shapes of the pack', () => {
 
   it('finds receipts as they must be', async () => {
     const shapes = await datasetOf(
-      JSON.parse(read('data/shapes/docket-receipt-shapes.jsonld').toString()) as object,
+      JSON.parse(read('data/shapes/docket-receipt-2-shapes.jsonld').toString()) as object,
     );
     for (const receipt of receipts().slice(0, 10)) {
       const report = await new SHACLValidator(shapes).validate(await datasetOf(receipt));

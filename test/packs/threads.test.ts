@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
+import { tablePath } from '#shared/packs/layout.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { PackLab } from '#test/support/packs.ts';
 import { ForgedPack } from './tampering.ts';
@@ -32,12 +33,14 @@ beforeAll(async () => {
   await forged.write(pack);
 });
 
-/** Cuts the one shard, and its list of revised entries, into several. */
+/** Cuts the one shard, its list of revised entries and its table into several. */
 function split(forged: ForgedPack): void {
   const name = forged.shard('receipts');
   const list = forged.shard('superseded');
   const lines = forged.text(name).trimEnd().split('\n');
   const superseded = forged.text(list).trimEnd().split('\n');
+  const [head = '', ...rows] = forged.text(tablePath(name)).trimEnd().split('\r\n');
+  forged.files.delete(tablePath(name));
   forged.files.delete(name);
   forged.files.delete(list);
   for (let at = 0; at < lines.length; at += SHARD_LINES) {
@@ -50,6 +53,8 @@ function split(forged: ForgedPack): void {
     if (within.length > 0) forged.set(`data/superseded/${first}.ndjson`, `${within.join('\n')}\n`);
     const part = lines.slice(at, at + SHARD_LINES);
     forged.set(`data/receipts/${first}.ndjson`, `${part.join('\n')}\n`);
+    const table = [head, ...rows.slice(at, at + SHARD_LINES)];
+    forged.set(tablePath(`data/receipts/${first}.ndjson`), `${table.join('\r\n')}\r\n`);
   }
 }
 
@@ -64,7 +69,7 @@ describe('a pack of many shards', () => {
   it('is good, and says how far it is', async () => {
     const seen: [number, number][] = [];
     const verdict = await judge(pack, (done, total) => seen.push([done, total]));
-    expect(verdict).toMatchObject({ good: true, code: 'good' });
+    expect(verdict).toMatchObject({ verdict: 'good', code: 'good' });
     const total = seen[0]![1];
     expect(seen.at(-1)).toEqual([total, total]);
     expect(seen.map(([done]) => done)).toEqual(
@@ -83,7 +88,7 @@ describe('a pack of many shards', () => {
     await forged.write(path);
     const verdict = await judge(path);
     expect(verdict).toMatchObject({
-      good: false,
+      verdict: 'bad',
       code: 'receipt_invalid',
       place: `entry ${7 + shard * SHARD_LINES + 17}`,
     });
@@ -100,6 +105,6 @@ describe('a pack of many shards', () => {
     forged.repair(lab.signer('packs'));
     const path = join(directory, 'swapped.zip');
     await forged.write(path);
-    expect((await judge(path)).good).toBe(false);
+    expect((await judge(path)).verdict).toBe('bad');
   });
 });

@@ -299,7 +299,7 @@ describe('answers that are not kept', () => {
     'an inference error frees the idempotency key, and the retry runs',
     { tags: ['idempotency.failures'] },
     async () => {
-      const { body } = named('status=500; fail-first=4');
+      const { body } = named('status=500; fail-first=2');
       const key = randomUUID();
       const waiting = Promise.all([send(body, key), send(body, key, { api: 1 })]);
       for (const seen of await waiting) {

@@ -125,7 +125,12 @@ describe('a model of which no size is on record', () => {
       }
       const env = { DATABASE_URL: system.database.url };
       expect((await runDocket(['ledger', 'fsck', '--json'], env)).code).toBe(0);
-      const recomputed = await runDocket(['recompute', '-'], {}, JSON.stringify(chain[1]));
+      const { derivation } = chain[1]!.measurement!;
+      const published = await fetch(system.root + new URL(derivation!).pathname);
+      const file = join(mkdtempSync(join(tmpdir(), 'docket-derivation-')), 'derivation.json');
+      writeFileSync(file, await published.text());
+      const args = ['recompute', '-', '--derivation', file];
+      const recomputed = await runDocket(args, {}, JSON.stringify(chain[1]));
       expect(recomputed).toMatchObject({
         code: 0,
         stdout: expect.stringContaining('REPRODUCED') as string,

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import {
   chatBody,
   post as sendChat,
+  requestIdOf,
   type SandboxCall,
   upstreamCalls,
 } from '#test/support/calls.ts';
@@ -63,7 +64,6 @@ describe('an upstream over TCP', () => {
     'gzip; drip=1',
     'ping; eol=crlf; multiline; drip=3',
     'no-done',
-    'no-finish',
     'huge-frame=300000',
   ])('an upstream may frame its stream in any legal way: %s', async (fault) => {
     const payloads = await payloadsOf(await chat(fault, { stream: true }));
@@ -71,6 +71,18 @@ describe('an upstream over TCP', () => {
     const { receipt } = JSON.parse(payloads.at(-2)!) as { receipt: Receipt };
     await expectSigned(system, receipt);
     expect(receipt.credentialSubject).toMatchObject({ outcome: 'complete', outputTokens: 6 });
+  });
+
+  it('an upstream that says [DONE] of an answer that it did not finish has not finished it', async () => {
+    const response = await chat('no-finish', { stream: true });
+    const payloads = await payloadsOf(response);
+    const last = JSON.parse(payloads.at(-1)!) as { error: { code: string } };
+    expect(last.error.code).toBe('upstream_error');
+    const id = response.headers.get('x-receipt-id')!;
+    await until(async () => (await outcomeOf(id)) === 'truncated');
+    const whole = (await (await chat('no-finish')).json()) as { receipt: Receipt };
+    await expectSigned(system, whole.receipt);
+    expect(whole.receipt.credentialSubject.outcome).toBe('truncated');
   });
 
   it('an upstream may compress an answer that is not a stream', async () => {
@@ -87,11 +99,13 @@ describe('an upstream over TCP', () => {
     });
     const absent = (await (await chat('usage=none; say=one two three four five six')).json()) as {
       receipt: Receipt;
+      usage: object;
     };
     expect(absent.receipt.credentialSubject).toMatchObject({
       usageSource: 'counted',
       outputTokens: 6,
     });
+    expect(absent.usage).toMatchObject({ completion_tokens: 6, source: 'counted' });
     const streamed = await payloadsOf(
       await chat('usage=none; say=one two three four five six', { stream: true }),
     );
@@ -111,9 +125,9 @@ describe('an upstream over TCP', () => {
     'an upstream that fails before its first byte is asked again, and every call is counted',
     { tags: ['survives.upstream-before'] },
     async () => {
-      const response = await chat('status=503; fail-first=2; id=retry-me');
+      const response = await chat('status=503; fail-first=1; id=retry-me');
       const { receipt } = (await response.json()) as { receipt: Receipt };
-      expect(receipt.credentialSubject.attempts).toBe(3);
+      expect(receipt.credentialSubject.attempts).toBe(2);
     },
   );
 
@@ -191,7 +205,7 @@ describe('a client that leaves', () => {
     abort.abort();
     await answer.catch(() => {});
     const [call] = await untilAborted(name);
-    return { id: String(call!.headers['x-request-id']), ms: call!.ended_at! - leftAt };
+    return { id: requestIdOf(call!), ms: call!.ended_at! - leftAt };
   }
 
   async function untilAborted(name: string): Promise<SandboxCall[]> {

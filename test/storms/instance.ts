@@ -4,9 +4,10 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Environment, readEnvironment } from '#shared/config/config.ts';
+import type { Environment } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
 import { type DevFile, readDevFile } from '#embedded/launcher/dev-file.ts';
+import { childEnvironment } from '#test/support/child-environment.ts';
 import { isAlive, signal } from './processes.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -63,18 +64,13 @@ export class Instance {
 
   /** Starts everything, on the port it had before; resolves when it is ready. */
   async launch(): Promise<void> {
-    const own = readEnvironment();
-    const inherited = ['PATH', 'HOME', 'TMPDIR', 'DOCKET_TEST_RUN'].map((name) => [
-      name,
-      own[name],
-    ]);
     const port = this.#info === undefined ? '0' : new URL(this.#info.base_url).port;
     const output = openSync(join(this.directory, 'output.log'), 'a');
     await rm(join(this.dataDir, 'dev.json'), { force: true });
     this.#launcher = spawn(process.execPath, [join(ROOT, 'cli/docket.ts'), 'up'], {
       cwd: ROOT,
       env: {
-        ...Object.fromEntries(inherited),
+        ...childEnvironment(),
         PORT: port,
         DOCKET_DATA_DIR: this.dataDir,
         REPLICAS,

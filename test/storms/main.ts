@@ -2,17 +2,36 @@ import { parseArgs } from 'node:util';
 import { runStorm, type StormReport } from './run-storm.ts';
 import { STORMS } from './storms.ts';
 
-const USAGE = `npm run faults -- [--storm NAME]… [--seconds N] [--seed N]
+/** Start, calm before and after, healing and the verdict, besides the storm itself: on two cores about so long. */
+const AROUND_S = 35;
+const SECONDS = 20;
 
-Lets faults loose on the whole product under load and checks every answer that a client saw
-against receipts and ledger. Exit code 0: every promise was kept. Storms, all when none is named:
+const USAGE = `npm run faults -- [--storm NAME]… [--seconds N] [--seed N] [--seeds N]
+
+Lets faults loose on the whole product under load (plain, streamed and idempotent requests, the
+last with a client's retries) and checks every answer that a client saw against receipts and
+ledger. Exit code 0: every promise was kept; 1: one was broken; 2: wrong arguments.
+
+  --storm NAME   one of the storms below, again for several; all when none is named
+  --seconds N    how long each storm rages; ${SECONDS} when absent
+  --seed N       the requests and the order of faults; another each time when absent
+  --seeds N      so many seeds in a row, from --seed on; 1 when absent
+  --help         this text
+
+A storm takes its seconds and about ${AROUND_S} more on two cores, \`cluster\` twice that: a seed with all
+storms at ${SECONDS} seconds takes about ${Math.round((Object.keys(STORMS).length * (SECONDS + AROUND_S)) / 60)} minutes. Storms, in their order:
 
 ${Object.entries(STORMS)
   .map(([name, { description }]) => `  ${name.padEnd(10)}${description}`)
   .join('\n')}
 `;
 
+interface SeededReport extends StormReport {
+  seed: number;
+}
+
 const COLUMNS = [
+  ['seed', ({ seed }) => seed],
   ['storm', ({ name }) => name],
   ['attempts', ({ attempts }) => attempts],
   ['whole', ({ answered }) => answered],
@@ -25,44 +44,72 @@ const COLUMNS = [
   ['fsck', ({ sound }) => (sound ? 'sound' : 'DAMAGED')],
   ['healed', ({ healedMs }) => `${(healedMs / 1_000).toFixed(1)} s`],
   ['', ({ good }) => (good ? 'good' : 'BROKEN')],
-] as const satisfies [string, (report: StormReport) => string | number][];
+] as const satisfies [string, (report: SeededReport) => string | number][];
 
-const { values } = parseArgs({
-  options: {
-    storm: { type: 'string', multiple: true, default: Object.keys(STORMS) },
-    seconds: { type: 'string', default: '60' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    help: { type: 'boolean', default: false },
-  },
-});
+const values = readArguments();
 const unknown = values.storm.filter((name) => !(name in STORMS));
-const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
-if (values.help || unknown.length > 0 || !(seconds > 0) || !Number.isSafeInteger(seed)) {
-  process.stdout.write(USAGE);
+const [seconds, seed, seeds] = [values.seconds, values.seed, values.seeds].map(Number) as [
+  number,
+  number,
+  number,
+];
+const areNumbers = [seed, seeds].every((one) => Number.isSafeInteger(one)) && seeds >= 1;
+if (values.help || unknown.length > 0 || !(seconds > 0) || !areNumbers) {
+  if (unknown.length > 0) process.stderr.write(`There is no storm ${unknown.join(', ')}.\n\n`);
+  process[values.help ? 'stdout' : 'stderr'].write(USAGE);
   process.exit(values.help ? 0 : 2);
 }
 
-process.stdout.write(`seed ${seed}, ${seconds} s each\n`);
-const reports: StormReport[] = [];
-let failed = false;
-for (const name of values.storm) {
+const runs = Array.from({ length: seeds }, (_, i) => seed + i).flatMap((one) =>
+  values.storm.map((name) => ({ seed: one, name })),
+);
+process.stdout.write(
+  `${runs.length} storms of ${seconds} s, seeds ${seed} to ${seed + seeds - 1}\n`,
+);
+const reports: SeededReport[] = [];
+const broken: string[] = [];
+for (const [index, run] of runs.entries()) {
   const startedAt = performance.now();
+  process.stdout.write(
+    `\n[${index + 1}/${runs.length}] seed ${run.seed}, ${run.name}; ${broken.length} broken so far\n`,
+  );
   const say = (line: string): void => {
     const at = ((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6);
-    process.stdout.write(`${name.padEnd(9)}${at}  ${line}\n`);
+    process.stdout.write(`${run.name.padEnd(9)}${at}  ${line}\n`);
   };
   try {
-    const report = await runStorm({ name, seed, seconds, say });
+    const report = await runStorm({ ...run, seconds, say });
     for (const example of report.examples) say(example);
-    reports.push(report);
-    failed ||= !report.good;
+    reports.push({ ...report, seed: run.seed });
+    if (!report.good) broken.push(`${run.name} of seed ${run.seed}`);
   } catch (error) {
     say(error instanceof Error ? `${String(error.cause)}\n${error.message}` : String(error));
-    failed = true;
+    broken.push(`${run.name} of seed ${run.seed} (no verdict)`);
   }
 }
-process.stdout.write(`\n${table()}\nseed ${seed}\n`);
-process.exitCode = failed ? 1 : 0;
+process.stdout.write(`\n${table()}\n`);
+process.stdout.write(
+  broken.length === 0 ? 'every promise was kept\n' : `BROKEN: ${broken.join(', ')}\n`,
+);
+process.exitCode = broken.length > 0 ? 1 : 0;
+
+/** Wrong ones are told with the usage, not as a trace of this program. */
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        storm: { type: 'string', multiple: true, default: Object.keys(STORMS) },
+        seconds: { type: 'string', default: String(SECONDS) },
+        seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+        seeds: { type: 'string', default: '1' },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
+    return process.exit(2);
+  }
+}
 
 function table(): string {
   const rows = [

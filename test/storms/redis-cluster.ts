@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Environment, readEnvironment } from '#shared/config/config.ts';
 import { claimPort } from '#embedded/ports.ts';
+import { signal } from './processes.ts';
 import { type RedisServer, startRedisServer } from '#embedded/stores/redis.ts';
 
 const run = promisify(execFile);
@@ -16,6 +17,8 @@ const NODES = 2 * MASTERS;
 const USER = 'docket';
 /** With a character that a URL has to escape. */
 const PASSWORD = 'pass/word';
+const CERTIFICATE = 'certificate.pem';
+const PRIVATE_KEY = 'key.pem';
 const NODE_TIMEOUT_MS = 2_000;
 const AGREED_MS = 30_000;
 const LOOK_MS = 100;
@@ -25,6 +28,12 @@ interface Node {
   dataDir: string;
   settings: string[];
   server: RedisServer;
+}
+
+/** A master that was killed. */
+interface Killed {
+  port: number;
+  startAgain: () => Promise<void>;
 }
 
 /** A Redis Cluster of three masters and three replicas: TLS only, with a user and a password. */
@@ -38,9 +47,13 @@ export class RedisCluster {
     const nodes: Node[] = [];
     for (let index = 0; index < NODES; index += 1) {
       const port = await claimPort(HOST, 0);
-      const settings = settingsOf(directory, port, await claimPort(HOST, 0));
+      const settings = settingsOf(port, await claimPort(HOST, 0));
       const dataDir = join(directory, `node-${index}`);
       await mkdir(dataDir);
+      // Among its own files, because it may read no others.
+      for (const file of [CERTIFICATE, PRIVATE_KEY]) {
+        await copyFile(join(directory, file), join(dataDir, file));
+      }
       const server = await startRedisServer({ dataDir, port, settings });
       nodes.push({ port, dataDir, settings, server });
     }
@@ -62,20 +75,31 @@ export class RedisCluster {
     const identity = `${USER}:${encodeURIComponent(PASSWORD)}`;
     return {
       REDIS_URL: `rediss://${identity}@${HOST}:${this.#nodes[0]!.port}`,
-      NODE_EXTRA_CA_CERTS: join(this.#directory, 'certificate.pem'),
+      NODE_EXTRA_CA_CERTS: join(this.#directory, CERTIFICATE),
       SHARDS: '8',
     };
   }
 
   /** Kills the master that has the most to do, without warning; returns its port and what starts it again. */
-  async killBusiest(): Promise<{ port: number; startAgain: () => Promise<void> }> {
+  async killBusiest(): Promise<Killed> {
     const masters: { node: Node; load: number }[] = [];
     for (const node of this.#nodes) {
       const info = await this.#ask(node, ['info']);
       const load = Number(/instantaneous_ops_per_sec:(\d+)/.exec(info)?.[1] ?? 0);
       if (/^role:master/m.test(info)) masters.push({ node, load });
     }
-    const { node } = masters.toSorted((a, b) => b.load - a.load)[0]!;
+    return this.#kill(masters.toSorted((a, b) => b.load - a.load)[0]!.node);
+  }
+
+  /** Kills the master that has this key. */
+  async killMasterOf(key: string): Promise<Killed> {
+    for (const node of this.#nodes) {
+      if (!(await this.#ask(node, ['exists', key])).startsWith('MOVED')) return this.#kill(node);
+    }
+    throw new Error(`no node has ${key}`);
+  }
+
+  async #kill(node: Node): Promise<Killed> {
     node.server.kill();
     await node.server.exited;
     return {
@@ -88,6 +112,17 @@ export class RedisCluster {
         await this.#agreed();
       },
     };
+  }
+
+  /** Freezes every node for less than the time after which a replica would take over, which needs masters that vote. */
+  async whileFrozen<T>(work: () => Promise<T>): Promise<T> {
+    const pids = this.#nodes.map(({ server }) => server.pid);
+    signal(pids, 'SIGSTOP');
+    try {
+      return await work();
+    } finally {
+      signal(pids, 'SIGCONT');
+    }
   }
 
   async stop(): Promise<void> {
@@ -116,7 +151,7 @@ export class RedisCluster {
   }
 
   async #ask(node: Node, words: readonly string[]): Promise<string> {
-    const certificate = join(this.#directory, 'certificate.pem');
+    const certificate = join(this.#directory, CERTIFICATE);
     const { stdout } = await run(
       'redis-cli',
       ['--tls', '--cacert', certificate, '-p', String(node.port), '--user', USER, ...words],
@@ -126,16 +161,16 @@ export class RedisCluster {
   }
 }
 
-function settingsOf(directory: string, port: number, busPort: number): string[] {
+function settingsOf(port: number, busPort: number): string[] {
   return [
     'port 0',
     `tls-port ${port}`,
     'tls-cluster yes',
     'tls-replication yes',
     'tls-auth-clients no',
-    `tls-cert-file ${join(directory, 'certificate.pem')}`,
-    `tls-key-file ${join(directory, 'key.pem')}`,
-    `tls-ca-cert-file ${join(directory, 'certificate.pem')}`,
+    `tls-cert-file ${CERTIFICATE}`,
+    `tls-key-file ${PRIVATE_KEY}`,
+    `tls-ca-cert-file ${CERTIFICATE}`,
     'cluster-enabled yes',
     `cluster-port ${busPort}`,
     `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
@@ -150,6 +185,6 @@ function settingsOf(directory: string, port: number, busPort: number): string[] 
 async function makeCertificate(directory: string): Promise<void> {
   const options = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -days 2';
   const names = ['-subj', '/CN=docket', '-addext', `subjectAltName=IP:${HOST}`];
-  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
+  const [key, certificate] = [join(directory, PRIVATE_KEY), join(directory, CERTIFICATE)];
   await run('openssl', [...options.split(' '), ...names, '-keyout', key, '-out', certificate]);
 }

@@ -11,7 +11,14 @@ export function accountArrows(): string[] {
       for (const vetting of ['clear', 'hit'] as const) {
         for (const review of [null, 'open', 'approved', 'rejected'] as const) {
           for (const kind of ACTOR_KINDS) {
-            const facts = { state: from, declared: true, contracted: true, vetting, review };
+            const facts = {
+              state: from,
+              declared: true,
+              contracted: true,
+              vetting,
+              vettingIsCurrent: true,
+              review,
+            };
             try {
               arrows.add(`${from} → ${transition(facts, act, { kind }, 'because').to}`);
             } catch (error) {

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { createAccountRegistry, type AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createAuditLog, type AuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createVettings, type Vettings } from '#shared/accounts/postgres/vetting.ts';
+import { createSanctionsStore, type SanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createKeyDeadlines, type KeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { createKeyRegistry, type KeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -14,10 +15,12 @@ import type {
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
-import type { Vetting } from '#shared/accounts/vetting.ts';
+import type { Decision, Vetting } from '#shared/accounts/vetting.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 
 export const OPERATOR: Actor = { kind: 'operator', id: 'ada' };
+/** Whoever approves beside the first. */
+export const OTHER_OPERATOR: Actor = { kind: 'operator', id: 'bob' };
 export const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** A clock that a test can move. It begins at the present, because the database has its own. */
@@ -39,6 +42,7 @@ export function movableClock(): MovableClock {
 export interface Registries {
   accounts: AccountRegistry;
   vettings: Vettings;
+  sanctions: SanctionsStore;
   keys: KeyRegistry;
   deadlines: KeyDeadlines;
   audit: AuditLog;
@@ -49,6 +53,7 @@ export function createRegistries(pool: Pool, clock: MovableClock = movableClock(
   return {
     accounts: createAccountRegistry(pool, clock),
     vettings: createVettings(pool, clock),
+    sanctions: createSanctionsStore(pool, clock),
     keys: createKeyRegistry(pool, clock),
     deadlines: createKeyDeadlines(pool, clock),
     audit: createAuditLog(pool, clock),
@@ -89,14 +94,43 @@ export function contract(): ServiceContract {
   return { kind: 'pilot', documentSha256: 'ab'.repeat(32), signatory: 'Bill Example', signedAt: 0 };
 }
 
+/** A vetting as the service makes it now: of the current lists, and of the declaration and contract on record. */
+export async function currentVetting(
+  { vettings, sanctions }: Pick<Registries, 'vettings' | 'sanctions'>,
+  orgId: string,
+  over: Partial<Vetting> = {},
+): Promise<Vetting> {
+  const applicant = await vettings.applicant(orgId);
+  return vetting({
+    lists: await sanctions.currentVersions(),
+    declarationId: applicant?.declarationId ?? null,
+    contractId: applicant?.contractId ?? null,
+    ...over,
+  });
+}
+
+/** Decides the open review on what it shows now, by two operators where one is not enough. */
+export async function decideNow(
+  { vettings }: Pick<Registries, 'vettings'>,
+  orgId: string,
+  decision: Decision,
+): Promise<Account> {
+  const vettingId = (await vettings.openReview(orgId))?.vettingId ?? null;
+  const verdict = { decision, vettingId, note: 'looked at it' };
+  const decided = await vettings.decide(orgId, { ...verdict, actor: OPERATOR });
+  if ((await vettings.openReview(orgId)) === null) return decided;
+  return vettings.decide(orgId, { ...verdict, actor: OTHER_OPERATOR });
+}
+
 /** An organisation that has come all the way to active. */
 export async function activeAccount(
-  { accounts, vettings }: Pick<Registries, 'accounts' | 'vettings'>,
+  { accounts, vettings, sanctions }: Pick<Registries, 'accounts' | 'vettings' | 'sanctions'>,
   plan: Plan = 'audit_plus',
 ): Promise<Account> {
   const { id } = await accounts.create(newAccount({ plan }), OPERATOR);
   await accounts.declare(id, declaration(), OPERATOR);
   await vettings.record(id, vetting());
   await accounts.sign(id, contract(), OPERATOR);
+  await vettings.record(id, await currentVetting({ vettings, sanctions }, id));
   return accounts.activate(id, OPERATOR);
 }

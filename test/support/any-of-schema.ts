@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { anyCharacter } from './any-character.ts';
 
 /** The JSON Schema keywords that our own description uses. */
 interface Schema {
@@ -60,7 +61,7 @@ const ARBITRARIES: Readonly<
       noNaN: true,
     }),
   string: ({ minLength = 0, maxLength = CHARS_MAX }) =>
-    fc.string({ minLength, maxLength: Math.min(maxLength, CHARS_MAX), unit: 'binary' }),
+    fc.string({ minLength, maxLength: Math.min(maxLength, CHARS_MAX), unit: anyCharacter }),
   array: ({ items, minItems = 0, maxItems = ITEMS_MAX }, choices) =>
     fc.array(items === undefined ? fc.jsonValue() : anyOfSchema(items, choices), {
       minLength: minItems,

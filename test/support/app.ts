@@ -13,6 +13,7 @@ import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import type { Scope } from '#shared/keys/credential.ts';
 import { contextDocument } from '#shared/packs/files/contexts.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { readDerivations } from '#shared/receipts/postgres/derivations.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { TestCredentials } from './credentials.ts';
 
@@ -53,10 +54,19 @@ export async function buildTestApp(
       start() {},
       onStoreError() {},
     },
+    verifier: { files: async () => new Map() },
     publicDocuments: {
       didDocument: () => ({}),
       jwks: () => ({ keys: [] }),
+      derivation: async (digest: string) => (await readDerivations(pool, [digest])).get(digest),
       context: contextDocument,
+    },
+    front: {
+      publicUrl: PUBLIC_URL,
+      supportEmail: 'support@docket.example',
+      exampleModel: () => 'a-model',
+      hasDashboard: parts.dashboard !== undefined,
+      status: async () => ({ at: 0, regions: [], ledger: 'normal' }),
     },
     description: { publicUrl: PUBLIC_URL, supportEmail: 'support@docket.example', version: '0' },
     ...parts,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll } from 'vitest';
-import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
 import { witnessKey } from './witness-key.ts';
@@ -59,6 +59,8 @@ export interface TestAuthority {
   url: string;
   /** Number of requests it was sent. */
   requests: number;
+  /** PEM of the certificate that all trust in it leads to. */
+  certificate: string;
   /** The way in which the next answers are wrong. */
   fault: 'none' | 'down' | 'garbage' | 'replay' | 'refusal' | 'flipped';
   /** Says what `openssl ts -verify` says of a response about this text. */
@@ -94,6 +96,7 @@ export async function startAuthority(): Promise<TestAuthority> {
   const authority: TestAuthority = {
     url: '',
     requests: 0,
+    certificate: await readFile(join(dir, 'ca'), 'utf8'),
     fault: 'none',
     async verify(response, text) {
       await writeFile(join(dir, 'stored'), response);

@@ -65,3 +65,14 @@ export async function codeOf(response: Response): Promise<string | undefined> {
   const { error } = (await response.json()) as { error?: { code: string } };
   return error?.code;
 }
+
+/** The id of the request that a call was made for, which upstreams are told as a UUID of the same bits. */
+export function requestIdOf({ headers }: SandboxCall): string {
+  let rest = BigInt(`0x${String(headers['x-request-id']).replaceAll('-', '')}`);
+  let ulid = '';
+  for (let i = 0; i < 26; i += 1) {
+    ulid = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'.charAt(Number(rest & 31n)) + ulid;
+    rest >>= 5n;
+  }
+  return `req_${ulid}`;
+}

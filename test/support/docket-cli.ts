@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { childEnvironment } from './child-environment.ts';
 
 const ENTRY = join(import.meta.dirname, '../../cli/docket.ts');
 /** A command that hangs is a failure; loading one takes well under a second. */
@@ -18,11 +19,12 @@ export function runDocket(
   /** Standard input of the command. */
   input: string = '',
 ): Promise<CommandResult> {
+  const { NODE_COMPILE_CACHE } = childEnvironment();
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [ENTRY, ...args],
-      { env: { ...env, DOCKET_DATA_DIR: '/nonexistent' }, timeout: TIMEOUT_MS },
+      { env: { NODE_COMPILE_CACHE, ...env, DOCKET_DATA_DIR: '/nonexistent' }, timeout: TIMEOUT_MS },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
     child.stdin?.end(input);

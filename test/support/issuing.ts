@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
-import { jwkThumbprint, rawPublicKey } from '#shared/receipts/signing/identifiers.ts';
+import { jwkThumbprint } from '#shared/receipts/signing/identifiers.ts';
+import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import { didDocument } from '#shared/receipts/signing/publication.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
@@ -9,13 +10,17 @@ import { newId } from '#shared/kernel/system/new-id.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
 import type { Catalogue, Footprint } from '#shared/catalogue/catalogue.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { InferenceRecord, Usage } from '#shared/kernel/inference.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
+import type { Methodology } from '#shared/methodology/methodology.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { issueReceipt } from '#workers/receipts/issue.ts';
 import { integrateAll } from './ledger.ts';
+
+/** A record whose tokens are known. */
+type CountedRecord = InferenceRecord & { usage: Usage };
 
 /** The model of the shipped catalogue that states no size. */
 export const UNSIZED = 'sandbox-unsized';
@@ -57,7 +62,7 @@ function signerOf(pem: string, publicKey: Uint8Array) {
 }
 
 /** A request that ran a moment ago. */
-export function inferenceRecord(more: Partial<InferenceRecord> = {}): InferenceRecord {
+export function inferenceRecord(more: Partial<CountedRecord> = {}): CountedRecord {
   const now = Date.now();
   return {
     requestId: newId('req'),
@@ -85,13 +90,14 @@ export async function commitReceipts(
   receiptsPool: Pool,
   signer: ReceiptSigner,
   records: readonly InferenceRecord[],
+  { estimate }: Pick<Methodology, 'estimate'> = methodology,
 ): Promise<string[]> {
   const issued = records.map((record) =>
     issueReceipt(
       {
         issuer,
         signer: () => signer,
-        estimate: methodology.estimate,
+        estimate,
         catalogue: () => catalogue,
         now: Date.now,
       },
@@ -107,8 +113,9 @@ export async function issueReceipts(
   pools: { receipts: Pool; ledger: Pool },
   signer: ReceiptSigner,
   records: readonly InferenceRecord[],
+  computedBy: Pick<Methodology, 'estimate'> = methodology,
 ): Promise<string[]> {
-  const ids = await commitReceipts(pools.receipts, signer, records);
+  const ids = await commitReceipts(pools.receipts, signer, records, computedBy);
   await integrateAll(pools.ledger);
   return ids;
 }

@@ -69,7 +69,7 @@ export async function deliverTo(
   const entryId = (await client.xadd(lane, '*', 'e', text))!;
   await client.xgroup('CREATE', lane, CONSUMER_GROUP, '0', 'MKSTREAM').catch(() => {});
   await client.xreadgroup('GROUP', CONSUMER_GROUP, consumer, 'STREAMS', lane, '>');
-  return { shard: shardOfLane(lane), lane, entryId, consumer, number: 1, text };
+  return { shard: shardOfLane(lane), lane, entryId, consumer, number: 1, texts: [text] };
 }
 
 /** Has another worker take an entry over, as a reaper does: its next delivery. */

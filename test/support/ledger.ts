@@ -2,7 +2,7 @@ import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import type { Pool } from 'pg';
 import { type IntegrationResult, integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { examineLedger, type FsckOptions } from '#cli/fsck/ledger.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { SignatureCheck } from '#shared/ledger/notes.ts';
 import type { Finding } from '#cli/fsck/findings.ts';
@@ -23,6 +23,8 @@ export interface SubmittedReceipt {
   model?: string;
   region?: string;
   tier?: string;
+  /** The derivation record that it names. */
+  derivation?: { digest: string; text: string };
   /** The promised hash; that of the body unless a test lies about it. */
   leafHash?: Buffer;
 }
@@ -51,6 +53,17 @@ export async function submitReceipts(
   receipts: readonly SubmittedReceipt[],
 ): Promise<void> {
   const column = <T>(of: (receipt: SubmittedReceipt) => T): T[] => receipts.map(of);
+  const derivations = new Map(
+    receipts.flatMap(({ derivation }) =>
+      derivation ? [[derivation.digest, derivation.text]] : [],
+    ),
+  );
+  await pool.query(
+    `insert into derivation (digest, body)
+     select digest, convert_to(body, 'UTF8') from unnest($1::text[], $2::text[]) as t (digest, body)
+     on conflict do nothing`,
+    [[...derivations.keys()], [...derivations.values()]],
+  );
   await pool.query(
     `with body as (
        insert into ledger_body (entry_id, org_id, kind, supersedes, model, region, tier, issued_at, leaf_hash, body)
@@ -111,6 +124,9 @@ export async function tamper(
     const { rowCount } = await client.query(statement, values);
     await client.query('commit');
     return rowCount ?? 0;
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
   } finally {
     client.release();
   }

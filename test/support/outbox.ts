@@ -1,6 +1,8 @@
+import { receiptsLane } from '#shared/lanes/keys.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
+import { encodeMessage } from '#shared/lanes/wire-format.ts';
 
 type Command = Parameters<HolderWrite['command']>;
 
@@ -57,6 +59,8 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
       written: this.#written.then(() => this.held).then(() => holding),
       send: (inbox, reply, payload = '') => queue({ reply: { ...reply, inbox, payload } }),
       command: (...command) => queue({ command }),
+      record: (entry) =>
+        queue({ command: ['XADD', receiptsLane(delivery.shard), '*', 'e', encodeMessage(entry)] }),
       done: () => queue({ done: delivery.entryId }),
     };
   }

@@ -16,10 +16,11 @@ import {
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import { encodeUlid } from '#shared/kernel/ids.ts';
-import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import type { InferenceRecord, Usage } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
 import type { PackRange } from '#shared/packs/layout.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
+import { derivationOf } from '#shared/receipts/derivation.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { buildPack } from '#workers/exports/build-pack.ts';
@@ -33,6 +34,9 @@ import {
   submitReceipts,
   type SubmittedReceipt,
 } from './ledger.ts';
+
+/** A record whose tokens are known. */
+type CountedRecord = InferenceRecord & { usage: Usage };
 
 export const PUBLIC_URL = 'https://gateway.example';
 export const ORG = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
@@ -108,7 +112,7 @@ export class PackLab {
         digest: hash('sha256', revised.body, 'base64url'),
         leafIndex: places.get(revised.id)!,
         number: 1,
-        reason: 'The methodology failed and was run again.',
+        reason: 'methodology_failed' as const,
       };
       const made = this.#receipt(signer, { ...input, revision }, newReceiptId, 'measured');
       return { ...made, kind: 'recalculated' as const, supersedes: revised.id };
@@ -186,7 +190,10 @@ export class PackLab {
   ): IssuedReceipt {
     const body = Buffer.from(signer.sign(buildReceipt(input)));
     const { orgId, model, region, tier } = input.record;
+    const { estimate } = input;
+    const measured = estimate !== undefined && 'measurement' in estimate;
     return {
+      ...(measured ? { derivation: derivationOf(this.issuer, estimate.measurement) } : {}),
       id,
       orgId,
       kind: kind === 'measured' ? 'inference' : kind,
@@ -212,7 +219,7 @@ export class PackLab {
     return { issuer: this.issuer, signedAt, record, estimate, gridZone: 'FRA' };
   }
 
-  #record(requestId: string, orgId: string, signedAt: number): InferenceRecord {
+  #record(requestId: string, orgId: string, signedAt: number): CountedRecord {
     return {
       requestId,
       orgId,
@@ -238,7 +245,7 @@ export class PackLab {
   }
 
   /** A real estimate: packs are refused when their numbers cannot be derived again. */
-  #measurement({ usage, route, attempts, startedAt, endedAt }: InferenceRecord): Measurement {
+  #measurement({ usage, route, attempts, startedAt, endedAt }: CountedRecord): Measurement {
     return this.#methodology.estimate({
       usage,
       route,

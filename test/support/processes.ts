@@ -2,12 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { type Environment, readEnvironment } from '#shared/config/config.ts';
+import type { Environment } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
+import { childEnvironment } from './child-environment.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Starting takes under a second; a machine that runs much else at the same time needs longer. */
-const READY_MS = 20_000;
+const READY_MS = 50_000;
 /** Above the default of SHUTDOWN_MS, so that a process which drains to its bound is not cut short. */
 const STOP_MS = 30_000;
 
@@ -98,12 +99,16 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
 
 function launch({ role, env, entry }: ProcessOptions): ChildProcess {
   const file = entry ?? (role === 'api' ? 'api/main.ts' : `workers/${role}/main.ts`);
-  const own = readEnvironment();
-  const inherited = ['PATH', 'HOME', 'TMPDIR', 'DOCKET_TEST_RUN'].map((name) => [name, own[name]]);
-  const addresses = { HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0', LAME_DUCK_MS: '0' };
+  const addresses = {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    METRICS_PORT: '0',
+    LAME_DUCK_MS: '0',
+    SUPPORT_EMAIL: 'support@docket.example',
+  };
   return spawn(process.execPath, [join(ROOT, file)], {
     cwd: ROOT,
-    env: { ...Object.fromEntries(inherited), ...addresses, ...env },
+    env: { ...childEnvironment(), ...addresses, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }

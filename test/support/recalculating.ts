@@ -1,5 +1,8 @@
 import type { Pool } from 'pg';
-import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
+import {
+  createRestatementStore,
+  createRevisionStore,
+} from '#shared/receipts/postgres/revisions.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
@@ -7,6 +10,7 @@ import type { RevisionRow } from '#shared/receipts/columns.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { AttemptFailure, RecalculationEvents } from '#workers/recalculation/events.ts';
 import type { RecalculateDeps } from '#workers/recalculation/recalculate.ts';
+import type { ReviseDeps } from '#workers/recalculation/revise.ts';
 import { issuer, methodology } from './issuing.ts';
 
 /** Events that are kept, for looking at. */
@@ -30,12 +34,32 @@ export function seenEvents(): SeenEvents {
     revised: (row) => void rows.push(row),
     attemptFailed: (failure) => void failures.push(failure),
     parked: (failure) => void parkings.push(failure),
+    meterRead: () => {},
+    meterFailed: () => {},
+    intervalSettled: () => {},
+    intervalUnmetered: () => {},
+    requestsUnmeasured: () => {},
+    notMeasured: (receiptId) => void skipped.push(receiptId),
     notRestated: (receiptId) => void skipped.push(receiptId),
     renewed: () => {},
     counted: () => {},
     pageRestated: () => {},
     signingKeysUnreadable: () => {},
     storeFailed: () => {},
+  };
+}
+
+/** What every revision is made with. */
+function reviseDeps(signer: () => ReceiptSigner): ReviseDeps {
+  return { issuer, signer, now: Date.now, newReceiptId: (nowMs) => newId('rcpt', nowMs) };
+}
+
+/** The same, and where revisions are kept, for what revises pages of receipts. */
+export function revisionDeps(pool: Pool, signer: () => ReceiptSigner) {
+  return {
+    ...reviseDeps(signer),
+    revisions: createRevisionStore(pool),
+    restatements: createRestatementStore(pool),
   };
 }
 
@@ -47,10 +71,7 @@ export function recalculateDeps(
   more: { methodology?: Methodology; events?: RecalculationEvents } = {},
 ): RecalculateDeps {
   return {
-    issuer,
-    signer: () => signer,
-    now: Date.now,
-    newReceiptId: (nowMs) => newId('rcpt', nowMs),
+    ...reviseDeps(() => signer),
     store: createRevisionStore(pool),
     methodology,
     catalogue: () => catalogue,

@@ -26,7 +26,11 @@ export interface Receipt {
     region: string;
     model: string;
   };
-  measurement?: { dataQuality: string; result: { quantityKind: string; value: string }[] };
+  measurement?: {
+    dataQuality: string;
+    derivation?: string;
+    result: { quantityKind: string; value: string }[];
+  };
 }
 
 /** The keys that the service publishes, as an auditor would fetch them once. */

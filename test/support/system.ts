@@ -20,10 +20,14 @@ export interface SystemOptions {
   replicas?: Partial<Record<Role, number>>;
   env?: Environment;
   redis?: RedisServerOptions;
+  /** In place of the sandbox, for every endpoint of the catalogue. */
+  upstreamUrl?: string;
   /** In place of a server of the file's own, e.g. the nodes of a cluster. */
   redisUrl?: string;
   /** In place of the file's own database, e.g. of a PostgreSQL that the test stops. It has the newest schema. */
   database?: Pick<TestDatabase, 'url' | 'pool'>;
+  /** Puts files of before into the directory of its data: keys that sealed or signed what the stores hold. */
+  furnish?: (directory: string) => void;
 }
 
 export interface System {
@@ -57,6 +61,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   ]);
   afterAll(() => rm(directory, { recursive: true, force: true }));
   const signingKeysDir = join(directory, 'signing-keys');
+  options.furnish?.(directory);
   ensureSigningKeys(signingKeysDir);
   ensureLaneKeys(join(directory, 'lane-keys'));
   const [sandbox, demo] = await Promise.all([
@@ -76,7 +81,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     DOCKET_DATA_DIR: directory,
     SIGNING_KEYS_DIR: signingKeysDir,
     EXPORT_STORE: join(directory, 'exports'),
-    SANDBOX_URL: sandboxUrl,
+    // As `npm start` names it: a base URL ends in /v1.
+    SANDBOX_URL: `${options.upstreamUrl ?? sandboxUrl}/v1`,
     SUPPORT_EMAIL: 'support@docket.example',
     // All tests of a file come from one address.
     ADDRESS_REQUESTS_PER_SECOND: '100000',

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
-import { plain, reasonOf } from '#cli/print.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { plain, printJson, reasonOf } from '#cli/print.ts';
 
 describe('text of others in the output of commands', () => {
   it('text of others stays on its line, moves no cursor and turns no direction', () => {
@@ -11,6 +11,20 @@ describe('text of others in the output of commands', () => {
     expect(shown).toMatch(/^[\x20-\x7e]*$/);
     expect(shown).toContain('llama\\u{d}\\u{1b}[2K');
     expect(plain('Größe 5 µJ · 東京 😀')).toBe('Größe 5 µJ · 東京 😀');
+  });
+
+  it('text of others in JSON is the same to a program, and moves nothing on a terminal', () => {
+    const value = { name: 'a\u009b2K\u202e\u2028\u{e0001}\nGOOD\u007f', 'µ 😀': ['\u001b'] };
+    let shown = '';
+    const written = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      shown += String(text);
+      return true;
+    });
+    printJson(value);
+    written.mockRestore();
+    expect(JSON.parse(shown)).toEqual(value);
+    expect(shown).toContain('µ 😀');
+    expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
 
   it('the reason of a failure stays on one line', () => {

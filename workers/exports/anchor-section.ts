@@ -1,14 +1,20 @@
-import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
-import { encodeBase64 } from '#shared/ledger/notes.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
+import { checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { parseProof } from '#shared/ledger/proof-text.ts';
+import { anchoredHeadText } from '#shared/packs/anchored-head.ts';
 import { ANCHORED_HEAD, anchoredKeyPath, KEY_EVENTS } from '#shared/packs/layout.ts';
-import type { AnchoredHeadFile } from '#shared/packs/postgres/pack-source.ts';
+import type { AnchoredHeadFile, PackAnchor } from '#shared/packs/postgres/pack-source.ts';
+import type { AnchorDocument } from '#shared/packs/seal-format.ts';
 import type { PackInProgress } from './pack-in-progress.ts';
 
-/** What the anchor log says: of the ledger, and of the keys. Absent where nothing is anchored. */
-export async function addAnchor(progress: PackInProgress): Promise<void> {
+/**
+ * What the anchor log says: of the ledger, and of the keys. Absent where nothing is anchored.
+ * @returns what the seal says of it
+ */
+export async function addAnchor(progress: PackInProgress): Promise<AnchorDocument | undefined> {
   const { source, orgId } = progress.build;
   const anchor = await source.anchor(orgId, progress.build);
-  if (anchor === null) return;
+  if (anchor === null) return undefined;
   const events = anchor.events.map(({ entry, index, proof }) =>
     JSON.stringify({ entry, index, proof }),
   );
@@ -21,12 +27,23 @@ export async function addAnchor(progress: PackInProgress): Promise<void> {
   for (const [key, head] of [...anchor.keys].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     await progress.add({ path: anchoredKeyPath(key), bytes: bytesOf(head) });
   }
+  return sealedAnchor(anchor);
+}
+
+function sealedAnchor({ events, head, keys }: PackAnchor): AnchorDocument {
+  const { origin, size, root } = parseProof(events[0]!.proof).tree;
+  return {
+    headSize: head === null ? 0 : checkAnchorProof(head.proof).head.size,
+    keyEvents: events.length,
+    keyHeads: keys.size,
+    log: origin,
+    root: multihashOf(Buffer.from(root).toString('base64url'), 'anchor.root'),
+    size,
+    timestamps: head?.proof.timestamps.length ?? 0,
+    type: 'PackAnchor',
+  };
 }
 
 function bytesOf({ proof, consistency }: AnchoredHeadFile): Uint8Array {
-  const fields = {
-    consistency: consistency.map(encodeBase64),
-    proof: JSON.parse(formatAnchorProof(proof)) as object,
-  };
-  return Buffer.from(`${JSON.stringify(fields, null, 2)}\n`);
+  return Buffer.from(anchoredHeadText(consistency, proof));
 }

@@ -1,6 +1,9 @@
+import { timeText } from '#shared/kernel/time.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { packIssuer } from '#shared/packs/pack-context.ts';
 import { sealDocument } from '#shared/packs/seal.ts';
+import { totalsTable } from '#shared/packs/tables.ts';
+import type { AnchorDocument, RequestedDocument } from '#shared/packs/seal-format.ts';
 import {
   BAG_DECLARATION,
   BAG_INFO,
@@ -10,13 +13,15 @@ import {
   JWKS,
   MANIFEST,
   packName,
+  REPORT_PAGE,
   SCRIPT,
   SEAL,
-  SHAPES,
   TAG_MANIFEST,
+  TOTALS_TABLE,
 } from '#shared/packs/layout.ts';
 import {
   BAG_DECLARATION_TEXT,
+  bagDescription,
   bagInfo,
   formatManifest,
   type ManifestLine,
@@ -26,6 +31,7 @@ import { addAnchor } from './anchor-section.ts';
 import { ArchiveWriter } from './archive.ts';
 import { contextFiles } from './citations.ts';
 import { PackFailure } from './failure.ts';
+import { reportPage } from './report-page.ts';
 import { type PackBuild, PackInProgress } from './pack-in-progress.ts';
 import { addCheckpoints, addReceipts, addRevisions, damaged } from './sections.ts';
 import { ShardBuffer } from './shard.ts';
@@ -54,7 +60,7 @@ export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; 
     await addTag(archive, SCRIPT, build.documents.script),
   ];
   await addDocuments(progress);
-  await addAnchor(progress);
+  const anchor = await addAnchor(progress);
   try {
     await addReceipts(progress, shard);
     await addCheckpoints(progress);
@@ -65,7 +71,10 @@ export async function buildPack(build: PackBuild): Promise<{ sizeBytes: number; 
     throw error instanceof PackProblem ? damaged(`${error.place}: ${error.message}`) : error;
   }
   for (const file of progress.citations.methodologies()) await progress.add(file);
-  await seal(progress, tags);
+  for (const file of progress.derivations.files()) await progress.add(file);
+  const requested = await requestedPeriod(progress);
+  await addReport(progress, requested);
+  await seal(progress, tags, { anchor, requested });
   return archive.finish();
 }
 
@@ -78,19 +87,74 @@ async function addDocuments(progress: PackInProgress): Promise<void> {
   await add(DID_DOCUMENT, documents.didDocument());
   await add(JWKS, documents.jwks());
   for (const file of contextFiles(documents)) await progress.add(file);
-  await progress.add({ path: SHAPES, bytes: documents.shapes });
+  for (const [path, bytes] of documents.shapes) await progress.add({ path, bytes });
+}
+
+/** The period that was asked for, and what shows that nothing of it is missing: when its neighbours were integrated. */
+async function requestedPeriod({ build }: PackInProgress): Promise<RequestedDocument | undefined> {
+  const { period, source, orgId, firstIndex, lastIndex, checkpointSize } = build;
+  if (period === undefined) return undefined;
+  const { from, to } = period;
+  const beside = [firstIndex - 1, lastIndex + 1].filter((i) => i >= 0 && i < checkpointSize);
+  const times = new Map(
+    (await source.entriesAt(orgId, beside, checkpointSize)).map((entry) => [
+      entry.index,
+      timeText(entry.integratedAt),
+    ]),
+  );
+  const [before, after] = [times.get(firstIndex - 1), times.get(lastIndex + 1)];
+  return {
+    ...(after === undefined ? {} : { after }),
+    ...(before === undefined ? {} : { before }),
+    ...(from === undefined ? {} : { from: timeText(from) }),
+    ...(to === undefined
+      ? {}
+      : { pending: await source.pending(orgId, build, to), to: timeText(to) }),
+    type: 'RequestedPeriod',
+  };
+}
+
+/** What is meant for people, made from what is in the pack. */
+async function addReport(
+  progress: PackInProgress,
+  requested: RequestedDocument | undefined,
+): Promise<void> {
+  const { build, checkpoint, totals } = progress;
+  const page = reportPage({
+    name: packName(build.orgId, build),
+    issuer: packIssuer(build.issuer.publicUrl).did,
+    organisation: build.issuer.organisations + build.orgId,
+    log: build.issuer.logs + build.orgId,
+    range: build,
+    requested,
+    at: timeText(checkpoint.signedAt),
+    receipts: build.lastIndex - build.firstIndex + 1,
+    revisions: progress.revisionCount,
+    superseded: progress.supersededCount,
+    totals,
+    facts: progress.report,
+  });
+  await progress.add({ path: TOTALS_TABLE, bytes: Buffer.from(totalsTable(totals)) });
+  await progress.add({ path: REPORT_PAGE, bytes: Buffer.from(page) });
 }
 
 /** The bag's own files, the seal over them, and the manifest over the seal. */
-async function seal(progress: PackInProgress, tags: ManifestLine[]): Promise<void> {
+async function seal(
+  progress: PackInProgress,
+  tags: ManifestLine[],
+  {
+    anchor,
+    requested,
+  }: { anchor: AnchorDocument | undefined; requested: RequestedDocument | undefined },
+): Promise<void> {
   const { build, archive, checkpoint } = progress;
   const issuer = packIssuer(build.issuer.publicUrl);
   const at = new Date(checkpoint.signedAt).toISOString();
-  const { firstIndex, lastIndex, checkpointSize, orgId } = build;
+  const { orgId } = build;
   const info = bagInfo({
     issuer: issuer.did,
     identifier: issuer.packs + packName(orgId, build),
-    description: `Receipts ${firstIndex} to ${lastIndex} of ${checkpointSize} in the ledger ${build.issuer.logs}${orgId}`,
+    description: bagDescription(build, build.issuer.logs + orgId),
     date: at.slice(0, 10),
     payloadBytes: progress.payloadBytes,
     payloadFiles: progress.manifest.length,
@@ -107,7 +171,10 @@ async function seal(progress: PackInProgress, tags: ManifestLine[]): Promise<voi
     at,
     revisions: progress.revisionCount,
     superseded: progress.supersededCount,
-    totals: progress.totals.document(),
+    signedHeads: progress.signedHeads,
+    ...(anchor === undefined ? {} : { anchor }),
+    ...(requested === undefined ? {} : { requested }),
+    totals: progress.totals.total().document(),
     lineage: progress.lineage.counts,
     files: new Map(tags.map(({ path, sha256 }) => [path, base64url(sha256)])),
     resources: progress.citations.resources([...issuer.contexts, ...progress.lineage.contexts]),

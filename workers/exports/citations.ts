@@ -1,6 +1,7 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { CONTEXTS, methodologyPath } from '#shared/packs/layout.ts';
 import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
+import type { WholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { sha256 } from './archive.ts';
 import type { PackDocuments } from './documents.ts';
@@ -21,9 +22,12 @@ export class Citations {
     this.#documents = documents;
   }
 
-  note(document: Pick<ReceiptDocument, '@context' | 'measurement'>): void {
+  note(
+    document: Pick<ReceiptDocument, '@context'>,
+    measurement: Pick<WholeMeasurement, 'hadPlan'> | undefined,
+  ): void {
     for (const url of document['@context']) this.#contexts.add(url);
-    const plan = document.measurement?.hadPlan;
+    const plan = measurement?.hadPlan;
     if (plan === undefined) return;
     const key = `${plan.id} ${plan.digest}`;
     if (!this.#plans.has(key)) this.#plans.set(key, plan);

@@ -11,6 +11,7 @@ import { CONTEXT_NAMES, contextDocument, receiptShapes } from '#shared/packs/fil
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { packLineage } from '#shared/lineage/pack-lineage.ts';
+import { SHAPES } from '#shared/packs/layout.ts';
 import { packInstructions, packScript } from '#shared/packs/files/verification-files.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { JobRole } from '#workers/runtime/deps.ts';
@@ -78,11 +79,11 @@ export function packDocuments(config: Pick<Config, 'signingKeysDir' | 'publicUrl
   const keys = () => loadSigningKeys(config.signingKeysDir);
   return {
     contexts: new Map(CONTEXT_NAMES.map((name) => [name, contextDocument(name)!])),
-    shapes: receiptShapes(),
+    shapes: new Map(SHAPES.map((path, i) => [path, receiptShapes(i === 0 ? 1 : 2)])),
     instructions: packInstructions(),
     script: packScript(),
     methodology: (name, version) => methodologies.methodologyDocument(name, version),
-    lineage: (receipt) => packLineage(methodologies, receipt),
+    lineage: (receipt, derivation) => packLineage({ ...methodologies, derivation }, receipt),
     didDocument: () => `${JSON.stringify(didDocument(keys(), config.publicUrl), null, 2)}\n`,
     jwks: () => `${JSON.stringify(jwks(keys(), config.publicUrl), null, 2)}\n`,
   };

@@ -1,10 +1,12 @@
 import type { PackedReceipt } from '#shared/lineage/pack-lineage.ts';
+import type { Derivations } from '#shared/receipts/derivation.ts';
 
 /** The documents of a pack that no receipt decides: what it takes to read and to check the others. */
 export interface PackDocuments {
   /** Bytes by file name, in the order in which they are packed. */
   contexts: ReadonlyMap<string, Uint8Array>;
-  shapes: Uint8Array;
+  /** SHACL shapes by path, one file for each format of receipts. */
+  shapes: ReadonlyMap<string, Uint8Array>;
   /** VERIFY.md, with its blanks. */
   instructions: string;
   /** verify.py */
@@ -12,7 +14,7 @@ export interface PackDocuments {
   /** `digest` is the base64url SHA-256 of `text`. */
   methodology(name: string, version: string): { digest: string; text: string } | undefined;
   /** @throws LineageContradiction, MalformedData when the receipt contradicts its methodology */
-  lineage(receipt: PackedReceipt): string;
+  lineage(receipt: PackedReceipt, derivation: Derivations): string;
   /** `/.well-known/did.json` and `jwks.json` as they are now. */
   didDocument(): string;
   jwks(): string;

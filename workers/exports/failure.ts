@@ -13,6 +13,7 @@ export type PackFailureCode =
   | 'ledger_damaged'
   | 'checkpoint_missing'
   | 'methodology_unknown'
+  | 'derivation_unknown'
   | 'lineage_contradiction'
   | 'context_unknown';
 

@@ -1,4 +1,3 @@
-import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import { lineageContextOf } from '#shared/lineage/build.ts';
 import { LineageContradiction } from '#shared/lineage/facts.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
@@ -24,14 +23,17 @@ export class LineageSection {
   }
 
   /**
-   * Takes the next receipt of the pack. Returns the document that is made for it, when its derivation is new: it goes
+   * Takes the next receipt of the pack, with the key of its derivation if it has one. Returns the document that is made for it, when its derivation is new: it goes
    * into the archive at once, so that none has to be kept.
    * @throws PackFailure when the receipt contradicts its methodology
    */
-  take(index: number, body: string, document: ReceiptDocument): PackFile | undefined {
-    const { measurement } = document;
-    if (measurement === undefined) return undefined;
-    if (!this.#coverage.take(derivationKey(measurement))) return undefined;
+  take(
+    index: number,
+    body: string,
+    document: ReceiptDocument,
+    derivation: string | undefined,
+  ): PackFile | undefined {
+    if (derivation === undefined || !this.#coverage.take(derivation)) return undefined;
     this.contexts.add(lineageContextOf(document.id));
     const receipt = { bytes: Buffer.from(body), document, log: this.#log, index };
     return { path: lineagePath(index), bytes: Buffer.from(this.#explain(receipt)) };

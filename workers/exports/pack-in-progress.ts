@@ -7,9 +7,11 @@ import type { CredentialSigner } from '#shared/receipts/signing/signer.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import { ArchiveWriter, type ByteSink } from './archive.ts';
 import { Citations } from './citations.ts';
+import { PackDerivations } from './derivations.ts';
 import { ExportLost } from './failure.ts';
 import { LineageSection } from './lineage-section.ts';
 import type { PackFile } from './shard.ts';
+import { ReportFacts } from './report-facts.ts';
 import type { PackDocuments } from './documents.ts';
 
 export interface PackBuild extends PackRange {
@@ -32,13 +34,17 @@ export class PackInProgress {
   readonly checkpoint: PackCheckpoint;
   readonly links: RevisionLinks;
   readonly totals = new PackTotals();
+  readonly report = new ReportFacts();
   readonly citations: Citations;
+  readonly derivations: PackDerivations;
   readonly lineage: LineageSection;
   /** Of the payload, in the order of the archive. */
   readonly manifest: ManifestLine[] = [];
   payloadBytes = 0;
   supersededCount = 0;
   revisionCount = 0;
+  /** Within the range. */
+  signedHeads = 0;
   #done = 0;
 
   constructor(build: PackBuild, archive: ArchiveWriter, checkpoint: PackCheckpoint) {
@@ -46,8 +52,11 @@ export class PackInProgress {
     this.archive = archive;
     this.checkpoint = checkpoint;
     this.citations = new Citations(build.documents);
+    this.derivations = new PackDerivations(build.source);
     const log = build.issuer.logs + build.orgId;
-    this.lineage = new LineageSection(log, (receipt) => build.documents.lineage(receipt));
+    this.lineage = new LineageSection(log, (receipt) =>
+      build.documents.lineage(receipt, this.derivations.find),
+    );
     this.links = new RevisionLinks({
       first: build.firstIndex,
       end: build.lastIndex + 1,

@@ -1,3 +1,4 @@
+import { timeText } from '#shared/kernel/time.ts';
 import { digestBytesIn } from '#shared/kernel/multihash.ts';
 import { append, type Frontier, frontierRoot } from '#shared/ledger/frontier.ts';
 import { type Hash, sameHash } from '#shared/ledger/hashing.ts';
@@ -13,7 +14,10 @@ import {
   SHARD_LINES_MAX,
   shardPath,
 } from '#shared/packs/layout.ts';
+import { derivationKey } from '#shared/lineage/derivation-key.ts';
+import { receiptRow } from '#shared/packs/tables.ts';
 import { countedReceipt } from '#shared/packs/totals.ts';
+import { wholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import type { PackEntry } from '#shared/packs/postgres/pack-source.ts';
 import { PackFailure } from './failure.ts';
@@ -29,20 +33,19 @@ const PAGE = 100;
 const SMALL_PAGE = 2_000;
 
 /** One entry into the shard, the totals, the links and lineage. Its leaf hash is that of the ledger. */
-function take(progress: PackInProgress, shard: ShardBuffer, entry: PackEntry): Taken {
-  const { index, body, supersededBy } = entry;
-  if (body === null) {
-    throw new PackFailure(
-      'receipts_expired',
-      `Retention has deleted the receipt of entry ${index}; only its hash is kept. Ask for a later range.`,
-    );
-  }
+function take(
+  progress: PackInProgress,
+  shard: ShardBuffer,
+  { entry, body, document }: ReadEntry,
+): Taken {
+  const { index, supersededBy } = entry;
   const { leafHash, digest } = shard.add(index, body);
   if (!sameHash(leafHash, entry.leafHash))
     throw damaged(`entry ${index} does not hash to its leaf`);
-  const document = JSON.parse(body) as ReceiptDocument;
   const revised = document.wasRevisionOf;
-  progress.citations.note(document);
+  const measurement =
+    document.measurement && wholeMeasurement(document.measurement, progress.derivations.find);
+  progress.citations.note(document, measurement);
   const counts = progress.links.take({
     index,
     supersededBy,
@@ -52,12 +55,44 @@ function take(progress: PackInProgress, shard: ShardBuffer, entry: PackEntry): T
         ? null
         : { leafIndex: revised.leafIndex, digest: digestBytesIn(revised.digest) },
   });
-  if (counts) progress.totals.add(countedReceipt(document));
+  const counted = countedReceipt(document);
+  if (counts) progress.totals.add(counted);
+  const derivation = measurement && derivationKey(measurement);
+  progress.report.take(document, counted, counts, derivation);
+  const integratedAt = timeText(entry.integratedAt);
+  shard.row(`${integratedAt},${counts ? 1 : 0},${receiptRow(document, index, supersededBy)}`);
   if (supersededBy !== null) {
     shard.superseded(index, supersededBy);
     progress.supersededCount += 1;
   }
-  return { leafHash, lineage: progress.lineage.take(index, body, document) };
+  const lineage = progress.lineage.take(index, body, document, derivation);
+  if (lineage !== undefined) progress.report.explain(derivation!, lineage.bytes);
+  return { leafHash, lineage };
+}
+
+interface ReadEntry {
+  entry: PackEntry;
+  body: string;
+  document: ReceiptDocument;
+}
+
+/** The receipts of a page, with what they name at hand. @throws PackFailure where retention has dropped one */
+async function readPage(
+  progress: PackInProgress,
+  page: readonly PackEntry[],
+): Promise<ReadEntry[]> {
+  const read = page.map((entry) => {
+    const { index, body } = entry;
+    if (body === null) {
+      throw new PackFailure(
+        'receipts_expired',
+        `Retention has deleted the receipt of entry ${index}; only its hash is kept. Ask for a later range.`,
+      );
+    }
+    return { entry, body, document: JSON.parse(body) as ReceiptDocument };
+  });
+  await progress.derivations.fetch(read.map(({ document }) => document));
+  return read;
 }
 
 interface Taken {
@@ -87,9 +122,8 @@ export async function addReceipts(progress: PackInProgress, shard: ShardBuffer):
     next = after < end ? pageAt(after) : Promise.resolve([]);
     next.catch(() => {});
     const leaves: Hash[] = [];
-    for (const entry of page) {
-      if (entry.body !== null && shard.isFullFor(entry.body))
-        await flush(progress, shard, RECEIPTS);
+    for (const entry of await readPage(progress, page)) {
+      if (shard.isFullFor(entry.body)) await flush(progress, shard, RECEIPTS);
       const { leafHash, lineage } = take(progress, shard, entry);
       leaves.push(leafHash);
       if (lineage !== undefined) await progress.add(lineage);
@@ -146,6 +180,7 @@ export async function addCheckpoints(progress: PackInProgress): Promise<void> {
       lines.push(`${JSON.stringify({ note, size })}\n`);
       if (lines.length === SHARD_LINES_MAX) await write();
     }
+    progress.signedHeads += page.length;
     await progress.advance(0);
     above = page.at(-1)?.size ?? above;
     if (page.length < SMALL_PAGE) return write();
@@ -175,10 +210,11 @@ export async function addRevisions(progress: PackInProgress, shard: ShardBuffer)
       known.map(({ index }) => index),
       checkpointSize,
     );
-    for (const [i, entry] of known.entries()) {
-      if (entry.body !== null && shard.isFullFor(entry.body)) await write();
+    for (const [i, read] of (await readPage(progress, known)).entries()) {
+      const { entry } = read;
+      if (shard.isFullFor(read.body)) await write();
       if (proofs.length === 0) proofsStart = entry.index;
-      const { lineage } = take(progress, shard, entry);
+      const { lineage } = take(progress, shard, read);
       if (lineage !== undefined) await progress.add(lineage);
       progress.revisionCount += 1;
       proofs.push(`${JSON.stringify({ index: entry.index, path: paths[i]!.map(encodeBase64) })}\n`);

@@ -1,7 +1,16 @@
 import { hash } from 'node:crypto';
-import { SHARD_BYTES_MAX, shardIsFull, shardPath, SUPERSEDED } from '#shared/packs/layout.ts';
+import { RECEIPTS_HEADER } from '#shared/packs/tables.ts';
+import {
+  SHARD_BYTES_MAX,
+  shardIsFull,
+  shardPath,
+  SUPERSEDED,
+  tablePath,
+} from '#shared/packs/layout.ts';
 
 const NEWLINE = 0x0a;
+/** What the table of a full shard of usual receipts takes. */
+const TABLE_BYTES = 5 * 1_048_576;
 
 /** A file to be added to the pack. */
 export interface PackFile {
@@ -20,6 +29,9 @@ export class ShardBuffer {
   #lines = 0;
   #firstIndex = 0;
   #superseded: string[] = [];
+  /** The table of the shard; grows to the size of the largest. */
+  #table = Buffer.allocUnsafeSlow(TABLE_BYTES);
+  #tableEnd = 0;
 
   /** Starts the next shard: the first is named by its folder, the others by their first line. */
   start(folder: string): void {
@@ -27,6 +39,7 @@ export class ShardBuffer {
     this.#end = 1;
     this.#lines = 0;
     this.#superseded = [];
+    this.#tableEnd = this.#table.write(RECEIPTS_HEADER);
   }
 
   get isEmpty(): boolean {
@@ -54,6 +67,17 @@ export class ShardBuffer {
     return { leafHash, digest: () => hash('sha256', bytes, 'buffer') };
   }
 
+  /** Adds a line to the table of the shard. */
+  row(line: string): void {
+    const size = Buffer.byteLength(line);
+    if (this.#tableEnd + size > this.#table.length) {
+      const larger = Buffer.allocUnsafeSlow(this.#table.length * 2 + size);
+      this.#table.copy(larger, 0, 0, this.#tableEnd);
+      this.#table = larger;
+    }
+    this.#tableEnd += this.#table.write(line, this.#tableEnd);
+  }
+
   /** Notes that the entry was revised. */
   superseded(index: number, by: number): void {
     this.#superseded.push(`{"by":${by},"index":${index}}\n`);
@@ -61,11 +85,13 @@ export class ShardBuffer {
 
   /** The shard's files; they must be written before the next `start`. */
   files(): PackFile[] {
+    const table = this.#table.subarray(0, this.#tableEnd);
     const files = [
       {
         path: shardPath(this.#folder, this.#firstIndex),
         bytes: this.#bytes.subarray(1, this.#end),
       },
+      { path: tablePath(shardPath(this.#folder, this.#firstIndex)), bytes: table },
     ];
     if (this.#superseded.length > 0) {
       const bytes = Buffer.from(this.#superseded.join(''));

@@ -1,6 +1,6 @@
 import type { Route } from '#shared/kernel/inference.ts';
 import { memberText, setMember } from '#shared/kernel/json-text.ts';
-import { isObject, type JsonObject } from './usage.ts';
+import { isObject, type JsonObject } from './json.ts';
 
 /**
  * The body as one upstream is to get it: its own name for the model, and, in a stream, usage asked for.
@@ -8,6 +8,8 @@ import { isObject, type JsonObject } from './usage.ts';
  */
 export function upstreamBody(body: string, route: Route, model: string, stream: boolean): string {
   const named = setMember(body, 'model', JSON.stringify(model));
+  // Its answer would be kept: nobody here asks for that.
+  if (route === 'responses') return setMember(named, 'store', 'false');
   if (!stream || route === 'embeddings') return named;
   return setMember(named, 'stream_options', streamOptions(memberText(named, 'stream_options')));
 }

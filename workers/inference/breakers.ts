@@ -1,6 +1,6 @@
 import {
+  afterBeginning,
   afterFailure,
-  afterProbe,
   afterSuccess,
   askBreaker,
   type Breaker,
@@ -17,7 +17,9 @@ const ACTIVE_MS = 60_000;
 /** More need not be remembered: two are enough to tell one caller's trouble from everybody's. */
 const REMEMBERED_MAX = 32;
 /** Statuses by which an upstream speaks of this one request. 401 is not among them: it speaks of us. */
-const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429]);
+const ABOUT_THE_REQUEST = new Set([403, 404, 408, 409, 413, 425, 429, 501]);
+/** What no request provokes: it counts as often as it happens, whoever asked. */
+const OF_THE_ENDPOINT = new Set<UpstreamFailure['kind']>(['connection', 'timeout']);
 
 /** Whose call it was. */
 export interface Caller {
@@ -32,6 +34,8 @@ interface Circuit {
   region: string;
   endpoint: string;
   breaker: Breaker;
+  /** Something answers at its address again, since it was opened last. */
+  reached: boolean;
   /** Epoch milliseconds of the last success, while nothing has failed since. */
   wellAt: number | undefined;
   /** Which requests, and whose, have failed since the last success. */
@@ -58,6 +62,15 @@ export class Breakers {
     return allowed;
   }
 
+  /** A stream has begun, which heals a circuit, and may still break off, which is why nothing else is forgotten. */
+  began(endpoint: string, region: string, { orgId }: Caller, now: number): void {
+    const circuit = this.#circuit(endpoint, region);
+    noteActive(circuit, orgId, now);
+    circuit.wellAt = now;
+    if (circuit.breaker.state !== 'closed') this.#set(circuit, afterBeginning(circuit.breaker));
+  }
+
+  /** An answer came to its end. */
   succeeded(endpoint: string, region: string, { orgId }: Caller, now: number): void {
     const circuit = this.#circuit(endpoint, region);
     noteActive(circuit, orgId, now);
@@ -68,8 +81,9 @@ export class Breakers {
   }
 
   /**
-   * A connection that fails is nobody's fault but the endpoint's. What was answered, or timed out, may be the request's:
-   * each request counts once, and one organisation alone does not open the circuit for others that are there.
+   * A connection that fails, and silence beyond our patience, is nobody's fault but the endpoint's. What was answered may
+   * be the request's: each request counts once, and one organisation alone does not open the circuit for others that are
+   * there.
    */
   failed(
     endpoint: string,
@@ -81,29 +95,31 @@ export class Breakers {
     const circuit = this.#circuit(endpoint, region);
     noteActive(circuit, caller.orgId, now);
     if (!mayBeTheEndpoint(failure)) return;
-    if (failure.kind !== 'connection' && !isEvidence(circuit, caller, now)) return;
+    if (!OF_THE_ENDPOINT.has(failure.kind) && !isEvidence(circuit, caller, now)) return;
     circuit.wellAt = undefined;
     this.#set(circuit, afterFailure(circuit.breaker, now));
   }
 
-  /** The circuits whose trial is due. It is left to the next request: a probe can heal, and takes nobody's place. */
-  due(now: number): Pick<Circuit, 'endpoint' | 'region'>[] {
-    return [...this.#circuits.values()].filter(({ breaker }) => isDue(breaker, now));
+  /** The circuits whose trial is due, and at whose address nothing is known to answer. */
+  unreached(now: number): Pick<Circuit, 'endpoint' | 'region'>[] {
+    return [...this.#circuits.values()].filter(
+      ({ breaker, reached }) => !reached && isDue(breaker, now),
+    );
   }
 
-  /** A probe found the endpoint well. */
-  probedWell(endpoint: string, region: string, now: number): void {
-    const circuit = this.#circuit(endpoint, region);
-    // Traffic may have decided meanwhile; it knows better.
-    if (isDue(circuit.breaker, now)) this.#set(circuit, afterProbe(circuit.breaker));
+  /** Something answers there: a request that could go elsewhere may try it too. Only its answer closes the circuit. */
+  reached(endpoint: string, region: string): void {
+    this.#circuit(endpoint, region).reached = true;
   }
 
   /** What this process can say of its circuits: which are open, and which have let a call through lately. */
   reports(now: number): CircuitReport[] {
     return [...this.#circuits.values()].flatMap<CircuitReport>(
-      ({ endpoint, region, breaker, wellAt }) => {
-        if (breaker.state !== 'closed')
-          return [{ region, endpoint, open: true, trial: isDue(breaker, now) }];
+      ({ endpoint, region, breaker, reached, wellAt }) => {
+        if (breaker.state !== 'closed') {
+          const trial = isDue(breaker, now);
+          return [{ region, endpoint, open: true, trial, reached: trial && reached }];
+        }
         const lately = wellAt !== undefined && now - wellAt < LATELY_MS;
         return lately ? [{ region, endpoint, open: false }] : [];
       },
@@ -118,6 +134,7 @@ export class Breakers {
         region,
         endpoint,
         breaker: CLOSED,
+        reached: false,
         wellAt: undefined,
         failedRequests: new Set(),
         failedOrgs: new Set(),
@@ -132,6 +149,7 @@ export class Breakers {
     const wasOpen = circuit.breaker.state !== 'closed';
     const isOpen = breaker.state !== 'closed';
     circuit.breaker = breaker;
+    circuit.reached = false;
     if (wasOpen !== isOpen) this.#onChange(circuit.endpoint, circuit.region, isOpen);
   }
 }

@@ -1,13 +1,13 @@
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
 import type { CircuitBoard } from '#shared/catalogue/redis/circuits.ts';
-import type { Provider } from './providers/provider.ts';
 import type { Breakers } from './breakers.ts';
+import type { Provider } from './providers/provider.ts';
 
 /** What is published is believed for four seconds, so this leaves room for two that are lost. */
 const PERIOD_MS = 1_000;
-/** An endpoint that cannot list its models in this time is not one to send requests to. */
-const PROBE_MS = 5_000;
+/** What does not answer at all in this time is not there. */
+const REACH_MS = 5_000;
 
 export interface CircuitKeeperOptions {
   breakers: Breakers;
@@ -19,14 +19,16 @@ export interface CircuitKeeperOptions {
 }
 
 /**
- * Tells every process which circuits are open here, and heals them: requests are routed around an open circuit, so
- * without a probe nothing would ever find out that the endpoint is back.
+ * Tells every process which circuits are open here, and which of them are due for a trial: a real request is let through
+ * to those, and decides. Of the endpoint itself no more is asked than whether anything answers there, and any answer will
+ * do, since there are servers that answer requests well and nothing else: so that requests which could go elsewhere are
+ * not spent on an endpoint that is not there.
  */
 export class CircuitKeeper {
   readonly #options: CircuitKeeperOptions;
   #timer: NodeJS.Timeout | undefined;
-  /** The circuits whose endpoint is being probed. */
-  readonly #probing = new Set<string>();
+  /** The circuits whose endpoint is being asked. */
+  readonly #asking = new Set<string>();
   #publishing: Promise<void> = Promise.resolve();
 
   constructor(options: CircuitKeeperOptions) {
@@ -35,7 +37,7 @@ export class CircuitKeeper {
 
   start(): void {
     this.#timer = setInterval(() => {
-      this.#probe();
+      this.#reach();
       this.publish();
     }, PERIOD_MS);
     this.#timer.unref();
@@ -56,20 +58,21 @@ export class CircuitKeeper {
     await this.#options.board.publish([]).catch(this.#options.onError);
   }
 
-  #probe(): void {
+  #reach(): void {
     const { breakers, catalogue, providerOf, now } = this.#options;
-    const probe = async (endpoint: Endpoint, region: string): Promise<void> => {
+    const ask = async (endpoint: Endpoint, region: string): Promise<void> => {
       const circuit = circuitName(region, endpoint.name);
-      if (this.#probing.has(circuit)) return;
-      this.#probing.add(circuit);
-      const well = await providerOf(endpoint).probe(endpoint, PROBE_MS);
-      this.#probing.delete(circuit);
-      if (well) breakers.probedWell(endpoint.name, region, now());
+      if (this.#asking.has(circuit)) return;
+      this.#asking.add(circuit);
+      const list = await providerOf(endpoint).list(endpoint, REACH_MS);
+      this.#asking.delete(circuit);
+      if ('models' in list || list.failure.status !== undefined)
+        breakers.reached(endpoint.name, region);
     };
-    for (const { endpoint: name, region } of breakers.due(now())) {
+    for (const { endpoint: name, region } of breakers.unreached(now())) {
       const endpoint = catalogue().endpoints.find((one) => one.name === name);
       // One that has left the catalogue is sent no request any more.
-      if (endpoint !== undefined) void probe(endpoint, region);
+      if (endpoint !== undefined) void ask(endpoint, region);
     }
   }
 }

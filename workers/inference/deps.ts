@@ -1,22 +1,23 @@
 import { createCircuitBoard } from '#shared/catalogue/redis/circuits.ts';
-import { AiSdkProvider } from './providers/ai-sdk/provider.ts';
-import { OpenAiCompatibleProvider } from './providers/openai-compatible/provider.ts';
+import { openProviders } from './providers/providers.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
-import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
 import { createServingBoard } from '#shared/catalogue/redis/serving.ts';
 import { ServingKeeper } from './serving-keeper.ts';
 import { inferenceLane, regionOfLane } from '#shared/lanes/keys.ts';
 import type { Cancellation } from '#shared/lanes/messages.ts';
-import type { Provider } from './providers/provider.ts';
 import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { CircuitKeeper } from './circuit-keeper.ts';
+import { AnswerRoom } from './answer-room.ts';
 import { usageCounter } from './usage.ts';
 import { Breakers } from './breakers.ts';
-import { inferenceEvents } from './events.ts';
+import { inferenceEvents, showAnswerRoom } from './events.ts';
 import { InferenceWorker } from './worker.ts';
+
+/** As large as one answer may be at the most; a worker holds each two or three times on its way. */
+const ANSWER_BYTES_IN_HAND = 128 * 1024 * 1024;
 
 /** Composes an inference worker: its lanes, its inbox for cancellations, its upstreams. */
 export async function inferenceProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -31,11 +32,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     events.storeFailed,
   );
   const { client, outbox, claims, slots } = lanes;
-  const providers: Record<Endpoint['adapter'], Provider> = {
-    'openai-compatible': new OpenAiCompatibleProvider(config.upstreamCredential),
-    'ai-sdk': new AiSdkProvider(config.upstreamCredential),
-  };
-  const providerOf = ({ adapter }: Endpoint): Provider => providers[adapter];
+  const providers = openProviders(config.upstreamCredential);
   const breakers = new Breakers((endpoint, region, open) => {
     events.breakerChanged(endpoint, region, open);
     circuits.publish();
@@ -44,7 +41,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     breakers,
     board: createCircuitBoard(client, processId),
     catalogue: () => catalogue.current().catalogue,
-    providerOf,
+    providerOf: providers.of,
     now: Date.now,
     onError: events.storeFailed,
   });
@@ -54,6 +51,8 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     board: createServingBoard(client, processId),
     onError: events.storeFailed,
   });
+  const answerRoom = new AnswerRoom(ANSWER_BYTES_IN_HAND);
+  showAnswerRoom(registry, answerRoom);
   const worker = new InferenceWorker(
     {
       outbox,
@@ -63,8 +62,9 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
       events,
       finished: (lane) => serving.finished(regionOfLane(lane)),
       breakers,
+      answerRoom,
       catalogue: () => catalogue.current().catalogue,
-      providerOf,
+      providerOf: providers.of,
       countUsage: usageCounter(createTokenCounter(), () => catalogue.current().catalogue),
       now: Date.now,
     },
@@ -90,7 +90,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     close: async () => {
       await circuits.stop();
       await lanes.close();
-      await Promise.all(Object.values(providers).map((provider) => provider.close()));
+      await providers.close();
     },
     reload: catalogue.reload,
   };

@@ -1,6 +1,8 @@
+import type { AnswerRoom } from './answer-room.ts';
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { inWords } from './providers/failure-words.ts';
 import type { UpstreamFailure } from './providers/upstream-failure.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { Holding } from '#shared/lanes/redis/outbox.ts';
@@ -52,7 +54,7 @@ export function inferenceEvents(log: Logger, registry: Registry) {
     },
     upstreamFailed: (
       entry: InferenceEntry,
-      { endpoint }: Target,
+      { endpoint, model }: Target,
       failure: UpstreamFailure,
     ): void => {
       metrics.upstreamFailures.inc({ endpoint: endpoint.name, kind: failure.kind });
@@ -63,6 +65,7 @@ export function inferenceEvents(log: Logger, registry: Registry) {
         endpoint: endpoint.name,
         kind,
         status,
+        reason: inWords(failure, endpoint, model),
       });
     },
     entryUnreadable: ({ lane, entryId }: Delivery, error: unknown): void => {
@@ -81,6 +84,27 @@ export function inferenceEvents(log: Logger, registry: Registry) {
       });
     },
   };
+}
+
+/** Shows how much of answers a worker has in hand, and had at the most. */
+export function showAnswerRoom(registry: Registry, room: AnswerRoom): void {
+  const registers = [registry];
+  void new Gauge({
+    name: 'docket_answer_bytes',
+    help: 'Bytes of answers that this process has in hand',
+    registers,
+    collect() {
+      this.set(room.taken);
+    },
+  });
+  void new Gauge({
+    name: 'docket_answer_bytes_most',
+    help: 'The most of them at once since it was started',
+    registers,
+    collect() {
+      this.set(room.most);
+    },
+  });
 }
 
 /** From a cached answer to a long generation. */

@@ -1,4 +1,4 @@
-import { begunKey, claimedReplyKey } from '#shared/lanes/keys.ts';
+import { begunKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
 import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
@@ -9,6 +9,10 @@ import { encodeRelayed, type Relayed } from '#shared/lanes/relayed.ts';
 
 /** A begun stream is remembered for as long as its entry can possibly be redelivered. */
 const BEGUN_S = 3_600;
+/** Until when a claim or a place in a region is known to be taken by a stream that runs beyond its request's deadline. */
+const RUNS_S_MAX = BEGUN_S + 60;
+/** A note that comes this close to the deadline, or after it, says that the stream goes on beyond it. */
+const NEAR_DEADLINE_MS = 60_000;
 /** How often a running stream notes how far it is: so much of it the receipt may lack should this process die. */
 const NOTE_MS = 200;
 /** A large answer waits this long for its api process to fetch it. */
@@ -17,7 +21,7 @@ const CLAIMED_REPLY_S = 120;
 export interface RepliesDeps {
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
   client: Pick<RedisClient, 'set'>;
-  seals: Pick<Seals, 'sealBytes'>;
+  seals: Pick<Seals, 'sealBytes' | 'sealBytesInTurns'>;
 }
 
 /** What one delivery of an entry tells the api process that holds the connection. */
@@ -32,6 +36,8 @@ export class Replies {
   #note: HolderWrite | undefined;
   /** Whether the note is written that keeps another worker from running this stream again. */
   #begun = false;
+  /** Whether the stream is known to run beyond its deadline. */
+  #isLong = false;
   #lost = false;
 
   constructor(deps: RepliesDeps, entry: InferenceEntry, delivery: Delivery) {
@@ -67,7 +73,7 @@ export class Replies {
   async leave(text: string): Promise<string | undefined> {
     if (text.length <= INLINE_BYTES_MAX) return undefined;
     const ref = claimedReplyKey(this.#entry.id, this.#delivery.number);
-    const sealed = this.#deps.seals.sealBytes(text, ref);
+    const sealed = await this.#deps.seals.sealBytesInTurns(Buffer.from(text), ref);
     await this.#deps.client.set(ref, sealed, 'EX', CLAIMED_REPLY_S);
     return ref;
   }
@@ -93,9 +99,15 @@ export class Replies {
 
   #takeNote(relayed: Relayed, now: number): void {
     this.#notedAt = now;
-    const { id, shard } = this.#entry;
+    const { id, shard, claim, region, orgId, deadlineAt } = this.#entry;
     const note = this.#deps.outbox.asHolder(this.#delivery);
+    // Admission gave the claim no longer than the deadline: without this, a repeated request would run beside this one.
+    if (claim !== undefined && !this.#begun) note.command('EXPIRE', claim, RUNS_S_MAX);
     note.command('SET', begunKey(shard, id), encodeRelayed(relayed), 'EX', BEGUN_S);
+    if (!this.#isLong && now > deadlineAt - NEAR_DEADLINE_MS) {
+      this.#isLong = true;
+      note.command('ZADD', heldKey(shard, region, orgId), deadlineAt + RUNS_S_MAX * 1_000, id);
+    }
     this.#note = note;
     void this.#learn(note.written);
   }

@@ -1,19 +1,31 @@
-import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
-import type { Usage } from '#shared/kernel/inference.ts';
+import type { Catalogue, Endpoint, Timeouts } from '#shared/catalogue/catalogue.ts';
+import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
+import { frameOf } from '#shared/kernel/event-stream.ts';
+import type { Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
 import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
+import { setMember } from '#shared/kernel/json-text.ts';
+import { answerIdIn, modelNamedIn } from './answer-names.ts';
+import type { AnswerRoom } from './answer-room.ts';
 import { upstreamBody, withEncodingAsked } from './bodies.ts';
-import type { Breakers } from './breakers.ts';
+import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
 import { faultOf, type UpstreamFailure } from './providers/upstream-failure.ts';
+import { modelNamer } from './model-name.ts';
+import { chatRequestOf } from './responses/chat-request.ts';
+import { asOurs, textOfResponse } from './responses/native.ts';
+import { responseIdOf } from './responses/output.ts';
+import { ResponseRelay } from './responses/relay.ts';
+import { responseOfChat } from './responses/translated.ts';
 import type { Settlement, Spent } from './settlement.ts';
-import { frameOf, StreamRelay } from './stream-relay.ts';
+import { type Relay, StreamRelay } from './stream-relay.ts';
 import { callForAnswer, callForStream, UpstreamError, type WholeAnswer } from './upstream-call.ts';
 import { callUntilAnswered, type CallPlan, type Target, targetsOf } from './upstream-retries.ts';
-import { readUsage, textOfChoice } from './usage.ts';
+import { isObject } from './json.ts';
+import { type CountUsage, readUsage, textOfChoice, unknownUsage, usageObject } from './usage.ts';
 
 /** What a run needs of its process. */
 export interface RunDeps {
@@ -22,13 +34,21 @@ export interface RunDeps {
   /** The catalogue as it is now. */
   catalogue: () => Catalogue;
   providerOf: (endpoint: Endpoint) => Provider;
-  /** Counts tokens of a request's prompt and of the text it generated, where the upstream did not. */
-  countUsage: (entry: InferenceEntry, body: string, generated: string) => Promise<Usage>;
+  countUsage: CountUsage;
+  /** Room for the answers that this process has in hand. */
+  answerRoom: AnswerRoom;
   /** Epoch milliseconds. */
   now: () => number;
 }
 
-const CUT_OFF: UpstreamFailure = { kind: 'connection', detail: 'the stream ended without [DONE]' };
+const CUT_OFF: UpstreamFailure = {
+  kind: 'connection',
+  detail: 'the stream ended without [DONE], and with a choice that has no finish_reason',
+};
+const UNFINISHED: UpstreamFailure = {
+  kind: 'unfinished',
+  detail: 'a choice has no finish_reason',
+};
 
 /** Runs one request against its upstreams, from its body to its outcome. */
 export class Run {
@@ -37,10 +57,14 @@ export class Run {
   readonly #body: string;
   readonly #settlement: Settlement;
   readonly #digest: SaltedDigest;
+  readonly #hold: ReturnType<AnswerRoom['open']>;
   #call: UpstreamCall | undefined;
   #calls: number;
-  /** Whose stream is read. */
-  #asked: Target | undefined;
+  /** Epoch milliseconds of the call that is or was answered, and of the last byte of its answer. */
+  #calledAt: number;
+  #endedAt: number | undefined;
+  /** The endpoint of that call, where it has a meter. */
+  #metered: string | undefined;
   #cancelled = false;
   /** The frames sent so far, where they will be kept; null once they are too large for that. */
   #frames: string | null = '';
@@ -58,7 +82,9 @@ export class Run {
     this.#entry = entry;
     this.#body = body;
     this.#calls = calls;
+    this.#calledAt = entry.startedAt;
     this.#digest = startSaltedDigest(entry.salt);
+    this.#hold = deps.answerRoom.open();
   }
 
   /** The client has gone: stops the upstream. What was generated until now is still receipted. */
@@ -73,47 +99,96 @@ export class Run {
       await (this.#entry.stream ? this.#stream() : this.#whole());
     } catch (error) {
       await this.#fail(error);
+    } finally {
+      this.#hold.release();
     }
   }
 
   async #whole(): Promise<void> {
+    const { text, isFinished, spent } = await this.#answer();
+    await this.#settlement.answered(text, isFinished, spent);
+  }
+
+  /** The answer as its client is to get it. What it was parsed to ends here: its text may be large enough. */
+  async #answer(): Promise<{ text: string; isFinished: boolean; spent: Spent }> {
+    const { route } = this.#entry;
     const { value: answer, target } = await callUntilAnswered(this.#plan(), (next) =>
       callForAnswer(this.#deps.providerOf(next.endpoint), this.#request(next)),
     );
-    const text =
-      this.#entry.route === 'embeddings'
-        ? withEncodingAsked(answer.text, answer.parsed, this.#body)
-        : answer.text;
+    this.#endedAt = this.#deps.now();
+    const { isFinished, parsed } = answer;
+    if (isFinished) this.#succeeded(target);
+    else this.#brokeOff(target, UNFINISHED);
+    const usage = await this.#usageOf(answer, target);
+    const text = this.#textOf(answer, target, usage);
     this.#digest.update(text);
-    await this.#settlement.answered(text, this.#spent(await this.#usageOf(answer, target), target));
+    const isTranslated = route === 'responses' && target.endpoint.responses !== true;
+    const answerId = isTranslated ? responseIdOf(this.#entry.id) : answerIdIn(parsed);
+    const spent = this.#named(this.#spent(usage), answerId, modelNamedIn(parsed));
+    return { text, isFinished, spent };
+  }
+
+  /** The text of a whole answer, with as much of the upstream's own as there may be. */
+  #textOf(
+    { text, parsed, isFinished }: WholeAnswer,
+    { endpoint }: Target,
+    usage: Usage | UnknownUsage,
+  ): string {
+    const { route, model } = this.#entry;
+    if (route === 'responses') {
+      if (endpoint.responses === true) return asOurs(text, parsed, model, usage);
+      return JSON.stringify(responseOfChat(this.#writing(), parsed, usage, isFinished));
+    }
+    const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
+    const named = modelNamer(model)(encoded, parsed);
+    if (usage.source !== 'counted') return named;
+    return setMember(named, 'usage', JSON.stringify(usageObject(usage, route)));
+  }
+
+  /** What a response says of its request. */
+  #writing() {
+    const { id: requestId, startedAt, model } = this.#entry;
+    return { body: this.#body, requestId, startedAt, model };
+  }
+
+  #relay(): Relay {
+    const { route, includeUsage, model } = this.#entry;
+    const send = (payload: string): void => this.#send(payload, relay);
+    const object = route === 'completions' ? 'text_completion' : 'chat.completion.chunk';
+    const relay: Relay =
+      route === 'responses'
+        ? new ResponseRelay({ ...this.#writing(), send })
+        : new StreamRelay({ includeUsage, model, object, send });
+    return relay;
   }
 
   async #stream(): Promise<void> {
     this.#settlement.replies.onLost = () => this.cancel();
-    const relay = new StreamRelay({
-      includeUsage: this.#entry.includeUsage,
-      object: this.#entry.route === 'completions' ? 'text_completion' : 'chat.completion.chunk',
-      send: (payload) => this.#send(payload, relay),
-    });
+    const relay = this.#relay();
+    const { breakers, now } = this.#deps;
     const { value: stream, target } = await callUntilAnswered(this.#plan(), (next) => {
       relay.readFrom(next.endpoint);
-      this.#asked = next;
       const provider = this.#deps.providerOf(next.endpoint);
       return callForStream(provider, this.#request(next), (text, chunk) =>
         relay.accept(text, chunk),
       );
     });
+    breakers.began(target.endpoint.name, this.#entry.region, this.#caller, now());
     const end = await stream.ended;
+    this.#endedAt = this.#deps.now();
     if (end.failure !== null) return this.#breakStream(relay, target, end.failure);
     relay.measured(end.joules);
-    // Some servers close the connection instead of saying [DONE]; the answer is whole if every choice has finished.
-    if (!end.clean && !relay.isFinished) return this.#breakStream(relay, target, CUT_OFF);
-    await this.#finishStream(relay, target);
+    // Some servers close the connection instead of saying [DONE], and some say it when they were interrupted: the answer
+    // is whole if every choice has finished.
+    if (!relay.isFinished)
+      return this.#breakStream(relay, target, end.clean ? UNFINISHED : CUT_OFF);
+    this.#succeeded(target);
+    await this.#finishStream(relay);
   }
 
   /** Passes one payload of a stream on to the client. */
-  #send(payload: string, relay: StreamRelay): void {
-    const frame = frameOf(payload);
+  #send(payload: string, relay: Relay): void {
+    const frame = frameOf(payload, this.#entry.route);
     this.#digest.update(payload);
     this.#settlement.replies.frames(frame, () => this.#relayed(relay), this.#deps.now());
     if (this.#entry.claim === undefined || this.#frames === null) return;
@@ -121,33 +196,59 @@ export class Run {
     this.#frames = length > STORED_CHARS_MAX ? null : this.#frames + frame;
   }
 
-  #relayed(relay: StreamRelay): Relayed {
+  #relayed(relay: Relay): Relayed {
+    const { answerId, modelNamed } = relay;
     return {
       payloads: relay.sent,
       tokens: relay.sentTokens,
       digest: this.#digest.soFar(),
-      model: this.#asked!.model,
+      ...(modelNamed === undefined ? {} : { model: modelNamed }),
+      ...(answerId === undefined ? {} : { answerId }),
       calls: this.#calls,
+      queuedMs: this.#queuedMs,
     };
   }
 
-  async #finishStream(relay: StreamRelay, target: Target): Promise<void> {
+  async #finishStream(relay: Relay): Promise<void> {
     const usage = await this.#usageOfStream(relay);
     const last = relay.finish(usage);
     this.#digest.update(last);
-    await this.#settlement.streamed(this.#frames, last, this.#spent(usage, target));
+    const spent = this.#named(this.#spent(usage), relay.answerId, relay.modelNamed);
+    await this.#settlement.streamed(this.#frames, last, spent);
   }
 
   /** The client has part of the answer, so the call cannot be repeated. */
-  async #breakStream(relay: StreamRelay, target: Target, failure: UpstreamFailure): Promise<void> {
+  async #breakStream(relay: Relay, target: Target, failure: UpstreamFailure): Promise<void> {
     const isGone = failure.kind === 'aborted';
-    if (!isGone) relay.release();
+    if (!isGone) {
+      this.#brokeOff(target, failure);
+      relay.release();
+    }
+    const usage = await this.#usageOfBroken(relay, isGone ? 'caller_left' : 'upstream_cut');
     const spent = {
-      ...this.#spent(await this.#usageOfStream(relay), target),
+      ...this.#named(this.#spent(usage), relay.answerId, relay.modelNamed),
       relayedPayloads: relay.sent,
+      relayedTokens: relay.sentTokens,
     };
     if (isGone) await this.#settlement.left(spent);
-    else await this.#settlement.broke(faultOf(failure), spent);
+    else await this.#settlement.broke(faultOf(failure, this.#entry.route), spent);
+  }
+
+  get #caller(): Caller {
+    return { requestId: this.#entry.id, orgId: this.#entry.orgId };
+  }
+
+  #succeeded({ endpoint }: Target): void {
+    const { breakers, now } = this.#deps;
+    breakers.succeeded(endpoint.name, this.#entry.region, this.#caller, now());
+  }
+
+  /** An answer that had begun did not come to its end: it counts against its endpoint like a call that failed at once. */
+  #brokeOff(target: Target, failure: UpstreamFailure): void {
+    const { breakers, events, now } = this.#deps;
+    const { region } = this.#entry;
+    breakers.failed(target.endpoint.name, region, failure, this.#caller, now());
+    events.upstreamFailed(this.#entry, target, failure);
   }
 
   async #fail(error: unknown): Promise<void> {
@@ -158,9 +259,10 @@ export class Run {
       : { kind: 'unavailable', detail: String(error) };
     // The client left while an upstream was computing: that has used energy.
     if (failure.kind === 'aborted' && this.#calls > 0) {
-      const spent = this.#spent(await this.#count(''));
-      await this.#settlement.left(this.#entry.stream ? { ...spent, relayedPayloads: 0 } : spent);
-    } else await this.#settlement.failed(faultOf(failure));
+      const spent = this.#spent(await this.#unknown('caller_left'));
+      const nothing = { relayedPayloads: 0, relayedTokens: 0 };
+      await this.#settlement.left(this.#entry.stream ? { ...spent, ...nothing } : spent);
+    } else await this.#settlement.failed(faultOf(failure, this.#entry.route));
   }
 
   #plan(): CallPlan {
@@ -170,51 +272,144 @@ export class Run {
       targets: targetsOf(catalogue(), entry.model, entry.region),
       region: entry.region,
       breakers,
-      caller: { requestId: entry.id, orgId: entry.orgId },
+      caller: this.#caller,
       deadlineAt: entry.deadlineAt,
       isCancelled: () => this.#cancelled,
       now,
       onCall: (call) => {
         this.#calls += 1;
         this.#call = call;
+        this.#calledAt = this.#deps.now();
       },
       onFailure: (target, failure) => events.upstreamFailed(entry, target, failure),
     };
   }
 
   #request({ endpoint, model }: Target): UpstreamRequest {
-    const { id, route, stream, traceparent, deadlineAt } = this.#entry;
+    // What a call before this one has answered is of no use.
+    this.#hold.release();
+    this.#metered = endpoint.meter === undefined ? undefined : endpoint.name;
+    const { id, stream, traceparent, deadlineAt } = this.#entry;
+    const { route, body } = asked(this.#entry.route, this.#body, endpoint);
     const request: UpstreamRequest = {
       requestId: id,
       route,
       endpoint,
-      body: upstreamBody(this.#body, route, model, stream),
+      body: upstreamBody(body, route, model, stream),
       stream,
-      timeoutMs: Math.max(1, Math.min(endpoint.timeoutMs, deadlineAt - this.#deps.now())),
+      hold: this.#hold,
+      timeouts: timeoutsOf(endpoint, deadlineAt - this.#deps.now(), stream),
     };
     if (traceparent !== undefined) request.traceparent = traceparent;
     return request;
   }
 
   /** What the request has used. Ends the digest of what was sent. */
-  #spent(usage: Usage, target?: Target): Spent {
-    const spent: Spent = { usage, calls: this.#calls, responseDigest: this.#digest.end() };
-    if (target !== undefined) spent.upstreamModel = target.model;
+  #spent(usage: Spent['usage']): Spent {
+    const endedAt = this.#endedAt ?? this.#deps.now();
+    return {
+      usage,
+      calls: this.#calls,
+      responseDigest: this.#digest.end(),
+      queuedMs: this.#queuedMs,
+      upstreamMs: Math.max(0, endedAt - this.#calledAt),
+      ...(this.#metered === undefined ? {} : { meteredEndpoint: this.#metered }),
+    };
+  }
+
+  /** Waits of ours, and calls that were not answered: no time on the hardware that answered. */
+  get #queuedMs(): number {
+    return Math.max(0, this.#calledAt - this.#entry.startedAt);
+  }
+
+  /** Adds how the answer calls itself and its model. Embeddings have no id to fetch a receipt by. */
+  #named(spent: Spent, answerId: string | undefined, upstreamModel: string | undefined): Spent {
+    if (upstreamModel !== undefined) spent.upstreamModel = upstreamModel;
+    if (answerId !== undefined && this.#entry.route !== 'embeddings') spent.answerId = answerId;
     return spent;
   }
 
-  async #usageOf({ parsed, joules }: WholeAnswer, { endpoint }: Target): Promise<Usage> {
-    const read = readUsage(parsed['usage'], endpoint.energy);
-    const choices = Array.isArray(parsed['choices']) ? parsed['choices'] : [];
-    const usage = read ?? (await this.#count(choices.map(textOfChoice).join('')));
-    return joules === undefined ? usage : { ...usage, measuredJoules: joules };
+  async #usageOf(
+    { parsed, joules }: WholeAnswer,
+    { endpoint }: Target,
+  ): Promise<Usage | UnknownUsage> {
+    const { route } = this.#entry;
+    const read = readUsage(parsed['usage'], endpoint.energy, route);
+    const items = (route === 'embeddings' ? parsed['data'] : parsed['choices']) as
+      | unknown[]
+      | undefined;
+    const texts = items?.map(textOfChoice) ?? [textOfResponse(parsed)];
+    const stated = inJoules(joules, endpoint.energy) ?? joulesIn(parsed, endpoint.energy);
+    return withJoules(await this.#checked(read, texts.length, texts), stated);
   }
 
-  async #usageOfStream(relay: StreamRelay): Promise<Usage> {
-    return relay.usage ?? this.#count(relay.text);
+  async #usageOfStream(relay: Relay): Promise<Usage | UnknownUsage> {
+    const { texts, usage } = relay;
+    return withJoules(await this.#checked(usage, texts.length, texts), relay.joules);
   }
 
-  #count(generated: string): Promise<Usage> {
-    return this.#deps.countUsage(this.#entry, this.#body, generated);
+  /** Of a stream that broke off: what was received is counted; when that is nothing, nothing is known of what was generated. */
+  #usageOfBroken(relay: Relay, reason: UsageReason): Promise<Usage | UnknownUsage> {
+    if (relay.usage === undefined && relay.texts.every((text) => text === ''))
+      return this.#unknown(reason);
+    return this.#usageOfStream(relay);
   }
+
+  /**
+   * What the upstream reported, where it did, and where that can be true: of several choices or prompts some servers report
+   * one. Only answers with several are counted for that.
+   */
+  async #checked(
+    reported: Usage | undefined,
+    items: number,
+    generated: readonly string[],
+  ): Promise<Usage | UnknownUsage> {
+    if (reported === undefined) return this.#count(generated);
+    if (items < 2) return reported;
+    // Embedding inputs may be thousands; each is a token at least.
+    if (this.#entry.route === 'embeddings')
+      return reported.inputTokens < items ? this.#count([]) : reported;
+    return withJoules(await this.#count(generated, reported), reported.measuredJoules);
+  }
+
+  #count(generated: readonly string[], reported?: Usage): Promise<Usage | UnknownUsage> {
+    return this.#deps.countUsage(this.#entry, this.#body, generated, reported);
+  }
+
+  async #unknown(reason: UsageReason): Promise<UnknownUsage> {
+    return unknownUsage(reason, await this.#count([]));
+  }
+}
+
+/** What an endpoint is asked: a chat in place of a response, where it speaks no responses. */
+function asked(
+  route: Route,
+  body: string,
+  { responses }: Endpoint,
+): Pick<UpstreamRequest, 'route' | 'body'> {
+  if (route !== 'responses' || responses === true) return { route, body };
+  const parsed: unknown = JSON.parse(body);
+  const chat = chatRequestOf(isObject(parsed) ? parsed : {});
+  return { route: 'chat.completions', body: JSON.stringify(chat) };
+}
+
+function withJoules<U extends Usage | UnknownUsage>(usage: U, joules: number | undefined): U {
+  return joules === undefined ? usage : { ...usage, measuredJoules: joules };
+}
+
+/** A stream that has begun may go on beyond its request's deadline; so long it is known to have begun. */
+const STREAM_MS_MAX = 3_600_000;
+
+/** How long a call may take: as the catalogue says, and but for a stream that goes on never beyond the deadline. */
+function timeoutsOf({ timeoutMs, timeouts }: Endpoint, leftMs: number, stream: boolean): Timeouts {
+  const most = stream ? STREAM_MS_MAX : leftMs;
+  const totalMs = Math.max(1, Math.min(timeouts?.totalMs ?? most, most));
+  const within = (ms: number | undefined): number =>
+    Math.max(1, Math.min(ms ?? timeoutMs, totalMs, leftMs));
+  return {
+    headersMs: within(timeouts?.headersMs),
+    firstByteMs: within(timeouts?.firstByteMs),
+    betweenBytesMs: within(timeouts?.betweenBytesMs),
+    totalMs,
+  };
 }

@@ -1,12 +1,11 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import { answerKey, begunKey, heldKey, receiptsLane } from '#shared/lanes/keys.ts';
+import { answerKey, begunKey, heldKey } from '#shared/lanes/keys.ts';
 import { type InferenceEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import { type Claims, STORED_S } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { packAnswer, type StoredAnswer } from '#shared/lanes/stored-answer.ts';
-import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import type { InferenceEvents } from './events.ts';
 import { Replies, type RepliesDeps } from './replies.ts';
 
@@ -29,10 +28,7 @@ export interface SettlementDeps extends RepliesDeps {
 }
 
 /** What a request has used until its end, and what its client was sent. */
-export type Spent = Pick<
-  Ending,
-  'usage' | 'calls' | 'responseDigest' | 'relayedPayloads' | 'upstreamModel'
->;
+export type Spent = Omit<Ending, 'outcome' | 'endedAt' | 'policy'>;
 
 /**
  * Ends one delivery: sends the last reply, hands what happened to the receipts lane and takes the entry off its own, in
@@ -52,8 +48,16 @@ export class Settlement {
     this.#entry = entry;
   }
 
-  /** A whole answer: the client gets it, and it is kept where the request is idempotent. */
-  async answered(text: string, spent: Spent): Promise<void> {
+  /**
+   * A whole answer: the client gets it, and it is kept where the request is idempotent. One that its server did not finish
+   * is the client's as well, as far as it goes, and its receipt says so.
+   */
+  async answered(text: string, isFinished: boolean, spent: Spent): Promise<void> {
+    if (!isFinished) {
+      const left = await this.replies.leave(text);
+      const reply: Reply = (write) => this.replies.answer(write, text, left);
+      return this.#incomplete('truncated', spent, reply);
+    }
     const packed = await this.#pack({ frames: '', last: text });
     const ref = await this.replies.leave(text);
     await this.#complete(packed, spent, (write) => this.replies.answer(write, text, ref));
@@ -123,14 +127,14 @@ export class Settlement {
     spent: Spent,
     storedBytes?: number,
   ): Promise<void> {
-    const { claim, shard } = this.#entry;
+    const { claim } = this.#entry;
     const ending: Ending = { ...spent, outcome, endedAt: this.#deps.now() };
     const handed = receiptEntryOf(this.#entry, this.#delivery.number, ending);
     if (claim !== undefined && storedBytes !== undefined) {
       handed.claim = claim;
       handed.storedBytes = storedBytes;
     }
-    write.command('XADD', receiptsLane(shard), '*', 'e', encodeMessage(handed));
+    write.record(handed);
     this.#leaveLane(write);
     if (!this.#isStale(await write.written)) this.#deps.events.runFinished(handed.record);
   }

@@ -1,10 +1,47 @@
-import type { Usage } from '#shared/kernel/inference.ts';
+import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { dropMembers } from '#shared/kernel/json-text.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
-import { isObject, type JsonObject, readUsage, textOfChoice } from './usage.ts';
+import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
+import { answerIdIn, modelNamedIn } from './answer-names.ts';
+import { modelNamer } from './model-name.ts';
+import { StreamAccount } from './stream-account.ts';
+import { isObject, type JsonObject } from './json.ts';
+import { usageObject } from './usage.ts';
+
+/** What passes a stream on to its client, and knows what it was. */
+export interface Relay {
+  /** Tokens as the upstream counted them, if it did. */
+  readonly usage: Usage | undefined;
+  /** Energy that came in a header, or in a payload at the path of the catalogue. */
+  readonly joules: number | undefined;
+  /** Everything generated so far, choice by choice, for counting when the upstream did not. */
+  readonly texts: readonly string[];
+  /** The id that its client knows the answer by. */
+  readonly answerId: string | undefined;
+  /** The name that the upstream gives the model. */
+  readonly modelNamed: string | undefined;
+  /** Payloads sent on so far. */
+  readonly sent: number;
+  /** Tokens in them: as the upstream counts while it streams, or else a token for each payload that had text. */
+  readonly sentTokens: number;
+  /** The answer is whole, whether or not `[DONE]` comes. */
+  readonly isFinished: boolean;
+  /** Says whose stream this is, and so where its energy would be reported. What a stream before it said is forgotten. */
+  readFrom(endpoint: Endpoint): void;
+  /** Takes the figure that came in a header. */
+  measured(stated: number | undefined): void;
+  /** Takes one payload, already parsed as `chunk`. */
+  accept(given: string, chunk: JsonObject): void;
+  /** Ends a whole stream: sends what is held and returns the payload that is to carry the receipt. */
+  finish(usage: Usage | UnknownUsage): string;
+  /** Ends a broken stream: what was held is still the client's. */
+  release(): void;
+}
 
 export interface StreamRelayOptions {
   includeUsage: boolean;
+  /** The model's id in the catalogue, which callers are told. */
+  model: string;
   object: 'chat.completion.chunk' | 'text_completion';
   /** Sends one payload on to the client. */
   send: (payload: string) => void;
@@ -17,18 +54,16 @@ interface Payload {
 }
 
 /**
- * Passes a stream on payload by payload, unchanged but for `usage` when the client did not ask for it, and holds back
- * the chunk that will carry the receipt: the last one with a finish reason, or the usage chunk when it was asked for.
+ * Passes a stream on payload by payload, unchanged but for the name of the model, and `usage` when the client did not ask
+ * for it, and holds back the chunk that will carry the receipt: the last one with a finish reason, or the usage chunk when
+ * it was asked for.
  */
-export class StreamRelay {
+export class StreamRelay implements Relay {
   readonly #options: StreamRelayOptions;
+  readonly #named: (payload: string, chunk: JsonObject) => string;
+  readonly #account = new StreamAccount();
   #held: Payload | undefined;
   #usageChunk: string | undefined;
-  #first: JsonObject | undefined;
-  #usage: Usage | undefined;
-  #text = '';
-  #finished = new Set<number>();
-  #seen = new Set<number>();
   #sent = 0;
   /** Those of them that had text. */
   #speaking = 0;
@@ -37,90 +72,81 @@ export class StreamRelay {
 
   constructor(options: StreamRelayOptions) {
     this.#options = options;
+    this.#named = modelNamer(options.model);
   }
 
-  /** Tokens as the upstream counted them, if it did. */
   get usage(): Usage | undefined {
-    if (this.#usage === undefined || this.#joules === undefined) return this.#usage;
-    return { ...this.#usage, measuredJoules: this.#joules };
+    return this.#account.usage;
   }
 
-  /** Says whose stream this is, and so where its energy would be reported. */
-  readFrom(endpoint: Endpoint): void {
-    this.#energy = endpoint.energy;
+  readFrom({ energy }: Endpoint): void {
+    this.#energy = energy;
+    this.#joules = undefined;
+    this.#account.readFrom(energy);
+    this.#usageChunk = undefined;
   }
 
-  /** Energy that came in a header. */
-  measured(joules: number | undefined): void {
-    this.#joules = joules;
+  measured(stated: number | undefined): void {
+    this.#joules = inJoules(stated, this.#energy) ?? this.#joules;
   }
 
-  /** Everything generated so far, for counting when the upstream did not. */
-  get text(): string {
-    return this.#text;
+  get joules(): number | undefined {
+    return this.#joules;
   }
 
-  /** Payloads sent on so far. */
+  get texts(): readonly string[] {
+    return this.#account.texts;
+  }
+
+  get answerId(): string | undefined {
+    return answerIdIn(this.#account.first);
+  }
+
+  get modelNamed(): string | undefined {
+    return modelNamedIn(this.#account.first);
+  }
+
   get sent(): number {
     return this.#sent;
   }
 
-  /** Tokens in them: as the upstream counts while it streams, or else a token for each payload that had text. */
   get sentTokens(): number {
-    return this.#usage?.outputTokens ?? this.#speaking;
+    return this.usage?.outputTokens ?? this.#speaking;
   }
 
-  /** Every choice that appeared has its finish reason: the answer is whole even if `[DONE]` never comes. */
   get isFinished(): boolean {
-    return this.#seen.size > 0 && this.#finished.size === this.#seen.size;
+    return this.#account.isFinished;
   }
 
-  /** Takes one payload, already parsed as `chunk`. */
-  accept(payload: string, chunk: JsonObject): void {
-    this.#usage = readUsage(chunk['usage'], this.#energy) ?? this.#usage;
-    const choices = chunk['choices'];
-    if (!Array.isArray(choices) || choices.length === 0) {
+  accept(given: string, chunk: JsonObject): void {
+    const payload = this.#named(given, chunk);
+    this.#joules = joulesIn(chunk, this.#energy) ?? this.#joules;
+    const noted = this.#account.note(chunk);
+    if (noted === undefined) {
       // Much client code reads choices[0] unguarded: a chunk without choices goes out only when it was asked for.
       if (isObject(chunk['usage'])) this.#usageChunk = payload;
       return;
     }
-    this.#first ??= chunk;
-    const spokenChars = this.#text.length;
-    const finishes = this.#note(choices);
-    const out = {
-      text: this.#options.includeUsage ? payload : dropMembers(payload, ['usage']),
-      speaks: this.#text.length > spokenChars,
-    };
+    const { finishes, speaks } = noted;
+    const text = this.#options.includeUsage ? payload : dropMembers(payload, ['usage']);
+    const out = { text, speaks };
     this.#release();
     if (finishes) this.#held = out;
     else this.#send(out);
   }
 
-  /** Ends a whole stream: sends what is held and returns the payload that is to carry the receipt. */
-  finish(usage: Usage): string {
+  finish(usage: Usage | UnknownUsage): string {
     if (!this.#options.includeUsage)
       return this.#held?.text ?? this.#chunk({ choices: [this.#emptyChoice()] });
     this.#release();
-    return this.#usageChunk ?? this.#chunk({ choices: [], usage: usageObject(usage) });
+    // A chunk with usage that could not be read, or was found wrong, is not the client's.
+    const chunk = usage.source === 'counted' ? undefined : this.#usageChunk;
+    const known = usage.source === 'unknown' ? null : usageObject(usage);
+    return chunk ?? this.#chunk({ choices: [], usage: known });
   }
 
-  /** Ends a broken stream: what was held is still the client's. */
   release(): void {
     this.#release();
-  }
-
-  #note(choices: unknown[]): boolean {
-    let finishes = false;
-    for (const choice of choices) {
-      this.#text += textOfChoice(choice);
-      if (!isObject(choice)) continue;
-      const index = typeof choice['index'] === 'number' ? choice['index'] : 0;
-      this.#seen.add(index);
-      if (typeof choice['finish_reason'] !== 'string') continue;
-      this.#finished.add(index);
-      finishes = true;
-    }
-    return finishes;
   }
 
   #release(): void {
@@ -138,8 +164,9 @@ export class StreamRelay {
 
   /** A chunk of our own, in the name of the upstream's: for streams that end without one that could carry the receipt. */
   #chunk(rest: JsonObject): string {
-    const { id, created, model } = this.#first ?? {};
-    return JSON.stringify({ id, object: this.#options.object, created, model, ...rest });
+    const { id, created } = this.#account.first ?? {};
+    const { object, model } = this.#options;
+    return JSON.stringify({ id, object, created, model, ...rest });
   }
 
   #emptyChoice(): JsonObject {
@@ -147,18 +174,4 @@ export class StreamRelay {
       ? { index: 0, text: '', logprobs: null, finish_reason: null }
       : { index: 0, delta: {}, finish_reason: null };
   }
-}
-
-function usageObject(usage: Usage): JsonObject {
-  return {
-    prompt_tokens: usage.inputTokens,
-    completion_tokens: usage.outputTokens,
-    total_tokens: usage.inputTokens + usage.outputTokens,
-  };
-}
-
-/** Frames a payload as a server-sent event. A payload over several lines becomes as many data fields. */
-export function frameOf(payload: string): string {
-  const data = payload.includes('\n') ? payload.replaceAll(/\r?\n/g, '\ndata: ') : payload;
-  return `data: ${data}\n\n`;
 }

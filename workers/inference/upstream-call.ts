@@ -1,11 +1,15 @@
+import type { Route } from '#shared/kernel/inference.ts';
 import type {
   Provider,
   UpstreamCall,
   UpstreamRequest,
   UpstreamSink,
 } from './providers/provider.ts';
-import { failureOfErrorObject, type UpstreamFailure } from './providers/upstream-failure.ts';
-import { isObject, type JsonObject } from './usage.ts';
+import { isErrorBody } from './providers/error-body.ts';
+import { failureOfErrorBody, type UpstreamFailure } from './providers/upstream-failure.ts';
+import { isFinished } from './finish.ts';
+import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
+import { isObject, type JsonObject } from './json.ts';
 
 /** A call failed before anything of its answer was used, so it may be made again. */
 export class UpstreamError extends Error {
@@ -21,6 +25,8 @@ export interface WholeAnswer {
   text: string;
   parsed: JsonObject;
   joules: number | undefined;
+  /** Its server says that every choice came to its end. */
+  isFinished: boolean;
 }
 
 /** A stream that has begun. */
@@ -41,7 +47,7 @@ export interface StartedCall<T> {
   call: UpstreamCall;
 }
 
-/** One call for a whole answer. An answer that is no JSON object, or holds an error, is a failure. */
+/** One call for a whole answer. One that is no JSON object, holds an error, or holds no answer, is a failure. */
 export function callForAnswer(
   provider: Provider,
   request: UpstreamRequest,
@@ -53,9 +59,19 @@ export function callForAnswer(
       const text = raw.trim();
       const parsed = parseObject(text);
       if (parsed === undefined)
-        fail({ kind: 'malformed', detail: 'the answer is not a JSON object' });
-      else if (isTruthy(parsed['error'])) fail(failureOfErrorObject(parsed['error']));
-      else resolve({ text, parsed, joules });
+        return fail({ kind: 'malformed', detail: 'the answer is not a JSON object' });
+      const error = errorIn(parsed);
+      if (error !== undefined) return fail(failureOfErrorBody(error));
+      const member = MEMBERS[request.route];
+      const items = parsed[member];
+      // A response that was to be short may end before its first item.
+      const isEmpty = !Array.isArray(items) || (items.length === 0 && member !== 'output');
+      if (isEmpty) return fail({ kind: 'malformed', detail: `the answer has no ${member}` });
+      const isWhole =
+        member === 'choices'
+          ? items.every(isFinished)
+          : member === 'data' || isWholeResponse(parsed);
+      resolve({ text, parsed, joules, isFinished: isWhole });
     },
     onPayload: () => fail({ kind: 'malformed', detail: 'a stream was not asked for' }),
     onEnd: () => fail({ kind: 'malformed', detail: 'the answer is empty' }),
@@ -65,7 +81,7 @@ export function callForAnswer(
 }
 
 /**
- * One call for a stream, whose payloads go to `onPayload`. It counts as open with its first payload that is not an error:
+ * One call for a stream, whose payloads go to `onPayload`. It counts as open with its first payload that has a choice:
  * until then the client has seen nothing and the call may be made again, so an error inside an HTTP 200 is caught here.
  */
 export function callForStream(
@@ -84,8 +100,8 @@ export function callForStream(
   };
   const sink: UpstreamSink = {
     onAnswer(text) {
-      const error = parseObject(text.trim())?.['error'];
-      if (isTruthy(error)) fail(failureOfErrorObject(error));
+      const parsed = parseObject(text.trim());
+      if (parsed !== undefined && isErrorBody(parsed)) fail(failureOfErrorBody(parsed));
       else fail({ kind: 'malformed', detail: 'a whole answer came where a stream was asked for' });
     },
     onPayload(text) {
@@ -93,8 +109,9 @@ export function callForStream(
       const chunk = parseObject(text);
       if (chunk === undefined)
         return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
-      if (isTruthy(chunk['error'])) return fail(failureOfErrorObject(chunk['error']));
-      if (state === 'waiting') {
+      const error = errorIn(chunk);
+      if (error !== undefined) return fail(failureOfErrorBody(error));
+      if (state === 'waiting' && begins(chunk)) {
         state = 'open';
         open({ ended });
       }
@@ -102,7 +119,7 @@ export function callForStream(
     },
     onEnd(clean, joules) {
       if (state === 'open') end({ failure: null, clean, joules });
-      else fail({ kind: 'malformed', detail: 'the stream ended before its first frame' });
+      else fail({ kind: 'malformed', detail: 'the stream ended before its first choice' });
     },
     onFailure: fail,
   };
@@ -119,7 +136,21 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Some servers write `"error": null` or `""` on good answers. */
-function isTruthy(value: unknown): boolean {
-  return Boolean(value);
+/** The member of a whole answer that holds what was asked for. */
+const MEMBERS: Readonly<Record<Route, 'choices' | 'data' | 'output'>> = {
+  'chat.completions': 'choices',
+  completions: 'choices',
+  embeddings: 'data',
+  responses: 'output',
+};
+
+/** The error that an answer or a payload of a stream is, if it is one. */
+function errorIn(parsed: JsonObject): JsonObject | undefined {
+  return isErrorBody(parsed) ? parsed : failureIn(parsed);
+}
+
+/** Whether a payload has some of the answer. */
+function begins(chunk: JsonObject): boolean {
+  const { choices } = chunk;
+  return Array.isArray(choices) ? choices.length > 0 : beginsResponse(chunk);
 }

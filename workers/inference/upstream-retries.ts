@@ -51,35 +51,42 @@ const NO_ENDPOINT: UpstreamFailure = {
 
 /** No further call would end otherwise. */
 const FINAL: ReadonlySet<UpstreamFailure['kind']> = new Set(['rejected', 'aborted', 'too_large']);
+/** Nobody has worked for it: the same endpoint may be asked again. */
+const UNBEGUN: ReadonlySet<UpstreamFailure['kind']> = new Set(['connection', 'rate_limited']);
+/** The endpoint would do the same again, and go on computing what nobody waits for. */
+const SPENT: ReadonlySet<UpstreamFailure['kind']> = new Set(['timeout', 'misconfigured']);
 
 const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' };
 
 /**
  * Calls the upstreams of a region until one answers: retries with backoff and jitter, the next endpoint after each
  * failure, never another region, nothing once the caller has gone or the deadline has passed.
- * A request that was itself refused is not tried again anywhere.
+ * A request that was itself refused is not tried again anywhere; one that was answered with a failure is tried at the
+ * other endpoints, or, where there is none, once more; one that an endpoint let time out never again there.
  * @throws UpstreamError the last failure; `cut_off` when no call could be made
  */
 export async function callUntilAnswered<T>(
   plan: CallPlan,
   start: (target: Target) => StartedCall<T>,
 ): Promise<{ value: T; target: Target }> {
-  let next = 0;
+  const round = new Round(plan);
   let last: UpstreamFailure | undefined;
   const callNext = async (): Promise<{ value: T; target: Target }> => {
     if (plan.isCancelled()) throw new AbortError(new UpstreamError(GONE));
-    const target = pick(plan, next);
-    next += 1;
+    const target = round.next();
     if (target === undefined) throw new AbortError(new UpstreamError(last ?? NO_ENDPOINT));
     const { opened, call } = start(target);
     plan.onCall(call);
     try {
-      const value = await opened;
-      plan.breakers.succeeded(target.endpoint.name, plan.region, plan.caller, plan.now());
-      return { value, target };
+      return { value: await opened, target };
     } catch (error) {
-      if (error instanceof UpstreamError) last = error.failure;
-      throw judge(plan, target, error);
+      if (!(error instanceof UpstreamError)) throw new AbortError(error as Error);
+      last = error.failure;
+      round.failed(target, last);
+      plan.breakers.failed(target.endpoint.name, plan.region, last, plan.caller, plan.now());
+      plan.onFailure(target, last);
+      const isFinal = FINAL.has(last.kind) || plan.now() >= plan.deadlineAt || round.isOver;
+      throw isFinal ? new AbortError(error) : error;
     }
   };
   return pRetry(callNext, {
@@ -92,25 +99,51 @@ export async function callUntilAnswered<T>(
   });
 }
 
-/** The first endpoint, from the `start`-th on and around, whose breaker lets a call through. */
-function pick(plan: CallPlan, start: number): Target | undefined {
-  const { targets, breakers, region } = plan;
-  for (let i = 0; i < targets.length; i += 1) {
-    const target = targets[(start + i) % targets.length]!;
-    if (breakers.ask(target.endpoint.name, region, plan.now())) return target;
-  }
-  return undefined;
-}
+/** Which endpoint a request is sent to next. */
+class Round {
+  readonly #plan: CallPlan;
+  #next = 0;
+  /** Not to be asked again, unless nothing else is left and it is the `#again`. */
+  readonly #out = new Set<Target>();
+  /** The one that answered with a failure, while it is the only one, and has not been asked again. */
+  #again: Target | undefined;
+  #answered = 0;
 
-/** Books a failure, and wraps it for the retrying to stop when no further call can help. */
-function judge(plan: CallPlan, target: Target, error: unknown): Error {
-  if (!(error instanceof UpstreamError)) return new AbortError(error as Error);
-  const { failure } = error;
-  plan.breakers.failed(target.endpoint.name, plan.region, failure, plan.caller, plan.now());
-  plan.onFailure(target, failure);
-  const final = FINAL.has(failure.kind) || plan.now() >= plan.deadlineAt;
-  const onlyTarget = failure.kind === 'misconfigured' && plan.targets.length === 1;
-  return final || onlyTarget ? new AbortError(error) : error;
+  constructor(plan: CallPlan) {
+    this.#plan = plan;
+  }
+
+  /** Nothing is left to be asked. */
+  get isOver(): boolean {
+    return this.#again === undefined && this.#out.size === this.#plan.targets.length;
+  }
+
+  /** The next endpoint around whose breaker lets a call through; the failed one once more when there is none. */
+  next(): Target | undefined {
+    const { targets } = this.#plan;
+    const start = this.#next;
+    this.#next += 1;
+    for (let i = 0; i < targets.length; i += 1) {
+      const target = targets[(start + i) % targets.length]!;
+      if (!this.#out.has(target) && this.#asks(target)) return target;
+    }
+    const again = this.#again;
+    this.#again = undefined;
+    return again !== undefined && this.#asks(again) ? again : undefined;
+  }
+
+  failed(target: Target, { kind }: UpstreamFailure): void {
+    if (UNBEGUN.has(kind)) return;
+    this.#out.add(target);
+    if (SPENT.has(kind)) return;
+    this.#answered += 1;
+    this.#again = this.#answered === 1 ? target : undefined;
+  }
+
+  #asks({ endpoint }: Target): boolean {
+    const { breakers, region, now } = this.#plan;
+    return breakers.ask(endpoint.name, region, now());
+  }
 }
 
 async function pauseAsAsked(error: Error, plan: CallPlan): Promise<void> {

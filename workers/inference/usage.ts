@@ -1,30 +1,57 @@
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
-import type { Usage } from '#shared/kernel/inference.ts';
+import { inJoules } from '#shared/catalogue/stated-energy.ts';
+import type {
+  Route,
+  TokenInterval,
+  UnknownUsage,
+  Usage,
+  UsageReason,
+} from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
-import { promptsOf } from '#shared/screening/prompt.ts';
-
-export type JsonObject = Record<string, unknown>;
+import { hasMedia, type Prompt, promptsOf } from '#shared/screening/prompt.ts';
+import { isObject, type JsonObject } from './json.ts';
 
 /** No request uses more tokens than this; a larger figure is a fault of the upstream. */
 const TOKENS_MAX = 1_000_000_000;
 
-/** The upstream's own counts, or undefined when it gave none that can be used. Zero is a count. */
-export function readUsage(usage: unknown, energy?: Endpoint['energy']): Usage | undefined {
+/**
+ * The upstream's own counts, or undefined when it gave none that can be used: both of them, where there is something to
+ * generate. Zero is a count.
+ */
+export function readUsage(
+  usage: unknown,
+  energy?: Endpoint['energy'],
+  route: Route = 'chat.completions',
+): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const input = count(usage['prompt_tokens']) ?? count(usage['input_tokens']);
-  if (input === undefined) return undefined;
-  const output = count(usage['completion_tokens']) ?? count(usage['output_tokens']) ?? 0;
+  const output =
+    count(usage['completion_tokens']) ??
+    count(usage['output_tokens']) ??
+    (route === 'embeddings' ? 0 : undefined);
+  if (input === undefined || output === undefined) return undefined;
   const read: Usage = {
     inputTokens: input,
     cachedInputTokens: Math.min(input, cachedTokens(usage)),
     outputTokens: output,
     source: 'upstream',
   };
-  const joules = energy?.usageField === undefined ? undefined : usage[energy.usageField];
-  if (typeof joules === 'number' && Number.isFinite(joules) && joules >= 0)
-    read.measuredJoules = joules;
+  const stated = energy?.usageField === undefined ? undefined : usage[energy.usageField];
+  const joules = inJoules(stated, energy);
+  if (joules !== undefined) read.measuredJoules = joules;
   return read;
+}
+
+/** Usage as the client gets it where the upstream's own words are not to be had. Counts of ours say so. */
+export function usageObject(usage: Usage, route: Route = 'chat.completions'): JsonObject {
+  const { inputTokens, outputTokens, source } = usage;
+  return {
+    prompt_tokens: inputTokens,
+    ...(route === 'embeddings' ? {} : { completion_tokens: outputTokens }),
+    total_tokens: inputTokens + outputTokens,
+    ...(source === 'counted' ? { source } : {}),
+  };
 }
 
 /** Where the several families of servers write the part of the prompt that came from their prefix cache. */
@@ -38,10 +65,6 @@ function count(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= TOKENS_MAX
     ? (value as number)
     : undefined;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The generated text of one choice, whole (`message`, `text`) or a piece of it (`delta`), for counting. */
@@ -67,19 +90,105 @@ function textOfCall(call: unknown): string {
   return name + (typeof called['arguments'] === 'string' ? called['arguments'] : '');
 }
 
-/** Counts what an upstream did not: the prompt of a request with this body, and the text that was generated. */
-export function usageCounter(
-  tokens: TokenCounter,
-  catalogue: () => Catalogue,
-): (entry: InferenceEntry, body: string, generated: string) => Promise<Usage> {
-  return async (entry, body, generated) => {
+/**
+ * What a request with this body used, of which these texts were generated, choice by choice: as we count it, or as the
+ * upstream `reported` it, if that can be of all choices and prompts. Some servers report one of them. Not known when the
+ * prompt holds what nobody but the model can count.
+ */
+export type CountUsage = (
+  entry: InferenceEntry,
+  body: string,
+  generated: readonly string[],
+  reported?: Usage,
+) => Promise<Usage | UnknownUsage>;
+
+export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): CountUsage {
+  return async (entry, text, generated, reported) => {
     const family = catalogue().models.find(({ id }) => id === entry.model)?.tokenizer;
-    const prompts = promptsOf(entry.route, JSON.parse(body) as JsonObject);
-    return {
+    const body = JSON.parse(text) as JsonObject;
+    const prompts = promptsOf(entry.route, body);
+    const written = { texts: generated.filter((one) => one !== ''), tokens: 0, messages: 0 };
+    const { name: tokenizer, isOwn } = tokens.vocabularyOf(family);
+    const counted: Usage = {
       inputTokens: await tokens.countPrompts(prompts, family),
       cachedInputTokens: 0,
-      outputTokens: generated === '' ? 0 : await tokens.countTokens(generated, family),
+      outputTokens: await tokens.countPrompts([written], family),
       source: 'counted',
+      tokenizer,
     };
+    const isOfOne =
+      reported === undefined ||
+      isOneShare(reported.outputTokens, counted.outputTokens, generated.map(lengthOf)) ||
+      isOneShare(reported.inputTokens, counted.inputTokens, prompts.map(lengthOfPrompt));
+    if (!isOfOne) return reported;
+    if (hasMedia(body)) return { source: 'unknown', reason: 'not_counted' };
+    if (!isOwn) counted.tokenInterval = intervalOf(counted, [...prompts, written], body);
+    return counted;
   };
 }
+
+/** What is known where the answer is not: the prompt, if it was counted with the model's own vocabulary. */
+export function unknownUsage(reason: UsageReason, counted: Usage | UnknownUsage): UnknownUsage {
+  const { inputTokens, tokenizer } = counted;
+  if (counted.source !== 'counted' || counted.tokenInterval !== undefined)
+    return { source: 'unknown', reason };
+  return {
+    source: 'unknown',
+    reason,
+    ...(inputTokens === undefined ? {} : { inputTokens }),
+    ...(tokenizer === undefined ? {} : { tokenizer }),
+  };
+}
+
+/** Other vocabularies make at least half and at most four times as many tokens of a text, whatever its writing. */
+const FEWER = 2;
+const MORE = 4;
+/** And their templates add more around a chat and around each of its messages than ours. */
+const TEMPLATE_TOKENS_MAX = 64;
+const MESSAGE_TOKENS_MAX = 16;
+
+/** Where the counts of another vocabulary lie. No token is less than a byte. */
+function intervalOf(
+  { inputTokens, outputTokens }: Usage,
+  texts: readonly Prompt[],
+  { tools, functions }: JsonObject,
+): TokenInterval {
+  const bytes = texts.map((one) =>
+    one.texts.reduce((sum, text) => sum + Buffer.byteLength(text), one.tokens),
+  );
+  const outputBytes = bytes.at(-1)!;
+  const inputBytes = bytes.reduce((sum, one) => sum + one, 0) - outputBytes;
+  const messages = texts.reduce((sum, one) => sum + one.messages, 0);
+  const template = messages === 0 ? 1 : TEMPLATE_TOKENS_MAX + messages * MESSAGE_TOKENS_MAX;
+  // Schemas of tools are written out by templates, and not counted here.
+  const described =
+    tools === undefined && functions === undefined ? 0 : JSON.stringify([tools, functions]).length;
+  const upper = (tokens: number, most: number): number =>
+    Math.max(tokens, Math.min(tokens * MORE, most));
+  return {
+    inputLower: Math.ceil(inputTokens / FEWER),
+    inputUpper: upper(inputTokens, inputBytes) + template + described,
+    outputLower: Math.ceil(outputTokens / FEWER),
+    outputUpper: upper(outputTokens, outputBytes),
+  };
+}
+
+/** Vocabularies differ by less than this in what they make of a text, nearly always. */
+const SHARE_MAX = 0.75;
+
+/** Whether a count is rather that of the largest share than of the whole, of which we have a count. */
+function isOneShare(reported: number, whole: number, lengths: readonly number[]): boolean {
+  if (lengths.length < 2) return false;
+  const all = lengths.reduce((sum, length) => sum + length, 0);
+  const largest = all === 0 ? 1 : Math.max(...lengths) / all;
+  return reported < whole * Math.min(SHARE_MAX, Math.sqrt(largest));
+}
+
+const lengthOf = (text: string): number => text.length;
+
+function lengthOfPrompt({ texts, tokens }: Prompt): number {
+  return texts.reduce((sum, text) => sum + text.length, tokens * CHARS_PER_TOKEN);
+}
+
+/** In most writing; it is only compared with itself. */
+const CHARS_PER_TOKEN = 4;

@@ -1,5 +1,5 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Usage } from '#shared/kernel/inference.ts';
+import type { UnknownUsage } from '#shared/kernel/inference.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
 import { type Cancellation, type InferenceEntry, wireFault } from '#shared/lanes/messages.ts';
@@ -11,11 +11,12 @@ import { type Seals } from '#shared/lanes/seals.ts';
 import { decodeInferenceEntry, type SealedEntry } from '#shared/lanes/wire-format.ts';
 import type { InferenceEvents } from './events.ts';
 import { Run, type RunDeps } from './run.ts';
+import { unknownUsage } from './usage.ts';
 import { Settlement, type SettlementDeps, type Spent } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
   client: Pick<RedisClient, 'get' | 'getBuffer' | 'set'>;
-  seals: Pick<Seals, 'open' | 'openBytes' | 'sealBytes'>;
+  seals: Pick<Seals, 'open' | 'openBytes' | 'sealBytes' | 'sealBytesInTurns'>;
   events: InferenceEvents;
   /** A request of this lane has ended, however. */
   finished: (lane: string) => void;
@@ -24,12 +25,7 @@ export interface WorkerDeps extends RunDeps, SettlementDeps {
 /** After this many workers died with an entry in hand, the entry itself is suspect. */
 const DELIVERIES_MAX = 3;
 
-const NOTHING: Usage = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  outputTokens: 0,
-  source: 'counted',
-};
+const NOT_COUNTED: UnknownUsage = { source: 'unknown', reason: 'not_counted' };
 const WORKER_LOST = wireFault(new Fault('worker_lost'));
 const UNOPENED = wireFault(
   new Fault('internal_error', {
@@ -71,7 +67,7 @@ export class InferenceWorker {
   async #take(delivery: Delivery): Promise<void> {
     let message: SealedEntry;
     try {
-      message = decodeInferenceEntry(delivery.text);
+      message = decodeInferenceEntry(delivery.texts[0] ?? '');
     } catch (error) {
       // It is acknowledged, or it would come back for ever; without its head there is no caller to answer.
       this.#deps.events.entryUnreadable(delivery, error);
@@ -132,20 +128,23 @@ export class InferenceWorker {
   async #spentOfLost(
     entry: InferenceEntry,
     body: string | null | undefined,
-    { payloads, tokens, digest, model, calls }: Relayed,
+    { payloads, tokens, digest, model, calls, answerId, queuedMs }: Relayed,
     callsAtLeast: number,
   ): Promise<Spent> {
-    const counted =
-      typeof body !== 'string' ? NOTHING : await this.#deps.countUsage(entry, body, '');
+    const prompt =
+      typeof body === 'string' ? await this.#deps.countUsage(entry, body, []) : NOT_COUNTED;
     const spent: Spent = {
-      usage: { ...counted, outputTokens: tokens },
+      usage: unknownUsage('worker_lost', prompt),
       calls: calls ?? callsAtLeast,
     };
     if (digest !== undefined) {
       spent.responseDigest = digest;
       spent.relayedPayloads = payloads;
+      spent.relayedTokens = tokens;
     }
     if (model !== undefined) spent.upstreamModel = model;
+    if (answerId !== undefined) spent.answerId = answerId;
+    if (queuedMs !== undefined) spent.queuedMs = queuedMs;
     return spent;
   }
 }

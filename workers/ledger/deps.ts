@@ -7,6 +7,7 @@ import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestati
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
+import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
@@ -16,11 +17,12 @@ import {
   knownKeys,
 } from '#shared/receipts/signing/files/checkpoint-signer.ts';
 import { currentKeys } from '#shared/receipts/signing/files/current-keys.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import type { Config } from '#shared/config/config.ts';
 import { ANCHOR_LOG, logOrigins } from '#shared/ledger/origins.ts';
 import { didWeb } from '#shared/receipts/issuer.ts';
 import type { CheckpointMemory } from '#shared/ledger/checkpoints.ts';
+import { masterEvents } from '#shared/process/master-events.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { attest, type Attestors } from './attest.ts';
 import { ClaimWindow } from './claim-window.ts';
@@ -32,6 +34,8 @@ import { type LedgerSteps, runLedger } from './loop.ts';
 const LOGS_PER_PUBLICATION = 500;
 /** Signers notice a rotation within a second; the batch that one had just signed may wait for a database that is away. */
 const RETIRE_AFTER_MS = 10 * 60_000;
+/** A portion of a log whose usage is made up for: a tenth of a second, for which integration waits. */
+const LAGGING_ENTRIES = 2_000;
 /** One for integration and signing, which take turns, one for the anchor, one for attestations, one for probes. */
 const CONNECTIONS = 4;
 
@@ -48,7 +52,12 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
     onError: (error) => events.failed('integrate', error),
   });
   // Interactive: a Redis that is away must fail the signing at once, not hold up integration.
-  const redis = connectRedis({ url: config.secrets.redisUrl, name: processId, use: 'interactive' });
+  const redis = connectRedis({
+    url: config.secrets.redisUrl,
+    name: processId,
+    use: 'interactive',
+    onMaster: masterEvents(log),
+  });
   const loop = {
     events,
     batchMax: config.ledgerBatchMax,
@@ -103,6 +112,7 @@ function stepsOf(
       window.found(result.newest);
       return result;
     },
+    sumUp: () => sumUpLagging(pool, LAGGING_ENTRIES),
     publish: () =>
       publishCheckpoints(pool, {
         memory,

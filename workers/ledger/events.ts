@@ -10,7 +10,7 @@ import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 const MERGE_DELAY_MAX_MS = 10_000;
 
 /** Steps that the worker repeats; one that fails does not stop the others. */
-export type LedgerStep = 'integrate' | 'publish' | 'backlog' | 'anchor' | 'attest';
+export type LedgerStep = 'integrate' | 'sum_up' | 'publish' | 'backlog' | 'anchor' | 'attest';
 
 /** The events of this role, each as one function that writes the log line and the metric together. */
 export interface LedgerEvents {

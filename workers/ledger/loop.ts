@@ -4,11 +4,21 @@ import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
 import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
 import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
 import type { LedgerEvents, LedgerStep } from './events.ts';
-import { ANCHOR_MS, ATTEST_MS, BACKLOG_MS, IDLE_MS, PUBLISH_MS, RETRY_MS } from './intervals.ts';
+import {
+  ANCHOR_MS,
+  ATTEST_MS,
+  BACKLOG_MS,
+  IDLE_MS,
+  PUBLISH_MS,
+  RETRY_MS,
+  SUM_UP_MS,
+} from './intervals.ts';
 
 /** The steps that the loops repeat, as the composition root binds them to stores. */
 export interface LedgerSteps {
   integrate: () => Promise<IntegrationResult>;
+  /** Makes up for usage that an older release did not sum up. */
+  sumUp: () => Promise<unknown>;
   publish: () => Promise<PublicationResult>;
   backlog: () => Promise<LedgerBacklog>;
   anchor: () => Promise<AnchorResult>;
@@ -63,10 +73,14 @@ async function integrateAndPublish(options: LedgerLoopOptions, signal: AbortSign
   const backlog = every(BACKLOG_MS, options, 'backlog', async () => {
     options.events.backlogRead(await options.steps.backlog());
   });
+  const sumUp = every(SUM_UP_MS, options, 'sum_up', async () => {
+    await options.steps.sumUp();
+  });
   while (!signal.aborted) {
     const pauseMs = await integrateOnce(options);
     await publish();
     await backlog();
+    await sumUp();
     if (pauseMs > 0) await wait(pauseMs, undefined, { signal }).catch(() => {});
   }
 }

@@ -2,6 +2,10 @@ import {
   createRestatementStore,
   createRevisionStore,
 } from '#shared/receipts/postgres/revisions.ts';
+import { randomBytes } from 'node:crypto';
+import { askMeter } from '#shared/metering/http/meter-client.ts';
+import { createHourStore } from '#shared/receipts/postgres/hour-store.ts';
+import { createMeteringStore } from '#shared/metering/postgres/metering.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Config } from '#shared/config/config.ts';
@@ -14,8 +18,8 @@ import { type RecalculationEvents, recalculationEvents } from './events.ts';
 import { recalculationHandlers } from './handlers.ts';
 import type { ReviseDeps } from './revise.ts';
 
-/** Beside the recalculations at work: one for the sweep, one for restating. */
-const OTHER_CONNECTIONS = 2;
+/** Beside the recalculations at work: one each for the sweep, restating, reading meters, settling them, and hours. */
+const OTHER_CONNECTIONS = 5;
 
 /** Composes a recalculation worker: the job queues, the methodology, the catalogue, the signing key, PostgreSQL. */
 export async function recalculationProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -35,10 +39,22 @@ export async function recalculationProcess(context: ProcessContext): Promise<Pro
     catalogue: () => catalogue.current().catalogue,
     addRecalculation: (receiptId) => queues.add('recalculation', { receiptId }),
     addRestatement: (orgId) => queues.add('restatement', { orgId }),
+    metering: createMeteringStore(pool),
+    hours: createHourStore(pool),
+    askMeter: (meter) =>
+      askMeter(
+        meter,
+        meter.tokenEnv === undefined ? undefined : config.upstreamCredential(meter.tokenEnv),
+      ),
+    newSalt: () => randomBytes(16).toString('base64url'),
+    settleMs: config.meterSettleMs,
   });
   role.does('recalculation', handlers.recalculation, concurrency);
   role.does('restatement', handlers.restatement);
   role.does('recalculation-sweep', handlers.sweep);
+  role.does('grid-hours', handlers.gridHours);
+  role.does('meter-reading', handlers.meterReading);
+  role.does('meter-settlement', handlers.meterSettlement);
   return {
     readiness: {
       redis: () => role.ping(),

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RevisionRow } from '#shared/receipts/columns.ts';
+import type { MeteringEvents } from './metering.ts';
 import type { RestatedPage } from '#shared/receipts/postgres/revisions.ts';
 
 /** An attempt that failed. */
@@ -15,7 +16,7 @@ export interface AttemptFailure {
 }
 
 /** The events of this role, each as one function that writes the log line and the metric together. */
-export interface RecalculationEvents {
+export interface RecalculationEvents extends MeteringEvents {
   revised(row: RevisionRow): void;
   attemptFailed(failure: AttemptFailure, error: unknown): void;
   /** No further attempt by itself: a person has to look. */
@@ -55,7 +56,52 @@ export function recalculationEvents(log: Logger, registry: Registry): Recalculat
     help: 'Receipts that a newer methodology gives no estimate for, or that were not integrated',
     registers,
   });
+  const metered = new Counter({
+    name: 'docket_metered_joules_total',
+    help: 'Energy metered: attributed to requests, or idle',
+    labelNames: ['endpoint', 'share'],
+    registers,
+  });
+  const meterFailures = new Counter({
+    name: 'docket_meter_failures_total',
+    help: 'Meters that could not be read, and intervals whose energy is not known, by reason',
+    labelNames: ['endpoint', 'reason'],
+    registers,
+  });
+  const lastRead = new Gauge({
+    name: 'docket_meter_read_timestamp_seconds',
+    help: 'When a meter last said something new',
+    labelNames: ['endpoint'],
+    registers,
+  });
+  const unmeasured = new Counter({
+    name: 'docket_unmeasured_requests_total',
+    help: 'Requests on endpoints with a meter that it did not cover whole: their estimates stand',
+    registers,
+  });
   return {
+    meterRead(endpoint) {
+      lastRead.set({ endpoint }, Date.now() / 1_000);
+    },
+    meterFailed(endpoint, reason, error) {
+      meterFailures.inc({ endpoint, reason });
+      log.warn({ event: 'meter_failed', endpoint, reason, err: error });
+    },
+    intervalSettled(endpoint, energyUj, idleUj) {
+      metered.inc({ endpoint, share: 'attributed' }, Number(energyUj - idleUj) / 1e6);
+      metered.inc({ endpoint, share: 'idle' }, Number(idleUj) / 1e6);
+    },
+    intervalUnmetered(endpoint, reason) {
+      meterFailures.inc({ endpoint, reason });
+      log.warn({ event: 'interval_unmetered', endpoint, reason });
+    },
+    requestsUnmeasured(count) {
+      unmeasured.inc(count);
+      log.warn({ event: 'requests_unmeasured', count });
+    },
+    notMeasured(receiptId, error) {
+      log.warn({ event: 'receipt_not_measured', receiptId, err: error });
+    },
     revised({ kind, receiptId, supersedes }) {
       revisions.inc({ kind });
       log.info({ event: 'receipt_revised', kind, receiptId, supersedes });

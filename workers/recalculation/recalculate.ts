@@ -3,14 +3,13 @@ import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { type Measurement, MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-input.ts';
 import type { EstimateInput, Methodology } from '#shared/methodology/methodology.ts';
-import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { recordOnReceipt } from '#shared/receipts/reread.ts';
 import type { OwedReceipt, RevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { UnstorableReceipt } from '#shared/receipts/columns.ts';
 import type { RecalculationEvents } from './events.ts';
-import { revise, type ReviseDeps, withRequest } from './revise.ts';
+import { revise, type ReviseDeps } from './revise.ts';
 
 /** Then it is a person's turn: with the waits below, half an hour after the first attempt. */
 export const ATTEMPTS_MAX = 8;
@@ -71,7 +70,8 @@ async function commitRevision(
     measurement,
     gridZone: input.zone,
     kind: 'recalculated',
-    reason: withRequest(reasonOf(document), owed.askedBecause),
+    reason: 'methodology_failed',
+    askedBecause: owed.askedBecause,
   });
   const committed = await deps.store.commit([row]);
   if (!committed.has(row.receiptId)) return 'settled';
@@ -88,11 +88,6 @@ function estimateAgain(
   if ('measurement' in estimate) return { input, measurement: estimate.measurement };
   const { stage, code } = estimate.degradation;
   throw new MethodologyFailure(stage, code, 'the methodology gives no estimate');
-}
-
-function reasonOf({ degradation }: ReceiptDocument): string {
-  const why = degradation === undefined ? '' : ` (${degradation.code})`;
-  return `The estimate failed when the receipt was issued${why} and was made again.`;
 }
 
 /** What is the receipt's or the methodology's own fault. A store that cannot be reached is none: it ends the job. */

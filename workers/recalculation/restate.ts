@@ -1,26 +1,31 @@
 import { digestIn } from '#shared/kernel/multihash.ts';
-import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
-import { parseReceipt } from '#shared/receipts/parse.ts';
-import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { type Derivations, wholeMeasurement } from '#shared/receipts/derivation.ts';
 import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
 import type { RevisionRow } from '#shared/receipts/columns.ts';
+import type { RevisableReceipt } from '#shared/receipts/postgres/revisable.ts';
 import type {
   RestatedPage,
   RestatementStore,
-  RevisableReceipt,
   RevisionStore,
 } from '#shared/receipts/postgres/revisions.ts';
 import type { RecalculationEvents } from './events.ts';
-import { revise, type ReviseDeps, withRequest } from './revise.ts';
+import {
+  meteredOn,
+  type ReadReceipt,
+  readReceipts,
+  revise,
+  type ReviseDeps,
+  unlessFaulty,
+} from './revise.ts';
 
 /** Receipts read, and at most committed, at once: about a megabyte. */
 const PAGE = 256;
 
 export interface RestateDeps extends ReviseDeps {
   revisions: Pick<RevisionStore, 'commit'>;
-  restatements: Pick<RestatementStore, 'page' | 'advance'>;
+  restatements: Pick<RestatementStore, 'page' | 'advance' | 'derivations'>;
   methodology: Pick<Methodology, 'estimate' | 'id' | 'version' | 'digest'>;
   events: RecalculationEvents;
 }
@@ -52,50 +57,45 @@ async function restatePage(
   receipts: readonly RevisableReceipt[],
   askedBecause: string | null,
 ): Promise<Omit<RestatedPage, 'lastId'>> {
-  const rows: RevisionRow[] = [];
   let skipped = 0;
-  for (const receipt of receipts) {
-    try {
-      const row = restated(deps, receipt, askedBecause);
-      if (row !== null) rows.push(row);
-    } catch (error) {
-      if (!isItsOwnFault(error)) throw error;
-      skipped += 1;
-      deps.events.notRestated(receipt.receiptId, error);
-    }
+  const skip = (receiptId: string, error: unknown): void => {
+    skipped += 1;
+    deps.events.notRestated(receiptId, error);
+  };
+  const read = readReceipts(receipts, skip);
+  const known = await deps.restatements.derivations(read.map(({ document }) => document));
+  const rows: RevisionRow[] = [];
+  for (const each of read) {
+    const told = (error: unknown): void => skip(each.original.receiptId, error);
+    const row = unlessFaulty(() => restated(deps, each, { askedBecause, known }), told);
+    if (row !== undefined) rows.push(row);
   }
   const committed = rows.length === 0 ? new Set() : await deps.revisions.commit(rows);
   for (const row of rows) if (committed.has(row.receiptId)) deps.events.revised(row);
   return { examined: receipts.length, restated: committed.size, skipped };
 }
 
-/** Null when the receipt was computed by this methodology. */
+/** Undefined when the receipt was computed by this methodology. */
 function restated(
   deps: RestateDeps,
-  original: RevisableReceipt,
-  askedBecause: string | null,
-): RevisionRow | null {
-  const { document } = parseReceipt(original.bytes);
-  const { measurement: stated } = document;
-  if (stated === undefined) return null;
+  { original, document }: ReadReceipt,
+  { askedBecause, known }: { askedBecause: string | null; known: Derivations },
+): RevisionRow | undefined {
+  if (document.measurement === undefined) return undefined;
+  const stated = wholeMeasurement(document.measurement, known);
   const { methodology } = deps;
-  if (digestIn(stated.hadPlan.digest) === methodology.digest) return null;
+  if (digestIn(stated.hadPlan.digest) === methodology.digest) return undefined;
   const input = rebuildInput(statedInputs(stated));
-  const { name, version } = stated.hadPlan;
   return revise(deps, {
     original,
     document,
     record: recordOnReceipt(document, original.keyId ?? ''),
     measurement: methodology.estimate(input),
     gridZone: input.zone,
+    // What was metered stays metered.
+    metered: meteredOn(document),
     kind: 'restated',
-    reason: withRequest(
-      `The estimate by ${name} ${version} was made again with ${methodology.id} ${methodology.version}.`,
-      askedBecause,
-    ),
+    reason: 'new_methodology',
+    askedBecause,
   });
-}
-
-function isItsOwnFault(error: unknown): boolean {
-  return error instanceof MethodologyFailure || error instanceof MalformedData;
 }

@@ -1,11 +1,16 @@
 import { hash } from 'node:crypto';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
-import type { Measurement } from '#shared/methodology/measurement.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { type Measurement, MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
 import { type RevisionRow, receiptColumns } from '#shared/receipts/columns.ts';
+import { derivationOf } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { RevisionReason } from '#shared/receipts/format-2.ts';
+import type { MeteredInterval } from '#shared/receipts/measurement-document.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
-import type { RevisableReceipt } from '#shared/receipts/postgres/revisions.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import type { RevisableReceipt } from '#shared/receipts/postgres/revisable.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
 
 export interface ReviseDeps {
@@ -26,14 +31,12 @@ export interface RevisionInput {
   record: InferenceRecord;
   measurement: Measurement;
   gridZone: string;
+  /** The interval over which its energy was metered, where it was. */
+  metered?: MeteredInterval | undefined;
   kind: RevisionRow['kind'];
-  /** One sentence. */
-  reason: string;
-}
-
-/** The reason that a revision gives: why it was made and, after it, why somebody asked for it, in their words. */
-export function withRequest(reason: string, askedBecause: string | null): string {
-  return askedBecause === null ? reason : `${reason} Asked for: ${askedBecause}`;
+  reason: RevisionReason;
+  /** Why somebody asked for it, in their words; null where nobody said. */
+  askedBecause: string | null;
 }
 
 /** Builds and signs a receipt that revises another. Nothing of the original changes; nothing is stored yet. */
@@ -54,8 +57,10 @@ export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
       leafIndex: original.leafIndex,
       number: (document.revisionNumber ?? 0) + 1,
       reason: input.reason,
+      ...(input.askedBecause === null ? {} : { note: input.askedBecause }),
     },
   };
+  if (input.metered !== undefined) receipt.metered = input.metered;
   if (record.upstreamModel !== undefined) receipt.modelVersion = record.upstreamModel;
   const text = deps.signer().sign(buildReceipt(receipt));
   return {
@@ -65,5 +70,45 @@ export function revise(deps: ReviseDeps, input: RevisionInput): RevisionRow {
     supersedes: original.receiptId,
     tier: record.tier,
     text,
+    derivation: derivationOf(deps.issuer, measurement),
   };
+}
+
+/** The metered interval that a receipt names, if it names one. */
+export function meteredOn({ measurement }: ReceiptDocument): MeteredInterval | undefined {
+  return measurement !== undefined && 'metered' in measurement ? measurement.metered : undefined;
+}
+
+/**
+ * What `work` gives, or undefined where a receipt cannot be read or gets no estimate: that is a fault of this receipt
+ * alone, so it is told and the others go on. A store that cannot be reached is no such fault, and ends the job.
+ */
+export function unlessFaulty<T>(work: () => T, told: (error: unknown) => void): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof MethodologyFailure || error instanceof MalformedData)) throw error;
+    told(error);
+    return undefined;
+  }
+}
+
+/** A receipt that is to be revised, parsed. */
+export interface ReadReceipt {
+  original: RevisableReceipt;
+  document: ReceiptDocument;
+}
+
+/** The receipts of a page that can be read; the others are told. */
+export function readReceipts(
+  receipts: readonly RevisableReceipt[],
+  told: (receiptId: string, error: unknown) => void,
+): ReadReceipt[] {
+  return receipts.flatMap((original) => {
+    const parsed = unlessFaulty(
+      () => parseReceipt(original.bytes),
+      (error) => told(original.receiptId, error),
+    );
+    return parsed === undefined ? [] : [{ original, document: parsed.document }];
+  });
 }

@@ -10,11 +10,16 @@ import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { answerPlacer } from './place-answer.ts';
+import { readGridHours } from '#shared/methodology/postgres/grid-hours.ts';
 import { receiptsEvents } from './events.ts';
+import { keepGridHours } from './grid-hours.ts';
 import { ReceiptsWorker } from './worker.ts';
 
 /** Batches in hand at once: while one is being committed, the next is signed. With more, each would be smaller. */
 const BATCHES = 2;
+
+/** Receipts of requests that began longer ago are issued with the annual factor, and revised. */
+const HOURS_KEPT_MS = 2 * 86_400_000;
 
 /** Composes a receipts worker: its lanes, the methodology, the signing key, PostgreSQL. */
 export async function receiptsProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -36,6 +41,10 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
     statementTimeoutMs: config.statementTimeoutMs,
     onError: (error) => events.commitFailed(0, error),
   });
+  const hours = keepGridHours(() => {
+    const zones = catalogue.current().catalogue.regions.map(({ zone }) => zone);
+    return readGridHours(pool, zones, Date.now() - HOURS_KEPT_MS, Date.now() + HOURS_KEPT_MS);
+  }, events.storeFailed);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
   const lanes = new LaneConnections(context, seals, BATCHES, events.storeFailed);
   const { client, outbox, claims, slots } = lanes;
@@ -44,10 +53,12 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
       issuer,
       outbox,
       claims,
+      batchMax: config.receiptsBatchMax,
       events,
       signer,
       estimate: methodology.estimate,
       catalogue: () => catalogue.current().catalogue,
+      gridSignal: (zone, atMs) => hours.current()(zone, atMs),
       store: createReceiptStore(pool),
       placeAnswer: answerPlacer({
         client,
@@ -72,9 +83,13 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
       redis: () => client.ping(),
       postgres: () => pool.query('SELECT FROM receipt_pending LIMIT 0'),
     },
-    start: () => lanes.start(),
+    start: async () => {
+      await hours.start();
+      await lanes.start();
+    },
     drain: () => lanes.drain(),
     close: async () => {
+      hours.stop();
       worker.stop();
       await lanes.close();
       await pool.end();

@@ -2,13 +2,15 @@ import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
+import { tokenWeight } from '#shared/metering/attribution.ts';
 import { attemptEstimate, estimateInput } from '#shared/methodology/estimate-input.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
-import { type ReceiptRow, receiptColumns } from '#shared/receipts/columns.ts';
+import { type MeteredRun, type ReceiptRow, receiptColumns } from '#shared/receipts/columns.ts';
 import type { Degradation } from '#shared/receipts/document.ts';
+import { derivationOf } from '#shared/receipts/derivation.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import type { ReceiptSigner } from '#shared/receipts/signing/signer.ts';
-import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import type { EstimateInput, GridSignal } from '#shared/methodology/methodology.ts';
 
 export interface IssueDeps {
   issuer: ReceiptIssuer;
@@ -16,6 +18,8 @@ export interface IssueDeps {
   signer: () => ReceiptSigner;
   estimate: (input: EstimateInput) => Measurement;
   catalogue: () => Catalogue;
+  /** The factor of the hour, for receipts of the tier enterprise; undefined where it is not there (yet). */
+  gridSignal?: (zone: string, atMs: number) => GridSignal | undefined;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -39,7 +43,7 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
   const estimate =
     record.outcome === 'refused'
       ? undefined
-      : attemptEstimate(() => deps.estimate(estimateInput(deps.catalogue(), record)));
+      : attemptEstimate(() => deps.estimate(hourly(deps, record)));
   if (estimate !== undefined) input.estimate = estimate;
   const text = deps.signer().sign(buildReceipt(input));
   const measurement =
@@ -57,5 +61,29 @@ export function issueReceipt(deps: IssueDeps, record: InferenceRecord): Issued {
     tier: degradation === undefined ? record.tier : 'degraded',
     text,
   };
+  if (measurement !== undefined) row.derivation = derivationOf(deps.issuer, measurement);
+  const metered = meteredRun(record);
+  if (metered !== undefined) row.metered = metered;
   return degradation === undefined ? { row } : { row, degradation };
+}
+
+function hourly(
+  { catalogue, gridSignal: find }: IssueDeps,
+  record: InferenceRecord,
+): EstimateInput {
+  const input = estimateInput(catalogue(), record);
+  const gridSignal =
+    record.tier === 'enterprise' ? find?.(input.zone, record.startedAt) : undefined;
+  return gridSignal === undefined ? input : { ...input, gridSignal };
+}
+
+/** When it was on accelerators that a meter counts; undefined where none does, or where nobody knows its tokens. */
+function meteredRun(record: InferenceRecord): MeteredRun | undefined {
+  const { meteredEndpoint: endpoint, usage, startedAt, queuedMs, upstreamMs } = record;
+  if (endpoint === undefined || usage.source === 'unknown' || upstreamMs === undefined)
+    return undefined;
+  const { inputTokens: input, cachedInputTokens: cached, outputTokens: output } = usage;
+  const beganAt = startedAt + (queuedMs ?? 0);
+  const weight = tokenWeight({ input, cached, output });
+  return { endpoint, beganAt, endedAt: beganAt + upstreamMs, weight };
 }

@@ -16,13 +16,25 @@ export interface ReceiptsDeps extends IssueDeps {
   store: ReceiptStore;
   outbox: Pick<Outbox, 'asHolder'>;
   claims: Claims;
+  /** Receipts committed in one statement. */
+  batchMax: number;
   events: Omit<ReceiptsEvents, 'signingKeysUnreadable'>;
   /** Moves an answer that is too large for Redis to where it stays; says where the answer is. */
   placeAnswer: (name: StoredAnswerName, bytes: number) => Promise<'redis' | 'postgres'>;
 }
 
+/** One record of an entry, and what has become of it. */
 interface Pending {
   delivery: Delivery;
+  text: string;
+  /** Null when it cannot be read. */
+  handed: ReceiptEntry | null;
+  /** Null when no receipt can be made or stored of it, now or later. */
+  issued: Issued | null;
+}
+
+/** One that is to be committed. */
+interface Owed extends Pending {
   handed: ReceiptEntry;
   issued: Issued;
 }
@@ -59,30 +71,39 @@ export class ReceiptsWorker {
   }
 
   async #take(deliveries: Delivery[]): Promise<void> {
-    const batch: Pending[] = [];
-    for (const delivery of deliveries) {
-      const pending = this.#issue(delivery);
-      if (pending !== null) batch.push(pending);
+    const batch = deliveries.flatMap((delivery) =>
+      delivery.texts.map((text) => this.#issue(delivery, text)),
+    );
+    const byEntry = [...Map.groupBy(batch, ({ delivery }) => delivery).values()];
+    // What has nothing to be committed does not wait for PostgreSQL.
+    const [owing, lost] = [byEntry.filter(isOwing), byEntry.filter((entry) => !isOwing(entry))];
+    const ended = lost.map((entry) => this.#end(entry));
+    if (await this.#commitAll(owing.flat())) {
+      ended.push(...owing.map((entry) => this.#end(entry)));
     }
-    if (batch.length > 0 && (await this.#commit(batch))) await this.#tell(batch);
+    await Promise.all(ended);
   }
 
-  /** Signs one receipt; null when none can be made of the entry, which is then off the lane. */
-  #issue(delivery: Delivery): Pending | null {
-    let handed: ReceiptEntry;
+  /** Signs one receipt, if one can be made of what was handed over. */
+  #issue(delivery: Delivery, text: string): Pending {
+    let handed: ReceiptEntry | null = null;
     try {
-      handed = decodeReceiptEntry(delivery.text);
+      handed = decodeReceiptEntry(text);
+      return { delivery, text, handed, issued: issueReceipt(this.#deps, handed.record) };
     } catch (error) {
-      this.#deps.events.receiptImpossible(delivery, null, error);
-      this.#setAside(delivery, null);
-      return null;
+      const requestId = handed?.record.requestId ?? null;
+      this.#deps.events.receiptImpossible(delivery, requestId, error);
+      return { delivery, text, handed, issued: null };
     }
-    try {
-      return { delivery, handed, issued: issueReceipt(this.#deps, handed.record) };
-    } catch (error) {
-      this.#giveUp(delivery, handed, error);
-      return null;
+  }
+
+  /** Entries may hold more records than are committed at once. */
+  async #commitAll(batch: Pending[]): Promise<boolean> {
+    const { batchMax } = this.#deps;
+    for (let at = 0; at < batch.length; at += batchMax) {
+      if (!(await this.#commit(batch.slice(at, at + batchMax)))) return false;
     }
+    return true;
   }
 
   /** Commits the batch, for as long as it takes. Returns false when this process stops first. */
@@ -90,8 +111,9 @@ export class ReceiptsWorker {
     for (;;) {
       try {
         const startedAt = performance.now();
-        await this.#commitOnce(batch);
-        this.#deps.events.batchCommitted(batch.length, performance.now() - startedAt);
+        const owed = batch.filter(isOwed);
+        await this.#commitOnce(owed);
+        this.#deps.events.batchCommitted(owed.length, performance.now() - startedAt);
         return true;
       } catch (error) {
         this.#deps.events.commitFailed(batch.length, error);
@@ -104,20 +126,21 @@ export class ReceiptsWorker {
 
   /** Rows that the database will never take are set aside one by one; the others must not wait for them. */
   async #commitEach(batch: Pending[]): Promise<boolean> {
-    for (const pending of batch.slice()) {
+    for (const pending of batch.filter(isOwed)) {
       try {
         await this.#commitOnce([pending]);
       } catch (error) {
         if (!(error instanceof UnstorableReceipt)) return false;
-        this.#giveUp(pending.delivery, pending.handed, error);
-        batch.splice(batch.indexOf(pending), 1);
+        const { delivery, handed } = pending;
+        this.#deps.events.receiptImpossible(delivery, handed.record.requestId, error);
+        (pending as Pending).issued = null;
       }
     }
     return true;
   }
 
   /** Commits in one statement. A receipt that is there already takes the place of the one that was signed now. */
-  async #commitOnce(batch: Pending[]): Promise<void> {
+  async #commitOnce(batch: Owed[]): Promise<void> {
     const { store } = this.#deps;
     const rows = batch.map(({ issued }) => issued.row);
     if (await store.commit(rows)) return;
@@ -129,61 +152,67 @@ export class ReceiptsWorker {
     }
   }
 
-  /** A claim is settled before its entry is acknowledged: what is lost in between is done again. */
-  async #tell(batch: Pending[]): Promise<void> {
-    const telling = batch.map((pending) => {
-      const { claim } = pending.handed;
-      if (claim === undefined) return this.#release(pending);
-      return this.#settle(pending, claim).then(() => this.#release(pending));
-    });
-    await Promise.all(telling);
-  }
-
-  async #settle({ delivery, handed, issued }: Pending, claim: string): Promise<void> {
-    const { claims, placeAnswer } = this.#deps;
-    const name = nameOf(handed, claim);
-    if (isRefused(handed, issued)) await claims.free(delivery, name, FAILED);
-    else if (isOfThisAnswer(handed, issued)) {
-      const kept = await placeAnswer(name, handed.storedBytes ?? 0);
-      await claims.settle(delivery, name, issued.row.text, kept);
+  /**
+   * Tells what has become of each record of an entry, and takes the entry off its lane. Claims are settled before that:
+   * what is lost in between is done again.
+   */
+  async #end(entry: Pending[]): Promise<void> {
+    await Promise.all(entry.map((pending) => this.#settle(pending)));
+    const { delivery } = entry[0]!;
+    const { outbox, events } = this.#deps;
+    const write = outbox.asHolder(delivery);
+    for (const pending of entry) {
+      if (isOwed(pending)) replyReceipt(write, pending);
+      else setAside(write, pending);
+    }
+    write.done();
+    const holding = await write.written;
+    for (const { handed, issued } of entry) {
+      if (handed === null) continue;
+      if (holding !== 'held') events.outcomeStale(delivery, handed.record.requestId, holding);
+      else if (issued !== null) events.receiptIssued(issued);
     }
   }
 
-  async #release({ delivery, handed, issued }: Pending): Promise<void> {
-    const { outbox, events } = this.#deps;
-    const { inbox, attempt, record } = handed;
-    const id = record.requestId;
-    const write = outbox.asHolder(delivery);
-    if (isRefused(handed, issued)) replyFailed(write, handed);
-    else if (isOfThisAnswer(handed, issued)) {
-      write.send(inbox, { id, attempt, kind: 'receipt' }, issued.row.text);
-    } else write.send(inbox, { id, attempt, kind: 'receipt_of_another' });
-    write.done();
-    const holding = await write.written;
-    if (holding === 'held') events.receiptIssued(issued);
-    else events.outcomeStale(delivery, id, holding);
+  /** Ends the claim of a request that had an Idempotency-Key. */
+  async #settle(pending: Pending): Promise<void> {
+    const { claims, placeAnswer, events } = this.#deps;
+    const { delivery, handed } = pending;
+    if (handed?.claim === undefined) return;
+    const name = nameOf(handed, handed.claim);
+    if (!isOwed(pending)) await claims.free(delivery, name, FAILED).catch(events.storeFailed);
+    else if (isRefused(pending)) await claims.free(delivery, name, FAILED);
+    else if (isOfThisAnswer(pending)) {
+      const kept = await placeAnswer(name, handed.storedBytes ?? 0);
+      await claims.settle(delivery, name, pending.issued.row.text, kept);
+    }
   }
+}
 
-  /** No receipt can be made or stored of this, now or later. */
-  #giveUp(delivery: Delivery, handed: ReceiptEntry, error: unknown): void {
-    const { events, claims } = this.#deps;
-    const { claim } = handed;
-    events.receiptImpossible(delivery, handed.record.requestId, error);
-    const freed =
-      claim === undefined
-        ? Promise.resolve()
-        : claims.free(delivery, nameOf(handed, claim), FAILED);
-    void freed.catch(events.storeFailed).then(() => this.#setAside(delivery, handed));
-  }
+function isOwed(pending: Pending): pending is Owed {
+  return pending.issued !== null;
+}
 
-  /** Keeps what cannot be made into a receipt where a person can look at it, off the lane, and tells who waits for it. */
-  #setAside(delivery: Delivery, handed: ReceiptEntry | null): void {
-    const { lane, text } = delivery;
-    const write = this.#deps.outbox.asHolder(delivery);
-    if (handed !== null) replyFailed(write, handed);
-    write.command('XADD', `${lane}:set-aside`, 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
-    write.done();
-  }
+function isOwing(entry: readonly Pending[]): boolean {
+  return entry.some(isOwed);
+}
+
+/** Tells the request's caller, or the api process that has it, of the receipt that is committed. */
+function replyReceipt(write: HolderWrite, owed: Owed): void {
+  const { handed, issued } = owed;
+  const { inbox, attempt, record } = handed;
+  const id = record.requestId;
+  if (isRefused(owed)) replyFailed(write, handed);
+  else if (isOfThisAnswer(owed)) {
+    write.send(inbox, { id, attempt, kind: 'receipt' }, issued.row.text);
+  } else write.send(inbox, { id, attempt, kind: 'receipt_of_another' });
+}
+
+/** Keeps what cannot be made into a receipt where a person can look at it, and tells who waits for it. */
+function setAside(write: HolderWrite, { delivery, text, handed }: Pending): void {
+  if (handed !== null) replyFailed(write, handed);
+  const aside = `${delivery.lane}:set-aside`;
+  write.command('XADD', aside, 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
 }
 
 function replyFailed(write: HolderWrite, { inbox, attempt, record }: ReceiptEntry): void {
@@ -192,18 +221,18 @@ function replyFailed(write: HolderWrite, { inbox, attempt, record }: ReceiptEntr
 }
 
 /** The caller wants no answer without an estimate. The degraded receipt stands in the ledger all the same. */
-function isRefused({ receipt }: ReceiptEntry, { degradation }: Issued): boolean {
-  return receipt === 'required' && degradation !== undefined;
+function isRefused({ handed, issued }: Owed): boolean {
+  return handed.receipt === 'required' && issued.degradation !== undefined;
 }
 
 /**
  * Whether the receipt is of the answer that this entry is about. A request of which Redis has lost the end runs again; its
  * receipt is the first one that was committed, and that is of another answer.
  */
-function isOfThisAnswer({ record }: ReceiptEntry, { row }: Issued): boolean {
-  const { responseDigest } = record;
+function isOfThisAnswer({ handed, issued }: Owed): boolean {
+  const { responseDigest } = handed.record;
   if (responseDigest === undefined) return true;
-  return row.text.includes(multihashOf(responseDigest, 'responseDigest'));
+  return issued.row.text.includes(multihashOf(responseDigest, 'responseDigest'));
 }
 
 function nameOf({ record, attempt }: ReceiptEntry, claim: string): StoredAnswerName {

@@ -4,6 +4,7 @@ import { type JobHandler, type JobObserver, runJobs } from '#shared/jobs/redis/j
 import { isScheduled, type JobName } from '#shared/jobs/table.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
+import { masterEvents } from '#shared/process/master-events.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 import { jobEvents } from './job-events.ts';
 
@@ -38,7 +39,12 @@ export class JobRole {
       this.#observer.queueFailed(this.#kinds[0]!.name, error);
     };
     this.#connection = connectRedis(
-      { url: config.secrets.redisUrl, name: processId, use: 'jobs' },
+      {
+        url: config.secrets.redisUrl,
+        name: processId,
+        use: 'jobs',
+        onMaster: masterEvents(log),
+      },
       onError,
     );
     this.queues = new JobQueues(this.#connection, onError);

@@ -7,8 +7,10 @@ import { type Delivery, LaneConsumer } from '#shared/lanes/redis/lane-consumer.t
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
+import type { MasterChange } from '#shared/lanes/redis/following-cluster.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
 import { Slots } from '#shared/lanes/slots.ts';
+import { masterEvents } from '#shared/process/master-events.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 
 export interface Consumption<Message> {
@@ -48,7 +50,7 @@ export class LaneConnections<Message extends Reply | Cancellation = never> {
     this.#context = context;
     this.#seals = seals;
     this.#onError = onError;
-    this.client = this.#connect('patient');
+    this.client = this.#connect('patient', masterEvents(context.log));
     this.#writer = this.#connect('patient');
     this.#scripts = defineLaneScripts(this.client);
     this.outbox = new Outbox(this.#writer, seals, onError);
@@ -110,8 +112,14 @@ export class LaneConnections<Message extends Reply | Cancellation = never> {
     this.#writer.disconnect();
   }
 
-  #connect(use: 'patient' | 'blocking'): RedisClient {
+  #connect(
+    use: 'patient' | 'blocking',
+    onMaster: (change: MasterChange) => void = () => {},
+  ): RedisClient {
     const { config, processId } = this.#context;
-    return connectRedis({ url: config.secrets.redisUrl, name: processId, use }, this.#onError);
+    return connectRedis(
+      { url: config.secrets.redisUrl, name: processId, use, onMaster },
+      this.#onError,
+    );
   }
 }

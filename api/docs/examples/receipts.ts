@@ -1,4 +1,8 @@
+import derivation from './derivation.json' with { type: 'json' };
 import receipt from './receipt.json' with { type: 'json' };
+
+/** The derivation record that it names. */
+export const DERIVATION_RECORD = derivation;
 
 /** A real receipt: its signature can be checked against the key that docs/receipts.md names. */
 export const RECEIPT = receipt;

@@ -1,4 +1,4 @@
-import { escapeHtml, Html } from './html.ts';
+import { escapeHtml, Html } from '#api/html.ts';
 
 /**
  * The Markdown that our own descriptions are written in: paragraphs, `##` headings, tables, fenced code, `code`, **strong**

@@ -8,7 +8,7 @@ import type {
   Reference,
   Response,
 } from '../document-shape.ts';
-import { html, Html } from './html.ts';
+import { html, Html } from '#api/html.ts';
 import { inline, markdown } from './markdown.ts';
 import { membersOf, typeOf } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ApiDocument, Method, Operation } from '../document-shape.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html } from '#api/html.ts';
 import { headings, markdown } from './markdown.ts';
 import { operationSection } from './operation.ts';
 

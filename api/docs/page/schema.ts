@@ -1,5 +1,5 @@
 import type { ApiDocument, JsonSchema } from '../document-shape.ts';
-import { html, Html } from './html.ts';
+import { html, Html } from '#api/html.ts';
 import { inline } from './markdown.ts';
 
 /** Members within members are shown to this depth; what is deeper is in the document itself. */

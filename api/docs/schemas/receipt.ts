@@ -1,11 +1,11 @@
 import { type TSchema, Type } from 'typebox';
-import { FORMAT_1 } from '#shared/receipts/format-1.ts';
+import { FORMAT_2 } from '#shared/receipts/format-2.ts';
 
 /**
- * A receipt for readers: the description that it is checked with, without the notes on linked data, and open to fields
+ * A receipt as it is issued, for readers: the description that it is checked with, without the notes on linked data, and open to fields
  * that later forms may have. What its fields say of each other is decided by `parseReceipt`.
  */
-export const Receipt = forReaders(FORMAT_1) as TSchema;
+export const Receipt = forReaders(FORMAT_2);
 
 /** What stands in its place while it is late. */
 const PendingReceipt = Type.Object(
@@ -26,11 +26,16 @@ const PendingReceipt = Type.Object(
 /** The `receipt` of an answer. */
 export const AnswerReceipt = Type.Union([Receipt, PendingReceipt]);
 
-function forReaders(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(forReaders);
+/** A description without what is of no use to readers. */
+export function forReaders(schema: unknown): TSchema {
+  return readable(schema) as TSchema;
+}
+
+function readable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(readable);
   if (typeof schema !== 'object' || schema === null) return schema;
   const kept = Object.entries(schema).filter(
     ([keyword]) => !keyword.startsWith('x-') && keyword !== 'additionalProperties',
   );
-  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, forReaders(value)]));
+  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, readable(value)]));
 }

@@ -3,6 +3,8 @@ export interface Actor {
   kind: 'user' | 'key' | 'operator' | 'support' | 'system';
   /** A user's id, a key's id, an operator's name, a ticket number, or the name of a job. */
   id: string;
+  /** Of a person, for letters; the log keeps the id. */
+  name?: string;
   /** The source address, where there is one. */
   address?: string;
 }

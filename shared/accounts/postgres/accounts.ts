@@ -190,13 +190,15 @@ async function readFacts(client: Queryable, { id, state }: Account): Promise<Acc
       eb
         .exists(eb.selectFrom('service_contract').select('id').where('org_id', '=', id))
         .as('contracted'),
+      eb.fn<boolean>('account_vetting_is_current', [eb.val(id)]).as('vettingIsCurrent'),
     ])
     .executeTakeFirstOrThrow();
   const { declared, contracted } = evidence;
   return { ...evidence, state, declared: declared === true, contracted: contracted === true };
 }
 
-async function createAccount(
+/** Opens an account within the caller's transaction, with its audit entry and letters. */
+export async function createAccount(
   client: PoolClient,
   surroundings: Surroundings,
   account: NewAccount,
@@ -251,6 +253,7 @@ async function declare(
       declared_at: new Date(held.surroundings.now()),
     })
     .execute();
+  await deleteDraft(held);
   const details = { version: declaration.version, declared_by: declaration.declaredBy };
   if (held.account.state !== 'in_review') {
     return (await act(held, 'declare', { actor, details })).account;
@@ -264,6 +267,14 @@ async function declare(
     details,
   });
   return held.account;
+}
+
+/** What was filled in of a declaration is not kept beside it. */
+async function deleteDraft({ client, account }: HeldAccount): Promise<void> {
+  await queriesOn(client)
+    .deleteFrom('declaration_draft')
+    .where('org_id', '=', account.id)
+    .execute();
 }
 
 async function sign(held: HeldAccount, contract: ServiceContract, actor: Actor): Promise<Account> {
@@ -296,6 +307,7 @@ async function closeAccount(held: HeldAccount, actor: Actor, reason: string): Pr
     .orderBy('id')
     .forUpdate()
     .execute();
+  await deleteDraft(held);
   const closed = await act(held, 'close', { actor, reason });
   const revoked = await db
     .updateTable('api_key')

@@ -44,7 +44,7 @@ export async function queueKeyMail(
   surroundings: Surroundings,
   { key, action, actor }: { key: NamedKey; action: string; actor: Actor },
 ): Promise<void> {
-  const draft = draftOfKeyAct(key, action, `${actor.kind} ${actor.id}`);
+  const draft = draftOfKeyAct(key, action, actor.name ?? `${actor.kind} ${actor.id}`);
   if (draft === null) return;
   const now = surroundings.now();
   const hour = `key-act ${key.orgId} ${Math.floor(now / HOUR_MS)}`;

@@ -1,35 +1,46 @@
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import type { Pool } from 'pg';
-import { Fault } from '#shared/kernel/errors.ts';
-import type { Page } from '#shared/kernel/page.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import type { Page, PageRequest } from '#shared/kernel/page.ts';
 import type { Database } from '#shared/kernel/postgres/database.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import type { Account, Declaration } from '../account.ts';
+import type { Account, AccountState, Declaration } from '../account.ts';
 import type { Actor } from '../audit/entry.ts';
 import {
   actOfDecision,
   checkDecision,
   consequenceOf,
+  isLastApproval,
+  riskOf,
   summaryOf,
   VETTED_STATES,
   type Applicant,
+  type Approval,
   type Decision,
+  type RecordedVetting,
   type Review,
   type Vetting,
 } from '../vetting.ts';
-import type { ListedName, ListVersion } from '../sanctions/listed.ts';
+import type { ListSource, PartyKind } from '../sanctions/listed.ts';
 import { act, holdAccount, type HeldAccount } from './accounts.ts';
 import { appendAudit } from './audit.ts';
 
 /** The actor of what follows from a vetting. The audit log has this older name. */
 const VETTER: Actor = { kind: 'system', id: 'screening' };
 
-interface ListedParty extends ListVersion {
-  entityId: string;
+/** A party of a list that was met, as the version says it that was compared. */
+export interface ListEntry {
+  /** `source:id` */
+  entity: string;
+  /** Of the list. */
+  version: string;
+  kind: PartyKind | null;
+  programme: string | null;
+  names: readonly { name: string; weak: boolean }[];
 }
 
 export type Vettings = ReturnType<typeof createVettings>;
@@ -42,8 +53,8 @@ export function createVettings(pool: Pool, surroundings: Surroundings) {
     applicant: (orgId: string): Promise<Applicant | null> => findApplicant(pool, orgId),
 
     /**
-     * Ids of at most `limit` accounts whose latest vetting did not compare exactly the current lists:
-     * new applicants, and everyone after an import.
+     * Ids of at most `limit` accounts whose latest vetting did not compare exactly the current lists, or not the
+     * declaration and contract as they are now: new applicants, and everyone after an import.
      */
     async due(limit: number): Promise<string[]> {
       const rows = await queryRows(pool, FIND_DUE, [VETTED_STATES, limit]);
@@ -57,14 +68,16 @@ export function createVettings(pool: Pool, surroundings: Surroundings) {
       ),
 
     /** A vetting as it was recorded; null when there is none. */
-    async vetting(orgId: string, vettingId: string): Promise<Vetting | null> {
+    async vetting(orgId: string, vettingId: string): Promise<RecordedVetting | null> {
       const row = await db
         .selectFrom('screening')
         .selectAll()
         .where('id', '=', vettingId)
         .where('org_id', '=', orgId)
         .executeTakeFirst();
-      return row === undefined ? null : vettingOf(row);
+      return row === undefined
+        ? null
+        : { ...vettingOf(row), id: row.id, screenedAt: row.screened_at.getTime() };
     },
 
     /** The declaration as it was corrected last, for the person who reviews; null before there is one. */
@@ -88,31 +101,16 @@ export function createVettings(pool: Pool, surroundings: Surroundings) {
       };
     },
 
-    /** What a list says of a party, by all its names, in the version that a vetting compared. */
-    async listEntry({ source, version, entityId }: ListedParty): Promise<ListedName[]> {
-      const rows = await db
-        .selectFrom('sanctions_list as l')
-        .innerJoin('sanctions_name as n', 'n.list_id', 'l.id')
-        .select(['l.source', 'n.entity_id', 'n.name', 'n.kind', 'n.weak', 'n.programme'])
-        .where('l.source', '=', source)
-        .where('l.version', '=', version)
-        .where('n.entity_id', '=', entityId)
-        .orderBy('n.ordinal')
-        .execute();
-      return rows.map(({ entity_id, ...rest }) => ({ ...rest, entityId: entity_id }));
-    },
+    /** The parties of lists that the reasons of a vetting name, with all their names, in the versions that it compared. */
+    listEntries: (vetting: Vetting): Promise<ListEntry[]> => findListEntries(pool, vetting),
 
-    /** Reviews, newest first. */
-    async reviews(request: {
-      after?: string;
-      limit: number;
-      open?: boolean;
-    }): Promise<Page<Review>> {
+    /** Reviews by age. */
+    async reviews(request: PageRequest & { open?: boolean }): Promise<Page<Review>> {
       let query = reviewsOn(pool);
       if (request.open !== undefined) {
         query = query.where('r.decision', request.open ? 'is' : 'is not', null);
       }
-      const rows = await keyset(query, 'r.id', { ...request, order: 'desc' }).execute();
+      const rows = await keyset(query, 'r.id', request).execute();
       return pageOf(rows, request, reviewOf);
     },
 
@@ -122,33 +120,31 @@ export function createVettings(pool: Pool, surroundings: Surroundings) {
       return reviewOf(row);
     },
 
-    /** Decides the open review, and the account with it: in_review → approved or rejected. */
-    async decide(orgId: string, decision: Decision, actor: Actor, note: string): Promise<Account> {
-      checkDecision(actor, note);
+    /** The review that waits for a person; null when none does. */
+    async openReview(orgId: string): Promise<Review | null> {
+      const open = reviewsOn(pool).where('r.org_id', '=', orgId).where('r.decision', 'is', null);
+      const row = await open.executeTakeFirst();
+      return row === undefined ? null : reviewOf(row);
+    },
+
+    /**
+     * Decides the open review, and the account with it: in_review → approved or rejected. `vettingId` is the vetting
+     * that the person has looked at: `invalid_screening` when the review shows another by now. Of two that have to approve
+     * the first is noted, and the review stays open.
+     */
+    async decide(orgId: string, verdict: ReviewVerdict): Promise<Account> {
+      checkDecision(verdict.actor, verdict.note);
       return inTransaction(pool, async (client) =>
-        decideReview(await holdAccount(client, surroundings, orgId), { decision, actor, note }),
+        decideReview(await holdAccount(client, surroundings, orgId), verdict),
       );
     },
   };
 }
 
-/** What was compared is kept with each vetting, in the form that this makes of the current lists. */
 const FIND_DUE = statement(
   { id: 'text' },
-  `with lists as (
-     select coalesce(jsonb_agg(jsonb_build_object('source', source, 'version', version)
-       order by source), '[]') as compared
-     from sanctions_list where current)
-   select a.id from account a, lists
-   where a.state = any($1)
-     and ((select s.lists from screening s where s.org_id = a.id order by s.sequence desc limit 1)
-       is distinct from lists.compared
-       -- A corrected declaration, or a contract that names a signatory, after it.
-       or exists (select from declaration d where d.org_id = a.id and d.id > coalesce((
-         select s.declaration_id from screening s where s.org_id = a.id order by s.sequence desc limit 1), 0))
-       or exists (select from service_contract c where c.org_id = a.id and c.id > coalesce((
-         select s.contract_id from screening s where s.org_id = a.id order by s.sequence desc limit 1), 0)))
-   order by a.id limit $2`,
+  `select id from account where state = any($1) and not account_vetting_is_current(id)
+   order by id limit $2`,
 );
 
 async function recordVetting(held: HeldAccount, vetting: Vetting): Promise<Account> {
@@ -240,28 +236,77 @@ async function openReview(held: HeldAccount, vettingId: string, reason: string):
   return id;
 }
 
+/** What a person decided, and what they had before them. */
+export interface ReviewVerdict {
+  decision: Decision;
+  vettingId: string | null;
+  actor: Actor;
+  note: string;
+}
+
 async function decideReview(
   held: HeldAccount,
-  { decision, actor, note }: { decision: Decision; actor: Actor; note: string },
+  { decision, vettingId, actor, note }: ReviewVerdict,
 ): Promise<Account> {
   const { client, surroundings, account } = held;
-  const review = await queriesOn(client)
-    .updateTable('review')
-    .set({ decision, decided_by: actor.id, decided_at: new Date(surroundings.now()), note })
-    .where('org_id', '=', account.id)
-    .where('decision', 'is', null)
-    .returning('id')
+  const db = queriesOn(client);
+  // The account is held, so nothing else decides or renews this review meanwhile.
+  const review = await db
+    .selectFrom('review as r')
+    .leftJoin('screening as s', 's.id', 'r.screening_id')
+    .select(['r.id', 'r.screening_id', 's.outcome', 's.lists', 's.reasons', 's.screened_at'])
+    .select(APPROVALS)
+    .where('r.org_id', '=', account.id)
+    .where('r.decision', 'is', null)
     .executeTakeFirst();
   if (review === undefined)
     throw new Fault('invalid_account_state', { message: 'No review is open.' });
-  const decided = { actor, subject: review.id, reason: note };
+  if (review.screening_id !== vettingId) {
+    throw invalidParam(
+      'screening',
+      `The review shows another screening, ${review.screening_id ?? 'none'}: look at it with docket review show ${review.id}, and name what you have seen.`,
+    );
+  }
+  const lists = (review.lists ?? []) as Vetting['lists'];
+  const reasons = (review.reasons ?? []) as Vetting['reasons'];
+  const seen = {
+    decision,
+    screening: vettingId,
+    screened_at: review.screened_at?.toISOString() ?? null,
+    outcome: review.outcome,
+    score: reasons.reduce<number | null>((most, { score }) => Math.max(most ?? 0, score), null),
+    lists: lists.map(({ source, version }) => `${source}:${version}`),
+  };
+  const decided = { actor, subject: review.id, reason: note, details: seen };
+  if (decision === 'approved' && vettingId !== null && review.outcome !== null) {
+    const risk = riskOf({ outcome: review.outcome, reasons });
+    if (!isLastApproval(risk, review.approvals, actor)) {
+      await db
+        .insertInto('review_approval')
+        .values({
+          review_id: review.id,
+          screening_id: vettingId,
+          approved_by: actor.id,
+          approved_at: new Date(surroundings.now()),
+          note,
+        })
+        .execute();
+      const action = 'review.approved_once';
+      await appendAudit(client, surroundings, { orgId: account.id, action, ...decided });
+      return account;
+    }
+  }
+  await db
+    .updateTable('review')
+    .set({ decision, decided_by: actor.id, decided_at: new Date(surroundings.now()), note })
+    .where('id', '=', review.id)
+    .execute();
   const name = actOfDecision(account.state, decision);
   if (name !== null) return (await act(held, name, decided)).account;
   await appendAudit(client, surroundings, {
     orgId: account.id,
     action: 'review.decided',
     ...decided,
-    details: { decision },
   });
   return account;
 }
@@ -337,22 +382,84 @@ function vettingOf(row: Selectable<Database['screening']>): Vetting {
   };
 }
 
+/** Approvals of the screening that a review `r` shows. */
+const APPROVALS = sql<Approval[]>`(
+  select coalesce(
+    json_agg(
+      json_build_object(
+        'by', v.approved_by, 'at', (extract(epoch from v.approved_at) * 1000)::bigint, 'note', v.note
+      ) order by v.approved_at, v.approved_by
+    ),
+    '[]'
+  )
+  from review_approval v
+  where v.review_id = r.id and v.screening_id = r.screening_id
+)`.as('approvals');
+
+async function findListEntries(pool: Pool, { reasons, lists }: Vetting): Promise<ListEntry[]> {
+  const entities = [...new Set(reasons.flatMap(({ entity }) => entity ?? []))];
+  if (entities.length === 0) return [];
+  const parties = entities.map((entity) => {
+    const colon = entity.indexOf(':');
+    const source = entity.slice(0, colon) as ListSource;
+    const version = lists.find((compared) => compared.source === source)?.version ?? '';
+    return { entity, source, version, entityId: entity.slice(colon + 1) };
+  });
+  const rows = await queriesOn(pool)
+    .selectFrom('sanctions_list as l')
+    .innerJoin('sanctions_name as n', 'n.list_id', 'l.id')
+    .select(['l.source', 'n.entity_id', 'n.name', 'n.kind', 'n.weak', 'n.programme'])
+    .where((eb) =>
+      eb.or(
+        parties.map(({ source, version, entityId }) =>
+          eb.and({ 'l.source': source, 'l.version': version, 'n.entity_id': entityId }),
+        ),
+      ),
+    )
+    .orderBy('n.ordinal')
+    .execute();
+  return parties.map(({ entity, version }) => {
+    const own = rows.filter((row) => `${row.source}:${row.entity_id}` === entity);
+    return {
+      entity,
+      version,
+      kind: own[0]?.kind ?? null,
+      programme: own[0]?.programme ?? null,
+      names: own.map(({ name, weak }) => ({ name, weak })),
+    };
+  });
+}
+
 function reviewsOn(pool: Pool) {
   return queriesOn(pool)
     .selectFrom('review as r')
     .innerJoin('account as a', 'a.id', 'r.org_id')
+    .leftJoin('screening as s', 's.id', 'r.screening_id')
     .selectAll('r')
-    .select('a.name as organisation_name');
+    .select(['a.name as organisation_name', 'a.state as account_state', 's.outcome', 's.reasons'])
+    .select(APPROVALS);
 }
 
-function reviewOf(row: Selectable<Database['review']> & { organisation_name: string }): Review {
+type ReviewRow = Selectable<Database['review']> & {
+  organisation_name: string;
+  account_state: AccountState;
+  outcome: Vetting['outcome'] | null;
+  reasons: unknown;
+  approvals: Approval[];
+};
+
+function reviewOf(row: ReviewRow): Review {
+  const reasons = (row.reasons ?? []) as Vetting['reasons'];
   return {
     id: row.id,
     orgId: row.org_id,
     organisationName: row.organisation_name,
+    accountState: row.account_state,
     vettingId: row.screening_id,
+    risk: row.outcome === null ? 'normal' : riskOf({ outcome: row.outcome, reasons }),
     reason: row.reason,
     openedAt: row.opened_at.getTime(),
+    approvals: row.approvals,
     decision: row.decision,
     decidedBy: row.decided_by,
     decidedAt: row.decided_at?.getTime() ?? null,

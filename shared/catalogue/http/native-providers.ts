@@ -18,6 +18,8 @@ interface Row {
   load: (settings: NativeSettings) => Promise<NativeProvider>;
   /** Headers with which the provider lists its models. */
   headers: (apiKey: string) => Record<string, string>;
+  /** The query with which all of them come at once. */
+  wholeList: string;
 }
 
 /** The API version that its library speaks. */
@@ -32,6 +34,7 @@ export const NATIVE_PROVIDERS: Readonly<Record<string, Row>> = {
       return { language: (model) => anthropic.languageModel(model) };
     },
     headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': ANTHROPIC_VERSION }),
+    wholeList: '?limit=1000',
   },
   google: {
     async load(settings) {
@@ -43,5 +46,6 @@ export const NATIVE_PROVIDERS: Readonly<Record<string, Row>> = {
       };
     },
     headers: (apiKey) => ({ 'x-goog-api-key': apiKey }),
+    wholeList: '?pageSize=1000',
   },
 };

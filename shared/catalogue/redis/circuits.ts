@@ -3,7 +3,7 @@ import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { poll, type Polled } from './poll.ts';
 
 /**
- * A sorted set: `<open|trial|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
+ * A sorted set: `<open|trial|reached|closed> <region> <endpoint> <worker>`, scored by when it is no longer believed, by the clock of
  * the server. One key, so any node of a cluster can hold it; the members of a worker that dies end within seconds.
  */
 const KEY = 'circuits';
@@ -33,6 +33,8 @@ export interface CircuitReport {
   open: boolean;
   /** It is open, and the next request may try whether it still has to be. */
   trial?: boolean;
+  /** And something answers at its address: requests that could go elsewhere may try it as well. */
+  reached?: boolean;
 }
 
 export type CircuitBoard = ReturnType<typeof createCircuitBoard>;
@@ -43,8 +45,12 @@ export function createCircuitBoard(client: RedisClient, worker: string) {
   return {
     /** Replaces what this worker said before. It is forgotten soon unless it is said again. */
     async publish(reports: readonly CircuitReport[]): Promise<void> {
-      const now = reports.flatMap(({ open, trial = false, region, endpoint }) => {
-        const states = [open ? 'open' : 'closed', ...(trial ? ['trial'] : [])];
+      const now = reports.flatMap(({ open, trial = false, reached = false, region, endpoint }) => {
+        const states = [
+          open ? 'open' : 'closed',
+          ...(trial ? ['trial'] : []),
+          ...(reached ? ['reached'] : []),
+        ];
         return states.map((state) => `${state} ${circuitName(region, endpoint)} ${worker}`);
       });
       const withdrawn = said.filter((member) => !now.includes(member));
@@ -56,10 +62,16 @@ export function createCircuitBoard(client: RedisClient, worker: string) {
   };
 }
 
-/** The `circuitName`s of the circuits that are open, and of those among them whose trial is due. */
+/** The `circuitName`s of the circuits that are open, of those whose trial is due, and of those where something answers. */
 export interface OpenCircuits {
   open: ReadonlySet<string>;
   trial: ReadonlySet<string>;
+  reached: ReadonlySet<string>;
+}
+
+/** The circuits as they stand now. */
+export async function readCircuits(client: RedisClient): Promise<OpenCircuits> {
+  return openIn((await client.eval(READ, 1, KEY)) as string[]);
 }
 
 /** The open circuits, read once a second. `onError` hears of reads that fail. */
@@ -67,8 +79,11 @@ export function watchCircuits(
   client: RedisClient,
   onError: (error: Error) => void,
 ): Polled<OpenCircuits> {
-  const read = async () => openIn((await client.eval(READ, 1, KEY)) as string[]);
-  return poll<OpenCircuits>(read, { open: new Set(), trial: new Set() }, onError);
+  return poll<OpenCircuits>(
+    () => readCircuits(client),
+    { open: new Set(), trial: new Set(), reached: new Set() },
+    onError,
+  );
 }
 
 /** Open is what some worker says is open and none has called with success lately: one may be cut off by itself. */
@@ -82,5 +97,6 @@ function openIn(members: readonly string[]): OpenCircuits {
   return {
     open: new Set(named('open').filter(isOpen)),
     trial: new Set(named('trial').filter(isOpen)),
+    reached: new Set(named('reached').filter(isOpen)),
   };
 }

@@ -145,6 +145,17 @@ interface DeclarationTable {
   parties: Json;
 }
 
+interface DeclarationDraftTable {
+  org_id: string;
+  draft: Json;
+  updated_at: Date;
+}
+
+interface DerivationTable {
+  digest: string;
+  body: Buffer;
+}
+
 interface ExportTable {
   id: string;
   org_id: string;
@@ -166,12 +177,30 @@ interface ExportTable {
   expires_at: Date | null;
   deleted_at: Date | null;
   removed_at: Date | null;
+  period_from: Date | null;
+  period_to: Date | null;
 }
 
 interface ExportAnchorTable {
   org_id: string;
   checkpoint_size: Int8;
   anchor_size: Int8;
+}
+
+interface GridHourTable {
+  zone: string;
+  hour: Date;
+  version: string;
+  provider: string;
+  signal: string;
+  gwp: number;
+  imported_at: Defaulted<Date>;
+}
+
+interface GridHourDueTable {
+  zone: string;
+  hour: Date;
+  due_from: Defaulted<Date>;
 }
 
 interface LedgerBodyTable {
@@ -197,6 +226,9 @@ interface LedgerBodyTable {
   leaf_hash: Buffer;
   body: Buffer;
   refusal_rule: string | null;
+  answer_key: Int8 | null;
+  bounds: number[] | null;
+  data_quality: string | null;
 }
 
 interface LedgerCheckpointTable {
@@ -227,6 +259,7 @@ interface LedgerHeadTable {
   checkpoint_at: Date | null;
   halted_at: Date | null;
   halt_reason: string | null;
+  usage_size: DefaultedInt8;
 }
 
 interface LedgerQuarantineTable {
@@ -267,6 +300,35 @@ interface MailOutboxTable {
   next_attempt_at: Date;
   sent_at: Date | null;
   failed_at: Date | null;
+}
+
+interface MeterReadingTable {
+  endpoint: string;
+  read_at: Date;
+  accelerators: Json;
+}
+
+interface MeteredRecordTable {
+  digest: string;
+  endpoint: string;
+  from_at: Date;
+  to_at: Date;
+  energy_uj: string | null;
+  idle_uj: string | null;
+  body: Buffer;
+}
+
+interface MeteredRequestTable {
+  receipt_id: string;
+  org_id: string;
+  endpoint: string;
+  began_at: Date;
+  ended_at: Date;
+  weight: Int8;
+  state: Defaulted<'waiting' | 'attributed' | 'measured' | 'unmeasured'>;
+  metered_from: Date | null;
+  energy_uj: Defaulted<string>;
+  revision_id: string | null;
 }
 
 interface RecalculationTable {
@@ -328,6 +390,14 @@ interface ReviewTable {
   note: string | null;
 }
 
+interface ReviewApprovalTable {
+  review_id: string;
+  screening_id: string;
+  approved_by: string;
+  approved_at: Date;
+  note: string;
+}
+
 interface SanctionsListTable {
   id: GeneratedInt8;
   source: 'ofac_sdn' | 'eu' | 'un' | 'opensanctions';
@@ -385,6 +455,142 @@ interface StoredAnswerTable {
   expires_at: Date;
 }
 
+interface UsageDayTable {
+  org_id: string;
+  at: Date;
+  model: string;
+  region: string;
+  key_id: string;
+  tier: string;
+  quality: string;
+  first_index: Int8;
+  last_index: Int8;
+  refused: Int8;
+  covered: Int8;
+  uncovered: Int8;
+  input_tokens: string;
+  cached_input_tokens: string;
+  output_tokens: string;
+  uncovered_input_tokens: string;
+  uncovered_cached_input_tokens: string;
+  uncovered_output_tokens: string;
+  energy: string;
+  energy_lower: string;
+  energy_upper: string;
+  gwp: string;
+  gwp_lower: string;
+  gwp_upper: string;
+  water: string;
+  water_lower: string;
+  water_upper: string;
+  adpe: string;
+  adpe_lower: string;
+  adpe_upper: string;
+  adpf: string;
+  adpf_lower: string;
+  adpf_upper: string;
+}
+
+interface UsageHourTable {
+  org_id: string;
+  at: Date;
+  model: string;
+  region: string;
+  key_id: string;
+  tier: string;
+  quality: string;
+  first_index: Int8;
+  last_index: Int8;
+  refused: Int8;
+  covered: Int8;
+  uncovered: Int8;
+  input_tokens: string;
+  cached_input_tokens: string;
+  output_tokens: string;
+  uncovered_input_tokens: string;
+  uncovered_cached_input_tokens: string;
+  uncovered_output_tokens: string;
+  energy: string;
+  energy_lower: string;
+  energy_upper: string;
+  gwp: string;
+  gwp_lower: string;
+  gwp_upper: string;
+  water: string;
+  water_lower: string;
+  water_upper: string;
+  adpe: string;
+  adpe_lower: string;
+  adpe_upper: string;
+  adpf: string;
+  adpf_lower: string;
+  adpf_upper: string;
+}
+
+interface PersonsLoginTable {
+  id: string;
+  person_id: string;
+  provider_id: string;
+  account_id: string;
+  password: string | null;
+  access_token: string | null;
+  refresh_token: string | null;
+  id_token: string | null;
+  access_token_expires_at: Date | null;
+  refresh_token_expires_at: Date | null;
+  scope: string | null;
+  created_at: Defaulted<Date>;
+  updated_at: Defaulted<Date>;
+}
+
+interface PersonsMembershipTable {
+  person_id: string;
+  org_id: string;
+  role: 'owner' | 'admin' | 'member' | 'auditor';
+  created_at: Date;
+}
+
+interface PersonsPersonTable {
+  id: string;
+  name: string;
+  email: string;
+  email_verified: Defaulted<boolean>;
+  image: string | null;
+  created_at: Defaulted<Date>;
+  updated_at: Defaulted<Date>;
+}
+
+interface PersonsRateTable {
+  name: string;
+  due_at: Date;
+}
+
+interface PersonsSessionTable {
+  id: string;
+  person_id: string;
+  token: string;
+  expires_at: Date;
+  address: string | null;
+  user_agent: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+interface PersonsStaffTable {
+  person_id: string;
+  role: 'operator' | 'reviewer';
+  created_at: Date;
+}
+
+interface PersonsVerificationTable {
+  id: string;
+  identifier: string;
+  value: string;
+  expires_at: Date;
+  created_at: Date;
+  updated_at: Date;
+}
+
 export interface Database {
   account: AccountTable;
   account_transition: AccountTransitionTable;
@@ -400,8 +606,12 @@ export interface Database {
   audit_head: AuditHeadTable;
   audit_log: AuditLogTable;
   declaration: DeclarationTable;
+  declaration_draft: DeclarationDraftTable;
+  derivation: DerivationTable;
   export: ExportTable;
   export_anchor: ExportAnchorTable;
+  grid_hour: GridHourTable;
+  grid_hour_due: GridHourDueTable;
   ledger_body: LedgerBodyTable;
   ledger_checkpoint: LedgerCheckpointTable;
   ledger_entry: LedgerEntryTable;
@@ -410,14 +620,27 @@ export interface Database {
   ledger_retention: LedgerRetentionTable;
   ledger_tile: LedgerTileTable;
   mail_outbox: MailOutboxTable;
+  meter_reading: MeterReadingTable;
+  metered_record: MeteredRecordTable;
+  metered_request: MeteredRequestTable;
   recalculation: RecalculationTable;
   receipt_pending: ReceiptPendingTable;
   receipt_revision: ReceiptRevisionTable;
   restatement: RestatementTable;
   review: ReviewTable;
+  review_approval: ReviewApprovalTable;
   sanctions_list: SanctionsListTable;
   sanctions_name: SanctionsNameTable;
   screening: ScreeningTable;
   service_contract: ServiceContractTable;
   stored_answer: StoredAnswerTable;
+  usage_day: UsageDayTable;
+  usage_hour: UsageHourTable;
+  'persons.login': PersonsLoginTable;
+  'persons.membership': PersonsMembershipTable;
+  'persons.person': PersonsPersonTable;
+  'persons.rate': PersonsRateTable;
+  'persons.session': PersonsSessionTable;
+  'persons.staff': PersonsStaffTable;
+  'persons.verification': PersonsVerificationTable;
 }

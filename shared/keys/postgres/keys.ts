@@ -38,6 +38,11 @@ export interface IssuedKey {
   plaintext: string;
 }
 
+/** What every key begins with tells nothing. */
+const HEAD_LENGTH_MIN = 5;
+/** Who finds more has to ask for more characters. */
+const FOUND_MAX = 50;
+
 export type KeyRegistry = ReturnType<typeof createKeyRegistry>;
 
 /**
@@ -106,6 +111,17 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         .executeTakeFirst();
       if (row === undefined) throw new Fault('key_not_found');
       return keyOf(row);
+    },
+
+    /** Keys that begin as they are shown, with more than what all of them begin with, newest first: for support, of any organisation. */
+    async findByHead(head: string): Promise<KeyRecord[]> {
+      if (head.length < HEAD_LENGTH_MIN) return [];
+      const rows = await keysOn(pool)
+        .where('head', 'like', `${head.slice(0, 8).replaceAll(/[\\%_]/g, '\\$&')}%`)
+        .orderBy('id', 'desc')
+        .limit(FOUND_MAX)
+        .execute();
+      return rows.map(keyOf);
     },
 
     /** Finds a key that has leaked by its hash (hex), for support. Null when there is none. */

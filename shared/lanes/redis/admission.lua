@@ -133,6 +133,7 @@ if fingerprint ~= '' then
   redis.call('EXPIRE', KEYS[7], tonumber(ARGV[13]))
 end
 redis.call('ZADD', KEYS[9], ARGV[20], ARGV[1])
-redis.call('EXPIRE', KEYS[9], 3600)
+-- Set in one second of each minute: who has so few requests that none falls into it for an hour reaches no bound.
+if held == 0 or now % 60000000 < 1000000 then redis.call('EXPIRE', KEYS[9], 3600) end
 if ARGV[15] ~= '' then redis.call('SET', KEYS[6], ARGV[15], 'EX', tonumber(ARGV[16])) end
 return answer('admitted', 0, tat, per_day - count - 1, redis.call('XADD', KEYS[4], '*', 'e', ARGV[2]))

@@ -9,10 +9,15 @@ import {
   waitersKey,
 } from '../keys.ts';
 import type { InferenceEntry, ReceiptEntry } from '../messages.ts';
-import type { RedisClock } from './redis-clock.ts';
+import type { RedisClocks } from './redis-clock.ts';
 import type { LaneScripts } from './scripts.ts';
 import type { Seals } from '../seals.ts';
-import { encodeInferenceEntry, encodeMessage } from '../wire-format.ts';
+import {
+  encodeEntryWithBodyApart,
+  encodeInferenceEntry,
+  encodeMessage,
+  type WrittenEntry,
+} from '../wire-format.ts';
 
 /** Bodies above this travel as a claim check, so that lanes stay light and a reader's batch stays small. */
 export const INLINE_BYTES_MAX = 256 * 1024;
@@ -28,8 +33,8 @@ const AFTERLIFE_S = 60;
 
 export interface AdmissionRequest {
   entry: InferenceEntry;
-  /** The body that the upstream is to get. */
-  body: string;
+  /** The body that the upstream is to get: JSON text, or its UTF-8. */
+  body: string | Uint8Array;
   limits: Limits;
   keyLimit: { requestsPerSecond: number; burst: number } | null;
   /** Requests waiting or running in the region before it is saturated. */
@@ -67,8 +72,8 @@ export type Admission = LimitState &
   );
 
 export interface AdmissionOptions {
-  /** Redis's clock, from which follows until when a request may be admitted. Without it, for ever. */
-  clock?: RedisClock;
+  /** Redis's clocks, from which follows until when a request may be admitted. Without them, for ever. */
+  clocks?: Pick<RedisClocks, 'of'>;
   /** Called with what was admitted after all, when Redis said so only after the caller had been told that it failed. */
   onLate?: (entry: InferenceEntry, laneEntryId: string) => void;
   /** The script's clock in microseconds, in tests; the server's otherwise. */
@@ -79,15 +84,21 @@ export interface AdmissionOptions {
 
 /** A caller that is told within a second that Redis does not answer has waited this long for it. */
 const PATIENCE_MS = 800;
+/** A large body is longer on its way to Redis. */
+const BYTES_PER_MS = 16_384;
 /** A timer may fire this much early. */
 const TIMER_SLACK_MS = 5;
 
 /** What the script is asked: to admit a request, to record the refusal of one, or for its claim alone. */
 interface Asked {
   request: AdmissionRequest;
+  /** What goes on the lane. */
+  written: WrittenEntry;
   refused: string;
   onlyClaim: boolean;
 }
+
+const NOTHING: WrittenEntry = { text: '', apart: undefined };
 
 type ScriptResult = [string, number, number, number, number, string];
 
@@ -99,8 +110,8 @@ type ScriptResult = [string, number, number, number, number, string];
 export class Admissions {
   readonly #scripts: Pick<LaneScripts, 'admit'>;
   readonly #shards: number;
-  readonly #seals: Pick<Seals, 'seal' | 'sealBytes'>;
-  readonly #clock: RedisClock | undefined;
+  readonly #seals: Pick<Seals, 'seal' | 'sealBytesInTurns'>;
+  readonly #clocks: Pick<RedisClocks, 'of'> | undefined;
   readonly #onLate: NonNullable<AdmissionOptions['onLate']>;
   readonly #clockUs: () => string;
 
@@ -109,9 +120,9 @@ export class Admissions {
   constructor(
     scripts: Pick<LaneScripts, 'admit'>,
     shards: number,
-    seals: Pick<Seals, 'seal' | 'sealBytes'>,
+    seals: Pick<Seals, 'seal' | 'sealBytesInTurns'>,
     {
-      clock,
+      clocks,
       onLate = () => {},
       clockUs = () => '',
       receiptsLaneMax = RECEIPTS_LANE_MAX,
@@ -121,13 +132,14 @@ export class Admissions {
     this.#scripts = scripts;
     this.#seals = seals;
     this.#shards = shards;
-    this.#clock = clock;
+    this.#clocks = clocks;
     this.#onLate = onLate;
     this.#clockUs = clockUs;
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
-    return found(await this.#decide(request, ''));
+    const written = await this.#write(request);
+    return found(await this.#decide({ request, written, refused: '', onlyClaim: false }));
   }
 
   /**
@@ -135,7 +147,8 @@ export class Admissions {
    * the rate, and while the lane is full, nothing is recorded.
    */
   async record(request: AdmissionRequest, refused: ReceiptEntry): Promise<Admission> {
-    return found(await this.#decide(request, encodeMessage(refused)));
+    const asked = { request, written: NOTHING, refused: encodeMessage(refused), onlyClaim: false };
+    return found(await this.#decide(asked));
   }
 
   /**
@@ -146,7 +159,8 @@ export class Admissions {
   async recall(request: ClaimLookUp): Promise<Exclude<Admission, { verdict: 'admitted' }> | null> {
     const entry = { ...request.entry, model: '', region: '', tier: 'audit' as const };
     const unplaced = { ...request, entry, body: '', regionCapacity: 0, orgCapacity: 0 };
-    const result = await this.#decide(unplaced, '', true);
+    const asked = { request: unplaced, written: NOTHING, refused: '', onlyClaim: true };
+    const result = await this.#decide(asked);
     if (result?.verdict === 'admitted') throw new Error('admission was asked for a claim only');
     return result;
   }
@@ -155,19 +169,22 @@ export class Admissions {
    * Null: it was asked for a claim only, and there is none. Rejects once the caller is to be told that Redis did not
    * answer.
    */
-  #decide(
-    request: AdmissionRequest,
-    refused: string,
-    onlyClaim: boolean = false,
-  ): Promise<Admission | null> {
+  #decide(asked: Asked): Promise<Admission | null> {
+    const { request, written } = asked;
+    const patienceMs = PATIENCE_MS + (written.apart?.length ?? 0) / BYTES_PER_MS;
     const { promise, resolve, reject } = Promise.withResolvers<Admission | null>();
     let isOver = false;
+    let last: NodeJS.Immediate | undefined;
     const timer = setTimeout(() => {
-      isOver = true;
-      reject(new Error('Redis did not answer a request for admission in time'));
-    }, PATIENCE_MS);
+      // Where it was this process that had no time, the answer is there and unread: it is read before this.
+      last = setImmediate(() => {
+        isOver = true;
+        reject(new Error('Redis did not answer a request for admission in time'));
+      });
+    }, patienceMs);
     const answered = (admission: Admission | null): void => {
       clearTimeout(timer);
+      clearImmediate(last);
       resolve(admission);
       if (isOver && admission?.verdict === 'admitted') {
         this.#onLate(request.entry, admission.laneEntryId);
@@ -175,12 +192,10 @@ export class Admissions {
     };
     const failed = (error: unknown): void => {
       clearTimeout(timer);
+      clearImmediate(last);
       reject(error);
     };
-    this.#ask(
-      { request, refused, onlyClaim },
-      performance.now() + PATIENCE_MS - TIMER_SLACK_MS,
-    ).then(answered, failed);
+    this.#ask(asked, performance.now() + patienceMs - TIMER_SLACK_MS).then(answered, failed);
     return promise;
   }
 
@@ -189,19 +204,25 @@ export class Admissions {
     const first = await this.#run(asked, until);
     if (first[0] !== 'late') return readVerdict(first);
     // When it is not, Redis's clock has been set, or another node answers: it is taken at its word.
-    this.#clock?.reset(Number(first[5]));
+    this.#clocks?.of(asked.request.entry.shard).reset(Number(first[5]));
     return readVerdict(await this.#run(asked, until));
   }
 
-  async #run({ request, refused, onlyClaim }: Asked, until: number): Promise<ScriptResult> {
+  /** Seals the body. A large one takes a while: that is over before the time begins to run in which Redis must answer. */
+  #write({ entry, body }: AdmissionRequest): WrittenEntry | Promise<WrittenEntry> {
+    if (body.length <= INLINE_BYTES_MAX) return encodeInferenceEntry(this.#seals, entry, body);
+    const head = { ...entry, bodyRef: bodyKey(entry.shard, entry.id) };
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    return encodeEntryWithBodyApart(this.#seals, head, bytes);
+  }
+
+  async #run(
+    { request, written, refused, onlyClaim }: Asked,
+    until: number,
+  ): Promise<ScriptResult> {
     const { entry, limits, keyLimit } = request;
     const shard = entry.shard;
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
-    const large = request.body.length > INLINE_BYTES_MAX;
-    const head = large ? { ...entry, bodyRef: bodyKey(shard, entry.id) } : entry;
-    const { text, apart } = onlyClaim
-      ? { text: '' }
-      : encodeInferenceEntry(this.#seals, head, request.body);
     const owner = limitsKey(shard, entry.orgId);
     // A cluster wants every key in the script's slot, so an absent one is named by one that is there.
     const claim = entry.claim ?? owner;
@@ -216,7 +237,7 @@ export class Admissions {
       waitersKey(claim),
       heldKey(shard, entry.region, entry.orgId),
       entry.id,
-      text,
+      written.text,
       intervalUsOf(limits.requestsPerSecond),
       limits.burst,
       limits.requestsPerDay,
@@ -229,7 +250,7 @@ export class Admissions {
       request.fingerprint ?? '',
       lifeS,
       `${entry.inbox} ${entry.id}`,
-      apart ?? '',
+      written.apart ?? '',
       lifeS,
       this.#clockUs(),
       refused,
@@ -237,7 +258,7 @@ export class Admissions {
       entry.deadlineAt,
       onlyClaim ? 1 : 0,
       WAITERS_MAX,
-      this.#clock?.timeUs(until - performance.now()) ?? '',
+      this.#clocks?.of(shard).timeUs(until - performance.now()) ?? '',
     )) as ScriptResult;
   }
 }

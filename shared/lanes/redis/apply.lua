@@ -1,76 +1,86 @@
--- Writes what a process has queued, each write for itself: no reader sees a part of one. A write that belongs to a delivery
--- happens only while that delivery holds its entry, so a process that was stopped for so long that another took over can
--- wake and write nothing. An entry is acknowledged after everything else has succeeded; a write that failed is answered
--- with its error and comes again.
+-- Writes what a process has queued in one turn, all of it or nothing. What belongs to deliveries is written only while all
+-- of them hold their entries, so a process that was stopped for so long that another took over can wake and write nothing.
+-- Entries are acknowledged after everything else has succeeded.
 --
 -- KEYS  every key once, named below by its position
--- ARGV  1 consumer group   2 messages an inbox may hold   3 field of a message
---       then for each write: its lane (0: of no delivery), and where there is one entry id, consumer, delivery number;
---       how many commands, for each its name, key, number of further arguments, those arguments;
---       how many messages, for each its inbox and text; 1 when the entry is to leave its lane, else 0
+-- ARGV  1 consumer group   2 entries an inbox may hold
+--       3 records that one entry of a receipts lane may hold   4 entries in that lane from which on each record has its own
+--       then, each list after its length:
+--       lanes: key, consumer, and its deliveries: entry id, number, 1 when the entry is to leave its lane, else 0
+--       commands: name, key, and its further arguments
+--       receipts lanes: key, and the records that they are to get
+--       what inboxes are told: key, and the fields and values of one entry
 --
--- Returns for each write 'held' (it has happened), 'taken', 'gone', or an error's text.
+-- Returns {'written'}; or {'stale', then for each delivery 'held', 'taken' or 'gone'}, and nothing is written; or
+-- {'failed', error} when a command failed: those before it have happened, and nothing of what comes after.
 
-local group, bound, field = ARGV[1], ARGV[2], ARGV[3]
-local at = 3
+local group = ARGV[1]
+local at = 4
 local function following()
   at = at + 1
   return ARGV[at]
 end
-
--- Many small values go into one command, of which Lua passes about 8,000.
-local PIECE = 2000
-local function each_piece(list, run)
-  for first = 1, #list, PIECE do run(first, math.min(first + PIECE - 1, #list)) end
+local function key() return KEYS[tonumber(following())] end
+local function each(run)
+  for _ = 1, tonumber(following()) do run() end
 end
 
-local results, inboxes, leaving = {}, {}, {}
-while at < #ARGV do
-  local lane = tonumber(following())
-  local result, id = 'held', nil
-  if lane > 0 then
-    id = following()
-    local consumer = following()
-    result = holding(KEYS[lane], group, id, consumer, following())
+local holdings, leaving, stale = { 'stale' }, {}, false
+each(function()
+  local lane, consumer, ids = key(), following(), {}
+  each(function()
+    local id = following()
+    local result = holding(lane, group, id, consumer, following())
+    if following() == '1' then ids[#ids + 1] = id end
+    holdings[#holdings + 1] = result
+    stale = stale or result ~= 'held'
+  end)
+  leaving[#leaving + 1] = { lane, ids }
+end)
+if stale then return holdings end
+
+local failure
+each(function()
+  local name, first = following(), key()
+  local count = tonumber(following())
+  if not failure then
+    local answer = redis.pcall(name, first, unpack(ARGV, at + 1, at + count))
+    if type(answer) == 'table' then failure = answer.err end
   end
-  for _ = 1, tonumber(following()) do
-    local name, key = following(), KEYS[tonumber(following())]
-    local count = tonumber(following())
-    if result == 'held' then
-      local answer = redis.pcall(name, key, unpack(ARGV, at + 1, at + count))
-      if type(answer) == 'table' and answer.err then result = answer.err end
-    end
-    at = at + count
-  end
-  for _ = 1, tonumber(following()) do
-    local inbox, message = tonumber(following()), following()
-    if result == 'held' then
-      local list = inboxes[inbox]
-      if list == nil then
-        list = {}
-        inboxes[inbox] = list
-      end
-      list[#list + 1] = field
-      list[#list + 1] = message
-    end
-  end
-  if following() == '1' and result == 'held' then
-    leaving[lane] = leaving[lane] or {}
-    table.insert(leaving[lane], id)
-  end
-  results[#results + 1] = result
-end
+  at = at + count
+end)
+if failure then return { 'failed', failure } end
 
 -- These raise: then nothing has left its lane, and all comes again.
-for inbox, list in pairs(inboxes) do
-  each_piece(list, function(first, last)
-    redis.call('XADD', KEYS[inbox], 'NOMKSTREAM', 'MAXLEN', '~', bound, '*', unpack(list, first, last))
-  end)
+each(function()
+  local lane, count = key(), tonumber(following())
+  local together = tonumber(ARGV[3])
+  -- The lane's bound counts entries: where many wait, an entry is one record.
+  if count > 1 and redis.call('XLEN', lane) >= tonumber(ARGV[4]) then together = 1 end
+  for first = at + 1, at + count, together do
+    local fields = {}
+    for i = first, math.min(first + together - 1, at + count) do
+      fields[#fields + 1] = 'e'
+      fields[#fields + 1] = ARGV[i]
+    end
+    redis.call('XADD', lane, '*', unpack(fields))
+  end
+  at = at + count
+end)
+each(function()
+  local inbox, count = key(), tonumber(following())
+  redis.call('XADD', inbox, 'NOMKSTREAM', 'MAXLEN', '~', ARGV[2], '*', unpack(ARGV, at + 1, at + count))
+  at = at + count
+end)
+
+-- Lua passes about 8,000 arguments to one command.
+local PIECE = 2000
+for _, of in ipairs(leaving) do
+  local lane, ids = of[1], of[2]
+  for first = 1, #ids, PIECE do
+    local last = math.min(first + PIECE - 1, #ids)
+    redis.call('XACK', lane, group, unpack(ids, first, last))
+    redis.call('XDEL', lane, unpack(ids, first, last))
+  end
 end
-for lane, ids in pairs(leaving) do
-  each_piece(ids, function(first, last)
-    redis.call('XACK', KEYS[lane], group, unpack(ids, first, last))
-    redis.call('XDEL', KEYS[lane], unpack(ids, first, last))
-  end)
-end
-return results
+return { 'written' }

@@ -65,13 +65,15 @@ export function createClaims(scripts: LaneScripts, outbox: Pick<Outbox, 'send'>)
 
 /**
  * The stored answer and its receipt, or null when the claim has expired meanwhile. `large`: where large ones are.
+ * `whenLarge` is waited for before a large answer is in memory.
  * @throws SealProblem when the answer cannot be opened
  */
 export async function readClaim(
   client: RedisClient,
   large: Pick<StoredAnswers, 'read'>,
-  seals: Pick<Seals, 'openBytes'>,
+  seals: Pick<Seals, 'openBytesInTurns'>,
   claim: string,
+  whenLarge: () => Promise<void>,
 ): Promise<{ answer: StoredAnswer; receipt: string } | null> {
   const [requestId, delivery, receipt, kept] = await client.hmget(
     claim,
@@ -82,9 +84,14 @@ export async function readClaim(
   );
   if (!requestId || !delivery || !receipt) return null;
   const name = { claim, requestId, delivery: Number(delivery) };
-  const packed =
-    kept === 'postgres' ? await large.read(name) : await client.getBuffer(answerKey(name));
-  return packed === null ? null : { answer: await unpackAnswer(seals, name, packed), receipt };
+  if (kept === 'postgres') {
+    await whenLarge();
+    const packed = await large.read(name);
+    return packed === null ? null : { answer: await unpackAnswer(seals, name, packed), receipt };
+  }
+  const packed = await client.getBuffer(answerKey(name));
+  if (packed === null) return null;
+  return { answer: await unpackAnswer(seals, name, packed, whenLarge), receipt };
 }
 
 /** How a claim stands, and which request holds it. `answered`: its answer is kept, and its receipt not committed yet. */

@@ -1,4 +1,5 @@
-import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { type Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { FollowingCluster, type MasterChange } from './following-cluster.ts';
 import { TurnRedis } from './turn-redis.ts';
 
 /** One node or a cluster: the lanes use only what both offer. */
@@ -28,6 +29,8 @@ export interface RedisConnectOptions {
    * in XREAD; it must not share its connection. `jobs`: what BullMQ is given; it parks on copies of it, for longer.
    */
   use: 'interactive' | 'admission' | 'patient' | 'blocking' | 'jobs';
+  /** Told of a cluster's masters. One connection of a process is enough for that. */
+  onMaster?: (change: MasterChange) => void;
 }
 
 /** A request must fail within a second when Redis is gone (also when packets vanish without a reset). */
@@ -49,30 +52,39 @@ export function connectRedis(
   options: RedisConnectOptions,
   onError: (error: Error) => void = () => {},
 ): RedisClient {
-  const nodes = options.url.split(',');
-  const common = optionsFor(options);
-  const enableOfflineQueue = options.use !== 'interactive' && options.use !== 'admission';
-  const retryStrategy = (times: number): number => Math.min(times * 50, RECONNECT_MAX_MS);
-  const client =
-    nodes.length > 1
-      ? new Cluster(nodes.map(addressOf), {
-          ...CLUSTER_OPTIONS,
-          // A request that may have been admitted must not be admitted a second time: its caller is told to try again.
-          ...(options.use === 'interactive' ? NEVER_REPEATED : {}),
-          redisOptions: { ...common, ...identityOf(nodes[0]!) },
-          enableOfflineQueue,
-          slotsRefreshInterval: options.use === 'blocking' ? READERS_REFRESH_MS : NODES_REFRESH_MS,
-          enableAutoPipelining: options.use !== 'blocking',
-          clusterRetryStrategy: retryStrategy,
-        })
-      : new (options.use === 'blocking' ? Redis : TurnRedis)(options.url, {
-          ...common,
-          enableOfflineQueue,
-          retryStrategy,
-        });
+  const isCluster = options.url.includes(',');
+  const client = isCluster ? connectCluster(options) : connectNode(options);
   client.on('error', onError);
   return client;
 }
+
+function connectNode(options: RedisConnectOptions): Redis {
+  return new (options.use === 'blocking' ? Redis : TurnRedis)(options.url, {
+    ...optionsFor(options),
+    enableOfflineQueue: queues(options),
+    retryStrategy,
+  });
+}
+
+function connectCluster(options: RedisConnectOptions): Cluster {
+  const { url, use, onMaster = () => {} } = options;
+  const nodes = url.split(',');
+  const settings = {
+    ...CLUSTER_OPTIONS,
+    // A request that may have been admitted must not be admitted a second time: its caller is told to try again.
+    ...(queues(options) ? {} : NEVER_REPEATED),
+    redisOptions: { ...optionsFor(options), ...identityOf(nodes[0]!) },
+    enableOfflineQueue: queues(options),
+    slotsRefreshInterval: use === 'blocking' ? READERS_REFRESH_MS : NODES_REFRESH_MS,
+    enableAutoPipelining: use !== 'blocking',
+    clusterRetryStrategy: retryStrategy,
+  };
+  return new FollowingCluster(nodes.map(addressOf), settings, onMaster);
+}
+
+const queues = ({ use }: RedisConnectOptions): boolean =>
+  use !== 'interactive' && use !== 'admission';
+const retryStrategy = (times: number): number => Math.min(times * 50, RECONNECT_MAX_MS);
 
 const CLUSTER_OPTIONS: ClusterOptions = {
   // Names stay names, because certificates are made out to them.

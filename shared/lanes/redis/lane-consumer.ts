@@ -20,7 +20,8 @@ export interface Delivery {
   consumer: string;
   /** 1 for the first delivery of the entry; rises with each redelivery. */
   number: number;
-  text: string;
+  /** What the entry holds: one on an inference lane; one or some, each for itself, on a receipts lane. */
+  texts: readonly string[];
 }
 
 export interface LaneConsumerOptions {
@@ -28,7 +29,7 @@ export interface LaneConsumerOptions {
   consumer: string;
   /** Shared by all lanes of the worker. The handler releases one slot per entry when it is done with it. */
   slots: Slots;
-  /** Bounds one read, for a batch handler; a free slot count above this is not used at once. */
+  /** Bounds one read (in texts, by what the last one had); a free slot count above this is not used at once. */
   batchMax: number;
   /** One slot holds a whole batch, not one entry: while all are taken, entries gather for the next. */
   batched?: boolean;
@@ -57,6 +58,8 @@ export class LaneConsumer {
   /** Entries that this worker was given, until the server no longer counts it as held. */
   readonly #handed = new Set<string>();
   #stopped = false;
+  /** Of the last batch: so many are to be expected of the next. */
+  #textsPerEntry = 1;
   #loop: Promise<void> = Promise.resolve();
   #reaping: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
@@ -133,7 +136,7 @@ export class LaneConsumer {
   /** How many entries may be taken now. */
   #room(): number {
     const { slots, batchMax, batched } = this.#options;
-    if (batched === true) return slots.free > 0 ? batchMax : 0;
+    if (batched === true) return slots.free > 0 ? Math.ceil(batchMax / this.#textsPerEntry) : 0;
     return Math.min(slots.free, batchMax);
   }
 
@@ -141,14 +144,18 @@ export class LaneConsumer {
     const { lane, consumer, slots, onDeliveries } = this.#options;
     const shard = this.#shard;
     const batch: Delivery[] = [];
+    let held = 0;
     for (const [id, fields] of entries) {
       // A claimed entry that was deleted meanwhile has no fields.
       if (fields === null) continue;
       this.#handed.add(id);
       const number = numberOf(id);
-      batch.push({ shard, lane, entryId: id, consumer, number, text: fields[1] ?? '' });
+      const texts = fields.filter((_, i) => i % 2 === 1);
+      batch.push({ shard, lane, entryId: id, consumer, number, texts });
+      held += texts.length;
     }
     if (batch.length === 0) return;
+    this.#textsPerEntry = held / batch.length;
     slots.take(this.#options.batched === true ? 1 : batch.length);
     onDeliveries(batch);
   }

@@ -1,7 +1,7 @@
 import type { RedisClient } from './connect.ts';
 import { aliveKey, inboxKey } from '../keys.ts';
-import { encodeMessage } from '../wire-format.ts';
-import type { RedisClock } from './redis-clock.ts';
+import { CLEAR_FIELD, encodeMessage } from '../wire-format.ts';
+import type { RedisClocks } from './redis-clock.ts';
 
 /** A process that misses this many milliseconds of heartbeats is taken for dead and its entries are claimed. */
 const ALIVE_MS = 5_000;
@@ -28,21 +28,26 @@ export class Liveness {
   readonly #processId: string;
   readonly #lastRead: () => string;
   #timer: NodeJS.Timeout | undefined;
-  readonly #clock: RedisClock | undefined;
+  readonly #clocks: Pick<RedisClocks, 'sample'> | undefined;
   #beating: Promise<void> = Promise.resolve();
   /** When Redis last heard of this process, and until when others may still be waking; in milliseconds of a steady clock. */
   #heardAt = 0;
   #leaveOthersUntil = 0;
 
   /**
-   * `lastRead` tells up to which id the inbox has been read, so that the heartbeat can trim it. `clock` learns with each
-   * heartbeat what time it is for Redis.
+   * `lastRead` tells up to which id the inbox has been read, so that the heartbeat can trim it. `clocks` learn with
+   * each heartbeat what time it is for Redis.
    */
-  constructor(client: RedisClient, processId: string, lastRead: () => string, clock?: RedisClock) {
+  constructor(
+    client: RedisClient,
+    processId: string,
+    lastRead: () => string,
+    clocks?: Pick<RedisClocks, 'sample'>,
+  ) {
     this.#client = client;
     this.#processId = processId;
     this.#lastRead = lastRead;
-    this.#clock = clock;
+    this.#clocks = clocks;
   }
 
   /**
@@ -56,11 +61,13 @@ export class Liveness {
 
   async start(): Promise<void> {
     this.#heardAt = performance.now();
-    await this.#beat();
+    await Promise.all([this.#beat(), this.#clocks?.sample()]);
     this.#timer = setInterval(() => {
       this.#beating = this.#beat().catch(() => {
         // The connection reports its own errors; the next beat makes up for this one.
       });
+      // Apart, because a master that is away answers when it is back.
+      void this.#clocks?.sample();
     }, HEARTBEAT_MS);
   }
 
@@ -77,18 +84,16 @@ export class Liveness {
   async #beat(): Promise<void> {
     const inbox = inboxKey(this.#processId);
     const aliveMs = this.#client.isCluster ? ALIVE_ON_CLUSTER_MS : ALIVE_MS;
-    const [, existed, , time] = await Promise.all([
+    const [, existed] = await Promise.all([
       this.#client.set(aliveKey(this.#processId), '1', 'PX', aliveMs),
       this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS),
       this.#client.xtrim(inbox, 'MINID', after(this.#lastRead())),
-      this.#clock === undefined ? null : this.#client.time(),
     ]);
-    if (time !== null) this.#clock?.observe(Number(time[0]) * 1_000_000 + Number(time[1]));
     const now = performance.now();
     if (now - this.#heardAt > STALL_MS) this.#leaveOthersUntil = now + aliveMs;
     this.#heardAt = now;
     if (existed === 1) return;
-    await this.#client.xadd(inbox, '*', 'm', encodeMessage({ kind: 'hello' }));
+    await this.#client.xadd(inbox, '*', CLEAR_FIELD, encodeMessage({ kind: 'hello' }));
     await this.#client.pexpire(inbox, INBOX_AFTERLIFE_MS);
   }
 }

@@ -1,19 +1,30 @@
 import type { Cluster } from 'ioredis';
 import type { RedisClient } from './connect.ts';
-import { CONSUMER_GROUP, inboxKey } from '../keys.ts';
-import type { Reply } from '../messages.ts';
+import { CONSUMER_GROUP, inboxKey, receiptsLane } from '../keys.ts';
+import type { ReceiptEntry, Reply } from '../messages.ts';
 import type { Seals } from '../seals.ts';
-import { BATCH_FIELD, encodeBatch, type Outgoing } from '../wire-format.ts';
+import {
+  BATCH_FIELD,
+  CLEAR_FIELD,
+  encodeBatch,
+  encodeMessage,
+  type Outgoing,
+} from '../wire-format.ts';
 import type { Delivery } from './lane-consumer.ts';
 import { callReplicated } from './replicated.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
 
-/** Unread messages an inbox may hold; a reader that is this far behind is not coming back in time. */
+/** Unread entries an inbox may hold; a reader that is this far behind is not coming back in time. */
 const INBOX_MAX = 200_000;
 const RETRY_MS = 100;
 
 /** What is sealed and opened in one go holds up the event loop of both sides for a few milliseconds at most. */
 const BATCH_CHARS_MAX = 4 * 1024 * 1024;
+
+/** Records of one turn that travel in one entry: half of what is committed together, so that halves can be. */
+const TOGETHER_MAX = 16;
+/** Where so many entries wait in a receipts lane, its readers do not keep up, and each record has an entry of its own. */
+const TOGETHER_BELOW = 1_000;
 
 type Command = [name: string, key: string, ...args: (string | number | Buffer)[]];
 
@@ -33,32 +44,50 @@ export interface HolderWrite {
   send(processId: string, reply: Reply, payload?: string): void;
   /** A command on a key of the entry's shard. */
   command(...command: Command): void;
+  /** What happened, for the receipts lane of the entry's shard. */
+  record(entry: ReceiptEntry): void;
   /** The entry is acknowledged and removed, once everything else is written. */
   done(): void;
+}
+
+/** What one process is to be told. */
+interface Addressed extends Outgoing {
+  processId: string;
 }
 
 class Write implements HolderWrite {
   readonly delivery: Delivery;
   readonly commands: Command[] = [];
-  readonly messages: Messages = new Map();
+  readonly records: string[] = [];
+  readonly messages: Addressed[] = [];
   readonly written: Promise<Holding>;
-  settle!: (holding: Holding) => void;
   isOpen = true;
   isLast = false;
+  isSettled = false;
+  #resolve!: (holding: Holding) => void;
 
   constructor(delivery: Delivery) {
     this.delivery = delivery;
     this.written = new Promise((resolve) => {
-      this.settle = resolve;
+      this.#resolve = resolve;
     });
   }
 
+  settle(holding: Holding): void {
+    this.isSettled = true;
+    this.#resolve(holding);
+  }
+
   send(processId: string, reply: Reply, payload: string = ''): void {
-    queue(this.messages, processId, { reply, payload });
+    this.messages.push({ processId, reply, payload });
   }
 
   command(...command: Command): void {
     this.commands.push(command);
+  }
+
+  record(entry: ReceiptEntry): void {
+    this.records.push(encodeMessage(entry));
   }
 
   done(): void {
@@ -66,30 +95,23 @@ class Write implements HolderWrite {
   }
 }
 
-/** inbox key → what it is to be told, in order. */
-type Messages = Map<string, Outgoing[]>;
-
-function queue(messages: Messages, processId: string, message: Outgoing): void {
-  const key = inboxKey(processId);
-  const queued = messages.get(key);
-  if (queued === undefined) messages.set(key, [message]);
-  else queued.push(message);
-}
-
+/** `messages` belong to no delivery, and come before those of `writes`. */
 interface Batch {
-  messages: Messages;
+  messages: Addressed[];
   writes: Write[];
   settled: (() => void)[];
 }
 
-const emptyBatch = (): Batch => ({ messages: new Map(), writes: [], settled: [] });
+const emptyBatch = (): Batch => ({ messages: [], writes: [], settled: [] });
 
 /**
  * Everything a worker writes to Redis for its requests, gathered for one turn of the event loop and written at once by one
- * script (apply.lua): many chunks, one XADD per inbox; many outcomes, one XACK per lane. What ends or begins a request is
- * written as the holder of its entry: not at all when another worker has taken the entry over meanwhile.
+ * script (apply.lua): many chunks, sealed together, in one entry per inbox; many outcomes in one entry of the receipts
+ * lane; one XACK per lane. What ends or begins a request is written as the holder of its entry: not at all when another
+ * worker has taken the entry over meanwhile. So the script writes while all deliveries of the turn hold their entries,
+ * which is nearly always; where one does not, its write is left out, and the others are written again.
  *
- * On a single node a write is one transaction, replies included, so no crash can separate its parts. A cluster has the
+ * On a single node this is one transaction, replies included, so no crash can separate its parts. A cluster has the
  * inboxes elsewhere: there the holding is looked up, then replies go out, then one script per shard writes the rest. A
  * crash between the two means a redelivery, which the reader recognises by its number.
  */
@@ -112,7 +134,7 @@ export class Outbox {
 
   /** Queues a reply for the api process that waits for it, whoever holds the entry. */
   send(processId: string, reply: Reply, payload: string = ''): void {
-    queue(this.#batch.messages, processId, { reply, payload });
+    this.#batch.messages.push({ processId, reply, payload });
     this.#schedule();
   }
 
@@ -158,51 +180,67 @@ export class Outbox {
   }
 
   /** Repeats what failed until it succeeds: every reader recognises repeated messages. */
-  async #writeUntilDone(batch: Batch): Promise<void> {
-    let left: Pick<Batch, 'messages' | 'writes'> = batch;
+  async #writeUntilDone({ messages, writes }: Batch): Promise<void> {
+    let left = { messages, writes };
     while (!this.#closed) {
       try {
-        const failed = await this.#write(left);
+        const failed = await this.#write(left.messages, left.writes);
         if (failed.length === 0) return;
-        left = { messages: new Map(), writes: failed.map(({ write }) => write) };
+        left = { messages: [], writes: failed.map(({ write }) => write) };
         for (const { error } of failed) this.#onError(new Error(error));
       } catch (error) {
         this.#onError(error);
+        left.writes = left.writes.filter(({ isSettled }) => !isSettled);
       }
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 
   /** Writes everything it can, and returns what it could not. */
-  async #write({ messages, writes }: Pick<Batch, 'messages' | 'writes'>): Promise<Failed[]> {
-    if (!isCluster(this.#client)) return this.#apply(messages, writes);
+  async #write(messages: Addressed[], writes: Write[]): Promise<Failed[]> {
+    if (writes.length === 0) {
+      // Frames of streams, mostly: what depends on no entry needs no script.
+      await this.#tell(messages);
+      return [];
+    }
+    if (!isCluster(this.#client)) return this.#together(messages, writes);
     const holdings = await Promise.all(writes.map(({ delivery }) => this.#holding(delivery)));
-    const held = writes.filter((write, i) => {
-      if (holdings[i] !== 'held') write.settle(holdings[i]!);
-      return holdings[i] === 'held';
-    });
-    await this.#reply([messages, ...held.map((write) => write.messages)]);
-    const failed = [...byShard(held)].map((some) => this.#apply(new Map(), some));
+    const held = writes.filter((write, i) => settleUnlessHeld(write, holdings[i]!));
+    await this.#tell([...messages, ...held.flatMap((write) => write.messages)]);
+    const failed = [...byShard(held)].map((some) => this.#together([], some));
     return (await Promise.all(failed)).flat();
   }
 
-  async #apply(messages: Messages, writes: readonly Write[]): Promise<Failed[]> {
-    const isOneNode = !isCluster(this.#client);
-    const script = new ScriptArguments();
-    if (messages.size > 0) script.addMessages(this.#sealed(messages));
-    for (const write of writes) script.add(write, isOneNode ? this.#sealed(write.messages) : []);
-    const results = (await this.#scripts.apply(
-      script.keys.length,
-      ...script.keys,
-      ...script.args,
-    )) as string[];
-    const ofWrites = messages.size > 0 ? results.slice(1) : results;
-    return writes.flatMap((write, i) => {
-      const result = ofWrites[i]!;
-      if (!isHolding(result)) return [{ write, error: result }];
-      write.settle(result);
-      return [];
-    });
+  /** Writes all at once; leaves out what is not held any more; and where a command fails, writes each by itself. */
+  async #together(messages: Addressed[], writes: Write[]): Promise<Failed[]> {
+    let left = writes;
+    while (left.length > 0) {
+      const groups = [...byHolder(left)];
+      const told = isCluster(this.#client)
+        ? []
+        : [...messages, ...left.flatMap((write) => write.messages)];
+      const { keys, args } = argumentsOf(groups, this.#entriesOf(told));
+      const [result, ...rest] = (await this.#scripts.apply(keys.length, ...keys, ...args)) as [
+        'written' | 'stale' | 'failed',
+        ...string[],
+      ];
+      if (result === 'written') {
+        for (const write of left) write.settle('held');
+        return [];
+      }
+      if (result === 'failed') return this.#eachAlone(messages, left, rest[0]!);
+      left = groups.flat().filter((write, i) => settleUnlessHeld(write, rest[i] as Holding));
+    }
+    await this.#tell(messages);
+    return [];
+  }
+
+  async #eachAlone(messages: Addressed[], writes: Write[], error: string): Promise<Failed[]> {
+    if (messages.length === 0 && writes.length === 1) return [{ write: writes[0]!, error }];
+    await this.#tell(messages);
+    const failed: Failed[] = [];
+    for (const write of writes) failed.push(...(await this.#together([], [write])));
+    return failed;
   }
 
   async #holding({ lane, entryId, consumer, number }: Delivery): Promise<Holding> {
@@ -217,92 +255,126 @@ export class Outbox {
     return found[1] === consumer && found[3] === number ? 'held' : 'taken';
   }
 
-  /** To inboxes on a cluster, one command for each. */
-  async #reply(all: readonly Messages[]): Promise<void> {
-    const sealed = all.flatMap((messages) => this.#sealed(messages));
-    const byInbox = Map.groupBy(sealed, ([inbox]) => inbox);
-    const sent = [...byInbox].flatMap(([inbox, values]) =>
-      pieces(values).map((piece) =>
-        callReplicated(
-          this.#client,
-          inbox,
-          'XADD',
-          inbox,
-          'NOMKSTREAM',
-          'MAXLEN',
-          '~',
-          INBOX_MAX,
-          '*',
-          ...piece.flatMap(([, value]) => [BATCH_FIELD, value]),
-        ),
+  /** Tells processes, with one command for each inbox. */
+  async #tell(messages: readonly Addressed[]): Promise<void> {
+    const sent = this.#entriesOf(messages).map(([inbox, fields]) =>
+      callReplicated(
+        this.#client,
+        inbox,
+        'XADD',
+        inbox,
+        'NOMKSTREAM',
+        'MAXLEN',
+        '~',
+        INBOX_MAX,
+        '*',
+        ...fields,
       ),
     );
     await Promise.all(sent);
   }
 
-  /** What inboxes are told, sealed: of one write together, because all of it is written or nothing. */
-  #sealed(messages: Messages): [inbox: string, sealed: string][] {
-    return [...messages].flatMap(([inbox, some]) =>
-      inBatches(some).map((batch): [string, string] => [
-        inbox,
-        encodeBatch(this.#seals, inbox, batch),
-      ]),
-    );
+  /**
+   * What inboxes are told: all of one inbox together, and sealed. Receipts are not: they hold nothing of prompt and
+   * answer, are signed, and stand in PostgreSQL as they are; sealed, they were most of what a request brought to Redis.
+   */
+  #entriesOf(messages: readonly Addressed[]): InboxEntry[] {
+    return [...Map.groupBy(messages, ({ processId }) => processId)].flatMap(([processId, some]) => {
+      const inbox = inboxKey(processId);
+      const receipts = some.filter(({ reply }) => reply.kind === 'receipt');
+      const others = some.filter(({ reply }) => reply.kind !== 'receipt');
+      return [
+        ...inBatches(others).map((batch): InboxEntry => [
+          inbox,
+          [BATCH_FIELD, encodeBatch(this.#seals, inbox, batch)],
+        ]),
+        ...inBatches(receipts).map((batch): InboxEntry => [
+          inbox,
+          batch.flatMap(({ reply, payload }) => [CLEAR_FIELD, encodeMessage(reply, payload)]),
+        ]),
+      ];
+    });
   }
 }
+
+/** One entry of an inbox: its fields and their values, in turn. */
+type InboxEntry = [inbox: string, fields: string[]];
 
 interface Failed {
   write: Write;
   error: string;
 }
 
+/** Whether a write is to be written; one that is not, because its delivery has lost the entry, is told. */
+function settleUnlessHeld(write: Write, holding: Holding): boolean {
+  if (holding !== 'held') write.settle(holding);
+  return holding === 'held';
+}
+
 /** Keys and arguments of apply.lua. */
-class ScriptArguments {
-  readonly keys: string[] = [];
-  readonly args: (string | number | Buffer)[] = [CONSUMER_GROUP, INBOX_MAX, BATCH_FIELD];
-  readonly #places = new Map<string, number>();
-
-  /** Messages of no delivery. */
-  addMessages(sealed: [inbox: string, sealed: string][]): void {
-    this.args.push(0, 0);
-    this.#messages(sealed);
-    this.args.push(0);
-  }
-
-  add({ delivery, commands, isLast }: Write, sealed: [inbox: string, sealed: string][]): void {
-    const { lane, entryId, consumer, number } = delivery;
-    this.args.push(this.#placeOf(lane), entryId, consumer, number, commands.length);
-    for (const [name, key, ...rest] of commands) {
-      this.args.push(name, this.#placeOf(key), rest.length, ...rest);
-    }
-    this.#messages(sealed);
-    this.args.push(isLast ? 1 : 0);
-  }
-
-  #messages(sealed: [inbox: string, sealed: string][]): void {
-    this.args.push(sealed.length);
-    for (const [inbox, value] of sealed) this.args.push(this.#placeOf(inbox), value);
-  }
-
-  #placeOf(key: string): number {
-    const known = this.#places.get(key);
-    if (known !== undefined) return known;
-    const place = this.keys.push(key);
-    this.#places.set(key, place);
+function argumentsOf(
+  groups: readonly Write[][],
+  told: readonly InboxEntry[],
+): { keys: string[]; args: (string | number | Buffer)[] } {
+  const places = new Map<string, number>();
+  const placeOf = (key: string): number => {
+    const place = places.get(key) ?? places.size + 1;
+    places.set(key, place);
     return place;
+  };
+  const args: (string | number | Buffer)[] = [CONSUMER_GROUP, INBOX_MAX];
+  args.push(TOGETHER_MAX, TOGETHER_BELOW, groups.length);
+  for (const group of groups) {
+    const { lane, consumer } = group[0]!.delivery;
+    args.push(placeOf(lane), consumer, group.length);
+    for (const { delivery, isLast } of group) {
+      args.push(delivery.entryId, delivery.number, isLast ? 1 : 0);
+    }
   }
+  const writes = groups.flat();
+  const commands = merged(writes.flatMap((write) => write.commands));
+  args.push(commands.length);
+  for (const [name, key, ...rest] of commands) args.push(name, placeOf(key), rest.length, ...rest);
+  const recorded = [...byShard(writes.filter(({ records }) => records.length > 0))];
+  args.push(recorded.length);
+  for (const some of recorded) {
+    const records = some.flatMap((write) => write.records);
+    args.push(placeOf(receiptsLane(some[0]!.delivery.shard)), records.length, ...records);
+  }
+  args.push(told.length);
+  for (const [inbox, fields] of told) args.push(placeOf(inbox), fields.length, ...fields);
+  return { keys: [...places.keys()], args };
+}
+
+/** Members that leave one sorted set do so in one command. */
+function merged(commands: readonly Command[]): Command[] {
+  const bySet = new Map<string, Command>();
+  return commands.flatMap((command) => {
+    const [name, key, ...members] = command;
+    if (name !== 'ZREM') return [command];
+    const first = bySet.get(key);
+    if (first !== undefined) {
+      first.push(...members);
+      return [];
+    }
+    // A copy, because a write may come again.
+    const copy: Command = [name, key, ...members];
+    bySet.set(key, copy);
+    return [copy];
+  });
 }
 
 function isEmpty({ messages, writes }: Batch): boolean {
-  return messages.size + writes.length === 0;
-}
-
-function isHolding(result: string): result is Holding {
-  return result === 'held' || result === 'taken' || result === 'gone';
+  return messages.length + writes.length === 0;
 }
 
 function isCluster(client: RedisClient): client is Cluster {
   return client.isCluster;
+}
+
+/** Those of one lane and consumer together, which is one worker's hold on one lane. */
+function byHolder(writes: readonly Write[]): Iterable<Write[]> {
+  return Map.groupBy(writes, ({ delivery: { lane, consumer } }) => `${consumer} ${lane}`).values();
 }
 
 function byShard(writes: readonly Write[]): Iterable<Write[]> {
@@ -310,7 +382,7 @@ function byShard(writes: readonly Write[]): Iterable<Write[]> {
 }
 
 /** Messages in order, in batches of some megabytes: one that is larger than that travels alone. */
-function inBatches(messages: Outgoing[]): Outgoing[][] {
+function inBatches(messages: readonly Outgoing[]): Outgoing[][] {
   const batches: Outgoing[][] = [];
   let chars = Infinity;
   for (const message of messages) {
@@ -322,13 +394,4 @@ function inBatches(messages: Outgoing[]): Outgoing[][] {
     batches.at(-1)!.push(message);
   }
   return batches;
-}
-
-/** So many values that one command can carry them. */
-const PIECE = 1_000;
-
-function pieces<T>(all: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(all.length / PIECE) }, (_, i) =>
-    all.slice(i * PIECE, (i + 1) * PIECE),
-  );
 }

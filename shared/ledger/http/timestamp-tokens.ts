@@ -108,6 +108,26 @@ function parse(response: Uint8Array): { signed: SignedData; info: TSTInfo } {
   }
 }
 
+/**
+ * The certificate by which a timestamp is signed, and the others in it; of a response that `readKeptTimestamp` has read.
+ * @throws Error when it names none that is in it
+ */
+export function signerAndOthers(response: Uint8Array): {
+  signer: Uint8Array;
+  others: readonly Uint8Array[];
+} {
+  const { parts, signer: facts } = partsOf(readDer(response));
+  const certificates = parts.find(({ tag }) => tag === 0xa0)?.children ?? [];
+  const attributes = facts.find(({ tag }) => tag === 0xa0)?.children ?? [];
+  const [named] = attributes.flatMap(namedCertificate);
+  const isNamed = ({ bytes }: DerNode): boolean =>
+    named !== undefined && hash(named.algorithm, bytes, 'buffer').equals(named.digest);
+  const signer = certificates.find(isNamed);
+  if (signer === undefined) throw new Error('the certificate is not in the timestamp');
+  const others = certificates.filter((each) => each !== signer).map(({ bytes }) => bytes);
+  return { signer: signer.bytes, others };
+}
+
 const SIGNED_DATA = '06092a864886f70d010702';
 /** The attributes by which a signer names its certificate: by SHA-1, and by another hash, SHA-256 unless it says which. */
 const SIGNING_CERTIFICATE = '060b2a864886f70d010910020c';

@@ -11,6 +11,7 @@ import {
   frontierRoot,
 } from '../frontier.ts';
 import { EMPTY_ROOT } from '../hashing.ts';
+import { sumUp, type UsageRange } from './usage-sums.ts';
 
 const PLAN_BY_INDEX = statement(
   { set_config: 'text' },
@@ -32,6 +33,8 @@ export async function planByIndex(
 /** A log's head, locked until the transaction ends. */
 export interface LockedHead {
   frontier: Frontier;
+  /** Entries whose usage is summed up. Fewer than all where an older release integrated some. */
+  usageSize: number;
   /** When entries appended now count as integrated: never before those that are there already. */
   integratedAt: Date;
 }
@@ -54,10 +57,11 @@ const LOCK_HEADS = statement(
     org_id: 'text',
     size: 'int8',
     frontier: 'bytea',
+    usage_size: 'int8',
     halted_at: 'timestamptz?',
     integrated_at: 'timestamptz',
   },
-  `select org_id, size, frontier, halted_at, greatest(integrated_at, now()::timestamptz(3)) as integrated_at
+  `select org_id, size, frontier, usage_size, halted_at, greatest(integrated_at, now()::timestamptz(3)) as integrated_at
    from ledger_head where org_id = any ($1) order by org_id for update`,
 );
 
@@ -78,7 +82,10 @@ export async function lockHeads(
     const frontier = readFrontier(row);
     if (frontier === null)
       heads.broken.set(row.org_id, 'the stored frontier does not fit the size');
-    else heads.sound.set(row.org_id, { frontier, integratedAt: row.integrated_at });
+    else {
+      const usageSize = Number(row.usage_size);
+      heads.sound.set(row.org_id, { frontier, usageSize, integratedAt: row.integrated_at });
+    }
   }
   return heads;
 }
@@ -138,6 +145,7 @@ export async function appendEntries(
   const indexed: IndexedRow[] = [];
   const tiles: OrgTile[] = [];
   const next = new Map<string, LockedHead>();
+  const summed: UsageRange[] = [];
   for (const [orgId, own] of Map.groupBy(rows, (row) => row.org_id)) {
     const head = heads.get(orgId)!;
     const integratedAt = head.integratedAt.toISOString();
@@ -147,9 +155,14 @@ export async function appendEntries(
       own.map((row) => row.leaf_hash),
     );
     tiles.push(...completed.map((tile) => ({ ...tile, orgId })));
-    next.set(orgId, { frontier, integratedAt: head.integratedAt });
+    // What an older release left behind is made up for in its order, not here.
+    const { size: first } = head.frontier;
+    if (head.usageSize === first) summed.push({ orgId, first, end: frontier.size });
+    const usageSize = head.usageSize === first ? frontier.size : head.usageSize;
+    next.set(orgId, { frontier, usageSize, integratedAt: head.integratedAt });
   }
   await insertEntries(client, indexed);
+  await sumUp(client, summed);
   await insertTiles(client, tiles);
   await updateHeads(client, next);
   await execute(client, FORGET_PROMISES, [rows.map((row) => row.entry_id)]);
@@ -213,9 +226,10 @@ async function insertTiles(client: Queryable, tiles: readonly OrgTile[]): Promis
 
 const UPDATE_HEADS = statement(
   {},
-  `update ledger_head h set size = n.size, root = n.root, frontier = n.frontier, integrated_at = n.integrated_at
-   from unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::timestamptz[])
-     as n (org_id, size, root, frontier, integrated_at)
+  `update ledger_head h set size = n.size, root = n.root, frontier = n.frontier, integrated_at = n.integrated_at,
+     usage_size = n.usage_size
+   from unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::timestamptz[], $6::bigint[])
+     as n (org_id, size, root, frontier, integrated_at, usage_size)
    where h.org_id = n.org_id`,
 );
 
@@ -230,5 +244,6 @@ async function updateHeads(
     rows.map(([, head]) => frontierRoot(head.frontier)),
     rows.map(([, head]) => encodeFrontier(head.frontier)),
     rows.map(([, head]) => head.integratedAt.toISOString()),
+    rows.map(([, head]) => head.usageSize),
   ]);
 }

@@ -55,6 +55,10 @@ export async function publishCheckpoints(
   pool: Pool,
   options: PublisherOptions,
 ): Promise<PublicationResult> {
+  // Most looks find nothing, and one statement says so.
+  if ((await queryRow(pool, ANY_DUE_HEAD, dueValues({ ...options, limit: 1 }))) === undefined) {
+    return { signed: [], halted: [] };
+  }
   return inTransaction(pool, async (client) => {
     await planByIndex(client);
     const due = await lockDueHeads(client, options);
@@ -83,27 +87,35 @@ export async function publishCheckpoints(
   });
 }
 
-/** The lock keeps the head still until its checkpoint is stored; a second signer then finds nothing due. */
-const LOCK_DUE_HEADS = statement(
-  { org_id: 'text', size: 'int8', root: 'bytea', checkpoint_size: 'int8' },
-  `select org_id, size, root, checkpoint_size from ledger_head
+/** Logs that have grown, given how many to find, the seconds between two checkpoints of one, and which logs. */
+const DUE_HEADS = `select org_id, size, root, checkpoint_size from ledger_head
    where size > checkpoint_size and halted_at is null and (org_id = $3) = $4
      and (checkpoint_at is null or checkpoint_at <= now() - make_interval(secs => $2))
-   order by org_id limit $1 for update`,
-);
+   order by org_id limit $1`;
+const DUE_HEAD_COLUMNS = {
+  org_id: 'text',
+  size: 'int8',
+  root: 'bytea',
+  checkpoint_size: 'int8',
+} as const;
 
-async function lockDueHeads(
-  client: Queryable,
-  { limit, intervalMs, only }: PublisherOptions,
-): Promise<DueHead[]> {
-  const values = [limit, intervalMs / 1_000, ANCHOR_LOG, only === ANCHOR_LOG];
-  const rows = await queryRows(client, LOCK_DUE_HEADS, values);
+const ANY_DUE_HEAD = statement(DUE_HEAD_COLUMNS, DUE_HEADS);
+
+/** The lock keeps the head still until its checkpoint is stored; a second signer then finds nothing due. */
+const LOCK_DUE_HEADS = statement(DUE_HEAD_COLUMNS, `${DUE_HEADS} for update`);
+
+async function lockDueHeads(client: Queryable, options: PublisherOptions): Promise<DueHead[]> {
+  const rows = await queryRows(client, LOCK_DUE_HEADS, dueValues(options));
   return rows.map((row) => ({
     orgId: row.org_id,
     size: Number(row.size),
     root: row.root,
     checkpointSize: Number(row.checkpoint_size),
   }));
+}
+
+function dueValues({ limit, intervalMs, only }: PublisherOptions): unknown[] {
+  return [limit, intervalMs / 1_000, ANCHOR_LOG, only === ANCHOR_LOG];
 }
 
 const LAST_CHECKPOINTS = statement(

@@ -37,6 +37,11 @@ export interface StoredReceipt {
   body: Uint8Array;
 }
 
+/** With the key that its request had, which no receipt says; null where none is known. */
+export interface OwnReceipt extends StoredReceipt {
+  keyId: string | null;
+}
+
 export type LedgerReader = ReturnType<typeof createLedgerReader>;
 
 /**
@@ -50,6 +55,13 @@ export function createLedgerReader(pool: Pool) {
     entry: (orgId: string, receiptId: string) => readEntry(db, orgId, receiptId),
     /** Throws `invalid_after` for a receipt that has no entry here. */
     listEntries: (request: LedgerPageRequest) => listEntries(db, request),
+    /** Entries that the log had at a moment (epoch milliseconds). */
+    indexAt: async (orgId: string, ms: number): Promise<number> => {
+      const { index } = await db
+        .selectNoFrom(indexAt(orgId, ms).as('index'))
+        .executeTakeFirstOrThrow();
+      return Number(index);
+    },
     /** The newest signed checkpoint; null before the first. */
     checkpoint: async (orgId: string): Promise<string | null> =>
       (await latestCheckpoint(pool, orgId))?.note ?? null,
@@ -123,10 +135,10 @@ async function readReceipt(
   db: Queries,
   orgId: string,
   receiptId: string,
-): Promise<StoredReceipt | null> {
+): Promise<OwnReceipt | null> {
   const receipt = await db
     .selectFrom('ledger_body')
-    .select(['entry_id as id', 'body'])
+    .select(['entry_id as id', 'body', 'key_id as keyId'])
     .where('entry_id', '=', receiptId)
     .where('org_id', '=', orgId)
     .executeTakeFirst();

@@ -1,45 +1,47 @@
-import { readFileSync, statSync } from 'node:fs';
-import { digestOf } from '#shared/kernel/canonical-json.ts';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { FactorSet } from '../factor-set.ts';
-import { parseFactorSet } from '../parse-factor-set.ts';
+import { type FactorSetFile, factorSetsOf } from '../factor-set-file.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import { FROZEN_FACTOR_SETS } from '../frozen.ts';
 
-/** The set shipped is 70 kB; a file of this size is something else. */
+/** A set shipped is 100 kB; a file of this size is something else. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
+/** Where the factor sets that are shipped lie. One that is put there is used from the next start on. */
+const SHIPPED = new URL('../factors/', import.meta.url);
+
 /**
- * Reads a factor set that is shipped, and checks it field by field and against its frozen digest.
- * Throws MalformedData with the field that is wrong. Nothing stands in for a set that is not as it was released.
+ * The factor sets of a directory, the oldest first. Each file is held against the digest in its name.
+ * Throws MalformedData.
  */
-export function loadFactorSet(version: string): FactorSet {
-  const frozen = FROZEN_FACTOR_SETS.find((set) => set.version === version);
-  if (frozen === undefined)
-    throw new MalformedData('wrong_value', '', `factor set ${version} was never released`);
-  const set = readFactorSet(new URL(`../factors/${version}.json`, import.meta.url));
-  if (set.version !== version)
-    throw new MalformedData('wrong_value', 'version', `is not ${version}`);
-  const digest = digestOf(set);
-  if (digest !== frozen.digest) {
-    throw new MalformedData(
-      'wrong_value',
-      '',
-      `factor set ${version} is not what was released: ${digest}`,
-    );
-  }
-  return set;
+export function factorSetFiles(directory: URL): readonly FactorSetFile[] {
+  return factorSetsOf(filesIn(directory));
 }
 
-/** Reads and checks any factor set file. Throws MalformedData with the field that is wrong. */
-export function readFactorSet(file: URL): FactorSet {
+let shipped: readonly FactorSetFile[] | undefined;
+
+/** The factor sets that are shipped, read once in a process. */
+export function shippedFactorSets(): readonly FactorSetFile[] {
+  return (shipped ??= factorSetFiles(SHIPPED));
+}
+
+/** The factor set that new receipts are computed with. */
+export function newestFactorSet(): FactorSet {
+  return shippedFactorSets().at(-1)!.read();
+}
+
+/** Texts of the factor sets that are shipped, by the names of their files. */
+export function shippedFactorTexts(): Readonly<Record<string, string>> {
+  const utf8 = new TextDecoder();
+  return Object.fromEntries(filesIn(SHIPPED).map(({ name, bytes }) => [name, utf8.decode(bytes)]));
+}
+
+function filesIn(directory: URL): { name: string; bytes: Uint8Array }[] {
+  const names = readdirSync(directory).filter((name) => name.endsWith('.json'));
+  return names.map((name) => ({ name, bytes: bytesOf(new URL(name, directory)) }));
+}
+
+function bytesOf(file: URL): Uint8Array {
   if (statSync(file).size > FILE_BYTES_MAX)
     throw new MalformedData('too_large', '', 'is too large for a factor set');
-  let value: unknown;
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new MalformedData('not_json', '', `is not JSON in UTF-8: ${(error as Error).message}`);
-  }
-  return parseFactorSet(value);
+  return readFileSync(file);
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 /** The instructions that go into every pack, with blanks (`{{pack}}`, `{{did}}`, `{{didUrl}}`, `{{log}}`) for its names. */
@@ -8,4 +9,9 @@ export function packInstructions(): string {
 /** The verification script that goes into every pack: another language, other libraries, the same checks. */
 export function packScript(): Buffer {
   return readFileSync(new URL('verify.py', import.meta.url));
+}
+
+/** SHA-256 (hex) of the script of this release. */
+export function packScriptDigest(): string {
+  return hash('sha256', packScript());
 }

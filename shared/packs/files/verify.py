@@ -1,32 +1,188 @@
 #!/usr/bin/env python3
-"""Verifies an evidence pack: python3 verify.py pack.zip [--trust did.json]
+"""Verifies an evidence pack: python3 verify.py pack.zip --trust did.json
 
-Needs Python 3.9 or later and the package `cryptography`; nothing is fetched. It does what `docket verify` does, written
-apart from it in another language. Exit code 0: the pack is whole; 1: it is not, and the first problem is named; 2: it
-could not be looked at.
+Needs Python 3.9 or later and nothing else; nothing is fetched. Signatures are checked by the package `cryptography` where it
+is there, and in Python itself, which is slower, where it is not. Timestamps are checked with the program openssl. It does what
+`docket verify` does, written apart from it in another language. Exit codes:
 
-Use --trust with a did.json that you fetched from the issuer yourself. Without it the keys in the pack are used, which
-shows that the pack is whole, but not whose it is.
+  0  GOOD                    whole, and by the issuer whose keys you named
+  1  BAD                     it is not what it says; the first problem is named
+  2  CANNOT JUDGE            something is missing that judging takes
+  3  INTACT, ISSUER UNKNOWN  it agrees with itself; the keys are its own, so anybody may have made it
+
+Use --trust with a did.json that you fetched from the issuer yourself, or --pin with the SHA-256 that the issuer told you
+of it.
 """
-import argparse, ast, base64, datetime, decimal, hashlib, json, math, operator, os, re, struct, sys, zipfile, zlib
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+import argparse, ast, base64, datetime, decimal, functools, hashlib, json, math, operator, os, re, struct, subprocess, sys
+import tempfile, urllib.parse, zipfile, zlib
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+except Exception:
+    # Not there, or not as it should be.
+    Ed25519PublicKey = None
+
+    class InvalidSignature(Exception):
+        pass
 
 VC = 'https://www.w3.org/ns/credentials/v2'
 VC_SHA256 = '59955ced6697d61e03f2b2556febe5308ab16842846f5b586d7f1f7adec92734'
 TAGS = ['bagit.txt', 'bag-info.txt', 'VERIFY.md', 'verify.py', 'manifest-sha256.txt']
-FOLDERS = ('receipts', 'superseded', 'revisions', 'revision-proofs', 'ledger', 'keys', 'contexts', 'shapes',
-           'methodologies', 'lineage', 'anchor')
+EVENTS = 'data/keys/events.ndjson'
+HEAD = 'data/anchor/head.json'
+SKEW = datetime.timedelta(minutes=5)
+BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
+PACK_FORMATS = ('docket-evidence-pack/1', 'docket-evidence-pack/2')
+CONTEXTS_1 = ('docket-evidence-pack-92f7c2fa4d590cd7d09fe725cabff9ae0e823d25194407698555cff6e226a894.jsonld',)
+RECEIPT_CONTEXTS_1 = ('docket-receipt-a70134c6639f4d828b2c4d30e00a9e9a1cfbc948118a4165b3df1fbe9353824f.jsonld',)
+LINEAGE_CONTEXTS_1 = ('docket-lineage-1e1e443148ef7d959c004a379a307764d62b785375e7c6f2cdaae4ceda4f81c3.jsonld',)
+SHAPES = {
+    'data/shapes/docket-receipt-shapes.jsonld': ['d7838d4449934b7f9712a8e01ac62a5bd9a6733bb1f537d63758a4802a5e4425'],
+    'data/shapes/docket-receipt-2-shapes.jsonld': ['90591f3c70e948fd9565c72ff137e8fb021332b28128d462c5bca9a8be417c94',
+        'b4279ae68eda4d5533e5e260303db042611881c473c11ec04fd3c47c7cd588b1'],
+}
+# Where payload files lie; whatever has another name is none of a pack's.
+PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
+                    r'|data/ledger/(checkpoint|left-frontier|consistency)\.txt|data/keys/(did\.json|jwks\.json|events\.ndjson)'
+                    r'|data/anchor/(head|keys/[A-Za-z0-9_-]{43})\.json|data/shapes/docket-receipt(-2)?-shapes\.jsonld'
+                    r'|data/contexts/[A-Za-z0-9._-]+\.jsonld|data/methodologies/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+\.json'
+                    r'|data/derivations/uEi[A-Za-z0-9_-]{44}\.json|data/lineage/\d{12}\.jsonld'
+                    r'|data/report/(report\.html|totals\.csv|(receipts|revisions)/\d{12}\.csv)')
 FILE_MAX = 65 * 2**20
 SAFE = re.compile(r'[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+')
 DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+VALUES = {digit: value for value, digit in enumerate(DIGITS)}
+# What lineage calls the figures of records: by symbol name, unit, and the column of the factor set where there is one.
+FIGURES = {
+    'F_gwp': ('greenhouse gas of electricity', 'kgCO2e/kWh', 'gwp_kgco2e_per_kwh'),
+    'F_adpe': ('abiotic depletion of electricity', 'kgSbe/kWh', 'adpe_kgsbe_per_kwh'),
+    'F_adpf': ('fossil resources of electricity', 'MJ/kWh', 'adpf_mj_per_kwh'),
+    'F_water': ('water of electricity', 'L/kWh', 'water_l_per_kwh'),
+    'gpu_adpe': ('making one GPU', 'kgSbe', ''), 'gpu_gwp': ('making one GPU', 'kgCO2e', ''), 'gpu_pe': ('making one GPU', 'MJ', ''),
+    'server_adpe': ('making one server', 'kgSbe', ''), 'server_gwp': ('making one server', 'kgCO2e', ''),
+    'server_pe': ('making one server', 'MJ', ''), 'lifetime': ('life of the hardware', 's', ''),
+    'memory': ('memory of one GPU', 'GB', ''), 'slots': ('GPUs in one server', '1', ''),
+    'tdp': ('power of one GPU at full load', 'W', ''), 'B': ('concurrent requests per replica', '1', ''),
+    'P_a': ('active parameters', '10^9', 'active_b'), 'P_t': ('total parameters', '10^9', 'total_b'),
+    'b_kv': ('key/value cache per token', 'byte', ''), 'PUE': ('power usage effectiveness', '1', 'pue'),
+    'WUE': ('water on site per kWh of IT energy', 'L/kWh', 'wue_l_per_kwh'), 'I': ('input tokens', '1', ''),
+    'I_c': ('input tokens from the prefix cache', '1', ''), 'N': ('output tokens', '1', ''), 'k': ('attempts', '1', ''),
+    'J': ('energy that the upstream measured', 'J', ''), 'T_up': ('time of the upstream call that was answered', 's', ''),
+    'T_req': ('time from the arrival of the request to its end', 's', ''), 'T': (None, 's', ''),
+}
+ENDS = {'min': ', lower end', 'lower': ', lower end', 'max': ', upper end', 'upper': ', upper end'}
 UNITS = {'energy': 'kWh', 'gwp': 'kgCO2e', 'water': 'L', 'adpe': 'kgSbe', 'adpf': 'MJ'}
+TOKENS = ('inputTokens', 'cachedInputTokens', 'outputTokens')
+UNCOVERED = ('uncoveredInputTokens', 'uncoveredCachedInputTokens', 'uncoveredOutputTokens')
+BOUNDS = ('value', 'lower', 'upper')
+AMOUNTS = [f'{kind}_{unit.lower()}{end}' for kind, unit in UNITS.items() for end in ('', '_lower', '_upper')]
+TOTALS = ['by', 'name', 'requests', 'refused', 'covered', 'uncovered', 'input_tokens', 'cached_input_tokens', 'output_tokens',
+          'uncovered_input_tokens', 'uncovered_cached_input_tokens', 'uncovered_output_tokens'] + AMOUNTS
+ROWS = ['integrated_at', 'counted', 'index', 'receipt', 'revises', 'revised_by', 'signed_at', 'started_at', 'route', 'model',
+        'region', 'grid_zone', 'outcome', 'tier', 'data_quality', 'input_tokens', 'cached_input_tokens', 'output_tokens'] + AMOUNTS
 LINEAGE_MAX = 1000
 LONG_CONTEXT = 2048
 decimal.getcontext().prec = 2000
 
 
+# What signed documents consist of, as dev/verifier-forms.ts writes it: each member, and the form of its value.
+FORMS = json.loads(r'''
+{"1":{"@context":["*","^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"credentialSubject":{"attempts?ran":0,
+"cachedInputTokens?ran":0,"endedAt?issued":"time","gridZone?":"",
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inputTokens?ran":0,
+"measuredJoules?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","model":"","modelVersion?":"",
+"organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","outcome?issued":["=","complete","partial",
+"truncated","refused"],"outputTokens?ran":0,"policy?refused":{"rule?":"","version":""},"region":"",
+"requestDigest?issued":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","responseDigest?":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
+"route":["=","chat.completions","completions","embeddings"],"salt?issued":"^u[A-Za-z0-9_-]{21}[AQgw]$",
+"startedAt":"time","type":["=",["Activity","Inference"]],"usageSource?ran":["=","upstream","counted"]},
+"degradation?degraded":{"code":"","requestedTier?issued":["=","audit","audit_plus","enterprise"],"stage":["=","model",
+"factors","computation","input","timeout","issuance"]},"explanation?degraded":"",
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inclusionPromise?":{"log":"",
+"maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],
+"hadPlan":{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"name":"","type":["=","Plan"],"version":""},"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"result":["*",{"lower":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","quantityKind":["=","energy","gwp","water","adpe",
+"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],
+"upper":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","value":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$"},1,5],"software":"",
+"type":["=",["Activity","Measurement"]],"used":["*",{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","name":"",
+"record?":"record","type":["=","UsageRecord","ModelRecord","GridFactor","SiteFactor","HardwareRecord"]},1,64]},
+"proof?":{"@context":["*","^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"created":"time","cryptosuite":"",
+"expires?":"time","proofPurpose":"","proofValue":"","type":"",
+"verificationMethod":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},"revisionNumber?revision":1,
+"revisionReason?revision":"","tier":["=","audit","audit_plus","enterprise","degraded"],
+"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
+"RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time",
+"wasRevisionOf?revision":{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","leafIndex":0}},"2":{"@context":["*",
+"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"credentialSubject":{"answerId?":"","attempts?ran":0,
+"cachedInputTokens?":0,"endedAt":"time","gridZone?":"","id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"inputTokens?":0,"measuredJoules?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","model":"","modelVersion?":"",
+"organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","outcome":["=","complete","partial","truncated",
+"refused"],"outputTokens?":0,"policy?refused":{"rule?":"","version":""},"queuedMs?":0,"region":"",
+"relayedPayloads?":0,"relayedTokens?":0,"requestDigest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
+"responseDigest?":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","route":["=","chat.completions","completions","embeddings",
+"responses"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time","tokenInterval?":{"inputLower":0,"inputUpper":0,
+"outputLower":0,"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamMs?":0,
+"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream",
+"counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],
+"stage":["=","model","factors","computation","input","timeout"]},"explanation?degraded":"",
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inclusionPromise?":{"log":"",
+"maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],
+"derivation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"metered?":{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","from":"time","to":"time"},
+"qualifiedAssociation":{"agent":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"hadPlan":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","type":["=","Association"]},
+"result":["*",{"lower":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","quantityKind":["=","energy","gwp","water","adpe",
+"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],
+"upper":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","value":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$"},1,5],"software":"",
+"type":["=",["Activity","Measurement"]],"used":["*",{"name":"","record":"record","type":["=","UsageRecord",
+"GridFactor"]},1,2],"wasInformedBy":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},"proof?":{"@context":["*",
+"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"created?":"time","cryptosuite":"","expires?":"time",
+"proofPurpose":"","proofValue":"","type":"","verificationMethod":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
+"revisionNote?":"","revisionNumber?revision":1,"revisionReason?revision":["=","methodology_failed","new_methodology",
+"hourly_factor","measured"],"tier":["=","audit","audit_plus","enterprise","degraded"],
+"type":["=",["VerifiableCredential","InferenceReceipt"],["VerifiableCredential","InferenceReceipt",
+"RecalculatedReceipt"]],"validFrom":"time","validUntil?":"time",
+"wasRevisionOf?revision":{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","leafIndex":0}},"seal":{"@context":["*",
+"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"credentialSubject":{"anchor?":{"headSize":0,"keyEvents":1,
+"keyHeads":0,"log":"","root":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","size":0,"timestamps":0,"type":["=","PackAnchor"]},
+"checkpoint":{"log":"","root":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","size":0,"type":["=","Checkpoint"]},
+"file":["*",{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","name":["=","bagit.txt","VERIFY.md","verify.py",
+"bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1",
+"docket-evidence-pack/2"],"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","lineage":{"described":0,
+"documents":0,"type":["=","PackLineage"],"undescribed":0},
+"organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","range":{"firstIndex":0,"lastIndex":0,"receipts":0,
+"revisions":0,"signedHeads?":0,"superseded":0,"type":["=","LedgerRange"]},"requested?":{"after?":"time",
+"before?":"time","from?":"time","pending?":0,"to?":"time","type":["=","RequestedPeriod"]},
+"totals":{"cachedInputTokens":0,"covered":0,"inputTokens":0,"outputTokens":0,"refused":0,
+"result":["*",{"lower?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","quantityKind":["=","energy","gwp","water","adpe",
+"adpf"],"type":["=","QuantityValue"],"unit":["=","kWh","kgCO2e","L","kgSbe","MJ"],
+"upper?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","value":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$"},5,5],"type":["=",
+"PackTotals"],"uncovered":0,"uncoveredCachedInputTokens?":0,"uncoveredInputTokens?":0,"uncoveredOutputTokens?":0},
+"type":["=","EvidencePack"]},"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"issuer":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","proof":{"@context":["*",
+"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"created":"time","cryptosuite":["=","eddsa-jcs-2022"],
+"proofPurpose":["=","assertionMethod"],"proofValue":"^z[1-9A-HJ-NP-Za-km-z]{60,88}$","type":["=",
+"DataIntegrityProof"],"verificationMethod":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},
+"relatedResource":["*",{"digestMultibase":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$"},1,256],"type":["=",["VerifiableCredential",
+"EvidencePackCredential"]],"validFrom":"time"}}
+''')
+
+
 class Bad(Exception):
+    pass
+
+
+class Cannot(Exception):
+    """What is needed to judge is not there."""
+
+
+class NoOpenssl(Cannot):
     pass
 
 
@@ -53,9 +209,11 @@ def from_multihash(text):
 
 def from_base58(text):
     number = 0
-    for digit in text:
-        check(digit in DIGITS, 'not base58')
-        number = number * 58 + DIGITS.index(digit)
+    try:
+        for digit in text:
+            number = number * 58 + VALUES[digit]
+    except KeyError:
+        raise Bad('not base58')
     zeros = len(text) - len(text.lstrip('1'))
     return b'\0' * zeros + number.to_bytes((number.bit_length() + 7) // 8, 'big')
 
@@ -73,29 +231,175 @@ def refuse(_):
 def unique(pairs):
     members = dict(pairs)
     check(len(members) == len(pairs), 'a key stands twice')
-    check(all(value is not None for value in members.values()), 'a value is null')
-    check(all(key.isascii() for key in members), 'a key is not ASCII')
+    check(None not in members.values(), 'a value is null')
+    check(''.join(members).isascii(), 'a key is not ASCII')
     return members
 
 
-def parse(data):
+def whole(text):
+    check(len(text) < 18 and abs(int(text)) < 2**53, 'a number is larger than any')
+    return int(text)
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse, parse_int=whole)
+
+
+def parse(data, place):
     try:
         text = data.decode('utf-8')
-        value = json.loads(text, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse)
+        check(not text.startswith('\ufeff'), 'it begins with a byte order mark')
+        value = DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        raise Bad(f'not JSON: {error}')
-    check(isinstance(value, dict), 'not a JSON object')
+        raise Bad(f'{place} is not JSON: {error}')
+    except Bad as problem:
+        raise Bad(f'{place}: {problem}')
+    check(isinstance(value, dict), f'{place} is not a JSON object')
     return value
+
+
+def records(data, path, members):
+    """The lines of a file, each an object with these members, in its one form."""
+    for line in lines(data, path):
+        value = parse(line, path)
+        check(canonical(value) == line and sorted(value) == members, f'{path}: a line is not in its form')
+        yield value
+
+
+TIME = re.compile(r'(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):([0-5]\d)(?:\.(\d{1,9}))?Z', re.ASCII)
+
+
+def instant(text):
+    """UTC, of a day that the calendar has."""
+    check(isinstance(text, str), f'not a UTC time: {text!r}')
+    return instant_of(text)
+
+
+@functools.lru_cache(maxsize=4096)
+def instant_of(text):
+    match = TIME.fullmatch(text)
+    check(match, f'not a UTC time: {text!r}')
+    *parts, fraction = match.groups()
+    try:
+        return datetime.datetime(*map(int, parts), int((fraction or '0').ljust(6, '0')[:6]), datetime.timezone.utc)
+    except ValueError:
+        raise Bad(f'not a day of the calendar: {text!r}')
+
+
+def misfit(place, what):
+    """`place` is a name, or what it is in and a name."""
+    names = []
+    while isinstance(place, tuple):
+        place, name = place
+        names.append(name)
+    raise Bad('.'.join([place, *reversed(names)]) + what)
+
+
+def former(form):
+    """A function that says whether a value is of this form: its members and no others, each of its kind. It is made once of
+    each form, because every receipt goes through it."""
+    if isinstance(form, dict):
+        known, spelt = {}, [(*name.partition('?'), inner) for name, inner in form.items()]
+        members = []
+        for name, optional, when, inner in spelt:
+            known[name] = former(inner)
+            if when or not optional:
+                members.append((name, not optional, when))
+
+        def test(value, place, holds):
+            if not isinstance(value, dict):
+                misfit(place, ' is not an object')
+            for name, is_needed, when in members:
+                if is_needed and name not in value:
+                    misfit((place, name), ' is missing')
+                if when and holds and (name in value) != holds[when]:
+                    misfit((place, name), ': its receipt says two things at once')
+            for name, each in value.items():
+                inner = known.get(name)
+                if inner is None:
+                    misfit((place, name), ' is not known')
+                inner(each, (place, name), holds)
+    elif isinstance(form, list) and form[0] == '=':
+        allowed = form[1:]
+
+        def test(value, place, holds):
+            if value not in allowed or isinstance(value, bool):
+                misfit(place, ' is another value than it can have')
+    elif isinstance(form, list):
+        inner, least, most = former(form[1]), form[2], form[3]
+
+        def test(value, place, holds):
+            if not (isinstance(value, list) and least <= len(value) <= most):
+                misfit(place, ' is not a list of its length')
+            for each in value:
+                inner(each, place, holds)
+    elif isinstance(form, int):
+        def test(value, place, holds):
+            if type(value) is not int or value < form:
+                misfit(place, f' is not a whole number from {form}')
+    elif form == 'record':
+        named = re.compile('[a-z][a-z0-9_]{0,63}').fullmatch
+
+        def test(value, place, holds):
+            if not (isinstance(value, dict) and 0 < len(value) <= 32):
+                misfit(place, ' is not a record')
+            for name, each in value.items():
+                if not (named(name) and type(each) in (int, str)):
+                    misfit(place, ' is not a flat record')
+                if type(each) is str and not 0 < len(each) <= 1024:
+                    misfit((place, name), ' is too long, or empty')
+    elif form == 'time':
+        def test(value, place, holds):
+            instant(value)
+    else:
+        matches = re.compile(form[1:-1] if form[-1:] == '$' else form[1:]).fullmatch if form else None
+
+        def test(value, place, holds):
+            if not (isinstance(value, str) and 0 < len(value) <= 1024):
+                misfit(place, ' is not a text')
+            if matches and not matches(value):
+                misfit(place, ' is not of its form')
+    return test
+
+
+FITS = {name: former(form) for name, form in FORMS.items()}
+
+
+def fits(name, value, place, holds=None):
+    """Is this document of the form of that name? `holds` says which of its conditions do."""
+    FITS[name](value, place, holds)
+
+
+ENCODER = json.JSONEncoder(sort_keys=True, separators=(',', ':'), ensure_ascii=False)
 
 
 def canonical(value):
     """RFC 8785, for what packs are made of: ASCII keys, strings, booleans and integers."""
-    return json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode('utf-8')
+    return ENCODER.encode(value).encode('utf-8')
+
+
+def without(text, name, value):
+    """Canonical JSON of an object without a member that is not its first, given the canonical form of that."""
+    member = f',"{name}":{value}'
+    check(text.count(member) == 1, f'{name} stands twice')
+    return text.replace(member, '')
 
 
 def lines(data, path):
     check(data == b'' or data.endswith(b'\n'), f'{path}: the last line has no end')
     return data[:-1].split(b'\n') if data else []
+
+
+def csv(fields):
+    """A line of CSV (RFC 4180), quoted where it must be."""
+    texts = [str(field) for field in fields]
+    if re.search('[",\\r\\n]', ''.join(texts)):
+        texts = ['"' + text.replace('"', '""') + '"' if re.search('[",\\r\\n]', text) else text for text in texts]
+    return ','.join(texts) + '\r\n'
+
+
+def plain_decimal(number):
+    text = f'{number:f}'
+    return text.rstrip('0').rstrip('.') if '.' in text else text
 
 
 # --- where numbers come from ------------------------------------------------------------------------------------------
@@ -126,17 +430,17 @@ def jcs(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def derivation(measurement):
+def derivation(plan, used):
     """How a measurement came about, apart from the figures of its request: receipts with one key share a document."""
-    plan = measurement['hadPlan']
     parts = [[plan['name'], plan['version'], plan['digest']]]
-    for each in measurement['used']:
+    for each in used:
         record = each.get('record')
         if each['type'] == 'UsageRecord':
             record = record or {}
-            tokens = [record.get(name, 0) for name in ('input_tokens', 'output_tokens')]
-            given, output = [count if isinstance(count, int) else 0 for count in tokens]
-            turns = (('measured', 'measured_joules' in record), ('timed', 'latency_s' in record), ('decoded', output > 0),
+            tokens = [record.get(name, 0) for name in ('input_tokens', 'output_tokens', 'output_tokens_upper')]
+            given, output, most = [count if isinstance(count, int) else 0 for count in tokens]
+            turns = (('measured', 'measured_joules' in record), ('timed', 'latency_s' in record),
+                     ('called', 'upstream_s' in record), ('ranged', 'output_tokens_upper' in record), ('decoded', max(output, most) > 0),
                      ('long', output > 0 and given + output > LONG_CONTEXT))
             parts.append(['UsageRecord'] + [turn for turn, taken in turns if taken])
         elif each['type'] == 'GridFactor' and record is not None:
@@ -181,7 +485,7 @@ class Pack:
             archive = zipfile.ZipFile(self.file)
         except (zipfile.BadZipFile, ValueError, struct.error) as error:
             raise Bad(f'not a readable ZIP archive: {error}')
-        infos, at, directory = archive.infolist(), 0, 0
+        infos, at, directory = archive.infolist(), 0, []
         self.files, folders, seen = {}, set(), set()
         for info in infos:
             name = info.orig_filename
@@ -189,9 +493,13 @@ class Pack:
             check(name.lower() not in seen, f'two files are named {name}')
             check(info.compress_type == 0 and info.flag_bits == 0, f'{name} is compressed or encrypted')
             check(info.file_size == info.compress_size <= FILE_MAX, f'{name} states a size that it cannot have')
-            check(info.header_offset == at and not info.comment, 'files overlap, or something lies between them')
-            far = struct.pack('<2HQ', 1, 8, at) if at >= 0xFFFFFFFF else b''
-            check(info.extra == far, f'{name}: the directory says what no pack says')
+            check(info.header_offset == at, 'files overlap, or something lies between them')
+            far = at >= 0xFFFFFFFF
+            extra = struct.pack('<2HQ', 1, 8, at) if far else b''
+            # Every field as packs have it: made on Unix, stored, of 1 January 1980, a regular file that all may read.
+            directory.append(struct.pack('<4s6H3L5H2L', b'PK\1\2', 0x032D, 45 if far else 10, 0, 0, 0, 33, info.CRC, info.file_size,
+                                         info.file_size, len(name), len(extra), 0, 0, 0, 0o100644 << 16,
+                                         0xFFFFFFFF if far else at) + name.encode() + extra)
             header = struct.pack('<4s5H3L2H', b'PK\3\4', 10, 0, 0, 0, 33, info.CRC, info.file_size, info.file_size,
                                  len(name), 0) + name.encode()
             self.file.seek(at)
@@ -201,10 +509,14 @@ class Pack:
             seen.add(name.lower())
             folders.add(folder)
             at += len(header) + info.file_size
-            directory += 46 + len(name) + len(info.extra)
-        end = at + directory + 56 + 20 + 22
-        check(archive.start_dir == at and os.path.getsize(path) == end and not archive.comment,
-              'the archive holds something that its directory does not list')
+        listed, count = b''.join(directory), len(infos)
+        end = struct.pack('<4sQ2H2L4Q', b'PK\6\6', 44, 0x032D, 45, 0, 0, count, count, len(listed), at)
+        end += struct.pack('<4sLQL', b'PK\6\7', 0, at + len(listed), 1)
+        end += struct.pack('<4s4H2LH', b'PK\5\6', 0, 0, min(count, 0xFFFF), min(count, 0xFFFF), min(len(listed), 0xFFFFFFFF),
+                           min(at, 0xFFFFFFFF), 0)
+        self.file.seek(at)
+        check(archive.start_dir == at and self.file.read(len(listed) + len(end) + 1) == listed + end,
+              'the archive holds something that its directory does not list, or says of a file what no pack says')
         check(len(folders) == 1, 'a pack has one folder at its top')
         self.folder = folders.pop()
 
@@ -226,25 +538,131 @@ def manifest(data, path):
     return digests
 
 
+def purpose_is_anchor(log):
+    """Witnesses sign heads of the anchor log beside its key; a ledger's head has one signature."""
+    return log.endswith('/anchor')
+
+
+# --- Ed25519 (RFC 8032), where there is no package for it ---------------------------------------------------------------
+
+P = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+ROOT_OF_MINUS_ONE = pow(2, (P - 1) // 4, P)
+NEUTRAL = (0, 1, 1, 0)
+
+
+def add(one, other):
+    """Points in extended coordinates, of the curve that is complete: one formula for all."""
+    (x1, y1, z1, t1), (x2, y2, z2, t2) = one, other
+    a, b, c, d = (y1 - x1) * (y2 - x2) % P, (y1 + x1) * (y2 + x2) % P, 2 * D * t1 * t2 % P, 2 * z1 * z2 % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def doubled(point):
+    x, y, z, _ = point
+    a, b, c = x * x % P, y * y % P, 2 * z * z
+    h = a + b
+    e, g = h - (x + y) * (x + y), a - b
+    f = c + g
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def point_of(data):
+    """The point of these 32 bytes, or None."""
+    y = int.from_bytes(data, 'little')
+    sign, y = y >> 255, y & 2**255 - 1
+    if y >= P:
+        return None
+    square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    x = x if x * x % P == square else x * ROOT_OF_MINUS_ONE % P
+    if x * x % P != square or (x == 0 and sign):
+        return None
+    x = x if x & 1 == sign else P - x
+    return x, y, 1, x * y % P
+
+
+def windows(point):
+    """What 4-bit digits of a scalar multiply a point to: made once of a key, for all signatures by it."""
+    table = []
+    for _ in range(64):
+        row = [NEUTRAL]
+        for _ in range(15):
+            row.append(add(row[-1], point))
+        table.append(row)
+        point = add(row[-1], point)
+    return table
+
+
+def multiplied(table, scalar, point=NEUTRAL):
+    for row in table:
+        if scalar & 15:
+            point = add(point, row[scalar & 15])
+        scalar >>= 4
+    return point
+
+
+@functools.lru_cache(maxsize=1)
+def base():
+    return windows(point_of((4 * pow(5, P - 2, P) % P).to_bytes(32, 'little')))
+
+
+class PurePublicKey:
+    """An Ed25519 key with the interface of the package's."""
+
+    def __init__(self, data):
+        self.data, point = data, point_of(data)
+        # The table is of the negative: S * B - k * A has to be R.
+        self.point, self.table = point and (P - point[0], point[1], 1, P - point[3]), None
+
+    from_public_bytes = classmethod(lambda kind, data: kind(data))
+
+    def verify(self, signature, data):
+        scalar = int.from_bytes(signature[32:], 'little')
+        if len(signature) != 64 or scalar >= ORDER or self.point is None:
+            raise InvalidSignature
+        self.table = self.table or windows(self.point)
+        digest = hashlib.sha512(signature[:32] + self.data + data).digest()
+        found = multiplied(self.table, int.from_bytes(digest, 'little') % ORDER, multiplied(base(), scalar))
+        inverse = pow(found[2], P - 2, P)
+        x, y = found[0] * inverse % P, found[1] * inverse % P
+        if (y | (x & 1) << 255).to_bytes(32, 'little') != signature[:32]:
+            raise InvalidSignature
+
+
+PublicKey = Ed25519PublicKey or PurePublicKey
+
+
 # --- keys and signatures ----------------------------------------------------------------------------------------------
 
 class Keys:
+    """The keys of a did.json that somebody has decided to trust."""
+
     def __init__(self, data):
         did = json.loads(data)
-        self.by_id = {}
+        self.id, self.by_id, self.pardoned, self.newest = did['id'], {}, {}, None
         for method in did['verificationMethod']:
-            key = from_base58(method['publicKeyMultibase'][1:])
+            text = method.get('publicKeyMultibase')
+            if method.get('type') != 'Multikey' or not isinstance(text, str) or text[:1] != 'z' or len(text) > 64:
+                continue
+            key = from_base58(text[1:])
             if key[:2] == b'\xed\x01' and len(key) == 34:
-                self.by_id[method['id']] = (Ed25519PublicKey.from_public_bytes(key[2:]), key[2:],
-                                            method['controller'], 'revoked' in method)
-        self.asserting = set(did['assertionMethod'])
-        self.pardoned = {}
+                self.by_id[self.absolute(method['id'])] = (PublicKey.from_public_bytes(key[2:]), key[2:],
+                                                           method['controller'], 'revoked' in method)
+        check(self.by_id, 'it has no Ed25519 Multikey')
+        named = (each if isinstance(each, str) else each['id'] for each in did.get('assertionMethod', []))
+        self.asserting = {self.absolute(each) for each in named}
 
-    def verify_credential(self, document, issuer, place):
-        """Data Integrity, eddsa-jcs-2022."""
-        unsigned = dict(document)
-        proof = dict(unsigned.pop('proof', {}))
-        kid, value = proof.get('verificationMethod', ''), proof.pop('proofValue', '')
+    def absolute(self, kid):
+        return self.id + kid if kid.startswith('#') else kid
+
+    def verify_credential(self, document, text, issuer, place):
+        """Data Integrity, eddsa-jcs-2022, of a document and its canonical form."""
+        proof = document.get('proof', {})
+        kid, value = proof.get('verificationMethod', ''), proof.get('proofValue', '')
+        check(value[:1] == 'z' and len(value) < 90, f'{place}: the signature is not base58')
         check(proof.get('type') == 'DataIntegrityProof' and proof.get('cryptosuite') == 'eddsa-jcs-2022'
               and proof.get('proofPurpose') == 'assertionMethod', f'{place}: another kind of proof')
         check(proof.get('@context') == document['@context'], f'{place}: the proof is over other contexts')
@@ -254,25 +672,35 @@ class Keys:
         check(not revoked or kid in self.pardoned, f'{place}: signed by a key that was revoked, {kid}')
         asserts = kid in self.asserting or self.pardoned.get(kid) == 'receipts'
         check(controller == issuer and asserts, f'{place}: signed by a key that may not')
+        stated = ENCODER.encode(proof)
+        signed = [without(stated, 'proofValue', ENCODER.encode(value)), without(text, 'proof', stated)]
         try:
-            key.verify(from_base58(value[1:]), sha256(canonical(proof)) + sha256(canonical(unsigned)))
+            key.verify(from_base58(value[1:]), b''.join(sha256(each.encode('utf-8')) for each in signed))
         except InvalidSignature:
             raise Bad(f'{place}: the signature does not fit')
-        now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=5)
-        for time in (document['validFrom'], proof['created']):
-            check(time <= now.strftime('%Y-%m-%dT%H:%M:%S.999Z'), f'{place}: signed in the future')
+        now, signed = datetime.datetime.now(datetime.timezone.utc), instant(document['validFrom'])
+        for time in (signed, instant(proof.get('created', document['validFrom']))):
+            check(time <= now + SKEW, f'{place}: signed in the future')
+        for time in (document.get('validUntil'), proof.get('expires')):
+            check(time is None or instant(time) > now, f'{place}: its time is over')
+        return signed
 
     def checkpoint(self, note, log, issuer, place, passes=lambda kid, size: True):
         """C2SP signed note. Keys that may sign receipts may not sign tree heads."""
         text, _, signatures = note.rpartition('\n\n')
         text += '\n'
+        check(len(text.split('\n')) > 3, f'{place}: not a signed note')
         origin, size, root = text.split('\n')[:3]
         check(origin == log and text.count('\n') == 3 and re.fullmatch('0|[1-9][0-9]{0,15}', size), f'{place}: not a head of {log}')
-        for line in signatures.rstrip('\n').split('\n'):
-            match = re.fullmatch('— (\\S+) ([A-Za-z0-9+/=]+)', line)
-            if not match or match[1] != log:
+        check(signatures.endswith('\n') and len(note) < 2**17, f'{place}: not a signed note')
+        signatures = signatures[:-1].split('\n')
+        check(len(signatures) == 1 or purpose_is_anchor(log), f'{place}: it has not one signature')
+        for line in signatures:
+            match = re.fullmatch('— (\\S+) ([A-Za-z0-9+/]+={0,2})', line)
+            check(match, f'{place}: not a signed note')
+            if match[1] != log:
                 continue
-            signature = base64.b64decode(match[2])
+            signature = base64.b64decode(match[2], validate=True)
             for kid, (key, raw, controller, revoked) in self.by_id.items():
                 key_hash = sha256(log.encode() + b'\n\x01' + raw)[:4]
                 revoked = revoked and kid not in self.pardoned
@@ -365,8 +793,9 @@ class Anchor:
         self.keys, self.log, self.issuer = verifier.keys, verifier.log, verifier.issuer
         self.origin = re.sub('/log/[^/]+$', '/anchor', self.log)
         self.intervals, self.limits, self.anchor, last = {}, {}, None, -1
-        path = 'data/keys/events.ndjson'
-        for line in map(parse, lines(verifier.read(path), path)):
+        path, count = EVENTS, 0
+        for line in records(verifier.read(path), path, ['entry', 'index', 'proof']):
+            count += 1
             event = self.in_log(line['entry'], line['proof'], line['index'])
             check(event['type'] == 'key' and line['index'] > last, f'{path}: not key events in their order')
             last = line['index']
@@ -381,8 +810,19 @@ class Anchor:
                 self.limits[kid] = self.anchored(verifier.read(file), end) if file in verifier.manifest else 0
             if compromised:
                 self.keys.pardoned[kid] = purpose
-        if 'data/anchor/head.json' in verifier.manifest:
-            self.anchored(verifier.read('data/anchor/head.json'), last + 2**53)
+        self.head_size, self.timestamps = 0, []
+        heads = {f"data/anchor/keys/{kid.split('#')[1]}.json" for kid, interval in self.intervals.items() if interval[2] is not None}
+        for path in verifier.manifest:
+            check(not path.startswith('data/anchor/keys/') or path in heads, f'{path}: its key may still sign, or is none')
+        if HEAD in verifier.manifest:
+            self.head_size = self.anchored(verifier.read(HEAD), last + 2**53)
+            self.timestamps = json.loads(verifier.read(HEAD))['proof']['timestamps']
+        if verifier.subject['format'] != 'docket-evidence-pack/1':
+            note = self.anchor.split('\n')
+            found = {'headSize': self.head_size, 'keyEvents': count, 'log': self.origin, 'size': int(note[1]),
+                     'keyHeads': sum(path.startswith('data/anchor/keys/') for path in verifier.manifest),
+                     'root': multihash(from_base64(note[2])), 'timestamps': len(self.timestamps), 'type': 'PackAnchor'}
+            check(verifier.subject.get('anchor') == found, 'the seal says another anchor than there is')
         sealed_by = verifier.seal['proof']['verificationMethod']
         purpose, added, end, compromised = self.intervals.get(sealed_by, (None, 0, 0, False))
         check(purpose == 'packs' and end is None, 'the seal is by a key that may not seal packs')
@@ -399,7 +839,8 @@ class Anchor:
         check(index in (None, self.place), 'a proof is of another entry of the anchor log')
         check(included(self.place, size, sha256(b'\0' + entry.encode()), [from_base64(each) for each in path], root),
               'an entry is not in the anchor log')
-        return parse(entry.encode())
+        check(canonical(parse(entry.encode(), 'an entry of the anchor log')) == entry.encode(), 'an entry of the anchor log is not in its form')
+        return json.loads(entry)
 
     def apply(self, index, event):
         kid, known = event['key'], self.intervals.get(event['key'])
@@ -430,6 +871,11 @@ class Anchor:
         """A head of the ledger in the anchor log, below its index `end`, and a beginning of the pack's. How many entries?"""
         file = json.loads(data)
         proof = file['proof']
+        fields = ['object', 'checkpoint', 'slot', 'salt', 'path', 'entry', 'proof', 'timestamps']
+        check(list(file) == ['consistency', 'proof'] and list(proof) == fields and proof['object'] == 'anchor_proof'
+              and json.dumps(file, indent=2, ensure_ascii=False).encode() + b'\n' == data, 'an anchored head is not in its form')
+        check(all(list(each) == ['authority', 'time', 'response'] for each in proof['timestamps']) and len(proof['path']) == 20
+              and len(proof['timestamps']) <= 16, 'an anchored head is not in its form')
         heads = self.in_log(proof['entry'], proof['proof'])
         place = self.place
         check(heads['type'] == 'heads' and place < end, 'a head was anchored too late')
@@ -450,45 +896,125 @@ class Anchor:
 # --- the pack ---------------------------------------------------------------------------------------------------------
 
 class Verifier:
-    def __init__(self, path, trust):
+    def __init__(self, path, trust=None, pin=None):
+        """`trust` is the text of a did.json that the caller trusts; `pin` the SHA-256 of the one in the pack."""
         self.pack = Pack(path)
         self.open_bag()
-        self.keys = Keys(open(trust, 'rb').read() if trust else self.read('data/keys/did.json'))
+        own = self.read('data/keys/did.json')
+        check(pin is None or sha256(own).hex() == pin.lower(), 'data/keys/did.json is not the one that was pinned')
+        self.is_trusted = trust is not None or pin is not None
+        self.keys = Keys(own) if trust is None else trusted_keys(trust)
         self.issuer = self.seal['issuer']
-        self.keys.verify_credential(self.seal, self.issuer, 'the seal')
+        self.sealed_at = self.keys.verify_credential(self.seal, ENCODER.encode(self.seal), self.issuer, 'the seal')
+        check(self.seal['proof']['created'] == self.seal['validFrom'], 'the seal has two times')
+        self.own_keys(own)
         self.sealed = {each['id']: each['digestMultibase'] for each in self.seal['relatedResource']}
-        self.cited, self.contexts, self.links = set(), set(), {}
-        self.totals = dict.fromkeys(('covered', 'uncovered', 'refused', 'inputTokens', 'cachedInputTokens', 'outputTokens'), 0)
-        self.sums = dict.fromkeys(UNITS, decimal.Decimal(0))
-        self.derivations, self.explained = set(), set()
+        check(list(self.sealed) == sorted(self.sealed) and len(self.sealed) == len(self.seal['relatedResource']),
+              'the seal lists documents in another order')
+        self.cited, self.contexts, self.links, self.used_contexts = set(), set(), {}, set()
+        self.first_format = self.subject['format'] == PACK_FORMATS[0]
+        self.groups, self.integrated, self.contradiction, self.tables = {}, '', None, {'data/report/totals.csv', 'data/report/report.html'}
+        self.derivations, self.explained, self.records = set(), set(), {}
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
-        self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0}
+        self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
 
     def open_bag(self):
         pack = self.pack
         self.manifest = manifest(pack.raw('manifest-sha256.txt'), 'manifest-sha256.txt')
         tags = manifest(pack.raw('tagmanifest-sha256.txt'), 'tagmanifest-sha256.txt')
-        check(sorted(tags) == sorted(TAGS + ['evidence-pack.jsonld']), 'tagmanifest-sha256.txt lists other files')
-        for path, digest in tags.items():
-            check(sha256(pack.raw(path)).hex() == digest, f'{path} is not what the manifest says')
+        check(list(tags) == ['bagit.txt', 'VERIFY.md', 'verify.py', 'bag-info.txt', 'manifest-sha256.txt', 'evidence-pack.jsonld'],
+              'tagmanifest-sha256.txt lists other files')
         named = set(self.manifest) | set(tags) | {'tagmanifest-sha256.txt'}
         check(set(pack.files) - named == set(), f'extra files: {sorted(set(pack.files) - named)[:3]}')
         check(named - set(pack.files) == set(), f'missing files: {sorted(named - set(pack.files))[:3]}')
+        order = list(tags)[:3] + list(self.manifest) + list(tags)[3:] + ['tagmanifest-sha256.txt']
+        check(list(pack.files) == order, 'the files of the archive stand in another order than its manifests say')
+        for path, digest in tags.items():
+            check(sha256(pack.raw(path)).hex() == digest, f'{path} is not what the manifest says')
         for path in self.manifest:
-            parts = path.split('/')
-            check(parts[0] == 'data' and len(parts) > 2 and parts[1] in FOLDERS, f'a pack has no file {path}')
+            check(PLACES.fullmatch(path), f'a pack has no file {path}')
+            folder, name = path.split('/')[1], path.split('/')[-1]
+            if folder in ('superseded', 'revision-proofs'):
+                beside = ('revisions',) if folder == 'revision-proofs' else ('receipts', 'revisions')
+                check(any(f'data/{each}/{name}' in self.manifest for each in beside), f'{path} is of no shard')
         data = pack.raw('evidence-pack.jsonld')
-        self.seal = parse(data)
+        self.seal = parse(data, 'the seal')
         check(canonical(self.seal) == data, 'the seal is not in its canonical form')
         self.subject = self.seal['credentialSubject']
+        if re.fullmatch('docket-evidence-pack/[0-9]+', self.subject['format']) and self.subject['format'] not in PACK_FORMATS:
+            raise Cannot(f"this script does not know packs of the format {self.subject['format']}: take one of a later release")
+        fits('seal', self.seal, 'the seal')
+        self.check_addresses()
         files = {each['name']: each['digest'] for each in self.subject['file']}
-        check(sorted(files) == sorted(TAGS), 'the seal names other files')
+        check(list(files) == list(tags)[:5], 'the seal names other files')
         for name, digest in files.items():
             check(multihash(sha256(pack.raw(name))) == digest, f'{name} is not what the seal says')
-        check(self.subject['id'].endswith('/' + pack.folder), 'the folder is not named as the seal says')
+        check(pack.raw('bagit.txt') == BAGIT, 'bagit.txt says another kind of bag')
+        for path in list(SHAPES)[:1 if self.subject['format'] == PACK_FORMATS[0] else 2]:
+            check(path in self.manifest, f'{path} is missing')
         size = sum(pack.files[path][1] for path in self.manifest)
-        check(f'Payload-Oxum: {size}.{len(self.manifest)}'.encode() in pack.raw('bag-info.txt').split(b'\n'),
-              'the payload has another size')
+        bounds, checkpoint = self.subject['range'], self.subject['checkpoint']
+        check(pack.raw('bag-info.txt').decode().split('\n') == [
+            f"Source-Organization: {self.seal['issuer']}", f"External-Identifier: {self.subject['id']}",
+            f"External-Description: Receipts {bounds['firstIndex']} to {bounds['lastIndex']} of {checkpoint['size']} in the ledger {checkpoint['log']}",
+            f"Bagging-Date: {self.seal['validFrom'][:10]}", f'Payload-Oxum: {size}.{len(self.manifest)}', ''],
+            'bag-info.txt is not what follows from seal and payload')
+
+    def check_addresses(self):
+        """Every address of a seal follows from the public address in its context, the organisation and the range."""
+        seal, subject, (vc, own) = self.seal, self.subject, self.seal['@context'] + [''] * (2 - len(self.seal['@context']))
+        root, _, context = own.rpartition('/contexts/')
+        is_first = subject['format'] == PACK_FORMATS[0]
+        check(vc == VC and len(seal['@context']) == 2 and re.fullmatch(r'docket-evidence-pack-[0-9a-f]{64}\.jsonld', context)
+              and (context in CONTEXTS_1) == is_first, 'the contexts are not those of a seal of its format')
+        later = [subject['range'].get('signedHeads')] + [subject['totals'].get(name) for name in UNCOVERED]
+        later += [each.get(end) for each in subject['totals']['result'] for end in ('lower', 'upper')]
+        check(all((each is None) == is_first for each in later) and not (is_first and {'anchor', 'requested'} & set(subject)),
+              'the seal has not the members of its format')
+        host, _, path = root.partition('://')[2].partition('/')
+        did = ':'.join(['did:web', urllib.parse.quote(host, safe="!'()*"), *filter(None, path.split('/'))])
+        log = subject['checkpoint']['log']
+        org, bounds = log.rpartition('/log/')[2], subject['range']
+        period = subject.get('requested', {})
+        ends = [re.sub('[-:.]', '', period.get(end, 'open')).replace('T000000000Z', '') for end in ('from', 'to')]
+        asked = f'{ends[0]}-to-{ends[1]}-entries-' if period else ''
+        name = f"evidence-pack-{org.partition('_')[2]}-{asked}{bounds['firstIndex']}-{bounds['lastIndex']}-at-{subject['checkpoint']['size']}"
+        check(seal['issuer'] == did and log == f"{root.partition('://')[2]}/log/{org}"
+              and subject['organisation'] == f'{root}/organisations/{org}' and subject['id'] == f'{root}/evidence-packs/{name}'
+              and seal['id'] == subject['id'] + '#seal', 'an address in the seal does not follow from the others')
+        check(name == self.pack.folder, 'the folder is not named as the seal says')
+        check(subject['range']['receipts'] == bounds['lastIndex'] - bounds['firstIndex'] + 1, 'the seal counts other receipts than its range has')
+        totals, lineage = subject['totals'], subject['lineage']
+        check(totals['covered'] + totals['uncovered'] + totals['refused'] <= bounds['receipts'], 'the totals count a receipt twice')
+        check([(each['quantityKind'], each['unit']) for each in totals['result']] == list(UNITS.items()), 'the totals are not of each quantity once')
+        check(lineage['documents'] <= min(LINEAGE_MAX, lineage['described']) and lineage['undescribed'] * (LINEAGE_MAX - lineage['documents']) == 0,
+              'the seal counts lineage otherwise than packs have it')
+
+    def own_keys(self, data):
+        """The keys in the pack are to compare: they say nothing else than the trusted ones did when it was made."""
+        did, path = json.loads(data), 'data/keys/did.json'
+        methods, asserting, keys = did['verificationMethod'], did['assertionMethod'], []
+        check(list(did) == ['@context', 'id', 'verificationMethod', 'assertionMethod'] and did['id'] == self.issuer
+              and did['@context'] == ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1']
+              and json.dumps(did, indent=2, ensure_ascii=False).encode() + b'\n' == data, f'{path} is not in its form')
+        for method in methods:
+            key = from_base58(method['publicKeyMultibase'][1:])[2:]
+            x, kid = base64.urlsafe_b64encode(key).decode().rstrip('='), method['id']
+            members = ['id', 'type', 'controller', 'publicKeyMultibase'] + ['revoked'] * ('revoked' in method)
+            known = self.keys.by_id.get(kid)
+            check(list(method) == members and kid == f'{self.issuer}#{thumbprint(x)}' and method['controller'] == self.issuer,
+                  f'{path}: {kid} is not in its form')
+            check(known and known[1] == key, f'{path}: the issuer has no key {kid}')
+            check(known[3] or 'revoked' not in method, f'{path}: the issuer has not revoked {kid}')
+            check(kid not in asserting or kid in self.keys.asserting or known[3], f'{path}: {kid} may not assert')
+            if 'revoked' not in method:
+                keys.append({'kty': 'OKP', 'crv': 'Ed25519', 'x': x, 'kid': kid, 'use': 'sig', 'alg': 'EdDSA'})
+        kids = [method['id'] for method in methods]
+        check(asserting == [kid for kid in kids if kid in asserting] and self.seal['proof']['verificationMethod'] in kids,
+              f'{path} has other keys than those that signed')
+        check(json.dumps({'keys': keys}, indent=2).encode() + b'\n' == self.read('data/keys/jwks.json'),
+              'data/keys/jwks.json has other keys than did.json')
+        self.published = set(kids)
 
     def read(self, path):
         check(path in self.manifest, f'{path} is missing')
@@ -497,10 +1023,7 @@ class Verifier:
         return data
 
     def shards(self, folder):
-        paths = sorted(path for path in self.manifest if path.startswith(f'data/{folder}/'))
-        for path in paths:
-            check(re.fullmatch(r'\d{12}\.ndjson', path.split('/')[2]), f'{path} is not named as a shard is')
-        return paths
+        return sorted(path for path in self.manifest if path.startswith(f'data/{folder}/'))
 
     def hashes(self, path):
         return [from_base64(line.decode()) for line in lines(self.read(path), path)]
@@ -510,30 +1033,41 @@ class Verifier:
         first, last = subject['range']['firstIndex'], subject['range']['lastIndex']
         check(0 <= first <= last < subject['checkpoint']['size'], 'the range does not lie in the ledger')
         self.first, self.end, self.log = first, last + 1, log
-        events = 'data/keys/events.ndjson' in self.manifest
+        events = EVENTS in self.manifest
         check(events or not any(path.startswith('data/anchor/') for path in self.manifest), 'an anchor without key events')
+        check(events or 'anchor' not in subject, f'{EVENTS} is missing: the seal says that the pack is anchored')
         self.anchor = Anchor(self) if events else None
         note = self.read('data/ledger/checkpoint.txt').decode()
         self.size, self.root = self.checkpoint(note, 'the checkpoint')
         check(self.size == subject['checkpoint']['size'] and multihash(self.root) == subject['checkpoint']['root'],
               'the checkpoint is not the one that the seal names')
         for path in self.manifest:
+            if path in SHAPES:
+                check(sha256(self.read(path)).hex() in SHAPES[path], f'{path} is not what was published')
             if path.startswith('data/contexts/'):
                 name = path.split('/')[2]
                 named = re.fullmatch(r'docket-[a-z-]+-([0-9a-f]{64})\.jsonld', name)
+                short = re.fullmatch(r'docket-receipt-([A-Za-z0-9_-]{43})\.jsonld', name)
                 expected = VC_SHA256 if name == 'credentials-v2.jsonld' else named and named[1]
-                check(sha256(self.read(path)).hex() == expected, f'{path} is not what its name promises')
-        self.cite_contexts(self.seal)
+                digest = sha256(self.read(path))
+                holds = short and base64.urlsafe_b64encode(digest).decode() == short[1] + '='
+                check(holds or digest.hex() == expected, f'{path} is not what its name promises')
+        for url in self.seal['@context']:
+            self.cite_context(url)
         self.receipts()
         self.revisions()
         self.compare_totals()
         self.compare_lineage()
-        digests = {digest for _, _, digest in self.cited}
+        digests = {digest for _, _, digest, _ in self.cited}
         for path in self.manifest:
             if path.startswith('data/methodologies/'):
                 check(multihash(sha256(self.read(path))) in digests, f'no receipt cites {path}')
+            if path.startswith('data/derivations/'):
+                check(path[17:-5] in self.records and path.endswith('.json'), f'no receipt names {path}')
             if not path.startswith(('data/receipts/', 'data/revisions/')):
                 self.read(path)
+        cited = self.used_contexts | {address for _, _, _, address in self.cited}
+        check(cited == set(self.sealed), f'the seal lists what nothing cites: {sorted(set(self.sealed) - cited)[:3]}')
 
     def checkpoint(self, note, place):
         def passes(kid, size):
@@ -553,27 +1087,29 @@ class Verifier:
                 tree.append(sha256(b'\0' + line))
                 if head and head[0] == tree.size:
                     check(head[1] == tree.root(), f'the first {tree.size} entries do not give the root that was signed then')
-                    head = next(history, None)
+                    head, self.counts['signedHeads'] = next(history, None), self.counts['signedHeads'] + 1
         check(tree.size == self.end and head is None, 'there are not as many receipts as the seal says')
         self.counts['receipts'] = tree.size - self.first
+        self.check_period()
         proof = self.hashes('data/ledger/consistency.txt')
         check(consistent(tree.size, tree.root(), self.size, self.root, proof),
               'the receipts do not give the root that was signed: one was changed, added, removed or moved')
 
     def history(self):
         last = self.first
-        for path in sorted(path for path in self.manifest if path.startswith('data/ledger/checkpoints/')):
-            for line in lines(self.read(path), path):
-                entry = parse(line)
+        for path in self.shards('ledger/checkpoints'):
+            for i, entry in enumerate(records(self.read(path), path, ['note', 'size'])):
                 size, root = self.checkpoint(entry['note'], path)
-                check(last < size == entry['size'], f'{path}: signed heads are not in their order')
+                check(last < size == entry['size'] and (i or int(path[-19:-7]) == size), f'{path}: signed heads are not in their order')
                 last = size
                 yield size, root
 
     def revisions(self):
         for path in self.shards('revisions'):
             file = 'data/revision-proofs/' + path.split('/')[2]
-            proofs = [parse(line) for line in lines(self.read(file), file)]
+            check(file in self.manifest, f'{file} is missing')
+            proofs = list(records(self.read(file), file, ['index', 'path']))
+            check(proofs and int(path[-19:-7]) == proofs[0]['index'], f'{path} is not named by its first line')
             for index, line, by in self.entries(path, None, [proof['index'] for proof in proofs]):
                 proof = [from_base64(each) for each in proofs[self.line]['path']]
                 check(index >= self.end and included(index, self.size, sha256(b'\0' + line), proof, self.root),
@@ -585,28 +1121,139 @@ class Verifier:
         companion = 'data/superseded/' + path.split('/')[2]
         superseded = {}
         if companion in self.manifest:
-            superseded = {each['index']: each['by'] for each in map(parse, lines(self.read(companion), companion))}
+            pairs = [(each['index'], each['by']) for each in records(self.read(companion), companion, ['by', 'index'])]
+            superseded = dict(pairs)
+            check(pairs and sorted(superseded.items()) == pairs, f'{companion} is not in the order of the ledger')
         data = lines(self.read(path), path)
-        check(indexes is None or len(indexes) == len(data), f'{path}: there is not one proof for each revision')
+        check(data and (indexes is None or len(indexes) == len(data)), f'{path}: there is not one proof for each revision')
+        self.table = self.rows(path) if not self.first_format else None
         for self.line, line in enumerate(data):
             index = start + self.line if indexes is None else indexes[self.line]
             yield index, line, superseded.pop(index, None)
+        if self.table is not None and next(self.table, None) is not None:
+            self.contradict(f'{path}: its table has other lines')
         check(not superseded, f'{companion}: an entry is said to be revised that is not there')
 
     def entry(self, index, line, by):
         place = f'entry {index}'
-        receipt = parse(line)
-        check(canonical(receipt) == line, f'{place} is not in its canonical form')
-        self.keys.verify_credential(receipt, self.issuer, place)
+        receipt = parse(line, place)
+        text = ENCODER.encode(receipt)
+        check(text.encode('utf-8') == line and len(line) <= 65536, f'{place} is not in its canonical form')
+        self.form(receipt, place)
+        signed = self.keys.verify_credential(receipt, text, self.issuer, place)
+        check(signed <= self.sealed_at + SKEW, f'{place} was signed after the seal')
+        check(receipt['proof']['verificationMethod'] in self.published, f'{place}: its key is not in data/keys/did.json')
         if self.anchor:
             self.anchor.judge(receipt['proof']['verificationMethod'], 'receipts', index, place)
         check(receipt['credentialSubject']['organisation'] == self.subject['organisation'], f'{place}: another organisation')
         check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
-        self.cite(receipt)
-        self.derive(index, line, receipt)
+        whole = self.whole(receipt, place)
+        self.cite(receipt, whole)
+        self.derive(index, line, receipt, whole)
         counts = self.follow(index, line, by, receipt.get('wasRevisionOf'))
+        if self.table is not None:
+            self.compare_row(index, receipt, by, counts)
         if counts:
             self.count(receipt)
+
+    @staticmethod
+    def form(receipt, place):
+        """A receipt has the members of its format, and does not say two things at once."""
+        contexts, subject = receipt['@context'], receipt['credentialSubject']
+        refused, degraded = subject.get('outcome') == 'refused', receipt['tier'] == 'degraded'
+        issued = receipt.get('degradation', {}).get('stage') != 'issuance'
+        fits('1' if contexts[-1].rpartition('/')[2] in RECEIPT_CONTEXTS_1 else '2', receipt, place, {
+            'issued': issued, 'refused': refused, 'degraded': degraded, 'ran': issued and not refused,
+            'estimated': not degraded and not refused, 'revision': 'RecalculatedReceipt' in receipt['type']})
+        source = subject.get('usageSource')
+        for name in ('inputTokens', 'cachedInputTokens', 'outputTokens'):
+            known = source not in (None, 'unknown')
+            check(known == (name in subject) or name == 'inputTokens' and source == 'unknown', f'{place}: {name} is there where it is known')
+        check((source == 'unknown') == ('usageReason' in subject) and (source != 'unknown' or degraded), f'{place}: tokens and reason do not fit')
+        check('tokenizer' not in subject or source in ('counted', 'unknown'), f'{place}: a tokenizer without a count')
+        around = subject.get('tokenInterval')
+        check(around is None or source == 'counted' and around['inputLower'] <= subject['inputTokens'] <= around['inputUpper']
+              and around['outputLower'] <= subject['outputTokens'] <= around['outputUpper'], f'{place}: an interval that does not hold its count')
+        for each in receipt.get('measurement', {}).get('result', []):
+            check(UNITS[each['quantityKind']] == each['unit'], f'{place}: a quantity in another unit')
+
+    def rows(self, path):
+        table = path.replace('data/', 'data/report/', 1).replace('.ndjson', '.csv')
+        self.tables.add(table)
+        if table not in self.manifest:
+            self.contradict(f'{table} is missing')
+            return None
+        data = [line.decode('utf-8') + '\n' for line in lines(self.read(table), table)]
+        if data[:1] != [csv(ROWS)]:
+            self.contradict(f'{table} has another head')
+        return iter(data[1:])
+
+    def compare_row(self, index, receipt, by, counts):
+        subject, measurement = receipt['credentialSubject'], receipt.get('measurement', {})
+        results = {each['quantityKind']: each for each in measurement.get('result', [])}
+        row = [index, receipt['id'], receipt.get('wasRevisionOf', {}).get('leafIndex', ''), '' if by is None else by,
+               receipt['validFrom']]
+        row += [subject.get(name, '') for name in ('startedAt', 'route', 'model', 'region', 'gridZone', 'outcome')]
+        row += [receipt.get('tier', ''), measurement.get('dataQuality', '')] + [subject.get(name, '') for name in TOKENS]
+        row += [results.get(kind, {}).get(end, '') for kind in UNITS for end in BOUNDS]
+        stated = next(self.table, '')
+        match = re.match(r'(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z),([01]),', stated)
+        if not match or stated[match.end():] != csv(row) or match[2] != ('1' if counts else '0') or match[1] < self.integrated:
+            return self.contradict(f'entry {index}: its table says something else, or times of integration go down')
+        self.first_integrated = self.__dict__.get('first_integrated', match[1])
+        self.integrated = match[1]
+
+    def contradict(self, what):
+        """Notes what a table says otherwise. It is told at the end: what the ledger says otherwise is graver."""
+        self.contradiction = self.contradiction or what
+
+    def check_period(self):
+        """Every entry of the range lies in the period that was asked for, and its neighbours do not."""
+        asked = self.subject.get('requested')
+        if asked is None:
+            return
+        check(('pending' in asked) == ('to' in asked) and ('before' in asked) == (self.first > 0)
+              and ('after' in asked) == (self.end < self.size), 'the seal says of the period what does not belong to it')
+        check(self.contradiction is None, self.contradiction)
+        first, last, start, end = self.first_integrated, self.integrated, asked.get('from', ''), asked.get('to', '~')
+        before, after = asked.get('before'), asked.get('after')
+        check(start <= first and last < end and (before is None or before <= first and before < start)
+              and (after is None or last <= after and after >= end), 'the entries are not those of the period that was asked for')
+
+    def whole(self, receipt, place):
+        """The methodology of a receipt and all records that it used, in their order: format 2 names a record of its own for
+        what is the same for every request of a deployment."""
+        measurement = receipt.get('measurement')
+        if measurement is None or 'derivation' not in measurement:
+            return measurement and (measurement['hadPlan'], measurement['used'])
+        own, named = measurement['used'], re.search('/derivations/(uEi[A-Za-z0-9_-]{44})$', measurement['derivation'])
+        check(named, f'{place}: it names no derivation record')
+        digest, subject, association = named[1], receipt['credentialSubject'], measurement['qualifiedAssociation']
+        if digest not in self.records:
+            path = f'data/derivations/{digest}.json'
+            check(path in self.manifest, f'{path} is missing: nothing says what the estimate of {place} was made from')
+            data = self.read(path)
+            check(multihash(sha256(data)) == digest, f'{path} is not what its name promises')
+            record = parse(data, path)
+            check(canonical(record) == data and record['type'] == 'Derivation' and record['version'] == 1,
+                  f'{path} is no derivation record')
+            self.carries(record['inputs'], path)
+            self.records[digest] = record
+        record = self.records[digest]
+        check(association['hadPlan'] == record['methodology']['id'] and association['agent'] == receipt['issuer'],
+              f'{place}: its derivation record names another methodology')
+        check(measurement['wasInformedBy'] == subject['id'], f'{place}: its measurement is of another inference')
+        check([each['type'] for each in own] in (['UsageRecord'], ['UsageRecord', 'GridFactor']), f'{place}: other inputs than its own')
+        own = [dict(each, digest=multihash(sha256(canonical(each['record'])))) for each in own]
+        others = record['inputs']
+        annual = next((i + 1 for i, each in enumerate(others) if each['type'] == 'GridFactor'), 0)
+        return dict(record['methodology'], type='Plan'), own[:1] + others[:annual] + own[1:] + others[annual:]
+
+    @staticmethod
+    def carries(inputs, place):
+        for each in inputs:
+            check('record' not in each or multihash(sha256(canonical(each['record']))) == each['digest'],
+                  f"{place}: the record {each['name']} is not the one of its digest")
 
     def follow(self, index, line, by, revised):
         """Does this entry count? Each inference counts once: by its newest receipt, where its first lies in the range."""
@@ -630,58 +1277,215 @@ class Verifier:
 
     def count(self, receipt):
         measurement, subject = receipt.get('measurement'), receipt['credentialSubject']
-        if measurement is None:
-            self.totals['uncovered' if 'degradation' in receipt else 'refused'] += 1
-            return
-        self.totals['covered'] += 1
-        for name in ('inputTokens', 'cachedInputTokens', 'outputTokens'):
-            self.totals[name] += subject[name]
-        for each in measurement['result']:
+        group = (subject['startedAt'][:7], subject['model'], subject['region'], (measurement or {}).get('dataQuality', ''))
+        totals, sums = self.groups.setdefault(group, ({}, {}))
+        kind = 'covered' if measurement else 'uncovered' if 'degradation' in receipt else 'refused'
+        totals[kind] = totals.get(kind, 0) + 1
+        for name, uncovered in zip(TOKENS, UNCOVERED) if kind != 'refused' else ():
+            key = name if measurement else uncovered
+            totals[key] = totals.get(key, 0) + subject.get(name, 0)
+        for each in measurement['result'] if measurement else ():
             check(UNITS.get(each['quantityKind']) == each['unit'], 'a quantity in another unit')
-            self.sums[each['quantityKind']] += decimal.Decimal(each['value'])
+            for end in BOUNDS:
+                key = each['quantityKind'], end
+                sums[key] = sums.get(key, 0) + decimal.Decimal(each[end])
 
-    def derive(self, index, line, receipt):
-        """The first receipt of each derivation has a document that says where its numbers come from."""
-        measurement = receipt.get('measurement')
-        if measurement is None:
+    def added(self, wanted=lambda group: True):
+        """Totals and sums of the groups that are wanted."""
+        totals = dict.fromkeys(('covered', 'uncovered', 'refused') + TOKENS + UNCOVERED, 0)
+        sums = {(kind, end): decimal.Decimal(0) for kind in UNITS for end in BOUNDS}
+        for group, (counts, amounts) in self.groups.items():
+            if wanted(group):
+                for name, value in counts.items():
+                    totals[name] += value
+                for key, value in amounts.items():
+                    sums[key] += value
+        return totals, sums
+
+    def compare_report(self):
+        """The tables are those of the receipts, and there is no other file for people than they and the page."""
+        check(self.contradiction is None, self.contradiction)
+        found = {path for path in self.manifest if path.startswith('data/report/')}
+        check(found == (set() if self.first_format else self.tables), 'the report has other files')
+        if self.first_format:
             return
-        key = derivation(measurement)
+        text = csv(TOTALS) + self.totals_row('total', '', self.added())
+        for at, by in enumerate(('month', 'model', 'region', 'data_quality')):
+            # In the order of UTF-16, as the issuer sorts.
+            for name in sorted({group[at] for group in self.groups}, key=lambda name: name.encode('utf-16-be')):
+                text += self.totals_row(by, name, self.added(lambda group: group[at] == name))
+        check(self.read('data/report/totals.csv') == text.encode(), 'the receipts do not add up to data/report/totals.csv')
+
+    @staticmethod
+    def totals_row(by, name, added):
+        totals, sums = added
+        row = [by, name, totals['covered'] + totals['uncovered'] + totals['refused']]
+        row += [totals[kind] for kind in ('refused', 'covered', 'uncovered')]
+        row += [totals[one] + totals[other] for one, other in zip(TOKENS, UNCOVERED)] + [totals[name] for name in UNCOVERED]
+        return csv(row + [plain_decimal(sums[kind, end]) for kind in UNITS for end in BOUNDS])
+
+    def derive(self, index, line, receipt, whole):
+        """The first receipt of each derivation has a document that says where its numbers come from."""
+        if whole is None:
+            return
+        key = derivation(*whole)
         if key not in self.derivations:
             if len(self.derivations) == LINEAGE_MAX:
                 self.lineage['undescribed'] += 1
                 return
             self.derivations.add(key)
-            self.explain(f'data/lineage/{index:012}.jsonld', line, receipt)
+            self.explain(f'data/lineage/{index:012}.jsonld', index, line, receipt, whole)
         self.lineage['described'] += 1
 
-    def explain(self, path, line, receipt):
+    def explain(self, path, index, line, receipt, whole):
         check(path in self.manifest, f'{path} is missing: nothing says where the numbers of a receipt come from')
         data = self.read(path)
         document = json.loads(data.decode('utf-8'), parse_constant=refuse)
         check(jcs(document).encode('utf-8') == data, f'{path} is not in its canonical form')
         about, stated, measured = document['about'], receipt['measurement'], document['measurement']
-        check(document['id'] == receipt['id'] + '/lineage' and about['id'] == receipt['id'] and about['digest'] == multihash(sha256(line)),
-              f'{path} is about another receipt')
-        check(all(measured['hadPlan'][name] == value for name, value in stated['hadPlan'].items()) and measured['id'] == stated['id'],
+        plan, used = whole
+        subject, ledger = receipt['credentialSubject'], document['ledger']
+        check(sorted(document) == ['@context', 'about', 'bibliography', 'id', 'inference', 'ledger', 'measurement', 'revisions', 'type']
+              and document['type'] == ['Lineage', 'Entity'] and document['id'] == receipt['id'] + '/lineage',
+              f'{path} is no lineage document of this receipt')
+        digest, kinds = multihash(sha256(line)), [each for each in receipt['type'] if each != 'VerifiableCredential']
+        check(about == {'id': receipt['id'], 'type': ['Entity', *kinds], 'digest': digest, 'issuer': receipt['issuer'],
+                        'tier': receipt['tier'], 'generatedAt': receipt['validFrom']}, f'{path} is about another receipt')
+        names = ('id', 'model', 'region', 'route', 'gridZone', 'outcome', 'organisation', 'startedAt', 'endedAt')
+        check(document['inference'] == dict({name: subject[name] for name in names if name in subject}, type=['Activity', 'Inference']),
+              f'{path} says other things of the inference than its receipt')
+        check(ledger == {'type': 'LedgerPosition', 'log': self.log, 'leafIndex': index, 'leafHash': multihash(sha256(b'\0' + line))},
+              f'{path} says another place in the ledger')
+        own, revised = {'id': receipt['id'], 'type': ['Entity'], 'digest': digest, 'leafIndex': index}, receipt.get('wasRevisionOf')
+        chain = [own] if revised is None else [{'id': revised['id'], 'type': ['Entity'], 'digest': revised['digest'],
+                                                'leafIndex': revised['leafIndex']}, dict(own, wasRevisionOf=revised['id'])]
+        check(document['revisions'] == chain, f'{path} tells other revisions')
+        name, _, version = stated['software'].partition('/')
+        check(measured['software'] == {'type': 'SoftwareApplication', 'name': name, 'version': version.partition('/')[0]}
+              and measured['type'] == ['Activity', 'Measurement'] and measured['dataQuality'] == stated['dataQuality']
+              and measured['wasInformedBy'] == subject['id'] and measured.get('metered') == stated.get('metered') and sorted(
+                  measured.keys() - {'metered'}) == ['bounds', 'dataQuality', 'generated', 'hadPlan', 'id', 'software', 'steps',
+                                                     'type', 'used', 'warnings', 'wasInformedBy'],
+              f'{path} says other things of the measurement than its receipt')
+        check({name: value for name, value in measured['hadPlan'].items() if name != 'constants'} == plan and measured['id'] == stated['id'],
               f'{path} names another methodology')
-        check(len(measured['used']) == len(stated['used']), f'{path} names other records')
-        for node, each in zip(measured['used'], stated['used']):
-            check(node['name'] == each['name'] and node['digest'] == each['digest'] and each['type'] in node['type']
+        check(len(measured['used']) == len(used), f'{path} names other records')
+        for i, (node, each) in enumerate(zip(measured['used'], used)):
+            check(node['name'] == each['name'] and node['digest'] == each['digest'] and node['type'] == ['Entity', each['type']]
+                  and node['carried'] == ('record' in each) and node['id'] == f"{document['id']}#input-{i}"
+                  and sorted(node) == ['carried', 'digest', 'figures', 'id', 'name', 'record', 'type', 'warnings']
                   and multihash(sha256(jcs(node['record']).encode('utf-8'))) == each['digest'],
                   f"{path}: the record {each['name']} is not the one that the receipt names")
-        results = [{name: value for name, value in each.items() if name != 'type'} for each in measured['generated']]
-        check(results == [{name: value for name, value in each.items() if name != 'type'} for each in stated['result']],
-              f'{path} comes to other results than the receipt')
+        results = [dict(each, type=[each['type']]) for each in stated['result']]
+        check(measured['generated'] == results, f'{path} comes to other results than the receipt')
         self.recompute(path, measured)
+        self.sources(path, document, measured)
         self.cite_context(document['@context'])
         self.explained.add(path)
+
+    def method(self, plan):
+        path, known = f"data/methodologies/{plan['name']}/{plan['version']}.json", self.__dict__.setdefault('methods', {})
+        if path not in known:
+            known[path] = json.loads(self.read(path))
+        return known[path]
+
+    def sources(self, path, document, measured):
+        """Where each figure comes from: name, unit, year, source and licence, as the methodology has them."""
+        plan = measured['hadPlan']
+        method = self.method(plan)
+        content, cited = method['factor_set']['content'], set()
+        written = {f"{plan['id']}#{each['id']}": {'id': f"{plan['id']}#{each['id']}", 'type': 'CreativeWork', 'name': each['id'],
+                                                  'text': each['citation'], 'license': each['licence']}
+                   for each in content['sources'] + method['sources']}
+        fields, flags = ({each[key]: each for each in content[name]} for name, key in (('fields', 'name'), ('flags', 'code')))
+        address = lambda names: [f"{plan['id']}#{each}" for each in names]
+        for node in plan['constants']:
+            known = method['constants'][node['symbol']]
+            check(node == {'id': f"{plan['id']}#{node['symbol']}", 'type': ['QuantityValue', 'Constant'], 'symbol': node['symbol'],
+                           'name': known['meaning'], 'value': node['value'], 'unit': known['unit'], 'sources': address(known['sources'])},
+                  f"{path}: the constant {node['symbol']} is not described as in the methodology")
+            cited.update(node['sources'])
+        for record in measured['used']:
+            data, lists, leaves = record['record'], [], []
+
+            def gather(value):
+                for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+                    if key == 'sources':
+                        lists.append(address(each))
+                    elif isinstance(each, (dict, list)):
+                        gather(each)
+                    elif not isinstance(each, bool) and re.fullmatch(r'-?[0-9.]+(e-?[0-9]+)?', str(each)):
+                        leaves.append(float(each))
+            gather(data)
+            for node in record['figures']:
+                stem, _, end = node['symbol'].rpartition('_')
+                known = FIGURES.get(node['symbol']) or (FIGURES.get(stem) if end in ENDS else None)
+                check(known and known[1] == node['unit'], f"{path}: nothing is known as {node['symbol']}")
+                name = (known[0] or node['name']) + (ENDS[end] if node['symbol'] not in FIGURES else '')
+                name += ' in this hour' if record['carried'] and record['type'][1] == 'GridFactor' else ''
+                field = fields.get(known[2], {'sources': [], 'year': 'not stated'})
+                year = 'of this request' if record['carried'] else data.get('year', field['year'])
+                shared = [each for each in data.get('sources', []) if each in field['sources']] or data.get('sources', [])
+                sources = [] if record['carried'] else address(shared)
+                check(node['name'] == name and node['year'] == year and node['id'] == f"{record['id']}-{node['symbol']}"
+                      and (node['sources'] == sources or not known[2] and not record['carried'] and node['sources'] in lists)
+                      and node['type'] == ['QuantityValue'] and float(node['value']) in leaves
+                      and sorted(node) == ['id', 'name', 'sources', 'symbol', 'type', 'unit', 'value', 'year'],
+                      f"{path}: {node['symbol']} is not as its record and the methodology have it")
+                cited.update(node['sources'])
+            check(record['warnings'] == [{'type': 'Warning', 'code': code, 'message': flags[code]['meaning']}
+                                         for code in ([] if record['carried'] else data.get('flags', []))],
+                  f"{path}: the record {record['name']} comes with other warnings")
+        own = [each for record in measured['used'] for each in record['warnings']]
+        check(all(each in measured['warnings'] for each in own), f'{path} leaves out a warning')
+        factors = {each['id']: each for each in content['uncertainty'] + method['bounds']['factors']}
+        for record in (node['record'] for node in measured['used'] if 'size_factor' in node['record']):
+            factors['size_of_class'] = dict(record, id='size_of_class', factor=record['size_factor'], sources=['S1'])
+        for node in measured['bounds']:
+            doubts = [math.log(float(each['value'])) ** 2 for each in node['factors']]
+            check(sorted(node) == ['combined', 'factors', 'id', 'share', 'type'] and node['type'] == 'Bound'
+                  and node['id'] == f"{document['id']}#bound-{node['share']}"
+                  and format(decimal.Decimal(repr(float(node['combined']))).normalize(), 'f') == node['combined']
+                  and close(math.exp(math.sqrt(math.fsum(doubts))), float(node['combined']), 1e-9), f'{path}: a bound is not as its doubts give it')
+            for each in node['factors']:
+                known = factors[each['name']]
+                check(each == {'name': known['id'], 'value': each['value'], 'basis': known['basis'], 'sources': address(known['sources'])}
+                      and float(each['value']) == known['factor'], f"{path}: the doubt {each['name']} is not as in the methodology")
+        formulas = {(each['symbol'], each['formula']): each for each in method['formulas']}
+        places = [each['id'] for each in plan['constants'] + [node for record in measured['used'] for node in record['figures']] + measured['bounds']]
+        first_form = document['@context'].rpartition('/')[2] in LINEAGE_CONTEXTS_1
+        units = {(node['symbol'], node['unit']) for node in plan['constants'] + measured['steps']}
+        units |= {(node['symbol'], node['unit']) for record in measured['used'] for node in record['figures']}
+        units |= {('w', 'GB per 10^9 weights'), ('n', '1'), ('E_kv', 'J'), ('T', 's')} | {('f_' + node['share'], '1') for node in measured['bounds']}
+        # From the second form on each number that a step reads leads to its last place, or to the record that gives it.
+        nodes = plan['constants'] + [node for record in measured['used'] for node in record['figures']]
+        last = {(node['symbol'], float(node['value'])): node['id'] for node in nodes}
+        last.update({('f_' + node['share'], float(node['combined'])): node['id'] for node in measured['bounds']})
+        givers = {'E_kv': 'ModelRecord', 'w': 'HardwareRecord', 'n': 'HardwareRecord'}
+
+        def where(read):
+            known = last.get((read['symbol'], float(read['value'])))
+            return known or next((record['id'] for record in measured['used'] if record['type'][1] == givers.get(read['symbol'])
+                                  and (record['name'] == 'replica' or read['symbol'] == 'E_kv')), None)
+        for i, node in enumerate(measured['steps']):
+            check(sorted(node) == ['formula', 'id', 'name', 'reads', 'symbol', 'type', 'unit', 'value', 'wasDerivedFrom'] and all(
+                sorted(each) == ['symbol', 'unit', 'value'] and (each['symbol'], each['unit']) in units for each in node['reads']),
+                f"{path}: the step {node['symbol']} is not in its form")
+            known = formulas[node['symbol'], node['formula']]
+            check(node['name'] == known['name'] and node['unit'] == known['unit'] and node['id'] == f"{document['id']}#step-{i}"
+                  and node['type'] == ['QuantityValue', 'Step'] and (all(each in places for each in node['wasDerivedFrom']) if first_form
+                       else node['wasDerivedFrom'] == list(dict.fromkeys(where(each) for each in node['reads'])))
+                  and len(set(node['wasDerivedFrom'])) == len(node['wasDerivedFrom']),
+                  f"{path}: the step {node['symbol']} is not as in the methodology")
+            places.append(node['id'])
+            last[node['symbol'], float(node['value'])] = node['id']
+        check(document['bibliography'] == [written[each] for each in sorted(cited)], f'{path} has another bibliography')
 
     def recompute(self, path, measured):
         """Every step again, by a formula of the methodology, from what it reads; and what it reads from constants, records,
         bounds and the steps before. The record of the replica gives n and w; without a known cache E_kv is 0."""
         plan, known = measured['hadPlan'], {'E_kv': [0.0]}
-        source = f"data/methodologies/{plan['name']}/{plan['version']}.json"
-        method = json.loads(self.read(source))
+        method = self.method(plan)
         formulas = {(each['symbol'], each['formula']) for each in method['formulas']}
         for each in plan['constants']:
             check(float(each['value']) == method['constants'][each['symbol']]['value'], f"{path}: {each['symbol']} is another constant")
@@ -711,15 +1515,15 @@ class Verifier:
         for name, value in self.lineage.items():
             check(self.subject['lineage'][name] == value, f'{value} are {name} by lineage, the seal says otherwise')
 
-    def cite(self, receipt):
+    def cite(self, receipt, whole):
         self.cite_contexts(receipt)
-        plan = receipt.get('measurement', {}).get('hadPlan')
-        if plan is None or (plan['name'], plan['version'], plan['digest']) in self.cited:
+        plan = whole and whole[0]
+        if plan is None or (plan['name'], plan['version'], plan['digest'], plan['id']) in self.cited:
             return
         path = f"data/methodologies/{plan['name']}/{plan['version']}.json"
         check(multihash(sha256(self.read(path))) == plan['digest'] == self.sealed.get(plan['id']),
               f'{path} is not the document that receipts cite')
-        self.cited.add((plan['name'], plan['version'], plan['digest']))
+        self.cited.add((plan['name'], plan['version'], plan['digest'], plan['id']))
 
     def cite_contexts(self, document):
         contexts = tuple(document['@context'])
@@ -731,49 +1535,193 @@ class Verifier:
         self.contexts.add(contexts)
 
     def cite_context(self, url):
+        self.used_contexts.add(url)
         name = 'credentials-v2.jsonld' if url == VC else url.rsplit('/', 1)[-1]
         check(multihash(sha256(self.read(f'data/contexts/{name}'))) == self.sealed.get(url), f'{url} is not what the seal says')
 
     def compare_totals(self):
         check(not self.links, f'{len(self.links)} revisions are missing')
-        expected = self.subject['totals']
-        for name, value in self.totals.items():
-            check(expected[name] == value, f'the receipts add up to {value} {name}, the seal says {expected[name]}')
-        stated = {each['quantityKind']: (each['unit'], decimal.Decimal(each['value'])) for each in expected['result']}
-        check(stated == {name: (unit, self.sums[name]) for name, unit in UNITS.items()},
+        expected, (totals, sums) = self.subject['totals'], self.added()
+        for name, value in totals.items():
+            check((name in UNCOVERED and self.first_format) or expected[name] == value,
+                  f'the receipts add up to {value} {name}, the seal says otherwise')
+        ends = BOUNDS[:1] if self.first_format else BOUNDS
+        stated = {(each['quantityKind'], end): (each['unit'], decimal.Decimal(each[end])) for each in expected['result'] for end in ends}
+        check(stated == {(kind, end): (unit, sums[kind, end]) for kind, unit in UNITS.items() for end in ends},
               'the quantities of the receipts do not add up to what the seal says')
+        self.compare_report()
         for name, value in self.counts.items():
-            check(self.subject['range'][name] == value, f'there are {value} {name}, the seal says otherwise')
+            check(self.subject['range'].get(name, value) == value, f'there are {value} {name}, the seal says otherwise')
 
+
+# --- timestamps (RFC 3161) ---------------------------------------------------------------------------------------------
+
+def openssl(*arguments):
+    try:
+        return subprocess.run(['openssl', *arguments], capture_output=True, text=True, timeout=60)
+    except FileNotFoundError:
+        raise NoOpenssl('the program openssl is not there, and timestamps are checked with it')
+
+
+def der(text):
+    """One element in its shortest form and nothing behind it, in the base64 that there is of it."""
+    data = base64.b64decode(text, validate=True)
+    check(len(data) > 4 and data[0] == 0x30 and base64.b64encode(data).decode() == text, 'a timestamp is none')
+    size = data[1] & 0x7F if data[1] & 0x80 else 0
+    length = int.from_bytes(data[2:2 + size], 'big') if size else data[1]
+    check(length + 2 + size == len(data), 'bytes follow the end of a timestamp')
+    return data
+
+
+def stamped(timestamp, text, trust):
+    """Checks a timestamp of this text with OpenSSL: imprint, signature, and the chain to a certificate in `trust`, as it was at
+    that time. Returns the time, or None when nothing leads to a certificate in there."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, response, token, info = (os.path.join(folder, name) for name in ('data', 'response', 'token', 'info'))
+        with open(data, 'wb') as file:
+            file.write(text)
+        with open(response, 'wb') as file:
+            file.write(der(timestamp['response']))
+        said = openssl('ts', '-reply', '-in', response, '-text').stdout
+        found = re.search(r'^Time stamp: (\w+ +\d+ \d\d:\d\d:\d\d)(\.\d+)? (\d{4}) GMT$', said, re.M)
+        check(found and re.search('^Status: Granted', said, re.M), 'a timestamp is none')
+        time = datetime.datetime.strptime(f'{found[1]} {found[3]} +0000', '%b %d %H:%M:%S %Y %z')
+        openssl('ts', '-reply', '-in', response, '-token_out', '-out', token)
+        own = openssl('cms', '-verify', '-noverify', '-inform', 'DER', '-in', token, '-out', info)
+        check(own.returncode == 0, 'a timestamp is not signed by the certificate in it')
+        with open(info, 'rb') as file:
+            check(b'\x04\x20' + sha256(text) in file.read(), 'a timestamp is of another text')
+        stated = instant(timestamp['time'])
+        check(stated.replace(microsecond=0) == time, 'a timestamp is of another time than is stated beside it')
+        chain = openssl('ts', '-verify', '-in', response, '-data', data, '-CAfile', trust, '-attime', str(int(time.timestamp())))
+        return timestamp['time'] if chain.returncode == 0 else None
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
 
 def plain(text):
     """Text of others, without what could move the cursor, turn the direction, or look like a line of ours."""
     return ''.join(c if c.isprintable() else f'\\u{{{ord(c):x}}}' for c in str(text))
 
 
-def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('pack', help='the ZIP archive')
-    parser.add_argument('--trust', metavar='did.json', help='the keys of the issuer, fetched by yourself')
-    given = parser.parse_args(arguments)
-    trust = given.trust
+def thumbprint(x):
+    """RFC 7638, of an Ed25519 key."""
+    return base64.urlsafe_b64encode(sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode())).decode().rstrip('=')
+
+
+def trusted_keys(data):
     try:
-        verifier = Verifier(given.pack, trust)
-        verifier.run()
+        return Keys(data)
+    except (Bad, KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise Cannot(f'the file named with --trust is no did.json: {problem}')
+
+
+def judge(path, trust=None, pin=None, tsa_trust=None, require_anchor=False, require_timestamp=False):
+    """What is shown of a pack. Raises Bad, or Cannot."""
+    verifier = Verifier(path, trust, pin)
+    verifier.run()
+    anchor, times, verifier.lacks = verifier.anchor, [], 'name the authority with --tsa-trust'
+    if anchor and tsa_trust:
+        text = anchor.anchor.partition('\n\n')[0] + '\n'
+        try:
+            times = [(each['authority'], stamped(each, text.encode(), tsa_trust)) for each in anchor.timestamps]
+        except NoOpenssl as problem:
+            if require_timestamp:
+                raise
+            verifier.lacks = str(problem)
+    verifier.anchored = anchor.head_size if anchor else 0
+    verifier.times = [plain(f'{authority}: {time}') for authority, time in times if time]
+    verifier.not_checked = len(anchor.timestamps) - len(verifier.times) if anchor else 0
+    check(not require_anchor or verifier.anchored >= verifier.end, 'an anchor over the whole range was required, and there is none')
+    check(not require_timestamp or verifier.times and verifier.anchored >= verifier.end,
+          'a checked timestamp over the whole range was required, and there is none')
+    return verifier
+
+
+SHOWN = """This shows that these receipts are the entries {first} to {last} of the ledger as of its head of {size} entries, in their order,
+signed by keys of {whose}, and that the totals are theirs.
+It does not show that a model ran, or that an estimate is true."""
+
+
+def report(verifier, trusted):
+    subject, bounds = verifier.subject, verifier.subject['range']
+    verdict = 'GOOD' if verifier.is_trusted else 'INTACT, ISSUER UNKNOWN'
+    yield f"{verdict}  {bounds['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}"
+    if verifier.anchored == 0:
+        yield 'not anchored: whoever has the keys could have made another ledger (--require-anchor refuses that)'
+    elif verifier.anchored < verifier.end:
+        yield f'anchored: only the first {verifier.anchored} entries of the ledger; the range ends with entry {bounds["lastIndex"]}'
+    else:
+        yield f'anchored: the head of {verifier.anchored} entries, in {verifier.anchor.origin}'
+    for time in verifier.times:
+        yield f'timestamp of the anchor, checked: {time}'
+    if verifier.not_checked:
+        yield f'{verifier.not_checked} timestamps were not checked: {verifier.lacks}'
+    elif not verifier.times:
+        yield 'no timestamp: when it was there is the word of the issuer alone'
+    yield f'trusted: {trusted}'
+    if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
+        yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'
+    yield json.dumps({'range': bounds, 'totals': subject['totals']}, indent=2)
+    whose = verifier.issuer if verifier.is_trusted else 'whoever made the pack, which may be anybody'
+    yield SHOWN.format(first=bounds['firstIndex'], last=bounds['lastIndex'], size=subject['checkpoint']['size'], whose=whose)
+
+
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError, struct.error,
+             zipfile.BadZipFile, NotImplementedError, EOFError, OverflowError)
+
+
+def verdict_of(options, trust=None):
+    """The exit code and the lines of a verdict."""
+    try:
+        if options.trust and trust is None:
+            with open(options.trust, 'rb') as file:
+                trust = file.read(4 * 2**20)
+        if options.tsa_trust:
+            with open(options.tsa_trust, 'rb') as file:
+                if b'-----BEGIN CERTIFICATE-----' not in file.read(4 * 2**20):
+                    raise Cannot(f'{options.tsa_trust} holds no certificate (PEM)')
+        if options.require_timestamp and not options.tsa_trust:
+            raise Cannot('--require-timestamp needs --tsa-trust: a timestamp is worth what its authority is worth')
+        verifier = judge(options.pack, trust, options.pin, options.tsa_trust, options.require_anchor, options.require_timestamp)
+        trusted = options.trust or options.pin or 'the keys in the pack itself, which do not show whose it is; use --trust'
+        return 0 if verifier.is_trusted else 3, list(report(verifier, trusted))
+    except Cannot as problem:
+        return 2, [f'CANNOT JUDGE  {problem}']
     except OSError as problem:
-        print(plain(f'{problem.filename or given.pack} cannot be read: {problem.strerror}'), file=sys.stderr)
-        return 2
+        return 2, [f'CANNOT JUDGE  {problem.filename or options.pack} cannot be read: {problem.strerror}']
     except Bad as problem:
-        print(plain(f'BAD  {problem}'))
-        return 1
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError) as problem:
-        print(plain(f'BAD  the pack is malformed: {type(problem).__name__} {problem}'))
-        return 1
-    subject = verifier.subject
-    print(plain(f"GOOD  {subject['range']['receipts']} receipts of {subject['checkpoint']['log']}, sealed by {verifier.issuer}"))
-    print('trusted:', plain(trust) if trust else 'the keys in the pack itself, which do not show whose it is; use --trust')
-    print(json.dumps({'range': subject['range'], 'totals': subject['totals']}, indent=2))
-    return 0
+        return 1, [f'BAD  {problem}']
+    except MALFORMED as problem:
+        return 1, [f'BAD  the pack is malformed: {type(problem).__name__} {problem}']
+
+
+def parser():
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument('pack', help='the ZIP archive')
+    made.add_argument('--trust', metavar='did.json', help='the keys of the issuer, fetched by yourself')
+    made.add_argument('--pin', metavar='sha256', help='SHA-256 of the did.json in the pack, as the issuer told you')
+    made.add_argument('--tsa-trust', metavar='file', help='certificates (PEM) of the time-stamping authorities that you trust')
+    made.add_argument('--require-anchor', action='store_true', help='refuse a pack of which not all is anchored')
+    made.add_argument('--require-timestamp', action='store_true', help='refuse a pack without a timestamp that could be checked')
+    return made
+
+
+def main(arguments):
+    options = parser().parse_args(arguments)
+    if Ed25519PublicKey is None:
+        print("Python's package `cryptography` is not there: signatures are checked in Python itself, which takes several times as"
+              ' long (Debian, Ubuntu: apt-get install python3-cryptography).', file=sys.stderr)
+    code, said = verdict_of(options)
+    try:
+        for line in said:
+            # Only what we make ourselves has more than one line.
+            print('\n'.join(plain(part) for part in line.split('\n')) if code in (0, 3) else plain(line))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads has enough; Python would complain of it when it closes the output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 if __name__ == '__main__':

@@ -95,6 +95,8 @@ export const EXPORT_COLUMNS = [
   'first_index',
   'last_index',
   'checkpoint_size',
+  'period_from',
+  'period_to',
   'done',
   'size_bytes',
   'sha256',
@@ -144,6 +146,8 @@ async function insertExport(
       first_index: range.firstIndex,
       last_index: range.lastIndex,
       checkpoint_size: range.checkpointSize,
+      period_from: dateOf(range.period?.from),
+      period_to: dateOf(range.period?.to),
     })
     .returning(EXPORT_COLUMNS)
     .executeTakeFirstOrThrow();
@@ -178,7 +182,20 @@ async function resolveRange(
       `A pack holds at most ${PACK_ENTRIES_MAX} receipts; ask for several.`,
     );
   }
-  return { firstIndex: first, lastIndex: end - 1, checkpointSize: size };
+  const period = {
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+  };
+  return {
+    firstIndex: first,
+    lastIndex: end - 1,
+    checkpointSize: size,
+    ...(byTime ? { period } : {}),
+  };
+}
+
+function dateOf(ms: number | undefined): Date | null {
+  return ms === undefined ? null : new Date(ms);
 }
 
 async function checkpointSize(
@@ -195,9 +212,7 @@ async function checkpointSize(
     .limit(1)
     .executeTakeFirst();
   if (signed !== undefined) return Number(signed.size);
-  throw wanted === undefined
-    ? invalidParam('range', 'No receipt is in a signed checkpoint yet.')
-    : invalidParam('checkpoint_size', 'No checkpoint of this size was ever signed.');
+  throw wanted === undefined ? new Fault('invalid_range') : new Fault('invalid_checkpoint_size');
 }
 
 /** Entries that were integrated in this time. What the checkpoint does not cover is left out. */
@@ -250,6 +265,14 @@ export function exportOf(row: ExportRow): ExportRecord {
     firstIndex,
     lastIndex,
     checkpointSize: Number(row.checkpoint_size),
+    ...(row.period_from === null && row.period_to === null
+      ? {}
+      : {
+          period: {
+            ...(row.period_from === null ? {} : { from: row.period_from.getTime() }),
+            ...(row.period_to === null ? {} : { to: row.period_to.getTime() }),
+          },
+        }),
     done: Number(row.done),
     total: lastIndex - firstIndex + 1,
     sizeBytes: row.size_bytes === null ? null : Number(row.size_bytes),

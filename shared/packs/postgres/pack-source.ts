@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
 import { type AnchorProof, checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
@@ -14,6 +15,7 @@ import { latestCheckpoint } from '#shared/ledger/postgres/published.ts';
 import { hashesOfRanges } from '#shared/ledger/postgres/tiles.ts';
 import { consistencyRanges, inclusionRanges } from '#shared/ledger/proofs.ts';
 import { perfectNodes } from '#shared/ledger/tiles.ts';
+import { readDerivations } from '#shared/receipts/postgres/derivations.ts';
 import type { PackRange } from '../layout.ts';
 
 /** An entry of the ledger with what a pack says of it. */
@@ -21,6 +23,8 @@ export interface PackEntry {
   index: number;
   receiptId: string;
   leafHash: Hash;
+  /** Epoch milliseconds. */
+  integratedAt: number;
   /** The exact bytes, as text; null when they are gone. */
   body: string | null;
   /** Index of the entry that revises it, below the checkpoint's size. */
@@ -59,8 +63,15 @@ export interface PackAnchor {
  */
 const entriesWhere = (condition: string) =>
   statement(
-    { index: 'int8', entry_id: 'text', leaf_hash: 'bytea', body: 'text?', superseded_by: 'int8?' },
-    `select e.index, e.entry_id, e.leaf_hash, convert_from(b.body, 'UTF8') as body, s.index as superseded_by
+    {
+      index: 'int8',
+      entry_id: 'text',
+      leaf_hash: 'bytea',
+      integrated_at: 'timestamptz',
+      body: 'text?',
+      superseded_by: 'int8?',
+    },
+    `select e.index, e.entry_id, e.leaf_hash, e.integrated_at, convert_from(b.body, 'UTF8') as body, s.index as superseded_by
      from ledger_entry e
      left join lateral (
        select b.body from ledger_body b where b.entry_id = e.entry_id and b.org_id = e.org_id limit 1) b on true
@@ -86,6 +97,13 @@ const CHECKPOINTS = statement(
    where org_id = $1 and size > $2 and size <= $3 order by size limit $4`,
 );
 
+/** How many requests from before a moment have entries in this part of a log. */
+const PENDING = statement(
+  { pending: 'int8' },
+  `select count(*) as pending from ledger_entry
+   where org_id = $1 and index > $2 and index < $3 and supersedes is null and entry_id < $4`,
+);
+
 export type PackSource = ReturnType<typeof createPackSource>;
 
 /**
@@ -98,6 +116,9 @@ export function createPackSource(pool: Pool) {
       const row = await queryRow(pool, CHECKPOINTS, [orgId, size - 1, size, 1]);
       return row === undefined ? null : checkpointOf(row);
     },
+    /** Derivation records as they are stored, by digest. */
+    derivations: (digests: readonly string[]): Promise<Map<string, string>> =>
+      readDerivations(pool, digests),
     /** Entries `from` to `to` (excluded), in order. */
     async entries(orgId: string, from: number, to: number, size: number): Promise<PackEntry[]> {
       return (await queryRows(pool, ENTRIES_OF_RANGE, [orgId, size, from, to])).map(entryOf);
@@ -105,6 +126,12 @@ export function createPackSource(pool: Pool) {
     /** The entries with these indexes, in order. */
     async entriesAt(orgId: string, indexes: readonly number[], size: number): Promise<PackEntry[]> {
       return (await queryRows(pool, ENTRIES_AT, [orgId, size, indexes])).map(entryOf);
+    },
+    /** Requests from before a moment whose receipts lie after the range, below the checkpoint. */
+    async pending(orgId: string, range: PackRange, before: number): Promise<number> {
+      const { lastIndex, checkpointSize } = range;
+      const values = [orgId, lastIndex, checkpointSize, firstReceiptIdAt(before)];
+      return Number((await queryRow(pool, PENDING, values))!.pending);
     },
     /** Revisions after index `after` and below `size`, with what they revise, in order. */
     async revisionsAfter(
@@ -153,6 +180,7 @@ function entryOf(row: Row<typeof ENTRIES_AT>): PackEntry {
     index: Number(row.index),
     receiptId: row.entry_id,
     leafHash: row.leaf_hash.subarray(0, HASH_BYTES),
+    integratedAt: row.integrated_at.getTime(),
     body: row.body,
     supersededBy: row.superseded_by === null ? null : Number(row.superseded_by),
   };

@@ -161,7 +161,14 @@ async function flag(
         .select((eb) => [
           'b.entry_id',
           'b.org_id',
-          eb.and([eb('b.kind', '=', 'degraded'), eb('v.original_id', 'is', null)]).as('degraded'),
+          eb
+            .and([
+              eb('b.kind', '=', 'degraded'),
+              eb('v.original_id', 'is', null),
+              // Where nobody knows the tokens, no other attempt will.
+              eb('b.input_tokens', 'is not', null),
+            ])
+            .as('degraded'),
         ])
         .where('b.entry_id', '=', receiptId)
         .where('b.org_id', '=', orgId),

@@ -2,24 +2,27 @@ import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { execute, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { HASH_BYTES } from '#shared/ledger/hashing.ts';
+import { addDerivations, KnownDerivations } from './derivations.ts';
 import { type ReceiptRow, type RevisionRow, UnstorableReceipt } from '../columns.ts';
 
-/** The rows given as parameters 1 to 22, one array per column. */
+/** The rows given as parameters 1 to 22 and 25 to 27, one array per column. */
 export const GIVEN_ROWS = `
   SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
     $10::float8[], $11::bigint[], $12::bigint[], $13::bigint[],
     $14::float8[], $15::float8[], $16::float8[], $17::float8[], $18::float8[],
-    $19::int[], $20::int[], $21::int[], $22::text[]
+    $19::int[], $20::int[], $21::int[], $22::text[], $25::bigint[],
+    $26::text[], $27::text[]
   ) AS t (entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
     issued_ms, input_tokens, cached_input_tokens, output_tokens,
     energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
-    position, body_from, body_size, refusal_rule)`;
+    position, body_from, body_size, refusal_rule, answer_key,
+    bounds, data_quality)`;
 
 /** The columns of `ledger_body` that `GIVEN_VALUES` fills. */
 export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
   issued_at, input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, leaf_hash, body`;
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, answer_key, bounds, data_quality, leaf_hash, body`;
 
 /**
  * The values of a given row. All bodies travel as one binary parameter and are cut apart in the database: as an array
@@ -27,12 +30,13 @@ export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier
  */
 export const GIVEN_VALUES = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
   to_timestamp(issued_ms / 1000), input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule,
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, answer_key, bounds::float8[], data_quality,
   substring($23::bytea FROM position * 32 + 1 FOR 32), substring($24::bytea FROM body_from FOR body_size)`;
 
-/** Parameters 1 to 24. */
+/** Parameters 1 to 27. */
 export function bodyParameters(rows: readonly (ReceiptRow | RevisionRow)[]): unknown[] {
-  const column = (key: keyof ReceiptRow): unknown[] => rows.map((row) => row[key]);
+  const column = (key: keyof ReceiptRow & keyof RevisionRow): unknown[] =>
+    rows.map((row) => row[key]);
   const { bodies, starts, sizes, leafHashes } = layOut(rows);
   return [
     column('receiptId'),
@@ -59,6 +63,9 @@ export function bodyParameters(rows: readonly (ReceiptRow | RevisionRow)[]): unk
     column('refusalRule'),
     leafHashes,
     bodies,
+    column('answerKey'),
+    column('bounds'),
+    column('dataQuality'),
   ];
 }
 
@@ -100,13 +107,14 @@ function isAboutData(error: unknown): boolean {
 }
 
 /**
- * One statement, so one transaction: the bodies, the promises to integrate them, and the promises to estimate degraded
- * ones again. The primary key on `entry_id` is the guard against a receipt being issued twice, however often the lane
+ * One statement, so one transaction: the bodies, the derivation records that no receipt named before, the promises to
+ * integrate them, and the promises to estimate degraded ones again, unless nobody knows what they used. The primary key on `entry_id` is the guard against a receipt being issued twice, however often the lane
  * delivers.
  */
-const COMMIT = statement(
-  {},
-  `WITH given AS (${GIVEN_ROWS}
+const commit = (name: string, more: string) =>
+  statement(
+    {},
+    `WITH given AS (${GIVEN_ROWS}
    ), body AS (
      INSERT INTO ledger_body (${BODY_COLUMNS})
      SELECT ${GIVEN_VALUES} FROM given
@@ -114,12 +122,41 @@ const COMMIT = statement(
      RETURNING entry_id, org_id, kind, leaf_hash
    ), owed AS (
      INSERT INTO recalculation (receipt_id, org_id)
-     SELECT entry_id, org_id FROM body WHERE kind = 'degraded'
-   )
+     SELECT b.entry_id, b.org_id FROM body b JOIN given g USING (entry_id)
+     WHERE b.kind = 'degraded' AND g.input_tokens IS NOT NULL
+   ), derived AS (${addDerivations(28)}
+   )${more}
    INSERT INTO receipt_pending (entry_id, org_id, kind, leaf_hash)
    SELECT entry_id, org_id, kind, leaf_hash FROM body`,
-  { name: 'commit-receipts' },
+    { name },
+  );
+
+const COMMIT = commit('commit-receipts', '');
+
+/** The same where some ran on accelerators with a meter: that they are owed a measurement is written with them. */
+const COMMIT_METERED = commit(
+  'commit-metered-receipts',
+  `, metered AS (
+     INSERT INTO metered_request (receipt_id, org_id, endpoint, began_at, ended_at, weight)
+     SELECT b.entry_id, b.org_id, m.endpoint, to_timestamp(m.began / 1000), to_timestamp(m.ended / 1000), m.weight
+     FROM body b JOIN unnest($30::text[], $31::text[], $32::float8[], $33::float8[], $34::bigint[])
+       AS m (entry_id, endpoint, began, ended, weight) USING (entry_id)
+   )`,
 );
+
+/** Parameters 30 to 34. */
+function meteredParameters(rows: readonly ReceiptRow[]): unknown[] {
+  const metered = rows.flatMap(({ receiptId, metered: run }) =>
+    run ? [{ receiptId, ...run }] : [],
+  );
+  return [
+    metered.map(({ receiptId }) => receiptId),
+    metered.map(({ endpoint }) => endpoint),
+    metered.map(({ beganAt }) => beganAt),
+    metered.map(({ endedAt }) => endedAt),
+    metered.map(({ weight }) => weight),
+  ];
+}
 
 const READ = statement(
   { entry_id: 'text', body: 'text' },
@@ -131,16 +168,27 @@ export type ReceiptStore = ReturnType<typeof createReceiptStore>;
 
 /** Where receipts become durable, before any caller sees them: PostgreSQL, written by the role `docket_receipts`. */
 export function createReceiptStore(pool: Pool) {
+  const known = new KnownDerivations();
   return {
     /**
-     * Commits receipts, the promise to integrate them and what is owed to degraded ones, all or none, in one statement. A
+     * Commits receipts, what they name, the promise to integrate them and what is owed to degraded ones, all or none. A
      * receipt that exists already is left as it is.
      * @returns whether all were new; if not, what is stored may differ from what was given
      * @throws UnstorableReceipt when trying again cannot help; any other error when it can
      */
     async commit(rows: readonly ReceiptRow[]): Promise<boolean> {
-      const written = await execute(pool, COMMIT, bodyParameters(rows)).catch(refuseBadData);
-      return written === rows.length;
+      const derivations = known.parameters(rows);
+      try {
+        const values = [...bodyParameters(rows), ...derivations];
+        const written = rows.some(({ metered }) => metered !== undefined)
+          ? await execute(pool, COMMIT_METERED, [...values, ...meteredParameters(rows)])
+          : await execute(pool, COMMIT, values);
+        known.committed(derivations[0]);
+        return written === rows.length;
+      } catch (error) {
+        known.forget();
+        return refuseBadData(error);
+      }
     },
     /** The stored bytes of receipts, as text, by id. */
     async read(receiptIds: readonly string[]): Promise<Map<string, string>> {

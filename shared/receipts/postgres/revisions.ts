@@ -4,6 +4,8 @@ import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import type { RevisionRow } from '../columns.ts';
+import type { ReceiptDocument } from '../document.ts';
+import { addDerivations, derivationsOf, KnownDerivations } from './derivations.ts';
 import {
   BODY_COLUMNS,
   bodyParameters,
@@ -11,16 +13,7 @@ import {
   GIVEN_VALUES,
   refuseBadData,
 } from './receipt-store.ts';
-
-/** A receipt that is to be revised: its exact bytes, and its place in its log, which a revision names. */
-export interface RevisableReceipt {
-  receiptId: string;
-  orgId: string;
-  /** On no receipt; null on one that was committed without. */
-  keyId: string | null;
-  leafIndex: number;
-  bytes: Uint8Array;
-}
+import { type RevisableReceipt, revisableAmong, revisableOf } from './revisable.ts';
 
 /** What is owed to a degraded receipt. */
 export interface OwedReceipt extends RevisableReceipt {
@@ -47,7 +40,7 @@ export interface FailedRecalculation {
 const COMMIT = statement(
   { entry_id: 'text' },
   `WITH given AS (
-     SELECT g.*, ($25::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
+     SELECT g.*, ($28::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
    ), first AS (
      INSERT INTO receipt_revision (original_id, revision_id, org_id)
      SELECT supersedes, entry_id, org_id FROM given ORDER BY supersedes
@@ -59,6 +52,7 @@ const COMMIT = statement(
      RETURNING entry_id, org_id, kind, supersedes, leaf_hash
    ), settled AS (
      DELETE FROM recalculation r USING given g WHERE r.receipt_id = g.supersedes
+   ), derived AS (${addDerivations(29)}
    )
    INSERT INTO receipt_pending (entry_id, org_id, kind, supersedes, leaf_hash)
    SELECT entry_id, org_id, kind, supersedes, leaf_hash FROM body
@@ -71,6 +65,7 @@ export type RevisionStore = ReturnType<typeof createRevisionStore>;
 /** Where revisions become durable, and what is owed to degraded receipts is kept, for the role `docket_recalculation`. */
 export function createRevisionStore(pool: Pool) {
   const db = queriesOn(pool);
+  const known = new KnownDerivations();
   return {
     /**
      * Commits revisions and the promise to integrate them in one statement, which also settles what was owed to the
@@ -79,9 +74,17 @@ export function createRevisionStore(pool: Pool) {
      * @throws UnstorableReceipt when trying again cannot help
      */
     async commit(rows: readonly RevisionRow[]): Promise<Set<string>> {
-      const values = [...bodyParameters(rows), rows.map((row) => row.supersedes)];
-      const written = await queryRows(pool, COMMIT, values).catch(refuseBadData);
-      return new Set(written.map(({ entry_id }) => entry_id));
+      const derivations = known.parameters(rows);
+      const supersedes = rows.map((row) => row.supersedes);
+      const values = [...bodyParameters(rows), supersedes, ...derivations];
+      try {
+        const written = await queryRows(pool, COMMIT, values);
+        known.committed(derivations[0]);
+        return new Set(written.map(({ entry_id }) => entry_id));
+      } catch (error) {
+        known.forget();
+        return refuseBadData(error);
+      }
     },
     /** Ids of degraded receipts that are due and integrated, the longest due first. */
     async due(limit: number): Promise<string[]> {
@@ -165,22 +168,6 @@ async function readOwed(db: Queries, receiptId: string): Promise<OwedReceipt | n
   return null;
 }
 
-function revisableOf(row: {
-  entry_id: string;
-  org_id: string;
-  key_id: string | null;
-  index: string;
-  body: Buffer;
-}): RevisableReceipt {
-  return {
-    receiptId: row.entry_id,
-    orgId: row.org_id,
-    keyId: row.key_id,
-    leafIndex: Number(row.index),
-    bytes: row.body,
-  };
-}
-
 /** What one page of a run of restating came to. */
 export interface RestatedPage {
   /** The last id of the page; null at the end of the run. */
@@ -231,6 +218,8 @@ export function createRestatementStore(pool: Pool) {
         .execute();
       return rows.map(({ org_id }) => org_id);
     },
+    /** The derivation records that these receipts name. */
+    derivations: (documents: readonly ReceiptDocument[]) => derivationsOf(pool, documents),
     /** The next receipts of a run that have no successor and are integrated; `lastId` continues behind those that are not. */
     async page(
       orgId: string,
@@ -243,9 +232,7 @@ export function createRestatementStore(pool: Pool) {
       askedBecause: string | null;
     }> {
       const rows = await queryRows(pool, PAGE, [orgId, limit]);
-      const receipts = rows.flatMap(({ index, ...row }) =>
-        index === null ? [] : [revisableOf({ ...row, index })],
-      );
+      const receipts = revisableAmong(rows);
       const lastId = rows.at(-1)?.entry_id ?? null;
       return {
         receipts,

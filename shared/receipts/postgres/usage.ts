@@ -1,217 +1,285 @@
-import { type Expression, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
-import type { Database } from '#shared/kernel/postgres/database.ts';
-import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
-import type { UsageGroup, UsageGrouping } from '../usage.ts';
+import { type Columns, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
+import {
+  figureOf,
+  USAGE_DIMENSIONS,
+  USAGE_FIGURES,
+  type UsageFigure,
+} from '#shared/ledger/usage-columns.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import { planByIndex } from '#shared/ledger/postgres/append.ts';
+import { USAGE_MOVED } from '#shared/ledger/postgres/usage-sums.ts';
+import {
+  DATA_QUALITIES,
+  QUANTITY_UNITS,
+  type QuantityName,
+} from '#shared/methodology/measurement.ts';
+import {
+  USAGE_GROUPINGS_MAX,
+  USAGE_ROWS_MAX,
+  type UsageAmount,
+  type UsageFigures,
+  type UsageGrouping,
+  type UsageRange,
+  type UsageReport,
+} from '../usage.ts';
 
-/** More models, regions or keys than a page of figures can show; days are bounded by the caller. */
-const GROUPS_MAX = 1_000;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export interface UsageRequest {
   orgId: string;
-  /** Epoch milliseconds of the requests (the time in their ids), `from` included, `to` excluded. */
-  from: number;
-  to: number;
-  groupBy: UsageGrouping;
+  range: UsageRange;
+  groupBy: readonly UsageGrouping[];
 }
 
 export type UsageReader = ReturnType<typeof createUsageReader>;
 
 /**
- * Figures of a period, straight from the covering index of `ledger_body`: no row itself is read. Each request counts
- * once, by its first receipt; its footprint is that of the receipt which stands at the end of the chain. Sums are in
- * binary64, in any order, so they agree with exact sums to nine digits and are rounded to that many.
- * A month with a million receipts takes 0.4 to 0.7 s on two busy cores, 0.5 to 1.3 s when 1 % are revised
- * (`bench/usage.ts`).
+ * Figures of a period or of a range of the ledger, exact to the last digit, as of the entries that the ledger has. Whole
+ * days and hours are read from the sums that integration keeps; receipts themselves are read only of the hours in which
+ * the range begins and ends, and where an older release has integrated without summing up.
  */
 export function createUsageReader(pool: Pool) {
-  const db = queriesOn(pool);
   return {
-    /** Groups with at least one request, in order of their names; at most 1,000. */
-    async usage(request: UsageRequest): Promise<UsageGroup[]> {
-      const rows =
-        request.groupBy === 'day'
-          ? await usageByDay(db, request)
-          : await usageByColumn(db, request, COLUMNS[request.groupBy]);
-      return rows.map(groupOf);
+    /** Groups with at least one request, in the order of their names. */
+    async usage({ orgId, range, groupBy }: UsageRequest): Promise<UsageReport> {
+      const hourly = groupBy.includes('hour');
+      const { parts, values } =
+        'from' in range ? partsOfTime(range, hourly) : partsOfIndexes(range, hourly);
+      const query = statement(COLUMNS, sumOf(parts, groupBy));
+      const rows = await inTransaction(pool, async (client) => {
+        await planByIndex(client);
+        return queryRows(client, query, [orgId, ...values]);
+      });
+      // The total is a row of its own, which is always there and comes first.
+      const [total, ...groups] = rows as [UsageRow, ...UsageRow[]];
+      return {
+        ledgerSize: Number(total.ledger_size),
+        groups:
+          groups.length > USAGE_ROWS_MAX
+            ? null
+            : groups.map((row) => ({ names: namesOf(row, groupBy.length), ...figuresOf(row) })),
+        total: figuresOf(total),
+      };
     },
   };
 }
 
-const COLUMNS = { model: 'model', region: 'region', key: 'key_id' } as const;
-type Kind = Database['ledger_body']['kind'];
-const TOKENS = ['input_tokens', 'cached_input_tokens', 'output_tokens'] as const;
-const QUANTITIES = ['energy_kwh', 'gwp_kgco2e', 'water_l', 'adpe_kgsbe', 'adpf_mj'] as const;
-const SUMMED = ['requests', 'refused', 'covered', 'uncovered', ...TOKENS] as const;
+const COLUMNS = {
+  ...Object.fromEntries(
+    Array.from({ length: USAGE_GROUPINGS_MAX }, (_, i) => [`g${i}`, 'text?'] as const),
+  ),
+  ...(Object.fromEntries(USAGE_FIGURES.map((name) => [name, 'numeric'])) as Record<
+    UsageFigure,
+    'numeric'
+  >),
+  qualities: '_text',
+  ledger_size: 'int8',
+} satisfies Columns;
+type UsageRow = Row<ReturnType<typeof statement<typeof COLUMNS>>> & Record<string, string | null>;
 
-/** Receipts of requests from one id up to another (excluded). */
-interface Range {
-  orgId: string;
-  first: Expression<string>;
-  end: Expression<string>;
-  /** Whether any of them is revised. */
-  revised: boolean;
+/** The name of a row's group; rows have the columns of the sums. */
+const GROUPS: Readonly<Record<UsageGrouping, string>> = {
+  hour: `to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
+  day: `to_char(f.at at time zone 'UTC', 'YYYY-MM-DD')`,
+  month: `to_char(f.at at time zone 'UTC', 'YYYY-MM')`,
+  model: 'f.model',
+  region: 'f.region',
+  key: 'f.key_id',
+  tier: 'f.tier',
+  quality: 'f.quality',
+};
+
+const DIMENSIONS = USAGE_DIMENSIONS.join(', ');
+const SUMS = `at, ${DIMENSIONS}, ${USAGE_FIGURES.join(', ')}`;
+const sameGroup = (one: string, other: string): string =>
+  USAGE_DIMENSIONS.map((name) => `${one}.${name} = ${other}.${name}`).join(' and ');
+
+/** Where figures come from: queries that give the columns of the sums, and the tables that they name. */
+interface Parts {
+  /** Common table expressions, by which the queries below it can be written. */
+  tables: string[];
+  queries: string[];
 }
 
-/** Most periods have no revision; then nothing has to be joined. */
-async function isRevised(db: Queries, { orgId, from, to }: UsageRequest): Promise<boolean> {
-  const found = await db
-    .selectFrom('receipt_revision')
-    .select('first_id')
-    .where('org_id', '=', orgId)
-    .where('first_id', '>=', firstReceiptIdAt(from))
-    .where('first_id', '<', firstReceiptIdAt(to))
-    .limit(1)
-    .executeTakeFirst();
-  return found !== undefined;
+function sumOf({ tables, queries }: Parts, groupBy: readonly UsageGrouping[]): string {
+  const names = groupBy.map((grouping) => GROUPS[grouping]);
+  const columns = Array.from({ length: USAGE_GROUPINGS_MAX }, (_, i) => {
+    const name = names[i];
+    return name === undefined ? `null as g${i}` : `${name} collate "C" as g${i}`;
+  });
+  const sums = USAGE_FIGURES.map((name) => `trim_scale(coalesce(sum(f.${name}), 0)) as ${name}`);
+  const qualities = DATA_QUALITIES.map(
+    (tier) => `coalesce(sum(f.covered) filter (where f.quality = '${tier}'), 0)::text`,
+  );
+  const order = names.map((_, i) => `g${i}`).join(', ');
+  return `
+    with head as materialized (select size, usage_size from ledger_head where org_id = $1), ${tables.join(', ')}
+    select ${columns.join(', ')}, ${sums.join(', ')}, array[${qualities.join(', ')}] as qualities,
+      coalesce((select size from head), 0) as ledger_size
+    from (${queries.join(' union all ')}) f
+    group by grouping sets ((${names.join(', ')}), ())
+    having grouping(${names[0]}) = 1 or sum(f.refused + f.covered + f.uncovered) <> 0
+    order by grouping(${names[0]}) desc, ${order}
+    limit ${USAGE_ROWS_MAX + 2}`;
 }
 
-/** The figures of first receipts. One that was revised keeps its request and tokens; its footprint is its successor's. */
-function firstReceipts(db: Queries, { orgId, first, end, revised }: Range) {
-  return db
-    .selectFrom('ledger_body as b')
-    .leftJoin('receipt_revision as r', (join) =>
-      // The first revision of a chain is the one whose original is the chain's first receipt.
-      join
-        .onRef('r.original_id', '=', 'b.entry_id')
-        .on('r.org_id', '=', orgId)
-        .on('r.first_id', '>=', first)
-        .on('r.first_id', '<', end)
-        .on(sql.lit(revised)),
-    )
-    .where('b.org_id', '=', orgId)
-    .where('b.entry_id', '>=', first)
-    .where('b.entry_id', '<', end)
-    .where('b.kind', 'in', ['inference', 'degraded', 'refused'])
-    .select((eb) => {
-      const { fn } = eb;
-      const standing = revised ? eb('r.original_id', 'is', null) : eb.lit(true);
-      const count = (kind: Kind) => fn.countAll<string>().filterWhere('b.kind', '=', kind);
-      return [
-        fn.countAll<string>().as('requests'),
-        count('refused').as('refused'),
-        count('inference').filterWhere(standing).as('covered'),
-        count('degraded').filterWhere(standing).as('uncovered'),
-        ...TOKENS.map((name) => fn.sum<string | null>(`b.${name}`).as(name)),
-        ...QUANTITIES.map((name) =>
-          fn.sum<number | null>(`b.${name}`).filterWhere(standing).as(name),
-        ),
-      ];
-    });
-}
-
-/** What the newest receipts of chains add to the figures of their first. */
-function newestReceipts(db: Queries, { orgId, first, end }: Range) {
-  return db
-    .selectFrom('receipt_revision as v')
-    .innerJoin('ledger_body as b', (join) =>
-      join.onRef('b.entry_id', '=', 'v.revision_id').on('b.org_id', '=', orgId),
-    )
-    .where('v.org_id', '=', orgId)
-    .where('v.first_id', '>=', first)
-    .where('v.first_id', '<', end)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb.selectFrom('receipt_revision as n').whereRef('n.original_id', '=', 'v.revision_id'),
-        ),
-      ),
-    )
-    .select((eb) => [
-      eb.lit(0).$castTo<string>().as('requests'),
-      eb.lit(0).$castTo<string>().as('refused'),
-      eb.fn.countAll<string>().as('covered'),
-      eb.lit(0).$castTo<string>().as('uncovered'),
-      ...TOKENS.map((name) => eb.lit(null).$castTo<string | null>().as(name)),
-      ...QUANTITIES.map((name) => eb.fn.sum<number | null>(`b.${name}`).as(name)),
-    ]);
-}
-
-async function usageByColumn(
-  db: Queries,
-  request: UsageRequest,
-  column: (typeof COLUMNS)[keyof typeof COLUMNS],
-) {
-  const group = sql<string>`coalesce(${sql.ref(`b.${column}`)}, '')`.as('grp');
-  const range = {
-    orgId: request.orgId,
-    first: sql.val(firstReceiptIdAt(request.from)),
-    end: sql.val(firstReceiptIdAt(request.to)),
-    revised: await isRevised(db, request),
-  };
-  return db
-    .selectFrom(
-      firstReceipts(db, range)
-        .select(group)
-        .groupBy('grp')
-        .unionAll(newestReceipts(db, range).select(group).groupBy('grp'))
-        .as('f'),
-    )
-    .select('f.grp')
-    .select(({ fn }) => SUMMED.map((name) => fn.sum<string>(`f.${name}`).as(name)))
-    .select(({ fn }) => QUANTITIES.map((name) => fn.sum<number | null>(`f.${name}`).as(name)))
-    .groupBy('f.grp')
-    .orderBy('f.grp')
-    .limit(GROUPS_MAX)
-    .execute();
-}
-
-/** Days are ranges of ids: each is a stretch of the index, and no row has to be told its day. */
-async function usageByDay(db: Queries, request: UsageRequest) {
-  const days = dayStarts(request);
-  const starts = days.map(firstReceiptIdAt);
-  const names = days.map((day) => new Date(day).toISOString().slice(0, 10));
-  const ends = [...starts.slice(1), firstReceiptIdAt(request.to)];
-  const range = {
-    orgId: request.orgId,
-    first: sql.ref<string>('d.first_id'),
-    end: sql.ref<string>('d.end_id'),
-    revised: await isRevised(db, request),
-  };
-  return db
-    .selectFrom(
-      sql<{ grp: string }>`unnest(${names}::text[], ${starts}::text[], ${ends}::text[])`.as<'d'>(
-        sql`d (grp, first_id, end_id)`,
-      ),
-    )
-    .innerJoinLateral(
-      firstReceipts(db, range).unionAll(newestReceipts(db, range)).as('f'),
-      (join) => join.onTrue(),
-    )
-    .select('d.grp')
-    .select(({ fn }) => SUMMED.map((name) => fn.sum<string>(`f.${name}`).as(name)))
-    .select(({ fn }) => QUANTITIES.map((name) => fn.sum<number | null>(`f.${name}`).as(name)))
-    .groupBy('d.grp')
-    .having(({ fn }) => fn.sum('f.requests'), '>', 0)
-    .orderBy('d.grp')
-    .execute();
-}
-
-type UsageRow = Awaited<ReturnType<typeof usageByDay>>[number];
-
-function groupOf(row: UsageRow): UsageGroup {
+/**
+ * Inferences one by one (`offset 0` and `limit 1` keep the planner from reading the whole ledger for the sake of an index in it): those of `piece`, ranges of ids that are summed up, by their current receipt, and what entries
+ * that are not summed up yet change.
+ */
+function oneByOne(piece: string, isMeant: string, isCut: string): Parts {
   return {
-    group: row.grp,
-    requests: Number(row.requests),
-    refused: Number(row.refused),
-    covered: Number(row.covered),
-    uncovered: Number(row.uncovered),
-    inputTokens: Number(row.input_tokens),
-    cachedInputTokens: Number(row.cached_input_tokens),
-    outputTokens: Number(row.output_tokens),
-    energy: row.energy_kwh ?? 0,
-    gwp: row.gwp_kgco2e ?? 0,
-    water: row.water_l ?? 0,
-    adpe: row.adpe_kgsbe ?? 0,
-    adpf: row.adpf_mj ?? 0,
+    tables: [
+      `piece as materialized (${piece})`,
+      `standing as (
+         select b.entry_id as first_id, e.index as first_index, coalesce(n.entry_id, b.entry_id) as entry_id, 1 as sign
+         from piece p
+         cross join lateral (
+           select b.entry_id from ledger_body b where b.org_id = $1 and b.entry_id >= p.first_id and b.entry_id < p.end_id
+             and b.kind in ('inference', 'degraded', 'refused') offset 0) b
+         cross join lateral (
+           select e.index from ledger_entry e where e.entry_id = b.entry_id and e.org_id = $1 limit 1) e
+         left join lateral (
+           select s.entry_id from receipt_revision v join ledger_entry s on s.entry_id = v.revision_id
+           where v.org_id = $1 and v.first_id = b.entry_id and s.index < (select usage_size from head)
+           order by s.index desc limit 1) n on true
+         where e.index < (select usage_size from head))`,
+      `entry as (
+         select e.org_id, e.index, e.entry_id, e.supersedes from ledger_entry e
+         where e.org_id = $1 and e.index >= (select usage_size from head))`,
+      USAGE_MOVED,
+    ],
+    queries: [
+      `select receipt_hour(m.first_id) as at, ${USAGE_DIMENSIONS.map((name) => `r.${name}`).join(', ')},
+         ${USAGE_FIGURES.map((name) => `m.sign * ${figureOf(name)}`).join(', ')}
+       from (select first_id, first_index, entry_id, sign, true as summed from standing
+         union all select first_id, first_index, entry_id, sign, false from moved) m
+       join receipt_figure r on r.org_id = $1 and r.entry_id = m.entry_id
+       where ${isMeant} and (not m.summed or ${isCut})`,
+    ],
   };
 }
 
-/** Where the UTC days of a period begin; the first is cut off by `from`. */
-function dayStarts({ from, to }: UsageRequest): number[] {
-  const starts = [from];
-  for (let day = from - (from % DAY_MS) + DAY_MS; day < to; day += DAY_MS) starts.push(day);
-  return starts;
+function partsOfTime(
+  { from, to }: { from: number; to: number },
+  hourly: boolean,
+): { parts: Parts; values: unknown[] } {
+  const up = (ms: number, unit: number): number => Math.ceil(ms / unit) * unit;
+  const down = (ms: number, unit: number): number => Math.floor(ms / unit) * unit;
+  const span = (start: number, end: number): [number, number][] =>
+    start < end ? [[start, end]] : [];
+  /** What `unit` covers wholly, and what is left on both sides of it. */
+  const cut = (start: number, end: number, unit: number) => {
+    const [first, last] = [up(start, unit), down(end, unit)];
+    return first < last
+      ? { whole: span(first, last), rest: [...span(start, first), ...span(last, end)] }
+      : { whole: [], rest: span(start, end) };
+  };
+  const days = hourly ? { whole: [], rest: span(from, to) } : cut(from, to, DAY_MS);
+  const hours = days.rest.map(([start, end]) => cut(start, end, HOUR_MS));
+  const times = (spans: [number, number][], end: 0 | 1): Date[] =>
+    spans.map((each) => new Date(each[end]));
+  const wholeHours = hours.flatMap(({ whole }) => whole);
+  const pieces = hours.flatMap(({ rest }) => rest);
+  const sums = (table: string, first: number): string =>
+    `select ${SUMS} from unnest($${first}::timestamptz[], $${first + 1}::timestamptz[]) as w (start, "end")
+     join ${table} u on u.org_id = $1 and u.at >= w.start and u.at < w."end"`;
+  const each = oneByOne(
+    'select * from unnest($8::text[], $9::text[]) as p (first_id, end_id)',
+    'm.first_id >= $2 and m.first_id < $3',
+    'true',
+  );
+  return {
+    parts: {
+      tables: each.tables,
+      queries: [sums('usage_day', 4), sums('usage_hour', 6), ...each.queries],
+    },
+    values: [
+      firstReceiptIdAt(from),
+      firstReceiptIdAt(to),
+      times(days.whole, 0),
+      times(days.whole, 1),
+      times(wholeHours, 0),
+      times(wholeHours, 1),
+      pieces.map(([start]) => firstReceiptIdAt(start)),
+      pieces.map(([, end]) => firstReceiptIdAt(end)),
+    ],
+  };
+}
+
+/**
+ * Sums count whole where all their first receipts lie in the range. Where some do, those of the hours are looked at, and
+ * in the hours the receipts: the ledger follows time, so these are a few hours at either end.
+ */
+function partsOfIndexes(
+  { firstIndex, lastIndex }: { firstIndex: number; lastIndex: number },
+  hourly: boolean,
+): { parts: Parts; values: unknown[] } {
+  const touches = (of: string): string => `${of}.first_index <= $3 and ${of}.last_index >= $2`;
+  const inside = (of: string): string => `(${of}.first_index >= $2 and ${of}.last_index <= $3)`;
+  const hours = hourly
+    ? `select u.* from usage_hour u where u.org_id = $1 and ${touches('u')}`
+    : `select u.* from days d join usage_hour u on u.org_id = $1 and u.at >= d.at and u.at < d.at + interval '24 hours'
+         and ${sameGroup('u', 'd')}
+       where not ${inside('d')} and ${touches('u')}`;
+  const each = oneByOne(
+    `select receipt_id_at(at) as first_id, receipt_id_at(at + interval '1 hour') as end_id
+     from (select distinct at from hours u where not ${inside('u')}) c`,
+    'm.first_index between $2 and $3',
+    `exists (select from hours u where u.at = receipt_hour(m.first_id) and not ${inside('u')} and ${sameGroup('u', 'r')})`,
+  );
+  return {
+    parts: {
+      tables: [
+        ...(hourly
+          ? []
+          : [
+              `days as materialized (select u.* from usage_day u where u.org_id = $1 and ${touches('u')})`,
+            ]),
+        `hours as materialized (${hours})`,
+        ...each.tables,
+      ],
+      queries: [
+        ...(hourly ? [] : [`select ${SUMS} from days u where ${inside('u')}`]),
+        `select ${SUMS} from hours u where ${inside('u')}`,
+        ...each.queries,
+      ],
+    },
+    values: [firstIndex, lastIndex],
+  };
+}
+
+function namesOf(row: UsageRow, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => row[`g${i}`] ?? '');
+}
+
+function figuresOf(row: UsageRow): UsageFigures {
+  const [refused, covered, uncovered] = [row.refused, row.covered, row.uncovered].map(Number) as [
+    number,
+    number,
+    number,
+  ];
+  const tokens = (prefix: '' | 'uncovered_') => ({
+    input: Number(row[`${prefix}input_tokens`]),
+    cachedInput: Number(row[`${prefix}cached_input_tokens`]),
+    output: Number(row[`${prefix}output_tokens`]),
+  });
+  const amount = (name: QuantityName): UsageAmount => {
+    return { value: row[name], lower: row[`${name}_lower`], upper: row[`${name}_upper`] };
+  };
+  return {
+    requests: refused + covered + uncovered,
+    refused,
+    covered,
+    uncovered,
+    tokens: tokens(''),
+    uncoveredTokens: tokens('uncovered_'),
+    amounts: Object.fromEntries(
+      Object.keys(QUANTITY_UNITS).map((name) => [name, amount(name as QuantityName)]),
+    ) as UsageFigures['amounts'],
+    quality: row.qualities.map(Number),
+  };
 }

@@ -1,3 +1,4 @@
+import { decodeBase58 } from '#shared/kernel/base58.ts';
 import { didWeb } from '../issuer.ts';
 import { base64url, publicKeyMultibase } from './identifiers.ts';
 import type { KeyPurpose, SigningKey } from './files/key-files.ts';
@@ -61,16 +62,23 @@ export interface JsonWebKey {
 
 /** `/.well-known/jwks.json`: the same keys as JWKs (RFC 8037). A JWK cannot say that it was revoked, so those are left out. */
 export function jwks(keys: readonly SigningKey[], publicUrl: string): { keys: JsonWebKey[] } {
-  const did = didWeb(publicUrl);
-  const vouchedFor = keys.filter(({ state }) => state !== 'revoked');
+  return jwksOf(didDocument(keys, publicUrl));
+}
+
+/** The same from the did.json that is published beside it. */
+export function jwksOf({ verificationMethod }: DidDocument): { keys: JsonWebKey[] } {
+  const vouchedFor = verificationMethod.filter(({ revoked }) => revoked === undefined);
   return {
-    keys: vouchedFor.map((key) => ({
+    keys: vouchedFor.map(({ id, publicKeyMultibase: key }) => ({
       kty: 'OKP',
       crv: 'Ed25519',
-      x: base64url(key.publicKey),
-      kid: keyId(did, key),
+      x: base64url(decodeBase58(key.slice(1))!.subarray(MULTICODEC_BYTES)),
+      kid: id,
       use: 'sig',
       alg: 'EdDSA',
     })),
   };
 }
+
+/** What stands before the key in a Multikey. */
+const MULTICODEC_BYTES = 2;

@@ -1,9 +1,10 @@
 import { createPrivateKey, hash, type KeyObject, sign as signEd25519 } from 'node:crypto';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
 import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
-import { RECEIPT_BYTES_MAX, type ReceiptDocument } from '../document.ts';
+import { RECEIPT_BYTES_MAX, type ReceiptDocument2 } from '../document.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import { jwkThumbprint, rawPublicKey } from './identifiers.ts';
+import { jwkThumbprint } from './identifiers.ts';
+import { rawPublicKey } from './key-objects.ts';
 
 /** A credential without its proof. Only what JSON can say, and what receipts may be made of (docs/receipts.md). */
 export interface UnsignedCredential {
@@ -22,7 +23,7 @@ export interface ReceiptSigner {
    * @returns the canonical JSON (RFC 8785), proof included: the one form that is stored, sent, logged and packed
    * @throws MalformedData `lone_surrogate`, `too_large`
    */
-  sign(document: ReceiptDocument): string;
+  sign(document: ReceiptDocument2): string;
 }
 
 /** Signs other credentials, such as the seal of an evidence pack. */
@@ -48,12 +49,14 @@ export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialS
   const privateKey = createPrivateKey(key.privateKeyPem);
   if (privateKey.asymmetricKeyType !== 'ed25519') throw new Error('A signing key must be Ed25519.');
   const kid = `${key.did}#${jwkThumbprint(rawPublicKey(privateKey))}`;
-  const proofs = proofWriter(privateKey, kid);
+  const proofs = proofWriter(privateKey, kid, true);
+  // A receipt says when it was signed as `validFrom`; so its proof's configuration is one for all.
+  const receiptProofs = proofWriter(privateKey, kid, false);
   return {
     kid,
     sign(document) {
       if (document.proof !== undefined) throw new Error('The receipt is signed already.');
-      const signed = secure(document, orderedJson(document), proofs);
+      const signed = secure(document, orderedJson(document), receiptProofs);
       if (Buffer.byteLength(signed) > RECEIPT_BYTES_MAX) {
         throw new MalformedData('too_large', '', `is larger than ${RECEIPT_BYTES_MAX} bytes`);
       }
@@ -86,10 +89,10 @@ function secure(document: Ordered, text: string, proofs: ProofWriter): string {
 type ProofWriter = (contexts: readonly string[], created: string, canonical: string) => string;
 
 /**
- * The configuration of a proof differs only by its time, and receipts of one batch share that too, so its text and
- * hash are kept until either changes.
+ * The configuration of a proof differs at most by its time, so its text and hash are kept until that, or the contexts,
+ * change.
  */
-function proofWriter(privateKey: KeyObject, kid: string): ProofWriter {
+function proofWriter(privateKey: KeyObject, kid: string, dated: boolean): ProofWriter {
   const end = `"type":"DataIntegrityProof","verificationMethod":${JSON.stringify(kid)}}`;
   let lastContexts: readonly string[] = [];
   let lastCreated = '';
@@ -98,9 +101,10 @@ function proofWriter(privateKey: KeyObject, kid: string): ProofWriter {
   // buffer of its own for each would be most of this function's garbage.
   const data = Buffer.alloc(64);
   return (contexts, created, canonical) => {
-    if (created !== lastCreated || contexts !== lastContexts) {
+    if (contexts !== lastContexts || (dated && created !== lastCreated)) {
+      const time = dated ? `"created":${JSON.stringify(created)},` : '';
       start =
-        `{"@context":${JSON.stringify(contexts)},"created":${JSON.stringify(created)},` +
+        `{"@context":${JSON.stringify(contexts)},${time}` +
         `"cryptosuite":"eddsa-jcs-2022","proofPurpose":"assertionMethod",`;
       data.write(hash('sha256', start + end, 'latin1'), 0, 'latin1');
       lastCreated = created;

@@ -1,7 +1,6 @@
-import { verify as verifyEd25519 } from 'node:crypto';
+import { ed25519Verifier } from '#primitives';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
 import type { TrustedKey, TrustedKeys } from '../verify.ts';
-import { publicKeyFromRaw } from './identifiers.ts';
 import type { SigningKey } from './files/key-files.ts';
 import { keyId, mayAssert } from './publication.ts';
 
@@ -62,12 +61,7 @@ export function trustedSigningKeys(keys: readonly SigningKey[], did: string): Tr
 }
 
 function ed25519Key(raw: Uint8Array, facts: Omit<TrustedKey, 'publicKey' | 'verify'>): TrustedKey {
-  const publicKey = publicKeyFromRaw(raw);
-  return {
-    ...facts,
-    publicKey: raw,
-    verify: (data, signature) => verifyEd25519(null, data, publicKey, signature),
-  };
+  return { ...facts, publicKey: raw, verify: ed25519Verifier(raw) };
 }
 
 function trustedKey(method: Record<string, unknown>, asserts: boolean): TrustedKey | null {

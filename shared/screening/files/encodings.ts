@@ -30,6 +30,15 @@ export function isKnownFamily(family: string | undefined): family is string {
   return family !== undefined && Object.hasOwn(VOCABULARIES, family);
 }
 
+/** Used for families that are not known: of the public vocabularies the one nearest to current models. */
+export const NEAREST_FAMILY = 'o200k_base';
+
+/** The vocabulary that a family is counted with, and whether it is its own. */
+export function vocabularyOf(family: string | undefined): { name: string; isOwn: boolean } {
+  const isOwn = isKnownFamily(family);
+  return { name: VOCABULARIES[isOwn ? family : NEAREST_FAMILY]!, isOwn };
+}
+
 /** The encoding of a known family, loaded once per process. */
 export function loadEncoding(family: string): Encoding {
   const name = VOCABULARIES[family]!;

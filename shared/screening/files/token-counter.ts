@@ -1,6 +1,12 @@
 import { nextTurn } from '#shared/kernel/turns.ts';
 import { type Budget, type DecodeTokens, fittingBudget, type Prompt } from '../prompt.ts';
-import { type Encoding, isKnownFamily, loadEncoding } from './encodings.ts';
+import {
+  type Encoding,
+  isKnownFamily,
+  loadEncoding,
+  NEAREST_FAMILY,
+  vocabularyOf,
+} from './encodings.ts';
 import { SLICE_CHARS, slicesOf } from '../slices.ts';
 
 /** No token of the common families is longer (128 spaces in o200k_base and cl100k_base). */
@@ -14,8 +20,6 @@ const TURN_MS = 5;
 const COUNTED_CHARS_MAX = 262_144;
 /** And beyond this time: there are words of which a kibibyte takes many milliseconds. */
 const COUNTING_MS_MAX = 500;
-/** Used for families that are not known: of the public vocabularies the one nearest to current models. */
-const NEAREST_FAMILY = 'o200k_base';
 /**
  * Tokens that OpenAI's chat format adds: three around each message and one for its role, three before the answer
  * (OpenAI cookbook, "How to count tokens with tiktoken"). Other templates differ by a few tokens per message.
@@ -33,16 +37,13 @@ interface ContextWindow {
 export type TokenCounter = ReturnType<typeof createTokenCounter>;
 
 /**
- * Counts what models read and write, by the public vocabularies of OpenAI. They are loaded when first needed, or by
- * `load`.
+ * Counts what models read and write, by the public vocabularies of OpenAI. Each is loaded when it is first needed, which
+ * takes 0.1 s once and 25 MB: most processes never need one.
  */
 export function createTokenCounter() {
   return {
-    /** Loads a family's vocabulary now (about 0.1 s), so that no request waits for it. Unknown families are passed over. */
-    load(family: string | undefined): void {
-      if (isKnownFamily(family)) loadEncoding(family);
-    },
     promptFits,
+    vocabularyOf,
     /**
      * Tokens of a text, for usage that an upstream did not report. Beyond 262,144 characters the rest is estimated from
      * them; for an unknown family it is what `o200k_base` would make of the text. Other work has its turns meanwhile.

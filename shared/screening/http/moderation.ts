@@ -58,6 +58,8 @@ export class Moderator {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #dispatcher: Dispatcher;
+  /** Of its own, so that a probe does not wait behind the requests of callers, and then tell of them. */
+  readonly #probing: Dispatcher;
   #breaker: Breaker = CLOSED;
   /** The last probe, which is shared by the requests that fail at the same time. */
   #probe: { at: number; works: Promise<boolean> } | undefined;
@@ -71,6 +73,7 @@ export class Moderator {
       ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
     };
     this.#dispatcher = options.dispatcher ?? new Agent({ connections: CONNECTIONS_MAX });
+    this.#probing = options.dispatcher ?? new Agent({ connections: 1 });
   }
 
   /** Judges the texts of one request together. Never throws; `signal` gives up early, which counts as not asked. */
@@ -84,7 +87,10 @@ export class Moderator {
     if (!allowed) return this.#notJudged();
     if (next.state === 'half_open' && !(await this.#works())) return this.#notJudged();
     try {
-      const category = flaggedCategory(await this.#ask(input, signal), input.length);
+      const category = flaggedCategory(
+        await this.#ask(input, this.#dispatcher, signal),
+        input.length,
+      );
       this.#breaker = afterSuccess();
       this.#probe = undefined;
       return category === null
@@ -98,14 +104,15 @@ export class Moderator {
   }
 
   async close(): Promise<void> {
-    if (this.#options.dispatcher === undefined) await this.#dispatcher.destroy();
+    if (this.#options.dispatcher !== undefined) return;
+    await Promise.all([this.#dispatcher.destroy(), this.#probing.destroy()]);
   }
 
   /** Whether the endpoint judges a text of our own. */
   #works(): Promise<boolean> {
     const at = this.#options.now();
     if (this.#probe !== undefined && at - this.#probe.at < PROBE_TELLS_MS) return this.#probe.works;
-    const works = this.#ask(PROBE_INPUT, undefined)
+    const works = this.#ask(PROBE_INPUT, this.#probing)
       .then((answer) => {
         flaggedCategory(answer, PROBE_INPUT.length);
         this.#breaker = afterSuccess();
@@ -125,19 +132,22 @@ export class Moderator {
 
   #verdict(category: string): Verdict {
     return {
-      rule: `moderation:${category}`,
+      rule: `moderation:${category}@${this.#options.model}`,
       code: 'acceptable_use_violation',
-      policyVersion: `moderation:${this.#options.model}`,
     };
   }
 
-  async #ask(input: readonly string[], signal: AbortSignal | undefined): Promise<unknown> {
+  async #ask(
+    input: readonly string[],
+    dispatcher: Dispatcher,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
     const deadline = AbortSignal.timeout(this.#options.timeoutMs);
     const answer = await request(this.#url, {
       method: 'POST',
       headers: this.#headers,
       body: JSON.stringify({ model: this.#options.model, input }),
-      dispatcher: this.#dispatcher,
+      dispatcher,
       signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
     });
     const bytes = await readBounded(answer.body);

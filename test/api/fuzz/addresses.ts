@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import type { Listed } from '#test/support/api-description.ts';
 import type { MadeRequest } from './requests.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
 
 /** Addresses and queries that no client would write on purpose. */
 export function strayed(among: readonly Listed[]): fc.Arbitrary<MadeRequest> {
   const segment = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent),
+    fc.string({ unit: anyCharacter, maxLength: 30 }).map(encodeURIComponent),
     fc.constantFrom(
       '%',
       '%00',

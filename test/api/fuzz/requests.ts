@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { ApiDescription, Listed } from '#test/support/api-description.ts';
 import { anyOfSchema } from '#test/support/any-of-schema.ts';
 import { strayed } from './addresses.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
 
 /** A request before it is sent. The body is bytes: what is hostile may be no text at all. */
 export interface MadeRequest {
@@ -90,7 +91,7 @@ const oddities = fc.oneof(
   ),
   fc.jsonValue({ maxDepth: 3 }),
   fc.double(),
-  fc.string({ unit: 'binary', maxLength: 2_000 }),
+  fc.string({ unit: anyCharacter, maxLength: 2_000 }),
 );
 
 /** As described, but for a member somewhere that is of another kind, gone, or new. */

@@ -1,16 +1,34 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
+import { migrateToLatest } from '#migrations/migrate.ts';
 import { gone, START_MS, startLauncher } from './start-launcher.ts';
 
 let dataDir: string;
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'docket-launcher-'));
 });
+/** A database of an earlier start, stopped: making one takes longer than all else that a start does. */
+let earlier: string;
+beforeAll(async () => {
+  earlier = await mkdtemp(join(tmpdir(), 'docket-launcher-earlier-'));
+  const postgres = await startEmbeddedPostgres({ dataDir: earlier, durable: false });
+  await migrateToLatest(postgres.url);
+  await postgres.stop();
+});
+afterAll(() => rm(earlier, { recursive: true, force: true, maxRetries: 5 }));
+/** For tests of what comes after that. The first test begins with nothing, as a first start does. */
+async function beginWithDatabase(): Promise<void> {
+  // A thousand files; in JavaScript this takes a second of a core.
+  await promisify(execFile)('cp', ['-R', earlier, join(dataDir, 'postgres')]);
+}
 afterEach(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
 /** Every process of the instance that the launcher has started, the stores included. */
@@ -49,8 +67,10 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
       'keys',
       'operator',
       'org_id',
+      'owner',
       'processes',
       'redis_url',
+      'reviewer',
       'sandbox_url',
     ]);
     expect((await stat(join(dataDir, 'dev.json'))).mode & 0o777).toBe(0o600);
@@ -96,10 +116,13 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
     const again = await second.devFile();
     expect(again.keys).toEqual(info.keys);
     expect(again.org_id).toBe(info.org_id);
-    expect(again.operator).toEqual(info.operator);
+    for (const who of ['owner', 'operator', 'reviewer'] as const) {
+      expect(again[who]).toEqual(info[who]);
+    }
   });
 
   it('becomes ready without a line in any log: it asks each process, and reads nothing', async () => {
+    await beginWithDatabase();
     const launcher = startLauncher(dataDir, { LOG_LEVEL: 'warn' });
     await launcher.said(/curl http/);
     expect(launcher.output()).not.toContain('event=');
@@ -107,6 +130,7 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
   });
 
   it('starts again what dies, a role or a store', async () => {
+    await beginWithDatabase();
     const launcher = startLauncher(dataDir);
     await launcher.said(/curl http/);
     const before = await launcher.devFile();
@@ -132,6 +156,7 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
     'leaves nothing behind when it is killed itself',
     { tags: ['survives.launcher'] },
     async () => {
+      await beginWithDatabase();
       const launcher = startLauncher(dataDir);
       await launcher.said(/curl http/);
       const pids = await allPids(launcher);
@@ -150,6 +175,7 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
   });
 
   it('kills what is left at the second signal', async () => {
+    await beginWithDatabase();
     const launcher = startLauncher(dataDir);
     await launcher.said(/curl http/);
     const pids = await allPids(launcher);
@@ -158,6 +184,105 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
     launcher.kill('SIGTERM');
     expect([0, 130, 143]).toContain(await launcher.exited);
     await gone(pids);
+  });
+});
+
+describe('roles that no request waits for', { timeout: 3 * START_MS }, () => {
+  it('share one process, which comes back with all of them when it dies; those that REPLICAS names are processes of their own', async () => {
+    const launcher = startLauncher(dataDir, { REPLICAS: 'purge=1' }, { realRoles: true });
+    await launcher.said(/curl http/);
+    const { processes } = await launcher.devFile();
+    const pidsOf = (roles: readonly string[]): Set<number> =>
+      new Set(processes.filter(({ role }) => roles.includes(role)).map(({ pid }) => pid));
+    const sharing = ['ledger', 'recalculation', 'exports', 'housekeeping'];
+    expect(processes).toHaveLength(8);
+    expect(new Set(processes.map(({ pid }) => pid)).size).toBe(5);
+    const [shared] = pidsOf(sharing);
+    expect(pidsOf(sharing).size).toBe(1);
+    expect(pidsOf(['purge'])).not.toContain(shared);
+
+    process.kill(shared!, 'SIGKILL');
+    await launcher.said(/background is back/);
+    await vi.waitFor(async () => {
+      const now = (await launcher.devFile()).processes.filter(({ role }) => sharing.includes(role));
+      expect(now).toHaveLength(sharing.length);
+      expect(new Set(now.map(({ pid }) => pid)).size).toBe(1);
+      expect(now[0]!.pid).not.toBe(shared);
+      const reply = await fetch(`http://127.0.0.1:${now[0]!.metrics_port}/metrics`);
+      const metrics = await reply.text();
+      for (const role of ['ledger', 'exports']) expect(metrics).toContain(`role="${role}"`);
+    }, 20_000);
+    launcher.kill('SIGTERM');
+    expect(await launcher.exited).toBe(0);
+  });
+});
+
+describe('SIGHUP to docket up', { timeout: 3 * START_MS }, () => {
+  it('reloads the catalogue in every process; one that is bad is refused in one place, and the old one stays', async () => {
+    const catalogue = join(dataDir, 'catalogue.yaml');
+    const write = (model: string): Promise<void> =>
+      writeFile(
+        catalogue,
+        `version: 1
+regions: [{ code: eu, zone: FRA }]
+endpoints: [{ name: e, adapter: openai-compatible, base_url: '\${SANDBOX_URL}', regions: [eu] }]
+models: [{ id: ${model}, kinds: [chat], context_window: 100, footprint: {}, endpoints: [{ name: e, model: m }] }]
+`,
+      );
+    await write('before');
+    await beginWithDatabase();
+    const launcher = startLauncher(dataDir, { CATALOGUE: catalogue }, { realRoles: true });
+    await launcher.said(/curl http/);
+    const info = await launcher.devFile();
+    const offered = async (): Promise<string[]> => {
+      const headers = { authorization: `Bearer ${info.api_key}` };
+      const { data } = (await (await fetch(`${info.base_url}/models`, { headers })).json()) as {
+        data: { id: string }[];
+      };
+      return data.map(({ id }) => id);
+    };
+    const said = (what: string): number =>
+      launcher
+        .output()
+        .split('\n')
+        .filter((line) => line.includes(what)).length;
+    expect(await offered()).toEqual(['before']);
+
+    await write('after');
+    launcher.kill('SIGHUP');
+    await vi.waitFor(
+      () => {
+        expect(said('event=catalogue_loaded outcome=replaced')).toBe(4);
+        expect(said('event=nothing_to_reload')).toBe(4);
+      },
+      { timeout: 20_000, interval: 20 },
+    );
+    expect(await offered()).toEqual(['after']);
+
+    await writeFile(catalogue, 'version: 1\nmodles: []\n');
+    launcher.kill('SIGHUP');
+    await launcher.said(/the catalogue is not reloaded/);
+    await launcher.said(/catalogue\.yaml:2: modles: unknown field/);
+    expect(said('catalogue_kept')).toBe(0);
+    expect(await offered()).toEqual(['after']);
+    const now = await launcher.devFile();
+    expect(now.processes).toEqual(info.processes);
+    launcher.kill('SIGTERM');
+    expect(await launcher.exited).toBe(0);
+  });
+
+  it('stops everything when it is the terminal that was closed', async () => {
+    await beginWithDatabase();
+    const launcher = startLauncher(dataDir, {}, { terminal: true });
+    await launcher.said(/curl http/);
+    const owner = Number.parseInt(await readFile(join(dataDir, 'owner'), 'utf8'), 10);
+    const pids = await allPids(launcher);
+    // On a terminal that is there, it reloads.
+    process.kill(owner, 'SIGHUP');
+    await launcher.said(/reloading the catalogue in every process/);
+    launcher.kill('SIGKILL');
+    await gone([...pids, owner]);
+    expect(await readdir(dataDir)).not.toContain('dev.json');
   });
 });
 
@@ -181,6 +306,7 @@ describe('docket up that cannot start', { timeout: 2 * START_MS }, () => {
   });
 
   it('gives up on a role that refuses its settings, and stops the others', async () => {
+    await beginWithDatabase();
     const launcher = startLauncher(dataDir, { FIXTURE_EXIT: '78' });
     expect(await launcher.exited).toBe(1);
     expect(launcher.output()).toContain('this role cannot start');
@@ -188,6 +314,7 @@ describe('docket up that cannot start', { timeout: 2 * START_MS }, () => {
   });
 
   it('names who holds the data directory', async () => {
+    await beginWithDatabase();
     const holder = startLauncher(dataDir);
     await holder.said(/starting PostgreSQL/);
     const second = startLauncher(dataDir);

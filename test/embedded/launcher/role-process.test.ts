@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RoleProcess } from '#embedded/launcher/role-process.ts';
-import { readEnvironment } from '#shared/config/config.ts';
+import { childEnvironment } from '#test/support/child-environment.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
@@ -10,13 +10,19 @@ const redis = await startTestRedis({ durable: true });
 
 function startPurge(env: Record<string, string>) {
   const lines: string[] = [];
-  const { PATH, HOME } = readEnvironment();
   const role = new RoleProcess({
     name: 'purge.2',
-    role: 'purge',
+    roles: ['purge'],
+    semiSpaceMib: 1,
     entry: new URL('workers/purge/main.ts', REPOSITORY),
     cwd: REPOSITORY,
-    env: { PATH, HOME, METRICS_PORT: '0', REDIS_URL: redis.url, ...env },
+    env: {
+      ...childEnvironment(),
+      METRICS_PORT: '0',
+      SUPPORT_EMAIL: 'support@docket.example',
+      REDIS_URL: redis.url,
+      ...env,
+    },
     probed: true,
     onLine: (line) => lines.push(line),
   });

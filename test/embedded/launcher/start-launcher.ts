@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, vi } from 'vitest';
 import { type DevFile, readDevFile } from '#embedded/launcher/dev-file.ts';
-import { readEnvironment } from '#shared/config/config.ts';
+import { childEnvironment } from '#test/support/child-environment.ts';
 
 export interface StartedLauncher {
   pid: number;
@@ -26,18 +26,30 @@ afterEach(async () => {
   running.clear();
 });
 
+export interface StartOptions {
+  /** In place of the fixture's: those of the product. */
+  realRoles?: boolean;
+  /** Runs on a terminal of its own; `kill` is for that terminal then. */
+  terminal?: boolean;
+}
+
 /** Starts the launcher in a process of its own, with the fixture's roles and a real PostgreSQL and Redis. */
-export function startLauncher(dataDir: string, env: Record<string, string> = {}): StartedLauncher {
-  const own = readEnvironment();
-  const inherited = ['PATH', 'HOME', 'TMPDIR', 'DOCKET_TEST_RUN'].map((name) => [name, own[name]]);
-  const child: ChildProcess = spawn(
-    process.execPath,
-    [join(import.meta.dirname, 'launcher-process.ts')],
-    {
-      env: { ...Object.fromEntries(inherited), PORT: '0', DOCKET_DATA_DIR: dataDir, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+export function startLauncher(
+  dataDir: string,
+  env: Record<string, string> = {},
+  { realRoles = false, terminal = false }: StartOptions = {},
+): StartedLauncher {
+  const program = realRoles
+    ? [join(import.meta.dirname, '../../../cli/docket.ts'), 'up']
+    : [join(import.meta.dirname, 'launcher-process.ts')];
+  // The fixture has no program in which roles share a process.
+  const own = realRoles ? {} : { BACKGROUND_ROLES: 'none' };
+  const command = [process.execPath, ...program];
+  const [file, ...args] = terminal ? ['script', '-qfec', command.join(' '), '/dev/null'] : command;
+  const child: ChildProcess = spawn(file!, args, {
+    env: { ...childEnvironment(), PORT: '0', DOCKET_DATA_DIR: dataDir, ...own, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let text = '';
   for (const stream of [child.stdout!, child.stderr!]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));

@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import {
+  chmodSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -10,8 +13,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { claimDirectory } from '#embedded/stores/directory-owner.ts';
+import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { startRedisServer } from '#embedded/stores/redis.ts';
 import { giveTo } from '#embedded/stores/unprivileged-user.ts';
 import { connectTo } from '#test/support/lanes.ts';
@@ -78,10 +83,70 @@ describe('an embedded Redis', () => {
       expect(readFileSync(join(precious, 'secret'), 'utf8')).toBe('keep me');
       const commandLine = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8');
       expect(commandLine).not.toContain('open-sesame');
-      const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
-      if (asRoot) expect(/^Uid:\s+(\d+)/m.exec(status)![1]).not.toBe('0');
+      if (asRoot) expect(rightsOf(server.pid)['Uid']).not.toMatch(/^0\b/);
     } finally {
       await server.stop();
+    }
+  });
+});
+
+/** What the kernel says of a process: its user and its sets of capabilities, as in /proc. */
+function rightsOf(pid: number): Record<string, string> {
+  const rows = readFileSync(`/proc/${pid}/status`, 'utf8')
+    .split('\n')
+    .map((row) => row.split(':\t'));
+  return Object.fromEntries(rows.map(([name = '', value = '']) => [name, value.trim()]));
+}
+
+const NOTHING = '0000000000000000';
+const withSetpriv = await promisify(execFile)('setpriv', ['--no-new-privs', 'true']).then(
+  () => true,
+  () => false,
+);
+
+describe('the rights of an embedded store', () => {
+  it('Redis holds no capability and gains none, even in a directory that is closed to its user', async () => {
+    const dataDir = join(home, 'closed', 'redis');
+    mkdirSync(dataDir, { recursive: true });
+    chmodSync(join(home, 'closed'), 0o700);
+    const server = await startRedisServer({ dataDir, durable: true, password: 'open-sesame' });
+    try {
+      const client = connectTo(server.url);
+      await client.set('a', '1');
+      await client.bgrewriteaof();
+      client.disconnect();
+      expect(rightsOf(server.pid)).toMatchObject({
+        NoNewPrivs: withSetpriv ? '1' : '0',
+        CapEff: NOTHING,
+        CapPrm: NOTHING,
+        CapInh: NOTHING,
+        ...(asRoot && withSetpriv ? { CapBnd: NOTHING } : {}),
+      });
+      expect(readdirSync(join(dataDir, 'appendonlydir'))).not.toEqual([]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('PostgreSQL holds no capability, and where its directory is closed to its user only the one to pass through', async () => {
+    for (const closed of [false, true]) {
+      chmodSync(home, closed ? 0o700 : 0o755);
+      const dataDir = join(home, String(closed));
+      const server = await startEmbeddedPostgres({ dataDir, durable: false });
+      try {
+        const held = rightsOf(server.pid);
+        expect(held).toMatchObject({ NoNewPrivs: withSetpriv ? '1' : '0' });
+        if (!asRoot) continue;
+        expect(held['Uid']).not.toMatch(/^0\b/);
+        // Bit 1 is dac_override, bit 2 dac_read_search; containers often lack the second.
+        const one = [0b10n, 0b100n];
+        for (const set of ['CapEff', 'CapPrm', ...(withSetpriv ? ['CapBnd'] : [])]) {
+          if (closed) expect(one).toContain(BigInt(`0x${held[set]!}`));
+          else expect(held[set]).toBe(NOTHING);
+        }
+      } finally {
+        await server.stop();
+      }
     }
   });
 });

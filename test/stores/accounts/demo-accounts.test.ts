@@ -21,7 +21,9 @@ describe('demo accounts', () => {
     const credentials = createCredentialSource(database.poolAs('docket_api'));
     const hash = hashKey(first.keys.enterprise);
     const credential = (await credentials.findByHashes([hash])).get(hash)!;
-    for (const scope of SCOPES) authorize(credential, scope, Date.now());
+    for (const scope of SCOPES) {
+      authorize(credential, scope, { now: Date.now(), supportEmail: 'support@docket.example' });
+    }
     expect(credential.limits).toEqual({
       requestsPerSecond: 1_000_000,
       burst: 1_000_000,
@@ -45,7 +47,7 @@ describe('demo accounts', () => {
     const audit = createAuditLog(database.pool, systemSurroundings);
     const page = await audit.list({
       orgId: organisations.audit,
-      limit: 8,
+      limit: 9,
       order: 'asc',
     });
     expect(page.items.map((entry) => entry.action)).toEqual([
@@ -55,6 +57,7 @@ describe('demo accounts', () => {
       'account.referred',
       'account.approved',
       'account.contracted',
+      'account.screened',
       'account.activated',
       'key.issued',
     ]);

@@ -1,16 +1,21 @@
 import fc from 'fast-check';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { describe, expect, it } from 'vitest';
 import type { AccountState } from '#shared/accounts/account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Account } from '#shared/accounts/account.ts';
+import type { Vetting } from '#shared/accounts/vetting.ts';
 import { accountArrows } from '#test/support/account-arrows.ts';
 import {
   activeAccount,
   contract,
+  currentVetting,
   createRegistries,
+  decideNow,
   declaration,
   newAccount,
   OPERATOR,
+  OTHER_OPERATOR,
   vetting,
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -22,13 +27,11 @@ const { accounts, vettings, keys, audit } = registries;
 
 const ACTS = {
   declare: (id: string) => accounts.declare(id, declaration(), OPERATOR),
-  vetClear: (id: string) => vettings.record(id, vetting()),
-  vetFlagged: (id: string) =>
-    vettings.record(id, vetting({ outcome: 'flagged', reasons: [reason('industry')] })),
-  vetHit: (id: string) =>
-    vettings.record(id, vetting({ outcome: 'hit', reasons: [reason('list_match')] })),
-  approve: (id: string) => vettings.decide(id, 'approved', OPERATOR, 'looked at it'),
-  reject: (id: string) => vettings.decide(id, 'rejected', OPERATOR, 'looked at it'),
+  vetClear: (id: string) => vet(id),
+  vetFlagged: (id: string) => vet(id, { outcome: 'flagged', reasons: [reason('industry')] }),
+  vetHit: (id: string) => vet(id, { outcome: 'hit', reasons: [reason('list_match')] }),
+  approve: (id: string) => decideNow(registries, id, 'approved'),
+  reject: (id: string) => decideNow(registries, id, 'rejected'),
   sign: (id: string) => accounts.sign(id, contract(), OPERATOR),
   activate: (id: string) => accounts.activate(id, OPERATOR),
   suspend: (id: string) => accounts.suspend(id, OPERATOR, 'because'),
@@ -36,6 +39,10 @@ const ACTS = {
   close: (id: string) => accounts.close(id, OPERATOR, 'because'),
 } as const;
 type ActName = keyof typeof ACTS;
+
+async function vet(id: string, over: Partial<Vetting> = {}): Promise<Account> {
+  return vettings.record(id, await currentVetting(registries, id, over));
+}
 
 function reason(kind: 'industry' | 'list_match') {
   return { kind, score: 1, text: 'a reason', entity: 'un:1' } as const;
@@ -45,6 +52,8 @@ function reason(kind: 'industry' | 'list_match') {
 class Model {
   state: AccountState = 'onboarding';
   review: 'open' | 'approved' | 'rejected' | null = null;
+  /** Whether the latest vetting knows the declaration and the contract as they are. */
+  vetted = false;
 
   /** The state after the act, or null where it must be refused. */
   // oxlint-disable-next-line typescript/consistent-return -- the switch knows every act
@@ -52,6 +61,10 @@ class Model {
     const { state, review } = this;
     if (state === 'onboarding' && name.startsWith('vet')) return state;
     const ended = state === 'rejected' || state === 'closed';
+    const { vetted } = this;
+    if (name.startsWith('vet') && !ended) this.vetted = true;
+    if (name === 'sign' && state === 'approved') this.vetted = false;
+    if (name === 'declare' && state === 'in_review') this.vetted = false;
     switch (name) {
       case 'declare':
         // A declaration is corrected while it is reviewed.
@@ -60,12 +73,12 @@ class Model {
       case 'sign':
         return this.#go(state === 'approved', 'contracted');
       case 'activate':
-        return this.#go(state === 'contracted' && review !== 'open', 'active');
+        return this.#go(state === 'contracted' && review !== 'open' && vetted, 'active');
       case 'suspend':
         return this.#go(state === 'active', 'suspended');
       case 'reinstate':
         return this.#go(
-          state === 'suspended' && review !== 'open' && review !== 'rejected',
+          state === 'suspended' && review !== 'open' && review !== 'rejected' && vetted,
           'active',
         );
       case 'close':
@@ -112,7 +125,7 @@ describe('the account’s way in the database', () => {
     { tags: ['accounts.onboarding'] },
     async () => {
       const names = Object.keys(ACTS) as ActName[];
-      const way: ActName[] = ['declare', 'vetClear', 'sign', 'activate'];
+      const way: ActName[] = ['declare', 'vetClear', 'sign', 'vetClear', 'activate'];
       // Half of the sequences begin far enough for the later states to be seen.
       const sequence = fc
         .tuple(fc.nat(way.length), fc.array(fc.constantFrom(...names), { maxLength: 12 }))
@@ -164,7 +177,7 @@ describe('the account’s way in the database', () => {
     await expect(set('screened')).rejects.toThrow('no screening is on record');
     await vettings.record(id, vetting({ outcome: 'flagged', reasons: [reason('industry')] }));
     await expect(set('approved')).rejects.toThrow('no review has approved');
-    await vettings.decide(id, 'approved', OPERATOR, 'looked at it');
+    await decideNow(registries, id, 'approved');
     await expect(set('contracted')).rejects.toThrow('no contract is on record');
     await expect(
       pool.query(
@@ -211,12 +224,116 @@ describe('what an account may do', () => {
     const { id } = await accounts.create(newAccount(), OPERATOR);
     await accounts.declare(id, declaration(), OPERATOR);
     await vettings.record(id, vetting({ outcome: 'hit', reasons: [reason('list_match')] }));
+    const { vettingId } = (await vettings.openReview(id))!;
+    const verdict = { decision: 'approved', vettingId, actor: OPERATOR, note: 'please' } as const;
     await expect(
-      vettings.decide(id, 'approved', { kind: 'support', id: 'T-1' }, 'please'),
+      vettings.decide(id, { ...verdict, actor: { kind: 'support', id: 'T-1' } }),
     ).rejects.toMatchObject({ code: 'invalid_actor' });
-    await expect(vettings.decide(id, 'approved', OPERATOR, ' ')).rejects.toMatchObject({
+    await expect(vettings.decide(id, { ...verdict, note: ' ' })).rejects.toMatchObject({
       code: 'invalid_reason',
     });
+  });
+
+  it('a review is decided on the screening that its reviewer saw, which the audit log keeps; a newer one refuses the decision', async () => {
+    const { id } = await accounts.create(newAccount(), OPERATOR);
+    await accounts.declare(id, declaration(), OPERATOR);
+    const lists = [{ source: 'un', version: 'ab'.repeat(32) }];
+    const hit = { lists, outcome: 'hit', reasons: [{ ...reason('list_match'), score: 0.97 }] };
+    await vettings.record(id, vetting({ ...hit, outcome: 'hit' }));
+    const seen = (await vettings.openReview(id))!.vettingId;
+    await vettings.record(id, vetting({ ...hit, outcome: 'hit' }));
+    const verdict = { decision: 'approved', actor: OPERATOR, note: 'another firm' } as const;
+    for (const vettingId of [seen, null, 'scr_nonsense']) {
+      await expect(vettings.decide(id, { ...verdict, vettingId })).rejects.toMatchObject({
+        code: 'invalid_screening',
+      });
+    }
+    expect((await accounts.get(id)).state).toBe('in_review');
+    const { vettingId } = (await vettings.openReview(id))!;
+    const recorded = (await vettings.vetting(id, vettingId!))!;
+    await vettings.decide(id, { ...verdict, vettingId });
+    await vettings.decide(id, { ...verdict, vettingId, actor: OTHER_OPERATOR });
+    const { items } = await audit.list({
+      orgId: id,
+      limit: 1,
+      order: 'desc',
+      action: 'account.approved',
+    });
+    expect(JSON.parse(items[0]!.details)).toMatchObject({
+      screening: vettingId,
+      screened_at: new Date(recorded.screenedAt).toISOString(),
+      outcome: 'hit',
+      score: 0.97,
+      lists: [`un:${'ab'.repeat(32)}`],
+    });
+  });
+
+  it(
+    'a review of high risk is approved by two persons who saw the same screening, and rejected by one',
+    { tags: ['accounts.four-eyes'] },
+    async () => {
+      const lists = [{ source: 'un', version: 'ab'.repeat(32) }];
+      const hit = vetting({ lists, outcome: 'hit', reasons: [reason('list_match')] });
+      const referred = async (): Promise<string> => {
+        const { id } = await accounts.create(newAccount(), OPERATOR);
+        await accounts.declare(id, declaration(), OPERATOR);
+        await vettings.record(id, hit);
+        return id;
+      };
+      const id = await referred();
+      const decide = async (decision: 'approved' | 'rejected', actor: Actor, of = id) => {
+        const { vettingId } = (await vettings.openReview(of))!;
+        return vettings.decide(of, { decision, vettingId, actor, note: 'another firm' });
+      };
+      expect((await decide('approved', OPERATOR)).state).toBe('in_review');
+      expect((await vettings.openReview(id))!.approvals).toMatchObject([
+        { by: OPERATOR.id, note: 'another firm' },
+      ]);
+      await expect(decide('approved', OPERATOR)).rejects.toMatchObject({ code: 'invalid_actor' });
+      // What was seen is no longer what is shown: both look again.
+      await vettings.record(id, hit);
+      expect((await vettings.openReview(id))!).toMatchObject({ risk: 'high', approvals: [] });
+      expect((await decide('approved', OTHER_OPERATOR)).state).toBe('in_review');
+      expect((await decide('approved', OPERATOR)).state).toBe('approved');
+      const { items } = await audit.list({ orgId: id, limit: 100, order: 'desc' });
+      expect(items.filter(({ action }) => action === 'review.approved_once')).toHaveLength(2);
+      const other = await referred();
+      expect((await decide('rejected', OPERATOR, other)).state).toBe('rejected');
+    },
+  );
+
+  it('nobody becomes active again or at first who was not screened against the current lists since the contract was recorded', async () => {
+    const { id } = await accounts.create(newAccount(), OPERATOR);
+    await accounts.declare(id, declaration(), OPERATOR);
+    await vet(id);
+    await accounts.sign(id, contract(), OPERATOR);
+    const refused = { code: 'invalid_account_state', message: /docket accounts screen/ };
+    const refuses = (act: Promise<unknown>) =>
+      expect(act).rejects.toMatchObject({
+        ...refused,
+        message: expect.stringMatching(refused.message) as string,
+      });
+    await refuses(accounts.activate(id, OPERATOR));
+    await expect(
+      database.pool.query(`update account set state = 'active' where id = $1`, [id]),
+    ).rejects.toThrow('not screened against the current lists');
+    await vet(id);
+    // A list becomes current, and its sweep has not come yet.
+    const { rows } = await database.pool.query<{ id: string }>(
+      `insert into sanctions_list (source, version, file_name, imported_at, imported_by, current, entities, names)
+       values ('un', repeat('c', 64), 'f', now(), 'ada', true, 0, 0) returning id`,
+    );
+    await refuses(accounts.activate(id, OPERATOR));
+    await vet(id);
+    await accounts.activate(id, OPERATOR);
+    await accounts.suspend(id, OPERATOR, 'because');
+    await database.pool.query('update sanctions_list set current = false where id = $1', [
+      rows[0]!.id,
+    ]);
+    await refuses(accounts.reinstate(id, OPERATOR, 'because'));
+    await vet(id);
+    await accounts.reinstate(id, OPERATOR, 'because');
+    expect(await vettings.due(100)).not.toContain(id);
   });
 
   it('a closed account has no active key, and each revocation is in its log', async () => {

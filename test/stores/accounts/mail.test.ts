@@ -1,5 +1,4 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -15,6 +14,7 @@ import {
   newAccount,
   OPERATOR,
 } from '#test/support/accounts.ts';
+import { startSmtpServer } from '#test/support/smtp.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
@@ -101,7 +101,7 @@ describe('a letter', () => {
   });
 
   it('reaches a mail server, and a name with a line break in it makes no header', async () => {
-    const server = await smtpServer();
+    const server = await startSmtpServer();
     const mailer = createSmtpMailer(server.url, 'docket@localhost.example');
     await mailer.send({ ...letter, subject: 'a\r\nBcc: eve@evil.example' });
     await mailer.close();
@@ -111,48 +111,6 @@ describe('a letter', () => {
     expect(server.data).toContain('World');
   });
 });
-
-/** As much of RFC 5321 as one letter needs. */
-async function smtpServer() {
-  const seen = { recipients: [] as string[], data: '' };
-  const server = createServer((socket) => {
-    let inData = false;
-    let pending = '';
-    socket.write('220 test\r\n');
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      pending += chunk;
-      for (let end = pending.indexOf('\r\n'); end >= 0; end = pending.indexOf('\r\n')) {
-        const line = pending.slice(0, end);
-        pending = pending.slice(end + 2);
-        if (inData) {
-          if (line === '.') socket.write('250 taken\r\n');
-          else seen.data += `${line}\n`;
-          inData = line !== '.';
-        } else if (line.startsWith('DATA')) {
-          inData = true;
-          socket.write('354 go on\r\n');
-        } else if (line.startsWith('QUIT')) {
-          socket.end('221 bye\r\n');
-        } else {
-          const recipient = /^RCPT TO:<(.+?)>/.exec(line)?.[1];
-          if (recipient !== undefined) seen.recipients.push(recipient);
-          socket.write('250 ok\r\n');
-        }
-      }
-    });
-    socket.on('error', () => socket.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    ...seen,
-    get data() {
-      return seen.data;
-    },
-    url: `smtp://127.0.0.1:${port}`,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  };
-}
 
 describe('letters about keys', () => {
   it(

@@ -11,6 +11,7 @@ import {
   activeAccount,
   contract,
   createRegistries,
+  decideNow,
   declaration,
   newAccount,
   OPERATOR,
@@ -129,7 +130,7 @@ describe('vetting', () => {
       expect(failures).toEqual([]);
       expect((await accounts.get(harmless.id)).state).toBe('approved');
       expect((await accounts.get(listed.id)).state).toBe('in_review');
-      const { items } = await vettings.reviews({ limit: 1, open: true });
+      const { items } = await vettings.reviews({ limit: 1, order: 'desc', open: true });
       const recorded = await vettings.vetting(listed.id, items[0]!.vettingId!);
       expect(recorded).toMatchObject({ outcome: 'hit', cause: 'onboarding' });
       expect(recorded?.reasons[0]?.text).toContain('ZHI Works');
@@ -170,7 +171,7 @@ describe('vetting', () => {
     await expect(accounts.reinstate(id, OPERATOR, 'no')).rejects.toMatchObject({
       code: 'invalid_account_state',
     });
-    await vettings.decide(id, 'approved', OPERATOR, 'another firm of the same name');
+    await decideNow(registries, id, 'approved');
     await accounts.reinstate(id, OPERATOR, 'another firm of the same name');
     await store.import(upload(['Fresh Listing Traders', 'Somebody Else'], 'f'.repeat(64)), 'ada');
     await sweep();

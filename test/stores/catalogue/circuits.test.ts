@@ -58,9 +58,10 @@ describe('the board of open circuits', () => {
 
   it('says which of the open circuits are due for a trial, until one is closed', async () => {
     const board = createCircuitBoard(client, 'w1');
-    await board.publish([{ ...OPEN, trial: true }]);
+    await board.publish([{ ...OPEN, trial: true, reached: true }]);
     expect(await known(['eu a'])).toEqual(['eu a']);
     expect([...watch.current().trial]).toEqual(['eu a']);
+    expect([...watch.current().reached]).toEqual(['eu a']);
     await board.publish([OPEN]);
     await vi.waitFor(() => expect(watch.current().trial.size).toBe(0), SOON);
     expect([...watch.current().open]).toEqual(['eu a']);

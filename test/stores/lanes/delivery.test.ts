@@ -1,15 +1,22 @@
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Reply } from '#shared/lanes/messages.ts';
+import type { ReceiptEntry, Reply } from '#shared/lanes/messages.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
-import { aliveKey, CONSUMER_GROUP, inboxKey, inferenceLane } from '#shared/lanes/keys.ts';
+import {
+  aliveKey,
+  CONSUMER_GROUP,
+  inboxKey,
+  inferenceLane,
+  receiptsLane,
+} from '#shared/lanes/keys.ts';
 import { type Delivery, LaneConsumer } from '#shared/lanes/redis/lane-consumer.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
 import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts, type LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { Slots } from '#shared/lanes/slots.ts';
-import { decodeBatch } from '#shared/lanes/wire-format.ts';
+import { decodeBatch, decodeReceiptEntry } from '#shared/lanes/wire-format.ts';
 import type { RedisServer } from '#embedded/stores/redis.ts';
+import { inferenceRecord } from '#test/support/issuing.ts';
 import { connectTo, deliverTo, takeOver } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { until } from '#test/support/until.ts';
@@ -71,7 +78,7 @@ describe('a lane', () => {
     await put('early');
     const seen: string[] = [];
     const { consumer } = consume('w1', 10, (entries) =>
-      seen.push(...entries.map(({ text }) => text)),
+      seen.push(...entries.flatMap(({ texts }) => texts)),
     );
     await consumer.start();
     await until(() => seen.length === 1);
@@ -82,7 +89,7 @@ describe('a lane', () => {
     for (let i = 0; i < 10; i += 1) await put(String(i));
     const seen: string[] = [];
     const { consumer, slots } = consume('w1', 3, (entries) =>
-      seen.push(...entries.map(({ text }) => text)),
+      seen.push(...entries.flatMap(({ texts }) => texts)),
     );
     await consumer.start();
     await until(() => seen.length === 3);
@@ -111,7 +118,7 @@ describe('a lane', () => {
       await living.consumer.start();
       await client.del(aliveKey('dead'));
       await until(() => second.length === 2);
-      expect(second.map(({ text, number }) => [text, number])).toEqual([
+      expect(second.map(({ texts, number }) => [texts[0], number])).toEqual([
         ['one', 2],
         ['two', 2],
       ]);
@@ -119,6 +126,32 @@ describe('a lane', () => {
       await until(async () => !(await names()).includes('dead'));
     },
   );
+
+  it('a worker of batches takes fewer entries where each holds several texts', async () => {
+    for (let i = 0; i < 30; i += 1) await client.xadd(LANE, '*', 'e', 'a', 'e', 'b', 'e', 'c');
+    const taken: number[] = [];
+    const held = new Slots(1);
+    const consumer = new LaneConsumer({
+      lane: LANE,
+      consumer: 'w1',
+      slots: held,
+      batchMax: 6,
+      batched: true,
+      blocking: connectTo(server.url, 'blocking'),
+      client,
+      scripts,
+      mayJudge: () => true,
+      onDeliveries: (deliveries) => {
+        taken.push(deliveries.flatMap(({ texts }) => texts).length);
+        setImmediate(() => held.release());
+      },
+      onError: () => {},
+    });
+    open.push(() => consumer.stop());
+    await consumer.start();
+    await until(() => taken.reduce((sum, count) => sum + count, 0) === 90);
+    expect(taken.slice(0, 4)).toEqual([18, 6, 6, 6]);
+  });
 
   it('a worker is given the entries that the server counts as held by it and that it has never seen', async () => {
     const seen: Delivery[] = [];
@@ -129,7 +162,7 @@ describe('a lane', () => {
     const { consumer } = consume('a', 10, (entries) => seen.push(...entries));
     await consumer.start();
     await until(() => seen.length === 1);
-    expect(seen[0]).toMatchObject({ text: 'lost', number: 2 });
+    expect(seen[0]).toMatchObject({ texts: ['lost'], number: 2 });
     // In hand now: however long it takes, it does not come again.
     const idleMs = async (): Promise<number> =>
       (
@@ -187,7 +220,7 @@ describe('a lane', () => {
     async () => {
       const seen: string[] = [];
       const { consumer } = consume('w1', 10, (entries) =>
-        seen.push(...entries.map(({ text }) => text)),
+        seen.push(...entries.flatMap(({ texts }) => texts)),
       );
       await consumer.start();
       await client.flushall();
@@ -357,6 +390,41 @@ describe('an outbox', () => {
       expect(await client.xlen('{s0}:lane:receipts')).toBe(1);
     },
   );
+
+  it('what a turn hands over travels in one entry, and where many wait, each record has its own', async () => {
+    const lane = receiptsLane(0);
+    const owed = (inbox: string): ReceiptEntry => ({
+      record: inferenceRecord(),
+      inbox,
+      attempt: 1,
+      receipt: 'best_effort',
+    });
+    const outbox = new Outbox(client, testSeals(), fail);
+    const handOver = async (count: number): Promise<ReceiptEntry[]> => {
+      const entries = Array.from({ length: count }, (_, i) => owed(`api-${i}`));
+      const deliveries = await Promise.all(entries.map(held));
+      const writes = deliveries.map((delivery, i) => {
+        const write = outbox.asHolder(delivery);
+        write.record(entries[i]!);
+        write.done();
+        return write.written;
+      });
+      expect(new Set(await Promise.all(writes))).toEqual(new Set(['held']));
+      return entries;
+    };
+    const read = async (): Promise<ReceiptEntry[][]> =>
+      (await client.xrange(lane, '-', '+')).map(([, fields]) =>
+        fields.filter((_, i) => i % 2 === 1).map(decodeReceiptEntry),
+      );
+    const entries = await handOver(40);
+    const together = await read();
+    expect(together.map((records) => records.length)).toEqual([16, 16, 8]);
+    expect(together.flat()).toEqual(entries);
+    await client.del(lane);
+    for (let i = 0; i < 1_000; i += 1) void client.xadd(lane, '*', 'e', JSON.stringify(entries[0]));
+    await handOver(3);
+    expect((await read()).slice(1_000).map((records) => records.length)).toEqual([1, 1, 1]);
+  });
 
   it('an outbox keeps the order of what one delivery says, in writes of its own and beside them', async () => {
     await client.xadd(inboxKey('p'), '*', 'm', 'greeting');

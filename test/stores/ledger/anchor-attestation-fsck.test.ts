@@ -5,7 +5,7 @@ import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
 import { createWitness, witnessOf } from '#shared/ledger/http/witness.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { parseNote } from '#shared/ledger/notes.ts';
 import { attest } from '#workers/ledger/attest.ts';
 import type { LedgerEvents } from '#workers/ledger/events.ts';

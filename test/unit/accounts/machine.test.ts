@@ -15,6 +15,7 @@ const fresh: AccountFacts = {
   state: 'onboarding',
   declared: false,
   vetting: null,
+  vettingIsCurrent: false,
   review: null,
   contracted: false,
 };
@@ -46,6 +47,7 @@ const event = fc.oneof(
     change: fc.oneof(
       fc.record({ declared: fc.constant(true) }),
       fc.record({ contracted: fc.constant(true) }),
+      fc.record({ vettingIsCurrent: fc.boolean() }),
       fc.record({
         vetting: fc.constantFrom('clear' as const, 'flagged' as const, 'hit' as const),
       }),
@@ -84,6 +86,7 @@ describe('the account’s state machine', () => {
             if (to === 'contracted') expect(facts.contracted).toBe(true);
             if (to === 'active') {
               expect(facts.review).not.toBe('open');
+              expect(facts.vettingIsCurrent).toBe(true);
               expect(step.kind).toBe('operator');
               for (const gate of ['declared', 'screened', 'approved', 'contracted'] as const) {
                 expect(passed).toContain(gate);
@@ -102,7 +105,13 @@ describe('the account’s state machine', () => {
     'reaches every state on the way of the specification',
     { tags: ['accounts.onboarding'] },
     () => {
-      let facts: AccountFacts = { ...fresh, declared: true, vetting: 'clear', contracted: true };
+      let facts: AccountFacts = {
+        ...fresh,
+        declared: true,
+        vetting: 'clear',
+        vettingIsCurrent: true,
+        contracted: true,
+      };
       const way: [AccountAct, Actor['kind']][] = [
         ['declare', 'user'],
         ['record_vetting', 'system'],
@@ -138,6 +147,7 @@ describe('the account’s state machine', () => {
           state,
           declared: true,
           vetting: 'clear',
+          vettingIsCurrent: true,
           review: 'approved',
           contracted: true,
         };

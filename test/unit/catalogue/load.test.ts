@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
+import { referencesIn } from '#shared/methodology/known-references.ts';
 import { changed, GOOD, parse, problems } from './files.ts';
 
 describe('a good catalogue', () => {
@@ -32,7 +33,6 @@ describe('a good catalogue', () => {
         {
           id: 'acme/llama',
           contextWindow: 8192,
-          modalities: ['text'],
           maxN: 1,
           ownedBy: 'acme',
           created: 0,
@@ -43,17 +43,45 @@ describe('a good catalogue', () => {
     expect(catalogue.digest).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('is the shipped one, checked against the shipped factor set', () => {
-    const factors = JSON.parse(
-      readFileSync(
-        new URL('../../../shared/methodology/factors/2026-10.json', import.meta.url),
-        'utf8',
+  it('says in which header an upstream is told the request id, if in any', () => {
+    const headers = (text: string) =>
+      parse(
+        changed('    regions: [eu-west, eu-north]', `    regions: [eu-west]\n    headers: ${text}`),
+      ).catalogue.endpoints[0]?.headers;
+    expect(headers('{ request_id: X-Docket-Request }')).toEqual({ requestId: 'x-docket-request' });
+    expect(headers('{ request_id: none, traceparent: false }')).toEqual({
+      requestId: null,
+      traceparent: false,
+    });
+    expect(
+      problems(
+        changed(
+          '    regions: [eu-west, eu-north]',
+          '    regions: [eu-west]\n    headers: { request_id: Authorization }',
+        ),
       ),
-    ) as { models: { id: string }[] };
+    ).toEqual([expect.stringContaining('must be a header whose name begins with `x-`')]);
+  });
+
+  it('bounds each part of a call by itself, and knows no modalities that it does not name', () => {
+    const text = changed(
+      '    regions: [eu-west, eu-north]',
+      '    regions: [eu-west]\n    timeout_ms: 5000\n    timeouts: { first_byte_ms: 30000, total_ms: 600000 }',
+    );
+    const { catalogue } = parse(text);
+    expect(catalogue.endpoints[0]).toMatchObject({
+      timeoutMs: 5_000,
+      timeouts: { firstByteMs: 30_000, totalMs: 600_000 },
+    });
+    expect(catalogue.models[0]).not.toHaveProperty('modalities');
+    expect(problems(text.replace('30000', '5')).join()).toContain('timeouts.first_byte_ms');
+  });
+
+  it('is the shipped one, checked against the shipped factor set', () => {
     const { catalogue, warnings } = loadCatalogue(DEFAULT_CATALOGUE, {
       variable: (name) => (name === 'SANDBOX_URL' ? 'http://127.0.0.1:9/v1' : undefined),
       timeoutMs: 90_000,
-      known: { models: new Set(factors.models.map((model) => model.id)) },
+      known: referencesIn(newestFactorSet()),
     });
     expect(warnings).toEqual([]);
     expect(catalogue.models.length).toBeGreaterThan(3);

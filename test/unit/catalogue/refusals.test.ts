@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { loadCatalogue } from '#shared/catalogue/files/load.ts';
 import { changed, GOOD, problems, sources } from './files.ts';
 
+const ENDPOINT = '    regions: [eu-west, eu-north]\n';
+const METERED = "    meter: { url: 'http://m/metrics', labels: { gpu: '0' } }\n";
+
 describe('a bad catalogue', () => {
   it.each<[why: string, text: string, problem: string]>([
     [
@@ -99,6 +102,32 @@ describe('a bad catalogue', () => {
       'a url of another protocol',
       changed('http://127.0.0.1:8000/v1/', 'file:///etc/passwd'),
       'catalogue.yaml:10: endpoints[0].base_url: must be an http or https url',
+    ],
+    [
+      'a meter beside stated energy, which would count it twice',
+      changed(
+        ENDPOINT,
+        `${ENDPOINT}    energy: { header: x-energy }\n    meter: { url: 'http://m/metrics' }\n`,
+      ),
+      'catalogue.yaml:13: endpoints[0].meter: stands beside `energy`; keep one',
+    ],
+    [
+      'meters that may select the same accelerators',
+      changed(
+        ENDPOINT,
+        `${ENDPOINT}${METERED}  - name: other\n    adapter: openai-compatible\n    base_url: http://o/v1\n    regions: [eu-west]\n${METERED.replace('gpu:', 'Hostname:')}`,
+      ),
+      'catalogue.yaml:17: endpoints[1].meter: the accelerators of local are selected too; tell them apart by `labels`',
+    ],
+    [
+      'a JSON path to several values',
+      changed(ENDPOINT, `${ENDPOINT}    energy: { json_path: '$..joules' }\n`),
+      'catalogue.yaml:12: endpoints[0].energy.json_path: must be a JSON path to one value, such as $.usage.energy.joules',
+    ],
+    [
+      'stated energy without a place',
+      changed(ENDPOINT, `${ENDPOINT}    energy: { unit: mJ }\n`),
+      'catalogue.yaml:12: endpoints[0].energy: says no place: `header`, `usage_field` or `json_path`',
     ],
     [
       'no regions at all',

@@ -42,10 +42,44 @@ describe('the model', () => {
     },
   );
 
+  it.each([
+    ['undeclared', {}, 1_024],
+    ['declared', { model: 'short-vectors' }, 2_048],
+    ['asked for', { model: 'short-vectors', dimensions: 3_072 }, 1_365],
+  ] as const)(
+    'takes as many inputs as an answer holds values for: with %s dimensions',
+    { tags: ['limits.answers'] },
+    (_which, asked, most) => {
+      const { dimensions, ...of }: { model?: string; dimensions?: number } = asked;
+      const request = (inputs: number) =>
+        ({
+          model: 'vectors',
+          ...of,
+          kind: 'embedding',
+          embeddings: { inputs, dimensions },
+        }) as const;
+      expect(resolve(request(most)).model.kinds).toEqual(['embedding']);
+      expect(faultOf(request(most + 1))).toMatchObject({
+        code: 'invalid_input',
+        param: 'input',
+        message: expect.stringMatching(
+          new RegExp(`4,194,304 values.* at most ${most.toLocaleString('en-US')} entries`),
+        ) as unknown,
+      });
+    },
+  );
+
   it('lists a model only for accounts that may use it', () => {
     const ids = (plan: Plan, orgId: string) =>
       modelsFor(index, { plan, orgId }).map((routes) => routes.model.id);
-    expect(ids('audit', 'org_C')).toEqual(['both', 'eu-only', 'vectors', 'plain', 'hourly']);
+    expect(ids('audit', 'org_C')).toEqual([
+      'both',
+      'eu-only',
+      'vectors',
+      'short-vectors',
+      'plain',
+      'hourly',
+    ]);
     expect(ids('enterprise', 'org_A')).toContain('private');
   });
 });
@@ -217,6 +251,15 @@ describe('a region that only its open circuits keep closed', () => {
     const health = { ...due(['eu eu-1']), openCircuits: new Set(['eu eu-1', 'eu eu-2']) };
     expect(codes({}, { health })).toEqual(['us']);
     expect(resolve({ region: 'eu' }, { health }).candidates).toHaveLength(1);
+  });
+
+  it('is tried by one request that could go elsewhere when something answers there, if it is preferred to what is healthy', () => {
+    const open = { openCircuits: new Set(['eu eu-1', 'eu eu-2']), reached: new Set(['eu eu-1']) };
+    const health = { ...due(['eu eu-1']), ...open };
+    expect(codes({}, { health })).toEqual(['eu', 'us']);
+    expect(codes({}, { health })).toEqual(['us']);
+    const last = { openCircuits: new Set(['us us-1']), reached: new Set(['us us-1']) };
+    expect(codes({}, { health: { ...due(['us us-1']), ...last } })).toEqual(['eu']);
   });
 
   it('is not tried when an operator has closed it', () => {

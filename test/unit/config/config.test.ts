@@ -11,6 +11,7 @@ import {
 const STORES = {
   DATABASE_URL: 'postgres://docket:hunter2@db.internal/docket',
   REDIS_URL: 'redis://:hunter2@redis.internal:6379',
+  SUPPORT_EMAIL: 'support@docket.example',
 };
 
 function problemsOf(env: Record<string, string>): readonly string[] {
@@ -24,7 +25,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
 }
 
 describe('the configuration', () => {
-  it('needs nothing but the two stores', () => {
+  it('needs nothing but the two stores and where people turn to', () => {
     const config = loadConfig(STORES);
     expect(config.secrets.databaseUrl).toBe(STORES.DATABASE_URL);
     expect(config).toMatchObject({ port: 8_080, receiptWaitMs: 2_000, shards: 1, regions: [] });
@@ -32,7 +33,14 @@ describe('the configuration', () => {
   });
 
   it('names all problems at once, one per line', () => {
-    const env = { DATABASE_URL: 'mysql://x', PORT: '80a', SHARDS: '0', LOG_LEVEL: 'loud' };
+    const env = {
+      ...STORES,
+      REDIS_URL: '',
+      DATABASE_URL: 'mysql://x',
+      PORT: '80a',
+      SHARDS: '0',
+      LOG_LEVEL: 'loud',
+    };
     const problems = problemsOf(env);
     expect(problems.map((line) => line.split(' ')[0])).toEqual([
       'REDIS_URL',
@@ -50,6 +58,15 @@ describe('the configuration', () => {
       cataloguePath: undefined,
     });
     expect(problemsOf({ ...STORES, REDIS_URL: '' })).toEqual(['REDIS_URL is not set']);
+  });
+
+  it('a process without a support address is refused, and a tool is not', () => {
+    const { SUPPORT_EMAIL: _, ...stores } = STORES;
+    expect(problemsOf(stores)).toEqual([
+      'SUPPORT_EMAIL is not set: refusals and letters send people there',
+    ]);
+    expect(problemsOf({ ...STORES, SUPPORT_EMAIL: 'nobody' })).toHaveLength(1);
+    expect(loadToolConfig(stores).supportEmail).toBe('support@localhost');
   });
 
   it('takes port 0 for both listeners, and refuses one port for both', () => {

@@ -54,11 +54,18 @@ describe('the launcher’s output', () => {
 });
 
 describe('the launcher’s welcome', () => {
-  it('has a curl line whose body is JSON', () => {
-    const info = { base_url: 'http://h/v1', api_key: 'k' };
+  it('has a curl line whose body is JSON, and says where to sign in', () => {
+    const owner = { email: 'owner@h', password: 'phrase' };
+    const info = {
+      base_url: 'http://h/v1',
+      dashboard_url: 'http://h/dashboard',
+      api_key: 'k',
+      owner,
+    };
     const text = welcome(info as never, 'm', 1234);
     expect(text).toContain('after 1.2 s');
     expect(text).toContain('http://h/docs\n');
+    expect(text).toMatch(/http:\/\/h\/dashboard\n\s+owner@h\s+phrase\n/);
     expect(JSON.parse(/-d '(.*)'/.exec(text)?.[1] ?? '')).toMatchObject({ model: 'm' });
   });
 });

@@ -18,7 +18,7 @@ describe('multihashes', () => {
         expect(text).toBe(multihashOfContent(content));
         expect(text).toMatch(new RegExp(MULTIHASH_PATTERN));
         expect(digestIn(text)).toBe(digest);
-        expect(digestBytesIn(text)).toEqual(hash('sha256', content, 'buffer'));
+        expect(digestBytesIn(text)).toEqual(Uint8Array.from(hash('sha256', content, 'buffer')));
       }),
     );
   });

@@ -25,7 +25,7 @@ function outcome(
   now = 1_000,
 ): string {
   try {
-    authorize(credential(over), demand, now);
+    authorize(credential(over), demand, { now, supportEmail: 'support@docket.example' });
     return 'admitted';
   } catch (error) {
     if (error instanceof Fault) return `${error.status} ${error.code}`;

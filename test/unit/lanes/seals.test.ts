@@ -6,11 +6,13 @@ import {
   decodeBatch,
   decodeInferenceEntry,
   encodeBatch,
+  encodeEntryWithBodyApart,
   encodeInferenceEntry,
 } from '#shared/lanes/wire-format.ts';
 import { packAnswer, unpackAnswer } from '#shared/lanes/stored-answer.ts';
 import { admissionRequest } from '#test/support/lanes.ts';
 import { newLaneKey, testSeals } from '#test/support/seals.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
 
 const INBOX = 'inbox:api-1';
 const fail = (error: unknown): never => {
@@ -28,13 +30,18 @@ const codeOf = (act: () => unknown): string => {
 describe('a sealed value', () => {
   it('a sealed value opens as it was, in the place it was sealed for and in no other', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string(), fc.string(), (text, place, other) => {
-        fc.pre(place !== other);
-        const sealed = testSeals().seal(text, place);
-        const wellFormed = Buffer.from(text).toString();
-        expect(testSeals().open(sealed, place)).toBe(wellFormed);
-        expect(codeOf(() => testSeals().open(sealed, other))).toBe('broken');
-      }),
+      fc.property(
+        fc.string({ unit: anyCharacter }),
+        fc.string(),
+        fc.string(),
+        (text, place, other) => {
+          fc.pre(place !== other);
+          const sealed = testSeals().seal(text, place);
+          const wellFormed = Buffer.from(text).toString();
+          expect(testSeals().open(sealed, place)).toBe(wellFormed);
+          expect(codeOf(() => testSeals().open(sealed, other))).toBe('broken');
+        },
+      ),
     );
   });
 
@@ -77,7 +84,7 @@ describe('a sealed value', () => {
 describe('what is sealed', () => {
   const { entry } = admissionRequest();
 
-  it('a body opens with its own head only: not with another organisation, model or request in it', () => {
+  it('a body opens with its own head only: not with another organisation, model or request in it', async () => {
     const { text } = encodeInferenceEntry(testSeals(), entry, '{"secret":1}');
     const changes = [{ orgId: 'org_b' }, { model: 'other' }, { id: 'req_other' }, { inbox: 'b' }];
     for (const change of changes) {
@@ -87,9 +94,13 @@ describe('what is sealed', () => {
       );
       expect(codeOf(() => testSeals().open(sealed!, place))).toBe('broken');
     }
-    const apart = encodeInferenceEntry(testSeals(), { ...entry, bodyRef: 'k' }, '{"secret":1}');
+    const large = Buffer.alloc(2_500_000, 'secret');
+    const head = { ...entry, bodyRef: 'k' };
+    const { text: headText, apart } = await encodeEntryWithBodyApart(testSeals(), head, large);
+    const { place: own } = decodeInferenceEntry(headText);
+    expect(testSeals().openBytes(apart!, own).equals(large)).toBe(true);
     const { place } = decodeInferenceEntry(JSON.stringify({ ...entry, bodyRef: 'k', orgId: 'o' }));
-    expect(codeOf(() => testSeals().openBytes(apart.apart!, place))).toBe('broken');
+    expect(codeOf(() => testSeals().openBytes(apart!, place))).toBe('broken');
   });
 
   it('a stored answer opens under its own name only', async () => {
@@ -100,6 +111,19 @@ describe('what is sealed', () => {
       const opened = unpackAnswer(testSeals(), { ...name, ...other }, packed);
       await expect(opened).rejects.toMatchObject({ code: 'broken' });
     }
+  });
+
+  it('a large stored answer is waited with before it is in memory, however small it was packed; a small one is not', async () => {
+    const name = { claim: '{s0}:idem:org_a:d', requestId: 'req_1', delivery: 1 };
+    const large = { frames: '', last: 'x'.repeat(8 * 1024 * 1024) };
+    const packed = await packAnswer(testSeals(), name, large);
+    expect(packed.length).toBeLessThan(64 * 1024);
+    const full = () => Promise.reject(new Error('no room'));
+    await expect(unpackAnswer(testSeals(), name, packed, full)).rejects.toThrow('no room');
+    expect(await unpackAnswer(testSeals(), name, packed, () => Promise.resolve())).toEqual(large);
+    const small = { frames: 'f', last: '{}' };
+    const packedSmall = await packAnswer(testSeals(), name, small);
+    expect(await unpackAnswer(testSeals(), name, packedSmall, full)).toEqual(small);
   });
 
   const head = (seq: number) => ({ id: `req_${seq}`, attempt: 1, seq });

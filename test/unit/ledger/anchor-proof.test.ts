@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import example from '#api/docs/examples/anchor.json' with { type: 'json' };
-import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { parseAnchorEntry } from '#shared/ledger/anchor-entries.ts';
 import {
   checkAnchorProof,

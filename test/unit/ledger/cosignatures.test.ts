@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { witnessKey } from '#test/support/witness-key.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import {
   cosignedMessage,
   formatAddCheckpoint,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import example from '#api/docs/examples/anchor.json' with { type: 'json' };
-import { publicKeyFromRaw } from '#shared/receipts/signing/identifiers.ts';
+import { publicKeyFromRaw } from '#shared/kernel/primitives/node.ts';
 
 const page = readFileSync(new URL('../../../docs/ledger.md', import.meta.url), 'utf8');
 const directory = mkdtempSync(join(tmpdir(), 'ledger-docs-'));

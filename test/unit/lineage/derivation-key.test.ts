@@ -4,16 +4,19 @@ import { derivationKey, LONG_CONTEXT_TOKENS } from '#shared/lineage/derivation-k
 import type { Derivation } from '#shared/methodology/derivation.ts';
 import { DOCKET_CONSTANTS } from '#shared/methodology/docket-1-formulas.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipts/derivation.ts';
 import { measurementDocument } from '#shared/receipts/measurement-document.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { METHODOLOGY, request, requests, withTokens } from '#test/unit/methodology/fixtures.ts';
 
 const issuer = receiptIssuer('https://gateway.example');
-const keyOf = (input: EstimateInput): string =>
-  derivationKey(
-    measurementDocument(issuer, '01JD0A8N5K3M7Q2T9VXB4C6DEF', METHODOLOGY.estimate(input)),
-  );
+const keyOf = (input: EstimateInput): string => {
+  const measurement = METHODOLOGY.estimate(input);
+  const { digest, text } = derivationOf(issuer, measurement);
+  const stated = measurementDocument(issuer, '01JD0A8N5K3M7Q2T9VXB4C6DEF', measurement, 'urn:x:y');
+  return derivationKey(wholeMeasurement(stated, () => parseDerivation(text, digest)));
+};
 
 /** Everything about a derivation that is not a figure of its request, or came from one. */
 function formOf({ methodology, inputs, constants, steps, bounds, warnings }: Derivation): object {
@@ -67,7 +70,7 @@ describe('a derivation key', () => {
   it('does not change with the figures of a request, nor with the hour', () => {
     const key = keyOf(withTokens(300, 200));
     expect(keyOf(withTokens(1, 2_000))).toBe(key);
-    expect(keyOf(request({ latencyS: 60, attempts: 3 }))).toBe(key);
+    expect(keyOf(request({ upstreamS: 60, attempts: 3 }))).toBe(key);
     const hourly = (hour: string, gwpKgco2ePerKwh: number): string =>
       keyOf(
         request({
@@ -87,6 +90,16 @@ describe('a derivation key', () => {
     ['zone', request({ zone: 'DEU' })],
     ['site', request({ site: { operator: 'example', pue: 1.2, wue: 0.18 } })],
     ['measured energy', request({ usage: { ...request().usage, measuredJoules: 80 } })],
+    ['way of timing', { ...request(), latencyS: 3 }],
+    [
+      'interval of token counts',
+      request({
+        usage: {
+          ...request().usage,
+          tokenInterval: { inputLower: 200, inputUpper: 200, outputLower: 300, outputUpper: 300 },
+        },
+      }),
+    ],
     ['long context', withTokens(300, LONG_CONTEXT_TOKENS)],
     ['no output', withTokens(0)],
   ])('is another for another %s', (_name, input) => {
@@ -103,12 +116,27 @@ function changed(
   figures: { inputTokens: number; outputTokens: number; attempts: number; hour: number },
 ): EstimateInput {
   const { inputTokens, outputTokens, attempts, hour } = figures;
-  const { gridSignal, latencyS } = input;
+  const { gridSignal, latencyS, upstreamS } = input;
+  const { tokenInterval } = input.usage;
   return {
     ...input,
     attempts,
-    usage: { ...input.usage, inputTokens, cachedInputTokens: 0, outputTokens },
+    usage: {
+      ...input.usage,
+      inputTokens,
+      cachedInputTokens: 0,
+      outputTokens,
+      ...(tokenInterval && {
+        tokenInterval: {
+          inputLower: 0,
+          inputUpper: inputTokens + 9,
+          outputLower: 0,
+          outputUpper: outputTokens + tokenInterval.outputUpper,
+        },
+      }),
+    },
     ...(latencyS === undefined ? {} : { latencyS: latencyS + outputTokens }),
+    ...(upstreamS === undefined ? {} : { upstreamS: upstreamS + outputTokens }),
     ...(gridSignal === undefined
       ? {}
       : { gridSignal: { ...gridSignal, hour: `2026-11-01T${hour}:00:00Z` } }),

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#shared/kernel/canonical-json.ts';
@@ -5,7 +6,7 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import { lineageOf } from '#shared/lineage/of-receipt.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { offline } from '#test/support/linked-data.ts';
-import { request } from '#test/unit/methodology/fixtures.ts';
+import { request, requests } from '#test/unit/methodology/fixtures.ts';
 import { INPUTS } from '#test/unit/receipts/samples.ts';
 import { factsOf, issued, LEAF_INDEX, lineage, methodologies, signer } from './samples.ts';
 
@@ -48,9 +49,27 @@ describe('a lineage document', () => {
     }
   });
 
-  it('links every number to those that it was computed from', () => {
-    const { measurement } = lineage(issued());
+  it('links every number to those that it was computed from, and to the record that gives it', () => {
+    fc.assert(
+      fc.property(requests, (input) => {
+        for (const { wasDerivedFrom, reads } of lineage(issued(input)).measurement!.steps)
+          expect(wasDerivedFrom).toHaveLength(
+            new Set(reads.map(({ symbol, value }) => `${symbol} ${value}`)).size,
+          );
+      }),
+    );
+    // No layout of its key/value cache is published.
+    const model = { id: 'glm-5', footprint: { ref: 'glm-5' } };
+    const { measurement } = lineage(issued(request({ model })));
+    const { used } = measurement!;
+    const source = (symbol: string, reader: string) => {
+      const step = measurement!.steps.find((each) => each.symbol === reader)!;
+      return step.wasDerivedFrom[step.reads.findIndex((read) => read.symbol === symbol)];
+    };
+    expect(source('w', 'W')).toBe(used.find(({ name }) => name === 'replica')!.id);
+    expect(source('E_kv', 'E_gpu')).toBe(used.find(({ type }) => type[1] === 'ModelRecord')!.id);
     const known = new Set([
+      ...used.map(({ id }) => id),
       ...measurement!.hadPlan.constants.map(({ id }) => id),
       ...measurement!.used.flatMap(({ figures }) => figures.map(({ id }) => id)),
       ...measurement!.bounds.map(({ id }) => id),
@@ -101,7 +120,7 @@ describe('a lineage document', () => {
       version: '0.1.0',
     });
     expect(measurement!.hadPlan).toMatchObject({
-      id: 'https://gateway.example/methodologies/docket-1/1.0.0',
+      id: 'https://gateway.example/methodologies/docket-1/1.1.0',
     });
     expect(ledger).toMatchObject({
       leafIndex: LEAF_INDEX,
@@ -140,7 +159,9 @@ describe('a lineage document', () => {
   it('is the same, byte for byte, whenever it is made', () => {
     const bytes = issued();
     const text = lineageOf(methodologies, bytes, factsOf(bytes));
-    expect(lineageOf(loadMethodologies(), bytes, factsOf(bytes))).toBe(text);
+    expect(lineageOf({ ...methodologies, ...loadMethodologies() }, bytes, factsOf(bytes))).toBe(
+      text,
+    );
     const canonical = JSON.stringify(JSON.parse(text) as JsonObject);
     expect(canonical).toBe(text);
     expect(text.length).toBeLessThan(64_000);

@@ -14,7 +14,7 @@ const document = JSON.parse(Buffer.from(bytes).toString()) as ReceiptDocument;
 const receipt = { bytes, document, log: document.inclusionPromise!.log, index: 7 };
 const made = packLineage(methodologies, receipt);
 /** A release that has no code for the methodology. */
-const without = { methodology: () => undefined };
+const without = { ...methodologies, methodology: () => undefined };
 
 const altered = (change: (lineage: Loose) => void): string => {
   const lineage = JSON.parse(made);
@@ -77,7 +77,7 @@ describe('a lineage document of another release', () => {
         dataQuality: 'T5' as const,
       }),
     };
-    const verdict = judgeLineage({ methodology: () => other }, made, receipt);
+    const verdict = judgeLineage({ ...methodologies, methodology: () => other }, made, receipt);
     expect(verdict.contradiction).toMatch(/dataQuality/);
   });
 });

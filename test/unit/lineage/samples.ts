@@ -6,12 +6,22 @@ import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { idInAddress } from '#shared/receipts/reread.ts';
 import { lineageOf } from '#shared/lineage/of-receipt.ts';
+import {
+  type DerivationDocument,
+  derivationOf,
+  parseDerivation,
+} from '#shared/receipts/derivation.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { METHODOLOGY, request } from '#test/unit/methodology/fixtures.ts';
 import { INPUTS, newIssuer } from '#test/unit/receipts/samples.ts';
 
 export const { signer } = newIssuer();
-export const methodologies = loadMethodologies();
+const derivations = new Map<string, DerivationDocument>();
+/** What lineage is looked up in: the released methodologies, and the records of the receipts issued here. */
+export const methodologies = {
+  ...loadMethodologies(),
+  derivation: (digest: string) => derivations.get(digest),
+};
 export const LEAF_INDEX = 41;
 
 export const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64url');
@@ -21,6 +31,8 @@ const leafHash = (bytes: Uint8Array): Buffer =>
 /** A receipt of a real estimate. */
 export function issued(input: EstimateInput = request(), more: Partial<ReceiptInput> = {}) {
   const estimate = { measurement: METHODOLOGY.estimate(input) };
+  const { digest, text } = derivationOf(INPUTS['full']!.issuer, estimate.measurement);
+  derivations.set(digest, parseDerivation(text, digest));
   return Buffer.from(signer.sign(buildReceipt({ ...INPUTS['full']!, estimate, ...more })));
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '#shared/kernel/canonical-json.ts';
 import { toSignificant } from '#shared/kernel/decimal.ts';
-import { DOCKET_FORMULAS } from '#shared/methodology/docket-1-formulas.ts';
+import { PUBLISHED_1_1 } from '#shared/methodology/docket-1-1-formulas.ts';
 import { symbolsOf } from '#shared/methodology/formula.ts';
 import { METHODOLOGY, request, requests, withFootprint, withTokens } from './fixtures.ts';
 import { evaluate } from './formula-evaluator.ts';
@@ -10,9 +10,7 @@ import { evaluate } from './formula-evaluator.ts';
 const codes = (input: Parameters<typeof METHODOLOGY.explain>[0]): readonly string[] =>
   METHODOLOGY.explain(input).warnings.map(({ code }) => code);
 
-const PUBLISHED = new Set(
-  Object.values(DOCKET_FORMULAS).map(({ symbol, formula }) => `${symbol} = ${formula}`),
-);
+const PUBLISHED = new Set(PUBLISHED_1_1.map(({ symbol, formula }) => `${symbol} = ${formula}`));
 
 describe('an explanation', () => {
   it('and the estimate cannot disagree', () => {
@@ -111,14 +109,21 @@ describe('formulas', () => {
     const defined = new Set([
       ...constants.map(({ symbol }) => symbol),
       ...inputs.flatMap(({ values }) => values.map(({ symbol }) => symbol)),
-      ...Object.values(DOCKET_FORMULAS).map(({ symbol }) => symbol),
+      ...PUBLISHED_1_1.map(({ symbol }) => symbol),
       ...ranges,
       ...bounds,
+      // Of a request whose calls were timed, or that was timed from its arrival, or whose counts have an interval.
+      'T_up',
+      'T_req',
+      'I_lower',
+      'I_upper',
+      'N_lower',
+      'N_upper',
       'w',
       'J',
       'E_kv',
     ]);
-    for (const { formula } of Object.values(DOCKET_FORMULAS)) {
+    for (const { formula } of PUBLISHED_1_1) {
       for (const symbol of symbolsOf(formula)) expect(defined, formula).toContain(symbol);
     }
   });
@@ -157,7 +162,7 @@ describe('warnings', () => {
   });
 
   it('say when the time was modelled, and nothing of it when it was measured', () => {
-    const { latencyS: _, ...unmeasured } = request();
+    const { upstreamS: _, ...unmeasured } = request();
     expect(codes(unmeasured)).toContain('time_modelled');
     expect(codes(request())).not.toContain('time_modelled');
   });

@@ -8,6 +8,7 @@ import type { Precision } from '#shared/methodology/factor-set.ts';
 import {
   factorOf,
   failureOf,
+  FIRST_VERSION,
   METHODOLOGY,
   request,
   requests,
@@ -32,7 +33,9 @@ interface Vector {
     cached_input_tokens?: number;
     output_tokens: number;
     attempts?: number;
+    upstream_s?: number;
     latency_s?: number;
+    token_interval?: { input: [number, number]; output: [number, number] };
     measured_joules?: number;
   };
   expected: {
@@ -41,9 +44,16 @@ interface Vector {
   };
 }
 
-const { cases } = JSON.parse(
-  readFileSync(new URL('../../vectors/docket-1/frozen.json', import.meta.url), 'utf8'),
-) as { cases: Vector[] };
+function vectors(version: string): Vector[] {
+  const file = new URL(`../../vectors/docket-1/${version}.json`, import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { cases: Vector[] }).cases;
+}
+
+function intervalOf({ input, output }: NonNullable<Vector['input']['token_interval']>) {
+  const [inputLower, inputUpper] = input;
+  const [outputLower, outputUpper] = output;
+  return { inputLower, inputUpper, outputLower, outputUpper };
+}
 
 /** Leaves out what is undefined, as callers do. */
 function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
@@ -59,20 +69,26 @@ function inputOf({ input }: Vector): EstimateInput {
       cachedInputTokens: input.cached_input_tokens ?? 0,
       outputTokens: input.output_tokens,
       source: 'upstream',
-      ...given({ measuredJoules: input.measured_joules }),
+      ...given({
+        measuredJoules: input.measured_joules,
+        tokenInterval: input.token_interval && intervalOf(input.token_interval),
+      }),
     },
     route: input.route ?? 'chat.completions',
     model: { id: 'vector', footprint: given({ ref, activeB, totalB, precision, batch, gpus }) },
     zone: input.zone,
     site: { operator: 'example', ...given({ pue: input.pue, wue: input.wue }) },
     attempts: input.attempts ?? 1,
-    ...given({ latencyS: input.latency_s }),
+    ...given({ latencyS: input.latency_s, upstreamS: input.upstream_s }),
   };
 }
 
-describe('agreement with a separate implementation', () => {
-  it.each(cases)('$id', (vector) => {
-    const { dataQuality, results } = METHODOLOGY.estimate(inputOf(vector));
+describe.each([
+  ['1.0', FIRST_VERSION],
+  ['1.1', METHODOLOGY],
+])('version %s agrees with a separate implementation', (version, methodology) => {
+  it.each(vectors(version))('$id', (vector) => {
+    const { dataQuality, results } = methodology.estimate(inputOf(vector));
     expect(dataQuality).toBe(vector.expected.data_quality);
     expect(results.map(({ name }) => name)).toEqual(['energy', 'gwp', 'water', 'adpe', 'adpf']);
     for (const { name, value, lower, upper } of results) {
@@ -126,7 +142,7 @@ describe('any estimate', () => {
   it('grows with every kind of token, and with attempts', () => {
     fc.assert(
       fc.property(requests, fc.integer({ min: 1, max: 1000 }), (input, more) => {
-        const { measuredJoules: _, ...usage } = input.usage;
+        const { measuredJoules: _, tokenInterval: __, ...usage } = input.usage;
         const modelled = { ...input, usage };
         const { outputTokens, inputTokens, cachedInputTokens } = usage;
         const base = valueOf(modelled);
@@ -173,7 +189,7 @@ describe('zero is a value', () => {
   it('no tokens and no time use nothing at all', () => {
     const none = request({
       usage: { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, source: 'upstream' },
-      latencyS: 0,
+      upstreamS: 0,
     });
     for (const { value, lower, upper } of METHODOLOGY.estimate(none).results) {
       expect([value, lower, upper]).toEqual([0, 0, 0]);
@@ -187,7 +203,7 @@ describe('zero is a value', () => {
       outputTokens: 0,
       source: 'counted',
     } as const;
-    expect(valueOf(request({ usage: nothing, attempts: 0, latencyS: 0 }))).toBe(0);
+    expect(valueOf(request({ usage: nothing, attempts: 0, upstreamS: 0 }))).toBe(0);
     expect(failureOf(request({ attempts: 0 })).code).toBe('attempts_invalid');
   });
 

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { answerTo, profiles } from '#cli/commands/estimate.ts';
 import { answerLines } from '#cli/input.ts';
-import { METHODOLOGY } from './fixtures.ts';
+import { METHODOLOGIES } from './fixtures.ts';
 
-const all = profiles(METHODOLOGY);
+const all = profiles(METHODOLOGIES);
 const docket = all.get('docket-1')!;
 const ecologits = all.get('ecologits-0.11.2')!;
 const line = { model: 'llama-3.1-8b', input_tokens: 200, output_tokens: 300, zone: 'FRA' };
@@ -42,13 +42,25 @@ describe('docket-1 lines', () => {
     expect(answer).toMatchObject({
       id: 'a',
       data_quality: 'T3',
-      methodology: { id: 'docket-1', version: '1.0.0' },
+      methodology: { id: 'docket-1', version: '1.1.0' },
       results: [{ name: 'energy', unit: 'kWh', value: answer['energy_kwh'] }, {}, {}, {}, {}],
     });
     expect(answer['warnings']).toContain('batch_assumed');
   });
 
   it.each([
+    ['1.0', '1.0.0'],
+    ['1.0.0', '1.0.0'],
+    ['1.1', '1.1.0'],
+  ])('of version %s are estimated by %s', (version, full) => {
+    expect(answerTo({ ...line, version }, docket)).toMatchObject({
+      methodology: { version: full },
+    });
+  });
+
+  it.each([
+    ['version_unknown', { ...line, version: '9' }],
+    ['version_invalid', { ...line, version: 1 }],
     ['field_unknown', { ...line, temperature: 1 }],
     ['field_unknown', { ...line, constructor: 1 }],
     ['input_tokens_missing', { ...line, input_tokens: undefined }],

@@ -1,4 +1,5 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { cpSync, mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,11 +9,12 @@ import { ends, type ModelClassRecord } from '#shared/methodology/factor-set.ts';
 import { createMethodology } from '#shared/methodology/docket-1.ts';
 import { parseFactorSet } from '#shared/methodology/parse-factor-set.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import { loadFactorSet, readFactorSet } from '#shared/methodology/files/load.ts';
-import { FACTOR_SET } from './fixtures.ts';
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { factorSetFiles } from '#shared/methodology/files/load.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { FACTOR_SET, METHODOLOGY, request } from './fixtures.ts';
 
-const FILE = new URL('../../../shared/methodology/factors/2026-10.json', import.meta.url);
-const text = readFileSync(FILE, 'utf8');
+const text = canonicalJson(FACTOR_SET);
 
 type Node = Record<string, unknown> | unknown[];
 type Place = readonly (string | number)[];
@@ -63,12 +65,14 @@ function changed(place: Place, value: unknown): Record<string, unknown> {
   return document;
 }
 
+/** To look at, never to change. */
+const PRISTINE = fresh();
 const ALL = places(fresh()).filter((place) => place.length > 0);
 const anyPlace = fc.constantFrom(...ALL);
 
 describe('the factor set that is shipped', () => {
-  it('holds 72 zones and 86 models, each with its sources', () => {
-    expect(FACTOR_SET.grid).toHaveLength(72);
+  it('holds 215 zones and 86 models, each with its sources', () => {
+    expect(FACTOR_SET.grid).toHaveLength(215);
     expect(FACTOR_SET.models).toHaveLength(86);
     expect(FACTOR_SET.sources.length).toBeGreaterThanOrEqual(27);
     for (const { sources } of [...FACTOR_SET.grid, ...FACTOR_SET.models]) {
@@ -84,10 +88,52 @@ describe('the factor set that is shipped', () => {
     });
   });
 
-  it('marks the 22 zones whose water factor is the world’s', () => {
-    const marked = FACTOR_SET.grid.filter(({ flags }) => flags.includes('water_world_default'));
-    expect(marked).toHaveLength(22);
-    for (const { water_l_per_kwh: water } of marked) expect(water).toBe(3.908);
+  it.each([
+    ['gwp_rounded_zero', 1, 'gwp_kgco2e_per_kwh'],
+    ['water_world_default', 165, 'water_l_per_kwh'],
+    ['adpe_world_default', 77, 'adpe_kgsbe_per_kwh'],
+    ['adpf_world_default', 77, 'adpf_mj_per_kwh'],
+  ] as const)('marks with %s the %d zones whose figure is the world’s', (flag, count, column) => {
+    const world = FACTOR_SET.grid.find(({ id }) => id === 'WOR')!;
+    const marked = FACTOR_SET.grid.filter(({ flags }) => flags.includes(flag));
+    expect(marked).toHaveLength(count);
+    for (const zone of marked) expect(zone[column]).toBe(world[column]);
+    for (const zone of FACTOR_SET.grid) {
+      if (!marked.includes(zone) && zone !== world) expect(zone[column]).not.toBe(world[column]);
+    }
+  });
+
+  it.each([
+    ['gwp_of_world', 'gwp_rounded_zero', 'gwp_kgco2e_per_kwh'],
+    ['adpe_of_world', 'adpe_world_default', 'adpe_kgsbe_per_kwh'],
+    ['adpf_of_world', 'adpf_world_default', 'adpf_mj_per_kwh'],
+    ['water_of_world', 'water_world_default', 'water_l_per_kwh'],
+  ] as const)('has in %s what nine in ten zones keep to', (id, flag, column) => {
+    const world = FACTOR_SET.grid.find((zone) => zone.id === 'WOR')!;
+    const distances = FACTOR_SET.grid
+      .filter((zone) => zone !== world && !zone.flags.includes(flag))
+      .map((zone) => Math.abs(Math.log(zone[column] / world[column])))
+      .toSorted((a, b) => a - b);
+    const { factor } = FACTOR_SET.uncertainty.find((record) => record.id === id)!;
+    const ninth = Math.exp(distances[Math.ceil(0.9 * distances.length) - 1]!);
+    expect(factor).toBe(Number(ninth.toFixed(2)));
+  });
+
+  it('gives every zone an estimate, wider where its figures are the world’s', () => {
+    const widthAt = (zone: string, name: string): number => {
+      const { results } = METHODOLOGY.estimate(request({ zone }));
+      const { value, upper } = results.find((each) => each.name === name)!;
+      return upper / value;
+    };
+    for (const { id } of FACTOR_SET.grid) {
+      for (const { value } of METHODOLOGY.estimate(request({ zone: id })).results)
+        expect(value).toBeGreaterThan(0);
+    }
+    expect(widthAt('BHR', 'water')).toBeGreaterThan(1.2 * widthAt('FRA', 'water'));
+    expect(widthAt('BHR', 'adpe')).toBeLessThan(1.1 * widthAt('FRA', 'adpe'));
+    expect(widthAt('ABW', 'adpf')).toBeGreaterThan(1.2 * widthAt('FRA', 'adpf'));
+    expect(widthAt('CAF', 'gwp')).toBeGreaterThan(1.2 * widthAt('WOR', 'gwp'));
+    expect(widthAt('CAF', 'energy')).toBe(widthAt('FRA', 'energy'));
   });
 
   it('has class sizes that follow from its models', () => {
@@ -141,7 +187,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
     fc.assert(
       fc.property(anyPlace, wrong, (place, value) => {
         const document = changed(place, value);
-        const { holder, key } = parentOf(fresh(), place);
+        const { holder, key } = parentOf(PRISTINE, place);
         const before = (holder as Record<string, unknown>)[key];
         if (typeof before === typeof value && Array.isArray(before) === Array.isArray(value))
           return;
@@ -155,7 +201,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
 
   it('when any figure is not finite', () => {
     const figures = ALL.filter((place) => {
-      const { holder, key } = parentOf(fresh(), place);
+      const { holder, key } = parentOf(PRISTINE, place);
       return typeof (holder as Record<string, unknown>)[key] === 'number';
     });
     fc.assert(
@@ -172,7 +218,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
 
   it('when a field is not known', () => {
     const objects = ALL.filter((place) => {
-      const { holder, key } = parentOf(fresh(), place);
+      const { holder, key } = parentOf(PRISTINE, place);
       const value = (holder as Record<string, unknown>)[key];
       return typeof value === 'object' && value !== null && !Array.isArray(value);
     });
@@ -228,29 +274,90 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
   });
 });
 
-describe('the file', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'factors-'));
-  afterAll(() => rmSync(directory, { recursive: true }));
-  const file = (name: string, content: string | Buffer): URL => {
-    writeFileSync(join(directory, name), content);
-    return pathToFileURL(join(directory, name));
+describe('the files', () => {
+  const SHIPPED = new URL('../../../shared/methodology/factors/', import.meta.url);
+  const root = mkdtempSync(join(tmpdir(), 'factors-'));
+  afterAll(() => rmSync(root, { recursive: true }));
+  /** A copy of the directory that is shipped. */
+  const copy = (): string => {
+    const directory = mkdtempSync(join(root, 'set-'));
+    cpSync(SHIPPED, directory, { recursive: true });
+    return directory;
   };
+  const filesIn = (directory: string) => factorSetFiles(pathToFileURL(`${directory}/`));
+  /** Puts bytes there under the name that fits them. */
+  const drop = (directory: string, version: string, content: string | Buffer): void =>
+    writeFileSync(join(directory, `${version}.${hash('sha256', content)}.json`), content);
+  const withGwp = (version: string, times: number): string =>
+    canonicalJson({
+      ...FACTOR_SET,
+      version,
+      grid: FACTOR_SET.grid.map((zone) => ({
+        ...zone,
+        gwp_kgco2e_per_kwh: zone.gwp_kgco2e_per_kwh * times,
+      })),
+    });
 
-  it('is read from disk as it was released', () => {
-    copyFileSync(FILE, join(directory, 'copy.json'));
-    expect(readFactorSet(pathToFileURL(join(directory, 'copy.json')))).toEqual(FACTOR_SET);
-    expect(loadFactorSet('2026-10')).toEqual(FACTOR_SET);
+  it('a factor set that is put beside the others is what new receipts are computed with, and old receipts keep theirs', () => {
+    const directory = copy();
+    const before = loadMethodologies(filesIn(directory)).listMethodologies();
+    drop(directory, '2026-12', withGwp('2026-12', 1.5));
+    const after = loadMethodologies(filesIn(directory));
+    expect(after.current.version).toBe('1.1.0-2026-12');
+    expect(after.listMethodologies()).toEqual(expect.arrayContaining([...before]));
+    const gwp = (version: string): number =>
+      after.methodology('docket-1', version)!.estimate(request()).results[1]!.value;
+    expect(gwp('1.1.0-2026-12')).toBeGreaterThan(1.2 * gwp('1.1.0'));
+    const input = request();
+    expect(after.methodology('docket-1', '1.1.0')!.estimate(input)).toEqual(
+      METHODOLOGY.estimate(input),
+    );
+    const { text: published } = after.methodologyDocument('docket-1', '1.1.0-2026-12')!;
+    expect(JSON.parse(published)).toMatchObject({
+      factor_set: { version: '2026-12' },
+      changelog: expect.arrayContaining([
+        { version: '1.1.0-2026-12', date: '2026-11', change: 'Factor set 2026-12.' },
+      ]) as unknown,
+    });
   });
 
-  it('that is cut off, empty or not UTF-8 is refused', () => {
-    for (const content of [text.slice(0, 1000), '', Buffer.from([0x7b, 0xff, 0x7d])]) {
-      expect(() => readFactorSet(file('bad.json', content))).toThrow(MalformedData);
+  it('a set that comes later changes no version that is there, whatever its date', () => {
+    const directory = copy();
+    drop(directory, '2027-01', withGwp('2027-01', 0.5));
+    const listed = loadMethodologies(filesIn(directory)).listMethodologies();
+    drop(directory, '2026-12', withGwp('2026-12', 0.3));
+    drop(directory, '2026-11.2', withGwp('2026-11.2', 0.4));
+    const after = loadMethodologies(filesIn(directory));
+    expect(after.listMethodologies()).toEqual(expect.arrayContaining([...listed]));
+    expect(after.current.version).toBe('1.1.0-2027-01');
+  });
+
+  it('stop the start when one does not hold what its name says, is named otherwise, is there twice, or is gone', () => {
+    const [first = ''] = readdirSync(SHIPPED);
+    const damage: ((directory: string) => void)[] = [
+      (directory) => writeFileSync(join(directory, first), text.replace('2026', '2025')),
+      (directory) => unlinkSync(join(directory, first)),
+      (directory) => writeFileSync(join(directory, '2026-12.json'), text),
+      (directory) => drop(directory, '2026-11', withGwp('2026-11', 0.5)),
+    ];
+    for (const harm of damage) {
+      const directory = copy();
+      harm(directory);
+      expect(() => filesIn(directory)).toThrow(MalformedData);
     }
   });
 
-  it('of a version that was never released is refused, whatever lies on the disk', () => {
-    for (const version of ['2026-11', '../factors/2026-10', '']) {
-      expect(() => loadFactorSet(version)).toThrow(MalformedData);
+  it('that are cut off, empty, not UTF-8 or of another version are refused', () => {
+    const contents = [
+      text.slice(0, 1000),
+      '',
+      Buffer.from([0x7b, 0xff, 0x7d]),
+      withGwp('2027-02', 1),
+    ];
+    for (const content of contents) {
+      const directory = copy();
+      drop(directory, '2027-01', content);
+      expect(() => loadMethodologies(filesIn(directory))).toThrow(MalformedData);
     }
   });
 });

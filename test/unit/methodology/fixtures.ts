@@ -1,13 +1,17 @@
 import fc from 'fast-check';
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
+import type { TokenInterval } from '#shared/kernel/inference.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { MethodologyFailure, type QuantityName } from '#shared/methodology/measurement.ts';
 import { PRECISIONS } from '#shared/methodology/factor-set.ts';
-import { loadFactorSet } from '#shared/methodology/files/load.ts';
-import { createMethodology } from '#shared/methodology/docket-1.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 
-export const FACTOR_SET = loadFactorSet('2026-10');
-export const METHODOLOGY = createMethodology(FACTOR_SET);
+export const METHODOLOGIES = loadMethodologies();
+export const FACTOR_SET = newestFactorSet();
+export const METHODOLOGY = METHODOLOGIES.current;
+/** The version before: what cites it is recomputed by it for ever. */
+export const FIRST_VERSION = METHODOLOGIES.methodology('docket-1', '1.0.0')!;
 
 /** A request that can be estimated in full; changed by what a test is about. */
 export function request(changes: Partial<EstimateInput> = {}): EstimateInput {
@@ -18,7 +22,7 @@ export function request(changes: Partial<EstimateInput> = {}): EstimateInput {
     zone: 'FRA',
     site: { operator: 'example', pue: 1.12, wue: 0.18 },
     attempts: 1,
-    latencyS: 3.2,
+    upstreamS: 3.2,
     ...changes,
   };
 }
@@ -77,6 +81,19 @@ const served = fc.record(
   { requiredKeys: [] },
 );
 
+function around(
+  { inputTokens: input, outputTokens: output }: { inputTokens: number; outputTokens: number },
+  below: number,
+  above: number,
+): TokenInterval {
+  return {
+    inputLower: Math.floor(input * below),
+    inputUpper: Math.ceil(input * above) + 1,
+    outputLower: Math.floor(output * below),
+    outputUpper: Math.ceil(output * above) + 1,
+  };
+}
+
 const usage = fc
   .record(
     {
@@ -91,7 +108,18 @@ const usage = fc
   .map(({ cachedShare, ...counts }) => ({
     ...counts,
     cachedInputTokens: Math.floor(counts.inputTokens * cachedShare),
-  }));
+  }))
+  .chain((counts) =>
+    fc
+      .option(fc.constant(counts), { freq: 3 })
+      .chain((plain) =>
+        plain === null
+          ? fc
+              .tuple(number(0, 1), number(1, 2))
+              .map(([below, above]) => ({ ...counts, tokenInterval: around(counts, below, above) }))
+          : fc.constant(plain),
+      ),
+  );
 
 const signal = fc.record({
   hour: fc.integer({ min: 10, max: 23 }).map((hour) => `2026-11-01T${hour}:00:00Z`),
@@ -124,6 +152,7 @@ export const requests: fc.Arbitrary<EstimateInput> = fc.record(
       { requiredKeys: ['operator'] },
     ),
     attempts: fc.integer({ min: 1, max: 5 }),
+    upstreamS: fc.integer({ min: 0, max: 600_000 }).map((ms) => ms / 1000),
     latencyS: fc.integer({ min: 0, max: 600_000 }).map((ms) => ms / 1000),
     gridSignal: signal,
   },

@@ -8,6 +8,7 @@ import { readCatalogue } from '#cli/catalogue.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import { estimateInput } from '#shared/methodology/estimate-input.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
+import { type DerivationRecord, derivationOf } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { METHODOLOGY } from './fixtures.ts';
@@ -44,12 +45,18 @@ const record: InferenceRecord = {
   outcome: 'complete',
 };
 
+const issuer = receiptIssuer('https://gateway.example');
+/** Kept beside the receipts. */
+const derivations = new Set<DerivationRecord>();
+
 function receipt(more: Partial<InferenceRecord> = {}): ReceiptDocument {
   const asked = { ...record, ...more };
+  const measurement = METHODOLOGY.estimate(estimateInput(catalogue, asked));
+  derivations.add(derivationOf(issuer, measurement));
   return buildReceipt({
-    issuer: receiptIssuer('https://gateway.example'),
+    issuer,
     record: asked,
-    estimate: { measurement: METHODOLOGY.estimate(estimateInput(catalogue, asked)) },
+    estimate: { measurement },
     gridZone: region.zone,
     signedAt: SIGNED_AT,
   });
@@ -62,6 +69,9 @@ async function run(
 ): Promise<{ text: string; code: number }> {
   const file = join(directory, 'receipt.json');
   writeFileSync(file, JSON.stringify(document));
+  for (const { digest, text: kept } of derivations) {
+    writeFileSync(join(directory, `${digest}.json`), kept);
+  }
   let text = '';
   vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
     text += String(chunk);
@@ -78,7 +88,7 @@ describe('docket recompute', () => {
     const { text, code } = await run(receipt(), '--json');
     expect(JSON.parse(text)).toMatchObject({
       reproduced: true,
-      methodology: 'docket-1 1.0.0',
+      methodology: 'docket-1 1.1.0',
       differences: [],
     });
     expect(code).toBe(0);
@@ -101,16 +111,30 @@ describe('docket recompute', () => {
     expect(code).toBe(1);
   });
 
-  it('does not read a receipt whose carried record is not that of its digest', async () => {
+  it('finds that another usage does not give these figures', async () => {
     const document: Loose = JSON.parse(JSON.stringify(receipt()));
     document.measurement.used[0].record.output_tokens = 3;
-    await expect(run(document)).rejects.toThrow('digest');
+    const { text, code } = await run(document);
+    expect(text).toContain('DIFFERENT');
+    expect(code).toBe(1);
+  });
+
+  it('says where to fetch the derivation record when it is not there, and refuses another', async () => {
+    const document: Loose = JSON.parse(JSON.stringify(receipt()));
+    const { derivation } = document.measurement;
+    document.measurement.derivation = derivation.replace(
+      /.$/,
+      derivation.endsWith('Q') ? 'g' : 'Q',
+    );
+    await expect(run(document)).rejects.toThrow(`Fetch ${document.measurement.derivation}`);
+    const other = join(directory, `${derivation.slice(derivation.lastIndexOf('/') + 1)}.json`);
+    await expect(run(document, '--derivation', other)).rejects.toThrow('another digest');
   });
 
   it('refuses a receipt that carries no records', async () => {
     const document: Loose = JSON.parse(JSON.stringify(receipt()));
     for (const used of document.measurement.used) delete used.record;
-    await expect(run(document)).rejects.toThrow('usage');
+    await expect(run(document)).rejects.toThrow('measurement.used[0].record');
   });
 
   it('has nothing to reproduce on a degraded receipt', async () => {

@@ -1,5 +1,6 @@
 import jsonld from 'jsonld';
 import { describe, expect, it } from 'vitest';
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { contextDocument } from '#shared/packs/files/contexts.ts';
 import { packContextName, packIssuer } from '#shared/packs/pack-context.ts';
 import { parseSeal, sealDocument } from '#shared/packs/seal.ts';
@@ -26,7 +27,18 @@ function seal(edit: (document: Loose) => void = () => {}): string {
     at: '2026-11-20T09:38:06.007Z',
     revisions: 1,
     superseded: 2,
-    totals: new PackTotals().document(),
+    signedHeads: 1,
+    anchor: {
+      headSize: 12,
+      keyEvents: 4,
+      keyHeads: 1,
+      log: 'gateway.example/anchor',
+      root: multihashOf(digestOf('anchor'), 'root'),
+      size: 30,
+      timestamps: 1,
+      type: 'PackAnchor',
+    },
+    totals: new PackTotals().total().document(),
     lineage: { described: 4, documents: 2, type: 'PackLineage', undescribed: 0 },
     files: new Map(TAG_FILES.map((name) => [name, digestOf(name)])),
     resources: new Map([['https://www.w3.org/ns/credentials/v2', digestOf('context')]]),
@@ -54,6 +66,7 @@ describe('a seal', () => {
       lastIndex: 8,
       receipts: 6,
       revisions: 1,
+      signedHeads: 1,
       superseded: 2,
       type: 'LedgerRange',
     });
@@ -77,8 +90,8 @@ describe('a seal', () => {
   it.each<[string, (seal: Loose) => void, PackProblemCode]>([
     [
       'another format',
-      (s) => (s.credentialSubject.format = 'docket-evidence-pack/2'),
-      'malformed_seal',
+      (s) => (s.credentialSubject.format = 'docket-evidence-pack/3'),
+      'unknown_format',
     ],
     ['an unknown field', (s) => (s.credentialSubject.note = 'x'), 'malformed_seal'],
     [

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Counter } from 'prom-client';
 import {
   createRegistry,
+  mergeMetrics,
   type HealthServer,
   type ReadinessCheck,
   serveHealth,
@@ -11,7 +12,12 @@ const open: HealthServer[] = [];
 const registry = createRegistry('api');
 
 async function start(readiness: Record<string, ReadinessCheck> = {}): Promise<HealthServer> {
-  const server = await serveHealth({ port: 0, host: '127.0.0.1', readiness, registry });
+  const server = await serveHealth({
+    port: 0,
+    host: '127.0.0.1',
+    readiness,
+    registries: [registry],
+  });
   open.push(server);
   return server;
 }
@@ -95,6 +101,28 @@ describe('/metrics', () => {
   });
 });
 
+it('roles that share a process share one page of metrics: each is described once, with the series of all', async () => {
+  const registries = ['ledger', 'purge'].map((role) => createRegistry(role, role === 'ledger'));
+  for (const one of registries) {
+    new Counter({ name: 'docket_shared_total', help: 'by role', registers: [one] }).inc(2);
+  }
+  const only = {
+    name: 'docket_lone',
+    help: 'of one',
+    labelNames: ['x'],
+    registers: [registries[1]!],
+  };
+  new Counter(only).inc({ x: '# HELP not_a_metric' });
+  const text = mergeMetrics(await Promise.all(registries.map((one) => one.metrics())));
+  expect(text.match(/^# HELP docket_shared_total/gm)).toHaveLength(1);
+  expect(text.match(/^# TYPE docket_shared_total counter$/gm)).toHaveLength(1);
+  expect(text).toContain(
+    'docket_shared_total{role="ledger"} 2\ndocket_shared_total{role="purge"} 2',
+  );
+  expect(text).toContain('docket_lone{x="# HELP not_a_metric",role="purge"} 1');
+  expect(text.match(/^process_cpu_seconds_total/gm)).toHaveLength(1);
+});
+
 describe('the health server', () => {
   it('answers other paths with 404, and other methods with 405', async () => {
     const server = await start();
@@ -105,7 +133,7 @@ describe('the health server', () => {
 
   it('fails to start with an error when its port is taken', async () => {
     const { port } = await start();
-    const again = serveHealth({ port, host: '127.0.0.1', readiness: {}, registry });
+    const again = serveHealth({ port, host: '127.0.0.1', readiness: {}, registries: [registry] });
     await expect(again).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 

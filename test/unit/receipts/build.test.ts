@@ -5,8 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { isPendingReceipt, pendingReceipt } from '#shared/receipts/pending.ts';
 import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipts/derivation.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
-import { anyInput, INPUTS, issuer, newIssuer, record, revision } from './samples.ts';
+import { anyInput, INPUTS, issuer, measurement, newIssuer, record, revision } from './samples.ts';
 
 const full = INPUTS['full']!;
 
@@ -52,9 +53,9 @@ describe('a receipt is written in canonical form by construction', () => {
     expect(JSON.parse(signer.sign(document)).credentialSubject.model).toBe('a\\ud800');
   });
 
-  it('a full receipt stays within 4 kB', () => {
+  it('a full receipt stays within 3.2 kB', () => {
     expect(Buffer.byteLength(newIssuer().signer.sign(buildReceipt(full)))).toBeLessThanOrEqual(
-      4_096,
+      3_200,
     );
   });
 
@@ -99,21 +100,19 @@ describe('what stands on each kind of receipt', () => {
       measurement: {
         type: ['Activity', 'Measurement'],
         dataQuality: 'T2',
-        hadPlan: {
-          id: 'https://gateway.example/methodologies/docket-1/1.0.0',
-          name: 'docket-1',
-          version: '1.0.0',
-          type: 'Plan',
+        qualifiedAssociation: {
+          agent: 'did:web:gateway.example',
+          hadPlan: 'https://gateway.example/methodologies/docket-1/1.0.0',
+          type: 'Association',
         },
+        wasInformedBy: `https://gateway.example/requests/${record.requestId}`,
       },
     });
     expect(document.measurement?.used.map(({ type, name }) => [type, name])).toEqual([
       ['UsageRecord', 'usage'],
-      ['ModelRecord', 'llama-3.1-8b'],
-      ['GridFactor', 'FRA'],
-      ['SiteFactor', 'example'],
-      ['HardwareRecord', 'H100_SXM'],
     ]);
+    const { digest } = derivationOf(issuer, measurement);
+    expect(document.measurement?.derivation).toBe(`https://gateway.example/derivations/${digest}`);
     expect(document.measurement?.result[0]).toEqual({
       quantityKind: 'energy',
       type: 'QuantityValue',
@@ -188,8 +187,10 @@ describe('what stands on each kind of receipt', () => {
     expect(isPendingReceipt(JSON.stringify(buildReceipt(full)))).toBe(false);
   });
 
-  it('carries the records that no factor set holds, and only those', () => {
-    const used = buildReceipt(full).measurement!.used;
+  it('names by its derivation record what is the same for every request, with the records that no factor set holds', () => {
+    const stated = buildReceipt(full).measurement!;
+    const { digest, text } = derivationOf(issuer, measurement);
+    const { used } = wholeMeasurement(stated, () => parseDerivation(text, digest));
     expect(
       used.map(({ name, record: carriedRecord }) => [name, carriedRecord !== undefined]),
     ).toEqual([

@@ -17,7 +17,7 @@ describe('digests', () => {
       ...full,
       record: { ...record, requestDigest: requestDigest(record.salt, body) },
     });
-    const multihash = Buffer.from(credentialSubject.requestDigest!.slice(1), 'base64url');
+    const multihash = Buffer.from(credentialSubject.requestDigest.slice(1), 'base64url');
     expect(multihash).toEqual(Buffer.concat([Buffer.from([0x12, 0x20]), expected]));
     expect(credentialSubject.salt).toBe(`u${record.salt}`);
   });

@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { buildReceipt } from '#shared/receipts/build.ts';
 import { orderedJson } from '#shared/kernel/canonical-json.ts';
+import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipts/derivation.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { recordOnReceipt, statedInputs } from '#shared/receipts/reread.ts';
 import { SOFTWARE } from '#shared/receipts/software.ts';
-import { anyInput, INPUTS, measurement, record } from './samples.ts';
+import { anyInput, INPUTS, issuer, measurement, record } from './samples.ts';
 
 describe('a receipt gives back what it was made of', () => {
   it('any request that ran, so that another receipt of it can be issued years later', () => {
@@ -48,7 +49,9 @@ describe('a receipt gives back what it was made of', () => {
 
   it('its inputs, with the records that it carries', () => {
     const document = buildReceipt(INPUTS['full']!);
-    expect(statedInputs(document.measurement!)).toEqual(measurement.inputs);
+    const { digest, text } = derivationOf(issuer, measurement);
+    const whole = wholeMeasurement(document.measurement!, () => parseDerivation(text, digest));
+    expect(statedInputs(whole)).toEqual(measurement.inputs);
   });
 
   it('but nothing of a refusal: nothing ran', () => {

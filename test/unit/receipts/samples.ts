@@ -2,9 +2,15 @@ import { generateKeyPairSync, hash } from 'node:crypto';
 import fc from 'fast-check';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { didDocument } from '#shared/receipts/signing/publication.ts';
-import { jwkThumbprint, rawPublicKey } from '#shared/receipts/signing/identifiers.ts';
+import { jwkThumbprint } from '#shared/receipts/signing/identifiers.ts';
+import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import type { SigningKey } from '#shared/receipts/signing/files/key-files.ts';
-import type { InferenceRecord, Outcome } from '#shared/kernel/inference.ts';
+import {
+  type InferenceRecord,
+  type Outcome,
+  type Usage,
+  USAGE_REASONS,
+} from '#shared/kernel/inference.ts';
 import type {
   CarriedRecord,
   Measurement,
@@ -14,7 +20,9 @@ import type {
 import { digestOf as digestOfRecord } from '#shared/kernel/canonical-json.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import type { ReceiptInput, Revision } from '#shared/receipts/build.ts';
+import { REVISION_REASONS } from '#shared/receipts/format-2.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
 
 /** Parsed JSON that a test edits or looks into at will. */
 export type Loose = ReturnType<typeof JSON.parse>;
@@ -26,13 +34,19 @@ export const SIGNED_AT = Date.UTC(2026, 10, 20, 9, 38, 6, 7);
 
 export const digestOf = (text: string): string => hash('sha256', text, 'base64url');
 
-export const record: InferenceRecord = {
+/** A record whose tokens are known. */
+type CountedRecord = InferenceRecord & { usage: Usage };
+
+export const record: CountedRecord = {
   requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
   orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
   keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
   route: 'chat.completions',
   model: 'llama-3.1-8b',
   region: 'eu-west',
+  answerId: 'chatcmpl-9f2c41d07be84e63',
+  queuedMs: 12,
+  upstreamMs: 1_870,
   tier: 'audit_plus',
   startedAt: SIGNED_AT - 1_900,
   endedAt: SIGNED_AT - 12,
@@ -88,7 +102,8 @@ export const revision: Revision & { newReceiptId: string } = {
   digest: digestOf('revised'),
   leafIndex: 41,
   number: 1,
-  reason: 'The methodology failed and was run again.',
+  reason: 'methodology_failed',
+  note: 'Our auditor asked for it.',
 };
 
 /** A refused request: nothing ran, so there is no answer to digest. */
@@ -131,7 +146,7 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
   },
   partial: {
     issuer,
-    record: { ...record, outcome: 'partial' },
+    record: { ...record, outcome: 'partial', relayedPayloads: 7, relayedTokens: 5 },
     estimate: { measurement },
     signedAt: SIGNED_AT,
   },
@@ -139,6 +154,47 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
     issuer,
     record: { ...record, outcome: 'truncated' },
     estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
+  counted: {
+    issuer,
+    record: {
+      ...record,
+      usage: {
+        ...record.usage,
+        source: 'counted',
+        tokenizer: 'o200k_base',
+        tokenInterval: { inputLower: 900, inputUpper: 1_500, outputLower: 300, outputUpper: 420 },
+      },
+    },
+    estimate: { measurement },
+    signedAt: SIGNED_AT,
+  },
+  unknown: {
+    issuer,
+    record: {
+      ...record,
+      outcome: 'partial',
+      usage: { source: 'unknown', reason: 'caller_left', inputTokens: 31, tokenizer: 'o200k_base' },
+    },
+    estimate: { degradation: { stage: 'input', code: 'usage_unknown' } },
+    signedAt: SIGNED_AT,
+  },
+  hourly: {
+    issuer,
+    record,
+    estimate: {
+      measurement: {
+        ...measurement,
+        inputs: [
+          ...measurement.inputs,
+          carried('grid', 'FRA@2026-11-20T09:00:00Z', {
+            hour: '2026-11-20T09:00:00Z',
+            zone: 'FRA',
+          }),
+        ],
+      },
+    },
     signedAt: SIGNED_AT,
   },
   refused: { issuer, record: refusedRecord(), signedAt: SIGNED_AT },
@@ -173,6 +229,38 @@ const anyUlid = fc.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
 const anyTime = fc.integer({ min: 0, max: 253_402_300_799_999 });
 const anyCount = fc.oneof(fc.nat(10_000), fc.maxSafeNat());
 
+const anyUsage: fc.Arbitrary<InferenceRecord['usage']> = fc.oneof(
+  fc.record(
+    {
+      inputTokens: anyCount,
+      cachedInputTokens: anyCount,
+      outputTokens: anyCount,
+      source: fc.constant('upstream' as const),
+      measuredJoules: fc.double(),
+    },
+    { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
+  ),
+  fc
+    .tuple(anyCount, anyCount, anyCount, fc.option(anyText, { nil: undefined }), fc.nat(9))
+    .map(([inputTokens, cachedInputTokens, outputTokens, tokenizer, more]) => ({
+      inputTokens,
+      cachedInputTokens,
+      outputTokens,
+      source: 'counted' as const,
+      ...(tokenizer === undefined
+        ? {}
+        : {
+            tokenizer,
+            tokenInterval: {
+              inputLower: Math.max(0, inputTokens - more),
+              inputUpper: inputTokens,
+              outputLower: 0,
+              outputUpper: outputTokens,
+            },
+          }),
+    })),
+);
+
 const anyRecord = fc.record<InferenceRecord>({
   requestId: anyUlid.map((ulid) => `req_${ulid}`),
   orgId: anyUlid.map((ulid) => `org_${ulid}`),
@@ -183,21 +271,17 @@ const anyRecord = fc.record<InferenceRecord>({
   tier: fc.constantFrom(...PLANS),
   startedAt: anyTime,
   endedAt: anyTime,
-  usage: fc.record(
-    {
-      inputTokens: anyCount,
-      cachedInputTokens: anyCount,
-      outputTokens: anyCount,
-      source: fc.constantFrom('upstream', 'counted'),
-      measuredJoules: fc.double(),
-    },
-    { requiredKeys: ['inputTokens', 'cachedInputTokens', 'outputTokens', 'source'] },
-  ),
+  usage: anyUsage,
   attempts: fc.integer({ min: 0, max: 20 }),
   salt: anySalt,
   requestDigest: anyDigest,
   responseDigest: anyDigest,
   outcome: fc.constantFrom<Outcome>('complete', 'partial', 'truncated'),
+  answerId: anyText,
+  queuedMs: anyCount,
+  upstreamMs: anyCount,
+  relayedPayloads: anyCount,
+  relayedTokens: anyCount,
 });
 
 const UNITS = { energy: 'kWh', gwp: 'kgCO2e', water: 'L', adpe: 'kgSbe', adpf: 'MJ' } as const;
@@ -208,7 +292,7 @@ const anyQuantity = (name: keyof typeof UNITS) =>
     return { name, unit: UNITS[name], lower, value, upper };
   });
 
-const anyKind = fc.constantFrom('usage', 'model', 'grid', 'site', 'hardware');
+const anyKind = fc.constantFrom('model', 'grid', 'site', 'hardware');
 
 /** In canonical order, as methodologies write them. */
 const anyCarriedRecord: fc.Arbitrary<CarriedRecord> = fc
@@ -230,13 +314,21 @@ const anyMeasurement: fc.Arbitrary<Measurement> = fc.record({
     version: fc.stringMatching(/^[a-z0-9.-]{1,20}$/),
     digest: anyDigest,
   }),
-  inputs: fc.array(
-    fc.oneof(
-      fc.record({ kind: anyKind, id: anyText, digest: anyDigest }),
-      fc.tuple(anyKind, anyText, anyCarriedRecord).map((input) => carried(...input)),
-    ),
-    { minLength: 1, maxLength: 8 },
-  ),
+  inputs: fc
+    .tuple(
+      anyCarriedRecord.map((content) => carried('usage', 'usage', content)),
+      fc.array(
+        fc.oneof(
+          fc.record({ kind: anyKind, id: anyText, digest: anyDigest }),
+          fc
+            .tuple(fc.constantFrom('model', 'site', 'hardware'), anyText, anyCarriedRecord)
+            .map((input) => carried(...input)),
+        ),
+        { minLength: 1, maxLength: 8 },
+      ),
+      fc.option(anyCarriedRecord.map((content) => carried('grid', 'FRA@hour', content))),
+    )
+    .map(([usage, others, hour]) => [usage, ...others, ...(hour === null ? [] : [hour])]),
   results: fc
     .subarray(Object.keys(UNITS) as (keyof typeof UNITS)[], { minLength: 1 })
     .chain((names) => fc.tuple(...names.map(anyQuantity))),
@@ -249,7 +341,8 @@ const anyRevision = fc.record({
   digest: anyDigest,
   leafIndex: fc.maxSafeNat(),
   number: fc.integer({ min: 1, max: 1_000 }),
-  reason: anyText,
+  reason: fc.constantFrom(...REVISION_REASONS),
+  note: anyText,
 });
 
 /** Any receipt that can be asked for. */
@@ -269,15 +362,28 @@ export const anyInput: fc.Arbitrary<ReceiptInput> = fc
       ),
       signedAt: anyTime,
       gridZone: anyText,
-      modelVersion: fc.string({ unit: 'binary', maxLength: 1_200 }),
+      modelVersion: fc.string({ unit: anyCharacter, maxLength: 1_200 }),
       revision: anyRevision,
       refused: fc.boolean(),
+      unknown: fc.record(
+        {
+          source: fc.constant('unknown' as const),
+          reason: fc.constantFrom(...USAGE_REASONS),
+          inputTokens: anyCount,
+          tokenizer: anyText,
+        },
+        { requiredKeys: ['source', 'reason'] },
+      ),
     },
     { requiredKeys: ['issuer', 'record', 'estimate', 'signedAt', 'refused'] },
   )
-  .map(({ refused, estimate, ...input }) => {
+  .map(({ refused, estimate, unknown, ...input }) => {
+    if (unknown !== undefined && !refused) {
+      const degradation = { stage: 'input' as const, code: 'usage_unknown' };
+      return { ...input, record: { ...input.record, usage: unknown }, estimate: { degradation } };
+    }
     if (!refused) return { ...input, estimate };
-    const { responseDigest: _, ...rest } = input.record;
+    const { responseDigest: _, relayedPayloads: _p, relayedTokens: _t, ...rest } = input.record;
     return {
       ...input,
       record: { ...rest, outcome: 'refused', policy: { version: '2026-11-01', rule: 'a' } },

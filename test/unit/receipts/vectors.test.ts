@@ -3,11 +3,9 @@ import { createPublicKey, hash, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  publicKeyFromRaw,
-  publicKeyMultibase,
-  rawPublicKey,
-} from '#shared/receipts/signing/identifiers.ts';
+import { publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
+import { publicKeyFromRaw } from '#shared/kernel/primitives/node.ts';
+import { rawPublicKey } from '#shared/receipts/signing/key-objects.ts';
 import { decodeBase58, encodeBase58 } from '#shared/kernel/base58.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { signedData } from '#shared/receipts/verify.ts';

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,8 +93,18 @@ describe('docket verify', () => {
     const receipt = save('receipt.json', text);
     save('did.json', JSON.stringify(did));
     const { out, code } = await run(receipt);
-    expect(code).toBe(0);
-    expect(out).toContain('lay beside it; if both came from one hand');
+    expect(code).toBe(3);
+    expect(out).toMatch(/^INTACT, ISSUER UNKNOWN {2}/);
+    expect(out).toContain('lay beside it and does not show whose it is');
+  });
+
+  it('a did.json beside the receipt counts when its SHA-256 was pinned, and no other does', async () => {
+    const receipt = save('receipt.json', text);
+    const pin = hash('sha256', JSON.stringify(did));
+    expect((await run(receipt, '--pin', pin)).code).toBe(2);
+    save('did.json', JSON.stringify(did));
+    expect((await run(receipt, '--pin', pin)).code).toBe(0);
+    expect((await run(receipt, '--pin', hash('sha256', 'another'))).code).toBe(2);
   });
 
   it('without either uses the deployment’s own keys', async () => {
@@ -111,14 +122,48 @@ describe('docket verify', () => {
     expect((await run(save('receipt.json', own))).out).toContain('fetch did.json from the issuer');
   });
 
-  it('with nothing to trust is BAD, says which key signed, and fetches nothing', async () => {
+  it('with nothing to trust cannot be judged, says which key signed, and fetches nothing', async () => {
     const fetched = vi.spyOn(globalThis, 'fetch');
     const { out, code } = await run(save('receipt.json', text));
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(out).toContain('says it is signed by');
     expect(out).toContain(signer.kid);
     expect(out).toContain('fetch did.json from the issuer and name it with --trust');
     expect(fetched).not.toHaveBeenCalled();
+  });
+
+  it('a spoofed receipt, whichever of its texts holds a fake verdict, is BAD on one line of its own and moves no cursor', async () => {
+    const trust = save('trusted/did.json', JSON.stringify(did));
+    const fake = '\r\n\u001b[2K\u001b[1AGOOD  The receipt is what its issuer signed.\u202e\u009b';
+    const places: (string | number)[][] = [];
+    const walk = (value: unknown, place: (string | number)[]): void => {
+      if (typeof value === 'string') places.push(place);
+      if (typeof value !== 'object' || value === null) return;
+      for (const [name, inner] of Object.entries(value)) walk(inner, [...place, name]);
+    };
+    walk(JSON.parse(text), []);
+    expect(places.length).toBeGreaterThan(30);
+    for (const place of [...places, undefined]) {
+      const spoofed = JSON.parse(text) as Record<string, unknown>;
+      // All at once, and each alone: parsing ends at the first that it does not take.
+      for (const path of place === undefined ? places : [place]) {
+        const holder = path
+          .slice(0, -1)
+          .reduce<Record<string, unknown>>(
+            (inner, step) => inner[step] as Record<string, unknown>,
+            spoofed,
+          );
+        holder[path.at(-1)!] = `${String(holder[path.at(-1)!])}${fake}`;
+      }
+      const { out, code } = await run(
+        save('receipt.json', JSON.stringify(spoofed)),
+        '--trust',
+        trust,
+      );
+      expect(code, String(place)).toBe(1);
+      expect(out.match(/^(GOOD|BAD)\b/gm), String(place)).toEqual(['BAD']);
+      expect(out.replaceAll('\n', ''), String(place)).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    }
   });
 
   it.each([
@@ -144,13 +189,31 @@ describe('docket verify', () => {
     });
   });
 
-  it('a missing file, or a did.json that is none, fails in one line', async () => {
-    await expect(run(join(dir, 'nowhere.json'))).rejects.toThrow(/There is no file/);
-    await expect(run(dir)).rejects.toThrow(/not a file/);
+  it('a missing file, or a did.json that is none, cannot be judged: one line names it, with exit code 2', async () => {
     const receipt = save('receipt.json', text);
-    await expect(run(receipt, '--trust', save('x.json', '{}'))).rejects.toThrow(
-      /not a DID document/,
-    );
+    const pack = save('pack.zip', 'PK\u0003\u0004');
+    const [none, nowhere] = [save('x.json', '{}'), join(dir, 'nowhere.json')];
+    for (const [reason, ...args] of [
+      [/There is no file .*nowhere\.json/, nowhere],
+      [/is not a file/, dir],
+      [/x\.json.*not a DID document/, receipt, '--trust', none],
+      [/There is no file .*nowhere\.json/, receipt, '--trust', nowhere],
+      [/did\.json to be trusted cannot be read/, pack, '--trust', none],
+      [/--tsa-trust/, pack, '--require-timestamp'],
+      [/no certificate/, pack, '--tsa-trust', none],
+    ] as [RegExp, ...string[]][]) {
+      const { out, code } = await run(...args);
+      expect([code, out]).toEqual([2, expect.stringMatching(/^CANNOT JUDGE {2}[^\n]+\n$/)]);
+      expect(out).toMatch(reason);
+      expect(JSON.parse((await run(...args, '--json')).out)).toMatchObject({
+        verdict: 'cannot_judge',
+      });
+    }
+  });
+
+  it('names the file that is not JSON', async () => {
+    const path = save('receipt.json', 'hello');
+    expect((await run(path)).out).toContain(path);
   });
 
   it('a file that begins like a pack and is none gets the verdict of a pack', async () => {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MockAgent } from 'undici';
 import { type ModerationOptions, Moderator } from '#shared/screening/http/moderation.ts';
@@ -67,9 +70,8 @@ describe('the moderation endpoint', () => {
     expect(await moderator().judge(['one'])).toEqual({
       outcome: 'flagged',
       verdict: {
-        rule: 'moderation:harassment',
+        rule: 'moderation:harassment@mod-1',
         code: 'acceptable_use_violation',
-        policyVersion: 'moderation:mod-1',
       },
     });
   });
@@ -77,7 +79,10 @@ describe('the moderation endpoint', () => {
   it('never repeats a category name that is not one', async () => {
     answer(200, { results: [{ flagged: true, categories: { 'a\u001b[31m': true } }] });
     const result = await moderator().judge(['one']);
-    expect(result).toMatchObject({ outcome: 'flagged', verdict: { rule: 'moderation:other' } });
+    expect(result).toMatchObject({
+      outcome: 'flagged',
+      verdict: { rule: 'moderation:other@mod-1' },
+    });
   });
 });
 
@@ -172,4 +177,37 @@ describe('a caller whose texts the endpoint cannot judge', () => {
       expect(await moderator({ failMode }).judge(padded)).toEqual({ outcome: 'too_long' });
     }
   });
+});
+
+it('whether the endpoint works is told also while one caller holds every connection to it', async () => {
+  const server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    request.on('end', () => {
+      if (text.includes('bad')) response.writeHead(500).end();
+      if (text.includes('"ok"')) response.end(JSON.stringify({ results: [{ flagged: false }] }));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const real = new Moderator({
+    baseUrl: `http://127.0.0.1:${port}`,
+    model: 'mod-1',
+    timeoutMs: 60_000,
+    failMode: 'open',
+    now: () => now,
+  });
+  const leaving = new AbortController();
+  const hold = (count: number) =>
+    Array.from({ length: count }, () => real.judge(['slow'], leaving.signal));
+  const held = hold(255);
+  const judged = real.judge(['bad']);
+  held.push(...hold(50));
+  // Had the probe waited with them, it would have told that nothing works, and this one had passed unjudged.
+  expect(await judged).toEqual({ outcome: 'unavailable' });
+  leaving.abort();
+  await Promise.all(held);
+  await real.close();
+  server.closeAllConnections();
+  server.close();
 });

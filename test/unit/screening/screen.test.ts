@@ -44,7 +44,6 @@ describe('a screen', () => {
     expect(cakes.check([text])).toEqual({
       rule: 'rule-0',
       code: 'acceptable_use_violation',
-      policyVersion: '2026-01-31',
     });
   });
 

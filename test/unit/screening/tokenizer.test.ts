@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { SLICE_CHARS, slicesOf } from '#shared/screening/slices.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { promptsOf } from '#shared/screening/prompt.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
 
 const counter = createTokenCounter();
 const book = readFileSync(
@@ -18,7 +19,7 @@ const prompt = (texts: string[], over = {}) => ({ texts, tokens: 0, messages: 0,
 describe('slicesOf', () => {
   it('cuts any text into bounded slices that make up the text, never through a character', () => {
     const piece = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 900 }),
+      fc.string({ unit: anyCharacter, maxLength: 900 }),
       fc.constantFrom(' '.repeat(700), '😀'.repeat(600), 'word '.repeat(200)),
     );
     fc.assert(
@@ -215,7 +216,7 @@ describe('decoder', () => {
 
   it('gives back any text that is well formed', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 60 }), (text) => {
         fc.pre(text.isWellFormed());
         expect(counter.decoder('cl100k_base')?.(encodeCl100k(text, asText))).toBe(text);
       }),

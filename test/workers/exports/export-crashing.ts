@@ -3,6 +3,7 @@
  * node export-crashing.ts <database url> <keys dir> <packs dir> <export id> <n>. Prints how many steps there were.
  */
 import { randomUUID } from 'node:crypto';
+import { flushCompileCache } from 'node:module';
 import { createExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
@@ -19,6 +20,8 @@ import { runExport } from '#workers/exports/run-export.ts';
 const [url = '', signingKeysDir = '', packs = '', exportId = '', nth = ''] = process.argv.slice(2);
 const publicUrl = 'https://gateway.example';
 let steps = 0;
+// Who is killed does not write down by itself what was compiled for it.
+flushCompileCache();
 
 /** Runs a step, and dies before it or right after it when it is its turn. */
 async function step<T>(work: () => Promise<T>): Promise<T> {

@@ -5,7 +5,7 @@ import { encodeTimestampRequest, readTimestamp } from '#shared/ledger/http/times
 import { createWitness } from '#shared/ledger/http/witness.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/identifiers.ts';
+import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { type AnchoredHead, checkAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { readCosignature } from '#shared/ledger/cosignatures.ts';
 import { formatSignature } from '#shared/ledger/notes.ts';

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { Pool, type PoolClient } from 'pg';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
@@ -15,6 +16,8 @@ import { makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
 const [databaseUrl = '', redisUrl = '', nth = '', moment = '', turn = '', keys = ''] =
   process.argv.slice(2);
 let statements = 0;
+// Who is killed does not write down by itself what was compiled for it.
+flushCompileCache();
 
 const die = (): never => {
   process.kill(process.pid, 'SIGKILL');

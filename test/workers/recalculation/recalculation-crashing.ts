@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
+import { flushCompileCache } from 'node:module';
 import { Pool, type PoolClient } from 'pg';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { recalculate } from '#workers/recalculation/recalculate.ts';
@@ -14,6 +15,8 @@ const [databaseUrl = '', receiptId = '', which = '', nth = '', moment = ''] = pr
 let pem = '';
 for await (const chunk of process.stdin) pem += String(chunk);
 let statements = 0;
+// Who is killed does not write down by itself what was compiled for it.
+flushCompileCache();
 
 const die = (): never => {
   process.kill(process.pid, 'SIGKILL');

@@ -88,8 +88,10 @@ describe('a caller who flags a receipt', () => {
       },
     ]);
     expect(await recalculate(depsWith(mendedCatalogue()), id!)).toBe('recalculated');
-    const { revisionReason } = JSON.parse(events.rows[0]!.text) as { revisionReason: string };
-    expect(revisionReason).toMatch(/model_size_unknown.* Asked for: size is known$/);
+    expect(JSON.parse(events.rows[0]!.text)).toMatchObject({
+      revisionReason: 'methodology_failed',
+      revisionNote: 'size is known',
+    });
   });
 
   it('a flag is refused for receipts of others, whole ones, and those that were recalculated', async () => {

@@ -3,13 +3,12 @@ import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createRestatementStore } from '#shared/receipts/postgres/revisions.ts';
-import { createRevisionStore } from '#shared/receipts/postgres/revisions.ts';
 import { createMethodology } from '#shared/methodology/docket-1.ts';
 import type { Methodology } from '#shared/methodology/methodology.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
-import { FROZEN_FACTOR_SETS } from '#shared/methodology/frozen.ts';
-import { loadFactorSet } from '#shared/methodology/files/load.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { restate, type RestateDeps } from '#workers/recalculation/restate.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
 import {
@@ -23,11 +22,11 @@ import {
 } from '#test/support/issuing.ts';
 import { integrateAll } from '#test/support/ledger.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
-import { seenEvents, type SeenEvents } from '#test/support/recalculating.ts';
+import { revisionDeps, seenEvents, type SeenEvents } from '#test/support/recalculating.ts';
 
 /** What a next release might bring: the same formulas over corrected grid factors. */
 function nextMethodology(): Methodology {
-  const set = loadFactorSet(FROZEN_FACTOR_SETS.at(-1)!.version);
+  const set = newestFactorSet();
   const grid = set.grid.map((record) => ({
     ...record,
     gwp_kgco2e_per_kwh: record.gwp_kgco2e_per_kwh * 2,
@@ -57,12 +56,7 @@ const issue = (...records: ReturnType<typeof record>[]) => issueReceipts(pools()
 const deps = (more: Partial<RestateDeps> = {}): RestateDeps => {
   const pool = database.poolAs('docket_recalculation', 2);
   return {
-    issuer,
-    signer: () => signer,
-    now: Date.now,
-    newReceiptId: (nowMs) => newId('rcpt', nowMs),
-    revisions: createRevisionStore(pool),
-    restatements: createRestatementStore(pool),
+    ...revisionDeps(pool, () => signer),
     methodology: next,
     events,
     ...more,
@@ -97,12 +91,37 @@ describe('a newer methodology', () => {
       credentialSubject: old.credentialSubject,
       revisionNumber: 1,
       wasRevisionOf: { id: old.id },
-      measurement: { hadPlan: { name: 'docket-1' }, dataQuality: 'T1' },
+      revisionReason: 'new_methodology',
+      measurement: { dataQuality: 'T1' },
     });
     const gwp = (document: ReceiptDocument) => Number(document.measurement!.result[1]!.value);
     expect(gwp(restated)).toBeGreaterThan(gwp(old));
     expect(restated.measurement!.result[0]).toEqual(old.measurement!.result[0]);
     expect(await reader().receipt(orgId, id!)).toEqual(before);
+  });
+
+  it('restating a receipt of docket-1 1.0 takes the waiting out of it, and keeps the recorded time in its bounds', async () => {
+    const first = loadMethodologies().methodology('docket-1', '1.0.0')!;
+    const now = Date.now();
+    // Thirteen tokens that came after a minute of waiting.
+    const waited = record({ startedAt: now - 61_000, endedAt: now - 4 });
+    const [id] = await issueReceipts(pools(), signer, [waited], first);
+    await request();
+    await run({ methodology });
+    const [old, restated] = [await documentOf(id!), await documentOf(events.rows[0]!.receiptId)];
+    const plan = (version: string) => ({
+      measurement: {
+        qualifiedAssociation: { hadPlan: `${issuer.methodologies}docket-1/${version}` },
+      },
+    });
+    expect(old).toMatchObject(plan('1.0.0'));
+    expect(restated).toMatchObject(plan('1.1.0'));
+    const adpe = ({ measurement }: ReceiptDocument) =>
+      measurement!.result.find(({ quantityKind }) => quantityKind === 'adpe')!;
+    expect(Number(adpe(old).value)).toBeGreaterThan(20 * Number(adpe(restated).value));
+    expect(Number(adpe(restated).upper)).toBeGreaterThan(0.9 * Number(adpe(old).upper));
+    const energy = ({ measurement }: ReceiptDocument) => measurement!.result[0];
+    expect(energy(restated)).toEqual(energy(old));
   });
 
   it('restating leaves alone what the same methodology computed, what was refused, and what is degraded', async () => {
@@ -166,6 +185,7 @@ describe('a run', () => {
     let pages = 0;
     const dying: RestateDeps['restatements'] = {
       page: real.restatements.page,
+      derivations: real.restatements.derivations,
       advance: async (...args) => {
         pages += 1;
         // The second page is committed, and nobody writes down that it was.

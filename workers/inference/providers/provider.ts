@@ -1,5 +1,6 @@
-import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { Endpoint, Timeouts } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
+import type { AnswerHold } from '../answer-room.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** One call to an upstream, in OpenAI's shape. */
@@ -10,9 +11,10 @@ export interface UpstreamRequest {
   /** The body as the upstream is to get it: its own model name, usage asked for. */
   body: string;
   stream: boolean;
-  /** Until the first byte, and between two pieces of the answer, in milliseconds. */
-  timeoutMs: number;
+  timeouts: Timeouts;
   traceparent?: string;
+  /** Is asked while a whole answer is read; without it there is room for everything. */
+  hold?: AnswerHold;
 }
 
 /**
@@ -34,12 +36,15 @@ export interface UpstreamCall {
   abort(): void;
 }
 
+/** The names of an upstream's models; `null` when something answers there, and lists none. */
+export type ModelList = { models: readonly string[] | null } | { failure: UpstreamFailure };
+
 export interface Provider {
   call(request: UpstreamRequest, sink: UpstreamSink): UpstreamCall;
   /**
-   * Whether an endpoint answers at all and takes our credential, without asking it for an inference, which would cost.
+   * Asks an endpoint for the models that it has: no inference, which would cost, and no word on whether one would succeed.
    * Never rejects.
    */
-  probe(endpoint: Endpoint, timeoutMs: number): Promise<boolean>;
+  list(endpoint: Endpoint, timeoutMs: number): Promise<ModelList>;
   close(): Promise<void>;
 }

@@ -1,9 +1,12 @@
 import { Fault } from '#shared/kernel/errors.ts';
+import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
 import { type WireFault, wireFault } from '#shared/lanes/messages.ts';
+import { type ErrorBody, readErrorBody } from './error-body.ts';
 
 /**
  * Why a call failed. `rejected` is the caller's fault (a 4xx about the request); the others are the upstream's.
- * `cut_off`: no call was made, because every circuit is open.
+ * `unfinished`: it said that the stream is over, and not that the answer is. `cut_off`: no call was made, because every
+ * circuit is open.
  */
 export interface UpstreamFailure {
   kind:
@@ -14,67 +17,81 @@ export interface UpstreamFailure {
     | 'timeout'
     | 'connection'
     | 'malformed'
+    | 'unfinished'
     | 'too_large'
     | 'cut_off'
     | 'aborted';
-  /** For the log; may hold the upstream's own words. */
+  /** What happened, in our own words. */
   detail: string;
   status?: number;
-  /** What a rejecting upstream said to the caller, bounded. */
+  /** The error of the socket, as in ECONNREFUSED. */
+  errno?: string;
+  /** What the upstream said, bounded. A caller reads it when the request was refused; the log never does. */
   message?: string;
   code?: string;
   param?: string;
   retryAfterMs?: number;
 }
 
-/** What a caller may read of an upstream's refusal. */
-const MESSAGE_CHARS_MAX = 500;
-const NAME_CHARS_MAX = 64;
+/** Our credential, our account with them, our address, our name for the model. */
+const ABOUT_US: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 501]);
 
 /** What an HTTP status says about who is at fault. */
 export function kindOfStatus(status: number): UpstreamFailure['kind'] {
   if (status === 429) return 'rate_limited';
-  if (status === 401 || status === 403 || status === 404) return 'misconfigured';
+  if (ABOUT_US.has(status)) return 'misconfigured';
+  // What redirects is not followed: a request and its credential go where the catalogue says, or nowhere.
+  if (status < 400) return 'misconfigured';
   if (status === 408 || status === 409 || status === 425) return 'unavailable';
   return status >= 400 && status < 500 ? 'rejected' : 'unavailable';
 }
 
-/** The parts of an OpenAI-shaped error object that a caller may see; untrusted input. */
-export function readErrorObject(
-  error: unknown,
-): Pick<UpstreamFailure, 'message' | 'code' | 'param'> {
-  if (typeof error === 'string') return { message: error.slice(0, MESSAGE_CHARS_MAX) };
-  if (typeof error !== 'object' || error === null) return {};
-  const { message, code, param } = error as Record<string, unknown>;
-  const read: Pick<UpstreamFailure, 'message' | 'code' | 'param'> = {};
-  if (typeof message === 'string') read.message = message.slice(0, MESSAGE_CHARS_MAX);
-  if (typeof code === 'string') read.code = code.slice(0, NAME_CHARS_MAX);
-  if (typeof param === 'string') read.param = param.slice(0, NAME_CHARS_MAX);
-  return read;
+/** An error that an upstream put into words, with the HTTP status that it came with. */
+export function failureOfErrorBody(body: unknown, status?: number): UpstreamFailure {
+  const { fault, status: inside, ...read } = readErrorBody(body);
+  const stated = status ?? inside;
+  const detail =
+    status === undefined ? 'it sent an error in place of an answer' : 'it failed by itself';
+  const failure: UpstreamFailure = { kind: kindOf(fault, stated), detail, ...read };
+  if (stated !== undefined) failure.status = stated;
+  if (failure.kind !== 'rejected') return failure;
+  if (fault === 'prompt_too_long') failure.code = 'context_length_exceeded';
+  if (fault === 'unsupported_modality') failure.code = 'unsupported_modality';
+  // What a server says of a fault of its own may tell of its insides.
+  if (stated !== undefined && stated >= 500) failure.message = OWN_WORDS[fault!] ?? '';
+  return failure;
 }
 
-/** An error object that came inside an HTTP 200, as a stream frame or as the whole answer. */
-export function failureOfErrorObject(error: unknown): UpstreamFailure {
-  const read = readErrorObject(error);
-  const status = statusIn(error);
-  return {
-    kind: status === undefined ? 'unavailable' : kindOfStatus(status),
-    detail: `error object in an answer${read.message === undefined ? '' : `: ${read.message}`}`,
-    ...(status === undefined ? {} : { status }),
-    ...read,
-  };
+const OWN_WORDS: Partial<Record<NonNullable<ErrorBody['fault']>, string>> = {
+  prompt_too_long: 'The prompt is longer than the model can take.',
+  unsupported_modality: 'The model does not take this kind of content.',
+  not_taken: 'The upstream provider does not take this.',
+};
+
+/**
+ * A status that is about us stands; else the words decide, since servers answer 500 to requests that are merely wrong, and
+ * to some of them for sure.
+ */
+function kindOf(fault: ErrorBody['fault'], status: number | undefined): UpstreamFailure['kind'] {
+  const kind = status === undefined ? 'unavailable' : kindOfStatus(status);
+  if (kind === 'misconfigured' || kind === 'rate_limited') return kind;
+  if (fault === 'configuration')
+    return kind === 'rejected' || status === undefined ? 'misconfigured' : kind;
+  if (fault !== undefined && OWN_WORDS[fault] !== undefined) return 'rejected';
+  if (status !== undefined || fault === undefined) return kind;
+  return fault === 'rate_limited' ? 'rate_limited' : 'rejected';
 }
 
-function statusIn(error: unknown): number | undefined {
-  if (typeof error !== 'object' || error === null) return undefined;
-  const { status, code } = error as Record<string, unknown>;
-  const value = typeof status === 'number' ? status : Number(code);
-  return Number.isInteger(value) && value >= 400 && value < 600 ? value : undefined;
-}
-
-/** Upstream codes for a prompt above the context window. */
-const TOO_LONG = new Set(['context_length_exceeded', 'prompt_too_long', 'string_above_max_length']);
 const PARAM = /^[a-z][a-z0-9_]*/;
+
+/** What a request for a response calls the parameters of the chat that it may have become. */
+const RESPONSE_PARAMS: Readonly<Record<string, string>> = {
+  messages: 'input',
+  max_tokens: 'max_output_tokens',
+  reasoning_effort: 'reasoning',
+  response_format: 'text',
+  verbosity: 'text',
+};
 
 const upstreamError = (message: string): Fault => new Fault('upstream_error', { message });
 
@@ -85,6 +102,7 @@ const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
   timeout: new Fault('upstream_timeout'),
   connection: upstreamError('The connection to the upstream provider failed. Try again shortly.'),
   malformed: upstreamError('The upstream provider sent an answer that cannot be read.'),
+  unfinished: upstreamError('The upstream provider did not finish its answer. Try again shortly.'),
   too_large: upstreamError(
     'The answer of the upstream provider is too large. Ask for less at once.',
   ),
@@ -93,19 +111,27 @@ const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
 };
 
 /** What the caller is told about an upstream's failure. A refused request keeps the upstream's reason; nothing else does. */
-export function faultOf(failure: UpstreamFailure): WireFault {
-  if (failure.kind === 'rejected') return rejection(failure);
+export function faultOf(failure: UpstreamFailure, route: Route): WireFault {
+  if (failure.kind === 'rejected') return rejection(failure, route);
   const fault = wireFault(BY_KIND[failure.kind]);
   if (failure.retryAfterMs !== undefined) fault.retryAfterMs = failure.retryAfterMs;
   return fault;
 }
 
-function rejection(failure: UpstreamFailure): WireFault {
-  const message = failure.message ?? 'The upstream provider refused the request as malformed.';
-  if (failure.code !== undefined && TOO_LONG.has(failure.code)) {
-    return { code: 'prompt_too_long', message, param: failure.param ?? 'messages' };
+function rejection({ code, message, param }: UpstreamFailure, route: Route): WireFault {
+  const said = message ?? 'The upstream provider refused the request as malformed.';
+  if (code === 'context_length_exceeded' || code === 'unsupported_modality') {
+    const whole = PROMPT_PARAMS[route];
+    return {
+      code: code === 'unsupported_modality' ? code : 'prompt_too_long',
+      message: said,
+      param: param?.startsWith(`${whole}[`) === true ? param : whole,
+    };
   }
-  const name = PARAM.exec(failure.param ?? '')?.[0];
-  if (name === undefined) return { code: 'invalid_request', message };
-  return { code: `invalid_${name}`, message, param: failure.param! };
+  const name = PARAM.exec(param ?? '')?.[0];
+  const translated = route === 'responses' ? RESPONSE_PARAMS[name ?? ''] : undefined;
+  if (translated !== undefined)
+    return { code: `invalid_${translated}`, message: said, param: translated };
+  if (name === undefined) return { code: 'invalid_request', message: said };
+  return { code: `invalid_${name}`, message: said, param: param! };
 }

@@ -14,7 +14,8 @@ import {
 import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { KEY_PURPOSES, type KeyPurpose } from '#shared/ledger/key-events.ts';
-import { jwkThumbprint, rawPublicKey } from '../identifiers.ts';
+import { jwkThumbprint } from '../identifiers.ts';
+import { rawPublicKey } from '../key-objects.ts';
 
 export { KEY_PURPOSES, type KeyPurpose };
 

@@ -9,7 +9,7 @@ import {
   SigningKeyProblem,
   writeExclusively,
 } from './key-files.ts';
-import { publicKeyFromRaw } from '../identifiers.ts';
+import { publicKeyFromRaw } from '#shared/kernel/primitives/node.ts';
 
 /** Longer than anyone should keep a did.json: verifiers then know a key before they meet its first signature. */
 export const PUBLISHED_BEFORE_USE_MS = 10 * 60_000;

@@ -1,9 +1,9 @@
+import { UnreadAnswers } from '#api/inference/unread-answers.ts';
 import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiEvents } from '#api/events.ts';
 import { handle, type InferenceDeps } from '#api/inference/handle.ts';
 import { OpenExchanges, type OpenExchangesOptions } from '#api/inference/open-exchanges.ts';
-import { Turnstile } from '#api/inference/turnstile.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
@@ -71,6 +71,7 @@ class ResponseDouble extends EventEmitter {
   destroyed = false;
   writableLength = 0;
   writableNeedDrain = false;
+  readonly setTimeout = (): this => this;
 
   get headersSent(): boolean {
     return this.head !== undefined;
@@ -130,6 +131,9 @@ class ReplyDouble {
   }
 }
 
+/** How far Redis's clock is ahead of the process's. */
+export const REDIS_AHEAD_MS = 45_000;
+
 /** Redis as the exchanges use it: records each command, and answers what it is told to. */
 class RedisDouble {
   readonly commands: unknown[][] = [];
@@ -138,7 +142,7 @@ class RedisDouble {
   isAway = false;
   readonly values = new Map<string, string>();
 
-  readonly client: OpenExchangesOptions['client'];
+  readonly client: OpenExchangesOptions['client'] & OpenExchangesOptions['answers'];
   readonly scripts: OpenExchangesOptions['scripts'];
 
   constructor() {
@@ -150,7 +154,7 @@ class RedisDouble {
         return Promise.resolve(answer(given[0]));
       };
     this.client = {
-      getBuffer: record('getBuffer', (key) => {
+      getdelBuffer: record('getdelBuffer', (key) => {
         const value = this.values.get(String(key));
         return value === undefined ? null : Buffer.from(value);
       }),
@@ -158,7 +162,7 @@ class RedisDouble {
       xadd: record('xadd'),
       zadd: record('zadd'),
       zrem: record('zrem'),
-    } as unknown as OpenExchangesOptions['client'];
+    } as unknown as RedisDouble['client'];
     this.scripts = { withdraw: record('withdraw', () => this.holder) };
   }
 
@@ -195,10 +199,12 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
   const standing: { now: ClaimStanding | null } = { now: null };
   const exchanges = new OpenExchanges({
     client: redis.client,
+    answers: redis.client,
     scripts: redis.scripts,
     seals: testSeals(),
     readStanding: () => Promise.resolve(standing.now),
     receiptWaitMs: RECEIPT_WAIT_MS,
+    redisNow: () => Date.now() + REDIS_AHEAD_MS,
     events,
   });
   /** Every request for admission, with the region it was for. */
@@ -235,9 +241,13 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       record: () => Promise.resolve(recorded()),
     },
     exchanges,
-    turnstile: new Turnstile(),
+    largeBodies: {
+      enter: () => Promise.reject(new Error('no request here is large')),
+      warmSoon: () => {},
+    },
     outage: 'internal_error',
     readClaim: () => Promise.resolve(null),
+    unread: new UnreadAnswers(),
     issuer: receiptIssuer('https://gateway.example'),
     pendingReceipts: {
       note: (...which) => {

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { guard, readPrompt } from '#api/inference/guard.ts';
+import { ReaderHere } from '#api/inference/body-reader.ts';
+import { guard } from '#api/inference/guard.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
-import { prepare, type Prepared, read } from '#api/inference/prepare.ts';
+import { prepare, type Prepared } from '#api/inference/prepare.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Moderation } from '#shared/screening/http/moderation.ts';
@@ -12,12 +13,11 @@ import { CREDENTIAL, NOW, openEdge, RECEIPT_ID, recorded, refused, REQUEST_ID } 
 const VERDICT: Verdict = {
   rule: 'rule-7',
   code: 'dual_use_screen_block',
-  policyVersion: '2026-05-01',
 };
 const CHAT = { messages: [{ role: 'user', content: 'a forbidden question' }] };
 
 const screenThatSays = (verdict: Verdict | null): Screen =>
-  ({ check: () => verdict }) as unknown as Screen;
+  ({ check: () => verdict, policyVersion: '2026-05-01' }) as unknown as Screen;
 const moderatorThatSays = (moderation: Moderation) => ({
   judge: vi.fn<(texts: readonly string[]) => Promise<Moderation>>(() =>
     Promise.resolve(moderation),
@@ -49,15 +49,18 @@ function bring(
     }),
     ...over,
   });
-  const unrouted = read(deps, route, {
+  const reader = new ReaderHere(deps);
+  const unrouted = reader.read({
     id: REQUEST_ID,
+    route,
     rawBody: Buffer.from(JSON.stringify({ model: 'both', ...body })),
     headers: {},
     credential: CREDENTIAL,
     now: NOW,
   });
   const prepared: Prepared = prepare(deps, unrouted, CREDENTIAL);
-  const verdict = (async () => guard(deps, prepared, await readPrompt(deps, prepared)))();
+  const { model } = prepared.resolution;
+  const verdict = (async () => guard(deps, prepared, await reader.readPrompt(model)))();
   return { verdict, handed, happened, prepared };
 }
 

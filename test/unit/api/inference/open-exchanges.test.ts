@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ExchangeSink } from '#api/inference/exchange.ts';
-import { entry, NOW, openEdge } from './doubles.ts';
+import { entry, NOW, openEdge, REDIS_AHEAD_MS } from './doubles.ts';
 
 const PATIENCE_MS = 605_000;
 
@@ -15,7 +15,7 @@ beforeEach(() => void vi.useFakeTimers({ now: NOW }));
 afterEach(() => void vi.useRealTimers());
 
 describe('the lease of an open stream', () => {
-  it('the lease of a stream is renewed every ten seconds from its admission on, and given back once at its end', async () => {
+  it('the lease of a stream is renewed every ten seconds from its admission on, by the clock of Redis, and given back once at its end', async () => {
     const { exchanges, redis } = openEdge();
     exchanges.start();
     const stream = exchanges.expect(entry({ id: 'req_S', stream: true }));
@@ -24,7 +24,7 @@ describe('the lease of an open stream', () => {
     stream.leased = true;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(redis.commands).toEqual([
-      ['zadd', '{s0}:leases:org_1', 'XX', NOW + 20_000 + 30_000, 'req_S'],
+      ['zadd', '{s0}:leases:org_1', 'XX', NOW + REDIS_AHEAD_MS + 20_000 + 30_000, 'req_S'],
       ['pexpire', '{s0}:leases:org_1', 60_000],
     ]);
     stream.close();

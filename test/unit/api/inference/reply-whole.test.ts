@@ -152,7 +152,7 @@ describe('a whole answer', () => {
 
 describe('admission', () => {
   it('a request that the policy forbids is never asked to be admitted', async () => {
-    const verdict = { rule: 'r', code: 'dual_use_screen_block', policyVersion: 'v' };
+    const verdict = { rule: 'r', code: 'dual_use_screen_block' };
     const screen = { check: () => verdict } as unknown as InferenceDeps['screen'];
     const { ask, asked } = openEdge({ screen });
     await expect(ask().handled).rejects.toMatchObject({ code: 'dual_use_screen_block' });

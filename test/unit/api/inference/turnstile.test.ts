@@ -10,7 +10,7 @@ function enterAll(turnstile: Turnstile, ...orgs: string[]): string[] {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 it('an organisation with many large requests has one of them read at a time, and holds up no other', async () => {
-  const turnstile = new Turnstile();
+  const turnstile = new Turnstile(3);
   const inside = enterAll(turnstile, 'many', 'many', 'many', 'one');
   await settled();
   expect(inside).toEqual(['many', 'one']);
@@ -19,8 +19,8 @@ it('an organisation with many large requests has one of them read at a time, and
   expect(inside).toEqual(['many', 'one', 'many']);
 });
 
-it('three large requests are read at once, and the fourth when one of them has been', async () => {
-  const turnstile = new Turnstile();
+it('as many large requests are read at once as there are readers, and the next when one of them has been', async () => {
+  const turnstile = new Turnstile(3);
   const inside = enterAll(turnstile, 'a', 'b', 'c', 'd', 'a');
   await settled();
   expect(inside).toEqual(['a', 'b', 'c']);

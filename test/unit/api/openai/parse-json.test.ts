@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { firstJsonError } from '#shared/kernel/json-reader.ts';
-import { JSON_DEPTH_MAX, parseJsonBody, parseJsonBodyInTurns } from '#api/openai/parse-json.ts';
+import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
 const fault = (raw: string | Buffer): Fault => {
@@ -201,15 +201,4 @@ describe('a body that costs more than it weighs', () => {
       expect(refusal(`[${'1,'.repeat(1_200_001)}1]`)).toMatch(/more than 1200000 values/);
     },
   );
-
-  it('a large body is parsed in turns, to the same value', async () => {
-    const text = JSON.stringify({
-      a: [1, 'x'.repeat(3_000_000), { b: null }],
-      c: ['y'.repeat(2e6)],
-    });
-    expect(await parseJsonBodyInTurns(Buffer.from(text))).toEqual(parseJsonBody(Buffer.from(text)));
-    await expect(parseJsonBodyInTurns(Buffer.from(`${text}}`))).rejects.toMatchObject({
-      code: 'invalid_json',
-    });
-  });
 });

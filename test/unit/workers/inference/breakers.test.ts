@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  afterBeginning,
   afterFailure,
-  afterProbe,
   askBreaker,
   type Breaker,
   CLOSED,
@@ -27,17 +27,17 @@ describe('a circuit breaker', () => {
     expect(breaker.openUntil).toBe(openUntil);
   });
 
-  it('after a probe has closed a breaker the next failure opens it at once, for longer', () => {
+  it('after a stream has begun the next failure opens a breaker at once, for longer', () => {
     const first = opened(0);
-    const probed = afterProbe(first);
-    expect(askBreaker(probed, 3_000).allowed).toBe(true);
-    const again = afterFailure(probed, 3_000);
+    const begun = afterBeginning(first);
+    expect(askBreaker(begun, 3_000).allowed).toBe(true);
+    const again = afterFailure(begun, 3_000);
     expect(again.state).toBe('open');
     expect(again.openMs).toBe(2 * first.openMs);
   });
 
-  it('a breaker can always heal: from any past there is a time at which a call or a probe may be made', () => {
-    const event = fc.constantFrom('ask', 'fail', 'probe-well', 'later');
+  it('a breaker can always heal: from any past there is a time at which a call may be made', () => {
+    const event = fc.constantFrom('ask', 'fail', 'begin', 'later');
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
         let now = 0;
@@ -45,7 +45,7 @@ describe('a circuit breaker', () => {
         for (const what of events) {
           if (what === 'ask') breaker = askBreaker(breaker, now).next;
           if (what === 'fail') breaker = afterFailure(breaker, now);
-          if (what === 'probe-well' && breaker.state === 'half_open') breaker = afterProbe(breaker);
+          if (what === 'begin' && breaker.state === 'half_open') breaker = afterBeginning(breaker);
           if (what === 'later') now += 1_500;
         }
         const later = now + 60_000;
@@ -93,21 +93,42 @@ describe('the breakers of a worker', () => {
     expect(breakers.ask('e', 'eu', 2_100)).toBe(true);
   });
 
-  it('a probe heals a circuit that is due, and takes no request its trial', () => {
+  it('a circuit heals by the request that tries it, and by nothing else', () => {
     const breakers = openedByOne();
-    expect(breakers.due(1_000)).toEqual([]);
-    expect(breakers.due(2_000)).toMatchObject([{ endpoint: 'e', region: 'eu' }]);
-    expect(breakers.due(2_000)).toHaveLength(1);
-    breakers.probedWell('e', 'eu', 2_100);
-    expect(breakers.reports(2_100)).toEqual([]);
+    for (let now = 2_000; now < 600_000; now += 1_000)
+      expect(breakers.reports(now)).toMatchObject([{ open: true, trial: true }]);
+    expect(breakers.ask('e', 'eu', 600_000)).toBe(true);
+    breakers.succeeded('e', 'eu', by('a', 9), 600_010);
+    expect(breakers.reports(600_010)).toEqual([{ endpoint: 'e', region: 'eu', open: false }]);
   });
 
-  it('a probe does not outweigh a call that failed meanwhile', () => {
+  it('an address at which something answers is announced with the trial, until the circuit opens again', () => {
     const breakers = openedByOne();
+    expect(breakers.unreached(1_000)).toEqual([]);
+    expect(breakers.unreached(2_000)).toMatchObject([{ endpoint: 'e', region: 'eu' }]);
+    breakers.reached('e', 'eu');
+    expect(breakers.unreached(2_000)).toEqual([]);
+    expect(breakers.reports(2_000)).toMatchObject([{ open: true, trial: true, reached: true }]);
     expect(breakers.ask('e', 'eu', 2_000)).toBe(true);
-    breakers.failed('e', 'eu', DEAD, by('a', 9), 2_050);
-    breakers.probedWell('e', 'eu', 2_100);
-    expect(breakers.ask('e', 'eu', 2_100)).toBe(false);
+    expect(breakers.reports(2_000)).toMatchObject([{ open: true, trial: false, reached: false }]);
+    breakers.failed('e', 'eu', DEAD, by('a', 9), 2_010);
+    expect(breakers.reports(90_000)).toMatchObject([{ trial: true, reached: false }]);
+  });
+
+  it('streams that begin and break off open a circuit, though each of them has begun well', () => {
+    const breakers = new Breakers(() => {});
+    for (let n = 0; n < 5; n += 1) {
+      expect(breakers.ask('e', 'eu', n)).toBe(true);
+      breakers.began('e', 'eu', by('a', n), n);
+      breakers.failed('e', 'eu', DEAD, by('a', n), n);
+    }
+    expect(breakers.ask('e', 'eu', 5)).toBe(false);
+    // Half open: the stream that tries it begins, which lets others through, and breaks off, which shuts them out.
+    expect(breakers.ask('e', 'eu', 2_100)).toBe(true);
+    breakers.began('e', 'eu', by('a', 6), 2_110);
+    expect(breakers.ask('e', 'eu', 2_120)).toBe(true);
+    breakers.failed('e', 'eu', DEAD, by('a', 6), 2_130);
+    expect(breakers.ask('e', 'eu', 5_000)).toBe(false);
   });
 
   it.each([
@@ -118,6 +139,7 @@ describe('the breakers of a worker', () => {
     { kind: 'misconfigured', status: 404 },
     { kind: 'misconfigured', status: 403 },
     { kind: 'unavailable', status: 408 },
+    { kind: 'misconfigured', status: 501 },
   ] as const)('what a caller provokes opens no circuit: $kind $status', (failure) => {
     const breakers = new Breakers(() => {});
     for (let n = 0; n < 50; n += 1)
@@ -127,7 +149,7 @@ describe('the breakers of a worker', () => {
 
   it.each([
     { kind: 'unavailable', status: 500 },
-    { kind: 'timeout' },
+    { kind: 'unfinished' },
     { kind: 'malformed' },
   ] as const)(
     'a failure that may be the request’s own counts once for each request: $kind',
@@ -151,10 +173,14 @@ describe('the breakers of a worker', () => {
     expect(isOpen(breakers)).toBe(true);
   });
 
-  it('a connection that fails counts each time, whoever asked', () => {
-    const breakers = new Breakers(() => {});
-    breakers.succeeded('e', 'eu', by('b', 0), 0);
-    for (let n = 0; n < 5; n += 1) breakers.failed('e', 'eu', DEAD, by('a', 1), 0);
-    expect(isOpen(breakers)).toBe(true);
-  });
+  it.each(['connection', 'timeout'] as const)(
+    'what no request provokes counts each time, whoever asked: %s',
+    (kind) => {
+      const breakers = new Breakers(() => {});
+      breakers.succeeded('e', 'eu', by('b', 0), 0);
+      for (let n = 0; n < 5; n += 1)
+        breakers.failed('e', 'eu', { kind, detail: '' }, by('a', 1), 0);
+      expect(isOpen(breakers)).toBe(true);
+    },
+  );
 });

@@ -4,6 +4,7 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Slots } from '#shared/lanes/slots.ts';
 import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry, encodeMessage } from '#shared/lanes/wire-format.ts';
+import { AnswerRoom } from '#workers/inference/answer-room.ts';
 import { Breakers } from '#workers/inference/breakers.ts';
 import type {
   Provider,
@@ -47,6 +48,15 @@ export const streams =
 export const chunk = (content: string, finish: string | null = null): string =>
   JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content }, finish_reason: finish }] });
 
+/** The text of a whole chat completion. */
+export const completion = (usage?: object, finish: string | null = 'stop'): string =>
+  JSON.stringify({
+    id: 'chatcmpl-1',
+    model: 'up/m',
+    choices: [{ index: 0, message: { content: 'Hello.' }, finish_reason: finish }],
+    ...(usage === undefined ? {} : { usage }),
+  });
+
 /** An upstream that does with its first call what the first behaviour says, and so on; with the last for ever. */
 export class ScriptedProvider implements Provider {
   readonly requests: UpstreamRequest[] = [];
@@ -71,7 +81,7 @@ export class ScriptedProvider implements Provider {
     };
   }
 
-  probe = () => Promise.resolve(true);
+  list = () => Promise.resolve({ models: null });
   close = () => Promise.resolve();
 }
 
@@ -123,6 +133,7 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
         storeFailed: note('storeFailed'),
       },
       breakers: new Breakers(() => {}),
+      answerRoom: new AnswerRoom(2 ** 20),
       catalogue: () => known,
       providerOf: () => provider,
       finished: () => {},
@@ -154,7 +165,7 @@ export function delivery(
   const { body = '{"model":"m","messages":[]}', ...rest } = over;
   const startedAt = 1_800_000_000_000;
   const request = admissionRequest({ startedAt, deadlineAt: startedAt + 60_000, ...entry });
-  const text = encodeMessage(request.entry, body);
-  const one = { shard: 0, lane: LANE, entryId: '1-0', consumer: 'worker-1', number: 1, text };
+  const texts = [encodeMessage(request.entry, body)];
+  const one = { shard: 0, lane: LANE, entryId: '1-0', consumer: 'worker-1', number: 1, texts };
   return { ...one, entry: request.entry, ...rest };
 }

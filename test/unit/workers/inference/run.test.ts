@@ -1,15 +1,23 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { begunKey, bodyKey, claimedReplyKey } from '#shared/lanes/keys.ts';
+import { begunKey, bodyKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
 import { decodeRelayed, encodeRelayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
 import type { UpstreamSink } from '#workers/inference/providers/provider.ts';
+import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
+import {
+  catalogue,
+  endpoint as endpointNamed,
+  model,
+  region,
+} from '#test/unit/catalogue/routed-catalogue.ts';
 import { inShort, LEFT } from '#test/support/outbox.ts';
 import { until } from '#test/support/until.ts';
 import {
   answers,
   type Behaviour,
   chunk,
+  completion,
   COUNTED,
   delivery,
   fails,
@@ -20,7 +28,11 @@ import {
 } from './doubles.ts';
 import { testSeals } from '#test/support/seals.ts';
 
-const ANSWER = '{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":4}}';
+const ANSWER = completion({ prompt_tokens: 11, completion_tokens: 4 });
+const TIMED_OUT: UpstreamFailure = { kind: 'timeout', detail: 'no first byte' };
+const MISCONFIGURED: UpstreamFailure = { kind: 'misconfigured', status: 401, detail: 'HTTP 401' };
+const ONE = ['first'];
+const TWO = ['first', 'second'];
 const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
 
 /** SHA-256 of salt and payloads, as whoever holds them would compute it. */
@@ -31,6 +43,9 @@ function digestOf(salt: string, ...payloads: string[]): string {
 }
 
 afterEach(() => void vi.useRealTimers());
+
+/** The answer as its caller gets it: the model by the catalogue's id. */
+const asTold = (answer: string): string => answer.replace('"model":"up/m"', '"model":"m"');
 
 describe('a request for a whole answer', () => {
   it('a whole answer is sent, handed to the receipts lane and acknowledged in one write', async () => {
@@ -45,7 +60,7 @@ describe('a request for a whole answer', () => {
         attempt: 1,
         seq: 1,
         kind: 'answer',
-        payload: ANSWER,
+        payload: asTold(ANSWER),
       },
     ]);
     expect(handed()).toEqual([
@@ -53,7 +68,6 @@ describe('a request for a whole answer', () => {
         record: expect.objectContaining({
           requestId: one.entry.id,
           outcome: 'complete',
-          upstreamModel: 'up/m',
           attempts: 1,
           usage: {
             inputTokens: 11,
@@ -61,7 +75,7 @@ describe('a request for a whole answer', () => {
             outputTokens: 4,
             source: 'upstream',
           },
-          responseDigest: digestOf(one.entry.salt, ANSWER),
+          responseDigest: digestOf(one.entry.salt, asTold(ANSWER)),
         }) as unknown,
         inbox: one.entry.inbox,
         attempt: 1,
@@ -70,10 +84,38 @@ describe('a request for a whole answer', () => {
     ]);
   });
 
-  it('tokens are counted here when the upstream did not count them', async () => {
-    const { run, handed } = workerWith(new ScriptedProvider(answers('{"choices":[]}')));
-    await run(delivery());
-    expect(handed()[0]!.record.usage).toEqual(COUNTED);
+  it('the record says how the answer calls itself and its model, how long the request waited, and how long its upstream took', async () => {
+    let answered = (): void => {};
+    const answer = ANSWER.replace('chatcmpl-1', 'chatcmpl-7').replace('up/m', 'org/m-instruct');
+    const provider = new ScriptedProvider((sink) => {
+      answered();
+      sink.onAnswer(answer);
+    });
+    const { run, handed, clock } = workerWith(provider);
+    answered = () => void (clock.now += 400);
+    const one = delivery();
+    clock.now = one.entry.startedAt + 250;
+    await run(one);
+    expect(handed()[0]?.record).toMatchObject({
+      answerId: 'chatcmpl-7',
+      upstreamModel: 'org/m-instruct',
+      queuedMs: 250,
+      upstreamMs: 400,
+    });
+  });
+
+  it('tokens are counted here when the upstream did not count them, and the client is told so', async () => {
+    for (const usage of [undefined, {}, { prompt_tokens: 5, completion_tokens: null }]) {
+      const { run, handed, outbox } = workerWith(new ScriptedProvider(answers(completion(usage))));
+      const one = delivery();
+      await run(one);
+      expect(handed()[0]!.record.usage).toEqual(COUNTED);
+      const { payload } = outbox.replies[0]!;
+      expect(JSON.parse(payload)).toMatchObject({
+        usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10, source: 'counted' },
+      });
+      expect(handed()[0]!.record.responseDigest).toBe(digestOf(one.entry.salt, payload));
+    }
   });
 
   it('the upstream gets its own name for the model, and otherwise the body as it came', async () => {
@@ -83,7 +125,8 @@ describe('a request for a whole answer', () => {
   });
 
   it('a large answer is left under a key before the reply names that key', async () => {
-    const large = JSON.stringify({ text: 'x'.repeat(INLINE_BYTES_MAX) });
+    const usage = { prompt_tokens: 1, completion_tokens: 1 };
+    const large = completion({ ...usage, padding: 'x'.repeat(INLINE_BYTES_MAX) });
     const { run, outbox, redis } = workerWith(new ScriptedProvider(answers(large)));
     const one = delivery();
     await run(one);
@@ -93,7 +136,7 @@ describe('a request for a whole answer', () => {
       testSeals()
         .openBytes(redis.get(ref) as Buffer, ref)
         .toString(),
-    ).toBe(large);
+    ).toBe(asTold(large));
   });
 
   it('a request whose body is kept apart runs with that body, which is deleted with the entry', async () => {
@@ -128,9 +171,9 @@ describe('a request for a whole answer', () => {
     expect(outbox.replies.map(({ kind }) => kind)).toEqual(['answer']);
   });
 
-  it('after four failed calls a request gets an error and no receipt, and leaves the lane', async () => {
+  it('after four failed connections a request gets an error and no receipt, and leaves the lane', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    const provider = new ScriptedProvider(fails(UNAVAILABLE));
+    const provider = new ScriptedProvider(fails({ kind: 'connection', detail: 'ECONNREFUSED' }));
     const { run, outbox, handed, events } = workerWith(provider);
     const over = run(delivery());
     await vi.advanceTimersByTimeAsync(10_000);
@@ -143,6 +186,78 @@ describe('a request for a whole answer', () => {
     expect(handed()).toEqual([]);
     expect(events.filter((event) => event === 'upstreamFailed')).toHaveLength(4);
     expect(events.at(-1)).toBe('runFailed');
+  });
+
+  it.each<[string, UpstreamFailure, readonly string[], readonly string[]]>([
+    ['a server’s error is tried at the other endpoints', UNAVAILABLE, TWO, TWO],
+    ['… or once more where there is none', UNAVAILABLE, ONE, [...ONE, ...ONE]],
+    ['a call that timed out is not made again there', TIMED_OUT, ONE, ONE],
+    ['… but at another endpoint', TIMED_OUT, TWO, TWO],
+    ['a refused credential is not shown again', MISCONFIGURED, ONE, ONE],
+  ])('%s', async (_, failure, endpoints, called) => {
+    const provider = new ScriptedProvider(fails(failure));
+    const { run, outbox } = workerWith(provider, {
+      catalogue: () =>
+        catalogue(
+          [region('eu-west')],
+          endpoints.map((name) => endpointNamed(name, ['eu-west'])),
+          [model('m', [...endpoints])],
+        ),
+    });
+    await run(delivery());
+    expect(provider.requests.map((request) => request.endpoint.name)).toEqual(called);
+    expect(outbox.replies.map(({ kind }) => kind)).toEqual(['error']);
+  });
+
+  it('an answer that its server did not finish is the client’s, and its receipt is truncated', async () => {
+    const usage = { prompt_tokens: 11, completion_tokens: 4 };
+    const { run, outbox, handed, events } = workerWith(
+      new ScriptedProvider(answers(completion(usage, null))),
+    );
+    await run(delivery());
+    expect(outbox.replies.map(({ kind }) => kind)).toEqual(['answer']);
+    expect(handed()[0]!.record).toMatchObject({ outcome: 'truncated', attempts: 1 });
+    expect(events).toContain('upstreamFailed');
+  });
+
+  it.each([
+    ['{"object":"error","message":"out of memory","code":50001}'],
+    ['{"error":{"message":"overloaded"}}'],
+    ['{"detail":"Internal error"}'],
+    ['{"id":"x","choices":[]}'],
+    ['{"id":"x"}'],
+    ['[]'],
+  ])('a body that is no answer is a failure, whatever its status: %s', async (body) => {
+    const provider = new ScriptedProvider(answers(body), answers(ANSWER));
+    const { run, handed } = workerWith(provider);
+    await run(delivery());
+    expect(handed()[0]!.record).toMatchObject({ attempts: 2, outcome: 'complete' });
+  });
+
+  it('the time for an answer is that of its endpoint, part by part, and never beyond the request’s own', async () => {
+    const provider = new ScriptedProvider(answers(ANSWER));
+    const one = endpointNamed('first', ['eu-west'], {
+      timeoutMs: 5_000,
+      timeouts: { headersMs: 1_000, totalMs: 900_000 },
+    });
+    await workerWith(provider, {
+      catalogue: () => catalogue([region('eu-west')], [one], [model('m', ['first'])]),
+    }).run(delivery());
+    expect(provider.requests[0]!.timeouts).toEqual({
+      headersMs: 1_000,
+      firstByteMs: 5_000,
+      betweenBytesMs: 5_000,
+      totalMs: 60_000,
+    });
+  });
+
+  it('a stream may go on beyond its request’s deadline, for an hour, while its server is not silent', async () => {
+    const provider = new ScriptedProvider(streams(chunk('a', 'stop')));
+    await workerWith(provider).run(delivery({ stream: true }));
+    expect(provider.requests[0]!.timeouts).toMatchObject({
+      betweenBytesMs: 1_000,
+      totalMs: 3_600_000,
+    });
   });
 
   it('a request that an upstream refuses as malformed is not tried again, and its caller is told why', async () => {
@@ -210,6 +325,34 @@ describe('a request for a stream', () => {
   });
 
   it(
+    'a stream that runs beyond its deadline keeps its Idempotency-Key claimed, and its place in the region counted',
+    { tags: ['idempotency.replay'] },
+    async () => {
+      let upstream!: UpstreamSink;
+      const { run, outbox, clock } = workerWith(
+        new ScriptedProvider((sink) => void (upstream = sink)),
+      );
+      const claim = '{s0}:idem:org_a:d';
+      const one = delivery({ stream: true, claim });
+      const { startedAt, deadlineAt, region: code, orgId, id, shard } = one.entry;
+      const over = run(one);
+      await until(() => upstream !== undefined);
+      for (const at of [startedAt - 1, deadlineAt - 30_000, deadlineAt + 30_000]) {
+        clock.now = at;
+        upstream.onPayload(chunk(`${at}`));
+        await outbox.flushed();
+      }
+      const commands = outbox.queued.flatMap(({ command }) => (command ? [command] : []));
+      expect(commands.filter(([name]) => name === 'EXPIRE')).toEqual([['EXPIRE', claim, 3_660]]);
+      expect(commands.filter(([name]) => name === 'ZADD')).toEqual([
+        ['ZADD', heldKey(shard, code, orgId), deadlineAt + 3_660_000, id],
+      ]);
+      upstream.onEnd(true);
+      await over;
+    },
+  );
+
+  it(
     'a stream notes with its first frame that it has begun, and five times a second how far it is: payloads, tokens and their digest',
     { tags: ['survives.inference-worker'] },
     async () => {
@@ -241,8 +384,9 @@ describe('a request for a stream', () => {
           payloads,
           tokens: payloads - 1,
           digest: digestOf(one.entry.salt, ...sent.slice(0, payloads)),
-          model: 'up/m',
+          answerId: 'c',
           calls: 1,
+          queuedMs: 0,
         })),
       );
     },
@@ -348,20 +492,68 @@ describe('a request for a stream', () => {
     },
   );
 
-  it('a stream that ends without [DONE] is whole when every choice has finished, and broken when not', async () => {
-    const closing =
-      (...payloads: string[]): Behaviour =>
-      (sink) => {
-        for (const payload of payloads) sink.onPayload(payload);
-        sink.onEnd(false);
-      };
-    const whole = workerWith(new ScriptedProvider(closing(...hello)));
-    await whole.run(delivery({ stream: true }));
-    expect(whole.handed()[0]!.record.outcome).toBe('complete');
-    const broken = workerWith(new ScriptedProvider(closing(hello[0], hello[1])));
-    await broken.run(delivery({ stream: true }));
-    expect(broken.handed()[0]!.record.outcome).toBe('truncated');
-    expect(broken.outbox.replies.at(-1)!.kind).toBe('error');
+  it('a stream that ends is whole when every choice has finished, and broken when not, with [DONE] or without', async () => {
+    for (const clean of [true, false]) {
+      const closing =
+        (...payloads: string[]): Behaviour =>
+        (sink) => {
+          for (const payload of payloads) sink.onPayload(payload);
+          sink.onEnd(clean);
+        };
+      const whole = workerWith(new ScriptedProvider(closing(...hello)));
+      await whole.run(delivery({ stream: true }));
+      expect(whole.handed()[0]!.record.outcome).toBe('complete');
+      const broken = workerWith(new ScriptedProvider(closing(hello[0], hello[1])));
+      await broken.run(delivery({ stream: true }));
+      expect(broken.handed()[0]!.record).toMatchObject({
+        outcome: 'truncated',
+        relayedPayloads: 2,
+      });
+      expect(broken.outbox.replies.at(-1)!.kind).toBe('error');
+      expect(broken.events).toContain('upstreamFailed');
+    }
+  });
+
+  it('streams that break off count against their endpoint: after five of them requests go to the next', async () => {
+    const breaking: Behaviour = (sink, request) => {
+      sink.onPayload(hello[0]);
+      if (request.endpoint.name === 'first')
+        return sink.onFailure({ kind: 'connection', detail: 'reset' });
+      sink.onPayload(hello[2]);
+      sink.onEnd(true);
+    };
+    const provider = new ScriptedProvider(breaking);
+    const { run, handed } = workerWith(provider);
+    for (let n = 0; n < 7; n += 1) await run(delivery({ stream: true, id: `req_${n}` }));
+    expect(handed().map(({ record }) => record.outcome)).toEqual([
+      ...Array.from({ length: 5 }, () => 'truncated'),
+      'complete',
+      'complete',
+    ]);
+  });
+
+  it('of a stream that is cut before it has said anything no tokens are known', async () => {
+    const provider = new ScriptedProvider((sink) => {
+      sink.onPayload('{"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}');
+      sink.onFailure({ kind: 'connection', detail: 'reset' });
+    });
+    const { run, handed } = workerWith(provider);
+    await run(delivery({ stream: true }));
+    expect(handed()[0]!.record).toMatchObject({
+      outcome: 'truncated',
+      usage: { source: 'unknown', reason: 'upstream_cut' },
+    });
+  });
+
+  it('a stream that fails before its first choice is asked of the next endpoint: the client has seen nothing', async () => {
+    const provider = new ScriptedProvider(
+      streams('{"choices":[],"prompt_filter_results":[]}', '{"object":"error","message":"no"}'),
+      streams(...hello),
+    );
+    const { run, handed, outbox } = workerWith(provider);
+    await run(delivery({ stream: true }));
+    expect(handed()[0]!.record).toMatchObject({ outcome: 'complete', attempts: 2 });
+    expect(outbox.replies.map(({ kind }) => kind)).toEqual(['frames', 'frames', 'last']);
   });
 });
 
@@ -393,6 +585,12 @@ describe('a cancelled request', () => {
     await over;
     expect(outbox.replies).toEqual([]);
     expect(handed()[0]!.record).toMatchObject({ outcome: 'partial', attempts: 1 });
+    // 186 tokens or none: nobody here knows, so nobody signs a zero.
+    expect(handed()[0]!.record.usage).toEqual({
+      source: 'unknown',
+      reason: 'caller_left',
+      inputTokens: COUNTED.inputTokens,
+    });
   });
 
   it('a cancelled request makes no further call', async () => {
@@ -460,7 +658,7 @@ describe('an entry that is delivered again', () => {
       const { run, outbox, redis, handed } = workerWith(provider, {
         countUsage: (_entry, body) => {
           bodies.push(body);
-          return Promise.resolve({ ...COUNTED, outputTokens: 0 });
+          return Promise.resolve({ ...COUNTED, outputTokens: 0 } as const);
         },
       });
       const body = '{"model":"m"}';
@@ -485,7 +683,8 @@ describe('an entry that is delivered again', () => {
         upstreamModel: 'up/m',
         responseDigest: digest,
         relayedPayloads: 2,
-        usage: { inputTokens: COUNTED.inputTokens, outputTokens: 42 },
+        relayedTokens: 42,
+        usage: { source: 'unknown', reason: 'worker_lost', inputTokens: COUNTED.inputTokens },
       });
       expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
     },
@@ -497,7 +696,10 @@ describe('an entry that is delivered again', () => {
     redis.set(begunKey(0, one.entry.id), '42');
     await run(one);
     const [told] = handed();
-    expect(told!.record).toMatchObject({ outcome: 'truncated', usage: { outputTokens: 42 } });
+    expect(told!.record).toMatchObject({
+      outcome: 'truncated',
+      usage: { source: 'unknown', reason: 'worker_lost' },
+    });
     expect(told!.record).not.toHaveProperty('responseDigest');
     expect(told!.record).not.toHaveProperty('relayedPayloads');
   });
@@ -540,7 +742,7 @@ describe('an entry that cannot be run', () => {
 
   it('an entry that cannot be read leaves the lane, and the log says so', async () => {
     const { run, outbox, events } = workerWith(new ScriptedProvider(answers(ANSWER)));
-    await run(delivery({}, { text: 'no head' }));
+    await run(delivery({}, { texts: ['no head'] }));
     expect(events).toEqual(['entryUnreadable']);
     expect(inShort(outbox.queued)).toEqual(['done']);
   });

@@ -42,16 +42,24 @@ function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = 
 describe('an answer', () => {
   it('an answer without an Idempotency-Key is sent and handed over, and not kept', async () => {
     const { settlement, outbox, freed, handed } = settle({});
-    await settlement.answered('{"a":1}', SPENT);
+    await settlement.answered('{"a":1}', true, SPENT);
     expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, ...LEFT]]);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()).toMatchObject({ attempt: 2, record: { endedAt: 1_800_000_000_500 } });
     expect(freed).toEqual([]);
   });
 
+  it('an answer that its server did not finish is sent, receipted as truncated, and not kept: a retry runs again', async () => {
+    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM });
+    await settlement.answered('{"a":1}', false, SPENT);
+    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, ...LEFT]]);
+    expect(handed()).toMatchObject({ record: { outcome: 'truncated' } });
+    expect(freed).toHaveLength(1);
+  });
+
   it('an answer with an Idempotency-Key is kept for its delivery, for a day, in the write that sends it', async () => {
     const { settlement, outbox, freed, handed } = settle({ claim: CLAIM });
-    await settlement.answered('{"a":1}', SPENT);
+    await settlement.answered('{"a":1}', true, SPENT);
     const key = answerKey({ claim: CLAIM, requestId: 'req_1', delivery: 2 });
     expect(outbox.writes.map(inShort)).toEqual([
       ['answer', `SET ${key}`, `EXPIRE ${CLAIM}`, TO_RECEIPTS, ...LEFT],

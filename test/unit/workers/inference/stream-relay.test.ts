@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { frameOf, StreamRelay } from '#workers/inference/stream-relay.ts';
+import { frameOf } from '#shared/kernel/event-stream.ts';
+import { StreamRelay } from '#workers/inference/stream-relay.ts';
 
 const USAGE = { inputTokens: 3, cachedInputTokens: 0, outputTokens: 2, source: 'counted' as const };
 
@@ -13,6 +14,7 @@ interface Chunk {
 function relay(includeUsage: boolean, chunks: readonly Chunk[]) {
   const sent: string[] = [];
   const one = new StreamRelay({
+    model: 'm',
     includeUsage,
     object: 'chat.completion.chunk',
     send: (payload) => sent.push(payload),
@@ -58,7 +60,7 @@ describe('a stream relay', () => {
       { id: 'c', choices: [], usage },
     ];
     const asked = relay(true, chunks);
-    expect(JSON.parse(asked.one.finish(USAGE))).toEqual(chunks[2]);
+    expect(JSON.parse(asked.one.finish(asked.one.usage!))).toEqual(chunks[2]);
     expect(asked.sent).toEqual(chunks.slice(0, 2).map((c) => JSON.stringify(c)));
     const silent = relay(false, chunks);
     expect(silent.sent.concat(silent.one.finish(USAGE)).join()).not.toContain('usage');
@@ -70,8 +72,51 @@ describe('a stream relay', () => {
     expect(JSON.parse(one.finish(USAGE))).toMatchObject({
       id: 'c',
       choices: [],
-      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, source: 'counted' },
     });
+  });
+
+  it('usage that could not be believed is not shown: its chunk is replaced by our count, which says so', () => {
+    const usage = { prompt_tokens: null, completion_tokens: '2', total_tokens: null };
+    const { one } = relay(true, [
+      chunk(choice('a')),
+      chunk(choice(null, 'stop')),
+      { id: 'c', choices: [], usage },
+    ]);
+    expect(JSON.parse(one.finish(USAGE))).toMatchObject({
+      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, source: 'counted' },
+    });
+  });
+
+  it('zeros beside a choice are no count, and zeros on a chunk of their own are one', () => {
+    const zeros = { prompt_tokens: 0, completion_tokens: 0 };
+    const beside = [
+      { ...chunk(choice('a')), usage: zeros },
+      { ...chunk(choice('b', 'stop')), usage: zeros },
+    ];
+    expect(relay(false, beside).one.usage).toBeUndefined();
+    const apart = [chunk(choice('a', 'stop')), { id: 'c', choices: [], usage: zeros }];
+    expect(relay(false, apart).one.usage).toMatchObject({ outputTokens: 0, source: 'upstream' });
+  });
+
+  it('a choice is finished by a reason that says so, not by none, an empty one, or one of giving up', () => {
+    for (const reason of [
+      null,
+      '',
+      'abort',
+      'error',
+      'cancelled',
+      'insufficient_system_resource',
+    ]) {
+      expect(relay(false, [chunk(choice('a')), chunk(choice('b', reason))]).one.isFinished).toBe(
+        false,
+      );
+    }
+    for (const reason of ['stop', 'length', 'tool_calls', 'content_filter', 'eos_token'])
+      expect(relay(false, [chunk(choice('a', reason))]).one.isFinished).toBe(true);
+    expect(relay(false, [chunk(choice('a', 'stop', 0), choice('b', null, 1))]).one.isFinished).toBe(
+      false,
+    );
   });
 
   it('every chunk with a choice is sent exactly once, in order, for any stream', () => {
@@ -95,9 +140,16 @@ describe('a stream relay', () => {
         // Without a chunk to carry the receipt the relay makes one of its own, at the end.
         expect(all.slice(0, wanted.length)).toEqual(wanted);
         expect(all.length - wanted.length).toBeLessThanOrEqual(1);
-        expect(one.text).toBe(
-          chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta.content)).join(''),
+        const said = chunks.flatMap(({ choices }) => choices);
+        const indexes = [...new Set([0, ...said.map(({ index }) => index)])];
+        const texts = indexes.map((index) =>
+          said
+            .filter((piece) => piece.index === index)
+            .map(({ delta }) => delta.content)
+            .join(''),
         );
+        const isText = (text: string): boolean => text !== '';
+        expect(one.texts.filter(isText).toSorted()).toEqual(texts.filter(isText).toSorted());
       }),
     );
   });
@@ -105,6 +157,6 @@ describe('a stream relay', () => {
 
 describe('a frame', () => {
   it('a frame of a payload over several lines has as many data fields', () => {
-    expect(frameOf('{"a":1,\n"b":2}')).toBe('data: {"a":1,\ndata: "b":2}\n\n');
+    expect(frameOf('{"a":1,\n"b":2}', 'chat.completions')).toBe('data: {"a":1,\ndata: "b":2}\n\n');
   });
 });

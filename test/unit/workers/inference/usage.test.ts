@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
+import type { Usage } from '#shared/kernel/inference.ts';
 import { readUsage, usageCounter } from '#workers/inference/usage.ts';
 import { entry } from '#test/unit/api/inference/doubles.ts';
+
+const SOME = { prompt_tokens: 10, completion_tokens: 2 };
 
 describe('usage of an upstream', () => {
   it('usage of zero is a count, not an absence', () => {
@@ -24,26 +27,38 @@ describe('usage of an upstream', () => {
       { prompt_tokens: -1 },
       { prompt_tokens: 1.5 },
       { prompt_tokens: '7' },
-      { prompt_tokens: 1e12 },
+      { prompt_tokens: 1e12, completion_tokens: 1 },
+      { prompt_tokens: 7 },
+      { prompt_tokens: 7, completion_tokens: null },
+      { prompt_tokens: 7, completion_tokens: '3' },
+      { completion_tokens: 3 },
     ]) {
       expect(readUsage(usage)).toBeUndefined();
     }
   });
 
   it('cached tokens are read in each way that servers name them, never more than the prompt', () => {
-    expect(
-      readUsage({ prompt_tokens: 10, prompt_tokens_details: { cached_tokens: 4 } }),
-    ).toMatchObject({ cachedInputTokens: 4 });
+    expect(readUsage({ ...SOME, prompt_tokens_details: { cached_tokens: 4 } })).toMatchObject({
+      cachedInputTokens: 4,
+    });
     expect(
       readUsage({ input_tokens: 10, output_tokens: 2, input_tokens_details: { cached_tokens: 4 } }),
     ).toMatchObject({ inputTokens: 10, outputTokens: 2, cachedInputTokens: 4 });
-    expect(readUsage({ prompt_tokens: 10, prompt_cache_hit_tokens: 99 })).toMatchObject({
+    expect(readUsage({ ...SOME, prompt_cache_hit_tokens: 99 })).toMatchObject({
       cachedInputTokens: 10,
     });
   });
 
+  it('usage of embeddings needs no count of what was generated', () => {
+    expect(readUsage({ prompt_tokens: 10 }, undefined, 'embeddings')).toMatchObject({
+      inputTokens: 10,
+      outputTokens: 0,
+      source: 'upstream',
+    });
+  });
+
   it('measured energy is read only from the field that the catalogue names', () => {
-    const usage = { prompt_tokens: 1, energy_joules: 2.5 };
+    const usage = { ...SOME, energy_joules: 2.5 };
     expect(readUsage(usage)).not.toHaveProperty('measuredJoules');
     expect(readUsage(usage, { usageField: 'energy_joules' })).toMatchObject({
       measuredJoules: 2.5,
@@ -72,27 +87,99 @@ describe('tokens that the worker counts itself', () => {
   const count = usageCounter(createTokenCounter(), () => ({ models: [] }) as never);
 
   it('of 128 prompts of the costliest text are counted for one request as for one text, while heartbeats go on', async () => {
-    await count(entry(), JSON.stringify({ messages: [{ role: 'user', content: 'warm' }] }), 'warm');
+    await count(entry(), JSON.stringify({ messages: [{ role: 'user', content: 'warm' }] }), [
+      'warm',
+    ]);
     // Of this text a kibibyte takes a millisecond: all of it would take a quarter of a minute.
     const prompt = Array.from({ length: 128 }, (_, i) => `${i} ${'жщ'.repeat(60_000)}`);
     let beats = 0;
     const heart = setInterval(() => (beats += 1), 20);
     const begun = performance.now();
-    const usage = await count(entry({ route: 'completions' }), JSON.stringify({ prompt }), '');
+    const usage = await count(entry({ route: 'completions' }), JSON.stringify({ prompt }), []);
     clearInterval(heart);
     const took = performance.now() - begun;
-    expect(usage.inputTokens).toBeGreaterThan(128 * 10_000);
+    expect(usage.inputTokens!).toBeGreaterThan(128 * 10_000);
     expect(took).toBeLessThan(15_000);
     expect(beats).toBeGreaterThan(0);
   });
 
   it('of a few short prompts are exact', async () => {
     const body = JSON.stringify({ prompt: ['hello world', [1, 2, 3]] });
-    expect(await count(entry({ route: 'completions' }), body, 'hello world')).toEqual({
+    expect(await count(entry({ route: 'completions' }), body, ['hello world'])).toEqual({
       inputTokens: 5,
       cachedInputTokens: 0,
       outputTokens: 2,
       source: 'counted',
+      tokenizer: 'o200k_base',
+      // Nothing says that the model reads this vocabulary.
+      tokenInterval: { inputLower: 3, inputUpper: 15, outputLower: 1, outputUpper: 8 },
+    });
+  });
+
+  it('have an interval unless the vocabulary is the model’s own, which the count names', async () => {
+    const models = [{ id: entry().model, tokenizer: 'o200k_harmony' }];
+    const own = usageCounter(createTokenCounter(), () => ({ models }) as never);
+    const body = JSON.stringify({ messages: [{ role: 'user', content: 'How fast?' }] });
+    const usage = await own(entry(), body, ['Once in ten seconds.']);
+    expect(usage).toMatchObject({ source: 'counted', tokenizer: 'o200k_base' });
+    expect(usage).not.toHaveProperty('tokenInterval');
+  });
+
+  it('have an interval that holds what other vocabularies make of the text', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (text) => {
+        const body = JSON.stringify({ prompt: text });
+        const usage = (await count(entry({ route: 'completions' }), body, [text])) as Usage;
+        const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
+        expect(inputLower).toBeLessThanOrEqual(usage.inputTokens);
+        expect(inputUpper).toBeGreaterThanOrEqual(usage.inputTokens);
+        const other = await createTokenCounter().countTokens(text, 'cl100k_base');
+        expect(other).toBeGreaterThanOrEqual(outputLower);
+        expect(other).toBeLessThanOrEqual(outputUpper);
+      }),
+    );
+  });
+
+  it('are not known of images and other media, which only the model can count', async () => {
+    const content = [
+      { type: 'text', text: 'What is this?' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
+    ];
+    const body = JSON.stringify({ messages: [{ role: 'user', content }] });
+    expect(await count(entry(), body, ['A lamp.'])).toEqual({
+      source: 'unknown',
+      reason: 'not_counted',
+    });
+  });
+
+  const said = 'The lamp turns once in ten seconds, and the keeper sleeps.';
+  const twice = JSON.stringify({ messages: [{ role: 'user', content: 'How fast?' }], n: 2 });
+  const reported = (inputTokens: number, outputTokens: number): Usage => ({
+    inputTokens,
+    cachedInputTokens: 0,
+    outputTokens,
+    source: 'upstream',
+  });
+
+  it('replace what an upstream reported of one choice only, and not what it reported of all', async () => {
+    const ofOne = await count(entry(), twice, [said, said], reported(11, 13));
+    expect(ofOne).toMatchObject({ source: 'counted', outputTokens: 26 });
+    const ofAll = reported(11, 24);
+    expect(await count(entry(), twice, [said, said], ofAll)).toBe(ofAll);
+    // Hidden reasoning is counted by the upstream alone.
+    const more = reported(11, 900);
+    expect(await count(entry(), twice, [said, said], more)).toBe(more);
+  });
+
+  it('replace what an upstream reported of one prompt among several', async () => {
+    const body = JSON.stringify({ prompt: ['The sea and the wind', 'The wind and the sea'] });
+    const one = entry({ route: 'completions' });
+    expect(await count(one, body, [said, said], reported(5, 26))).toMatchObject({
+      source: 'counted',
+      inputTokens: 10,
+    });
+    expect(await count(one, body, [said, said], reported(10, 26))).toMatchObject({
+      source: 'upstream',
     });
   });
 });

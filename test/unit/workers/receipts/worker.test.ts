@@ -56,6 +56,7 @@ function workerWith(over: Partial<ReceiptsDeps> = {}) {
       now: Date.now,
       store,
       outbox,
+      batchMax: 32,
       placeAnswer: () => Promise.resolve('redis'),
       claims: {
         settle: (_by: Delivery, name: StoredAnswerName, receipt: string, kept: string) => {
@@ -98,13 +99,13 @@ function handed(over: Partial<ReceiptEntry> = {}): ReceiptEntry {
   };
 }
 
-const delivered = (entryId: string, entry: ReceiptEntry | string): Delivery => ({
+const delivered = (entryId: string, ...entries: (ReceiptEntry | string)[]): Delivery => ({
   shard: 0,
   lane: LANE,
   entryId,
   consumer: 'worker-1',
   number: 1,
-  text: typeof entry === 'string' ? entry : encodeMessage(entry),
+  texts: entries.map((entry) => (typeof entry === 'string' ? entry : encodeMessage(entry))),
 });
 
 describe('a batch of outcomes', () => {
@@ -125,6 +126,54 @@ describe('a batch of outcomes', () => {
       })),
     );
     expect(outbox.queued.flatMap(({ done }) => done ?? [])).toEqual(['1-0', '2-0']);
+  });
+
+  it('an entry of several records is committed, answered and acknowledged as one', async () => {
+    const { take, outbox, log } = workerWith();
+    const [one, two, three] = [handed(), handed({ inbox: 'api-2' }), handed()];
+    await take(delivered('1-0', one, two), delivered('2-0', three));
+    expect(log).toEqual([['commit', 3, []]]);
+    expect(outbox.writes.map(inShort)).toEqual([['receipt', 'receipt', 'done', 'receipt', 'done']]);
+    const small = workerWith({ batchMax: 2 });
+    await small.take(delivered('1-0', one, two, three));
+    expect(small.log).toEqual([
+      ['commit', 2, []],
+      ['commit', 1, []],
+    ]);
+    expect(outbox.replies.map(({ inbox, id }) => [inbox, id])).toEqual(
+      [one, two, three].map(({ inbox, record }) => [inbox, record.requestId]),
+    );
+  });
+
+  it('a record that cannot be read or stored does not take the others of its entry with it, also when the entry comes again', async () => {
+    const { take, outbox, store, events } = workerWith();
+    const [good, bad, late] = [handed(), handed(), handed()];
+    const commit = store.commit;
+    store.commit = (rows) => {
+      const isBad = rows.some(({ receiptId }) => receiptId === receiptIdOf(bad.record.requestId));
+      return isBad ? Promise.reject(new UnstorableReceipt('no')) : commit(rows);
+    };
+    const entry = delivered('1-0', good, 'no record', bad, late);
+    await take(entry);
+    const first = outbox.writes.map(inShort);
+    expect(first).toEqual([
+      [
+        'receipt',
+        `XADD ${LANE}:set-aside`,
+        'receipt_failed',
+        `XADD ${LANE}:set-aside`,
+        'receipt',
+        'done',
+      ],
+    ]);
+    expect(outbox.queued.flatMap(({ command }) => command?.at(-1) ?? [])).toEqual([
+      'no record',
+      encodeMessage(bad),
+    ]);
+    expect(events.filter((event) => event === 'receiptImpossible')).toHaveLength(2);
+    await take(entry);
+    const [before, again] = [outbox.replies.slice(0, 3), outbox.replies.slice(3)];
+    expect(again).toEqual(before);
   });
 
   it('a batch that comes again is answered with the receipts that were stored, byte for byte', async () => {

@@ -14,17 +14,18 @@ export interface AnswerHead {
   model: string;
 }
 
-const FINISH_REASONS: Readonly<Record<LanguageModelV4FinishReason['unified'], string>> = {
+/** Null where the provider did not finish its answer. */
+const FINISH_REASONS: Readonly<Record<LanguageModelV4FinishReason['unified'], string | null>> = {
   stop: 'stop',
   length: 'length',
   'content-filter': 'content_filter',
   'tool-calls': 'tool_calls',
-  error: 'stop',
-  interrupted: 'stop',
+  error: null,
+  interrupted: null,
   other: 'stop',
 };
 
-export function finishReasonOf({ unified }: LanguageModelV4FinishReason): string {
+export function finishReasonOf({ unified }: LanguageModelV4FinishReason): string | null {
   return FINISH_REASONS[unified];
 }
 

@@ -1,9 +1,12 @@
 /** An answer above this is not an answer; the same bound as for other upstreams. */
 const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
 
-/** `fetch` whose answers end with an error once they exceed the bound: the libraries read them whole. */
+/**
+ * `fetch` whose answers end with an error once they exceed the bound: the libraries read them whole. It goes nowhere else
+ * than it is sent: the headers in which these providers take credentials would go along to another host.
+ */
 export const boundedFetch: typeof globalThis.fetch = async (input, init) => {
-  const answer = await fetch(input, init);
+  const answer = await fetch(input, { ...init, redirect: 'manual' });
   if (answer.body === null) return answer;
   let size = 0;
   const bounded = answer.body.pipeThrough(

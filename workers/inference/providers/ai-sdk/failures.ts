@@ -1,12 +1,12 @@
+import { errnoOf } from '../errno.ts';
+import { saysTooLong } from '../error-body.ts';
 import { kindOfStatus, type UpstreamFailure } from '../upstream-failure.ts';
-import { isObject, textOf } from './json.ts';
+import { isObject, textOf } from '../../json.ts';
 import { Untranslatable } from './untranslatable.ts';
 
 const MESSAGE_CHARS_MAX = 500;
 /** Providers refuse a wrong credential of ours in the words, and sometimes with the status, of a wrong request. */
 const ABOUT_CREDENTIAL = /api[ _-]?key|credential|permission/i;
-/** "prompt is too long: …" (Anthropic), "The input token count (…) exceeds the maximum …" (Google). */
-const TOO_LONG = /prompt is too long|token count .*exceeds|context (length|window)/i;
 const UNREADABLE = /^AI_(TypeValidation|JSONParse|InvalidResponseData|EmptyResponseBody|NoContent)/;
 /** Error types of Anthropic that come inside a stream, with the status they have outside of one. */
 const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
@@ -40,17 +40,26 @@ export function failureOf(error: unknown): UpstreamFailure {
   const cause = isObject(fields['cause']) ? (textOf(fields['cause']['name']) ?? '') : '';
   const unreadable = [name, cause].find((one) => UNREADABLE.test(one));
   if (unreadable !== undefined) return { kind: 'malformed', detail: unreadable };
-  return { kind: 'connection', detail: `${name}: ${message}` };
+  if (name === 'TimeoutError') return { kind: 'timeout', detail: 'it did not answer in time' };
+  const errno = errnoOf(error);
+  const failure: UpstreamFailure = {
+    kind: 'connection',
+    detail: 'the connection failed',
+    message: message.slice(0, MESSAGE_CHARS_MAX),
+  };
+  return errno === undefined ? failure : { ...failure, errno };
 }
 
 function failureOfStatus(status: number, message: string, headers: unknown): UpstreamFailure {
   const kind =
     status === 400 && ABOUT_CREDENTIAL.test(message) ? 'misconfigured' : kindOfStatus(status);
-  const failure: UpstreamFailure = { kind, status, detail: `HTTP ${status}: ${message}` };
-  if (kind === 'rejected') {
-    failure.message = message.slice(0, MESSAGE_CHARS_MAX);
-    if (TOO_LONG.test(message)) Object.assign(failure, { code: 'context_length_exceeded' });
-  }
+  const failure: UpstreamFailure = {
+    kind,
+    status,
+    detail: 'it failed by itself',
+    message: message.slice(0, MESSAGE_CHARS_MAX),
+  };
+  if (kind === 'rejected' && saysTooLong(message)) failure.code = 'context_length_exceeded';
   const seconds = Number(isObject(headers) ? (headers['retry-after'] ?? Number.NaN) : Number.NaN);
   if (Number.isFinite(seconds) && seconds >= 0) failure.retryAfterMs = seconds * 1_000;
   return failure;
@@ -60,7 +69,7 @@ function failureOfStatus(status: number, message: string, headers: unknown): Ups
 function statusIn(fields: Readonly<Record<string, unknown>>): number | undefined {
   const { statusCode, code, type } = fields;
   for (const value of [statusCode, code, STATUS_OF_TYPE[textOf(type) ?? '']]) {
-    if (typeof value === 'number' && value >= 400 && value < 600) return value;
+    if (typeof value === 'number' && value >= 300 && value < 600) return value;
   }
   const inner = fields['error'];
   return isObject(inner) ? statusIn(inner) : undefined;

@@ -1,25 +1,31 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
-import type { Provider, UpstreamCall, UpstreamRequest, UpstreamSink } from '../provider.ts';
+import { uuidOf } from '#shared/kernel/ids.ts';
+import { modelsIn, readList } from '../model-list.ts';
+import type {
+  ModelList,
+  Provider,
+  UpstreamCall,
+  UpstreamRequest,
+  UpstreamSink,
+} from '../provider.ts';
 import { type AnswerHead, chatCompletion } from './answer.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { embeddingsAnswer } from './embeddings.ts';
 import { failureOf } from './failures.ts';
 import type { TakesUrl } from './files.ts';
-import type { Json } from './json.ts';
+import type { Json } from '../../json.ts';
 import { NATIVE_PROVIDERS, type NativeProvider } from '#shared/catalogue/http/native-providers.ts';
 import { callOptionsOf } from './options.ts';
 import { ChunkWriter } from './stream.ts';
 import { Untranslatable } from './untranslatable.ts';
 import { CallWatch } from './watch.ts';
 
-/** Our credential is wrong, or we are to stay away for now. */
-const REFUSALS = new Set([401, 403, 408, 429]);
-
 /** Speaks to providers in their own interfaces through the AI SDK, and to the gateway in OpenAI's. */
 export class AiSdkProvider implements Provider {
   readonly #credential: (name: string) => string | undefined;
-  readonly #loaded = new Map<string, Promise<NativeProvider>>();
+  /** By the endpoint itself: a reload of the catalogue leaves no address and no credential behind. */
+  readonly #loaded = new WeakMap<Endpoint, Promise<NativeProvider>>();
   readonly #open = new Set<CallWatch>();
 
   /** `credential` looks up the secret an endpoint names in `api_key_env`. */
@@ -28,23 +34,24 @@ export class AiSdkProvider implements Provider {
   }
 
   call(request: UpstreamRequest, sink: UpstreamSink): UpstreamCall {
-    const watch = new CallWatch(sink, request.timeoutMs, () => this.#open.delete(watch));
+    const watch = new CallWatch(sink, request.timeouts, () => this.#open.delete(watch));
     this.#open.add(watch);
     void this.#run(request, watch).catch((error: unknown) => watch.fail(failureOf(error)));
     return watch;
   }
 
-  /** Asks for the list of models, which costs nothing. */
-  async probe(endpoint: Endpoint, timeoutMs: number): Promise<boolean> {
+  async list(endpoint: Endpoint, timeoutMs: number): Promise<ModelList> {
+    const row = NATIVE_PROVIDERS[endpoint.provider ?? ''];
     try {
-      const answer = await fetch(`${baseOf(endpoint)}/models`, {
-        headers: NATIVE_PROVIDERS[endpoint.provider ?? '']?.headers(this.#key(endpoint)) ?? {},
+      const answer = await boundedFetch(`${baseOf(endpoint)}/models${row?.wholeList ?? ''}`, {
+        headers: row?.headers(this.#key(endpoint)) ?? {},
         signal: AbortSignal.timeout(timeoutMs),
       });
-      await answer.body?.cancel();
-      return answer.status < 500 && !REFUSALS.has(answer.status);
-    } catch {
-      return false;
+      const text = answer.body === null ? '' : await readList(answer.body);
+      if (answer.ok) return { models: modelsIn(text) };
+      return { failure: failureOf({ statusCode: answer.status, message: text }) };
+    } catch (error) {
+      return { failure: failureOf(error) };
     }
   }
 
@@ -86,7 +93,7 @@ export class AiSdkProvider implements Provider {
   #native(endpoint: Endpoint): Promise<NativeProvider> {
     const row = NATIVE_PROVIDERS[endpoint.provider ?? ''];
     if (row === undefined) throw new Error(`there is no provider ${String(endpoint.provider)}`);
-    let native = this.#loaded.get(endpoint.name);
+    let native = this.#loaded.get(endpoint);
     if (native === undefined) {
       const settings = {
         baseURL: baseOf(endpoint),
@@ -94,9 +101,9 @@ export class AiSdkProvider implements Provider {
         fetch: boundedFetch,
       };
       native = row.load(settings);
-      this.#loaded.set(endpoint.name, native);
+      this.#loaded.set(endpoint, native);
       // A library that could not be loaded is looked for again: it may be installed meanwhile.
-      native.catch(() => this.#loaded.delete(endpoint.name));
+      native.catch(() => this.#loaded.delete(endpoint));
     }
     return native;
   }
@@ -127,8 +134,12 @@ async function relay(
   watch.end(false);
 }
 
-function headersOf({ requestId, traceparent }: UpstreamRequest): Record<string, string> {
-  return { 'x-request-id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
+function headersOf({ requestId, traceparent, endpoint }: UpstreamRequest): Record<string, string> {
+  const { requestId: name = 'x-request-id', traceparent: traced = true } = endpoint.headers ?? {};
+  return {
+    ...(name === null ? {} : { [name]: uuidOf(requestId) }),
+    ...(traced && traceparent !== undefined ? { traceparent } : {}),
+  };
 }
 
 function baseOf({ baseUrl }: Endpoint): string {

@@ -1,24 +1,28 @@
+import type { Timeouts } from '#shared/catalogue/catalogue.ts';
 import type { UpstreamFailure } from '../upstream-failure.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
 
 /**
- * One call under way: ends exactly once, whoever ends it first, and not later than `timeoutMs` after the last sign of
- * life. Its end closes the connection, so that the upstream stops computing.
+ * One call under way: ends exactly once, whoever ends it first, and not later than its timeouts allow. The libraries show
+ * no headers, so the time for these is that for the first sign of life. Its end closes the connection, so that the
+ * upstream stops computing.
  */
 export class CallWatch implements UpstreamCall {
   readonly #sink: UpstreamSink;
   readonly #onOver: () => void;
   readonly #aborting = new AbortController();
-  readonly #silence: NodeJS.Timeout;
+  readonly #timeouts: Timeouts;
+  #silence: NodeJS.Timeout;
+  readonly #whole: NodeJS.Timeout;
+  #speaks = false;
   #over = false;
 
-  constructor(sink: UpstreamSink, timeoutMs: number, onOver: () => void) {
+  constructor(sink: UpstreamSink, timeouts: Timeouts, onOver: () => void) {
     this.#sink = sink;
     this.#onOver = onOver;
-    this.#silence = setTimeout(
-      () => this.fail({ kind: 'timeout', detail: `silent for ${timeoutMs} ms` }),
-      timeoutMs,
-    );
+    this.#timeouts = timeouts;
+    this.#silence = this.#bound('silent for', Math.min(timeouts.headersMs, timeouts.firstByteMs));
+    this.#whole = this.#bound('not finished in', timeouts.totalMs);
   }
 
   get signal(): AbortSignal {
@@ -31,7 +35,10 @@ export class CallWatch implements UpstreamCall {
 
   /** The upstream said something. */
   touch(): void {
-    this.#silence.refresh();
+    if (this.#speaks) return void this.#silence.refresh();
+    this.#speaks = true;
+    clearTimeout(this.#silence);
+    if (!this.#over) this.#silence = this.#bound('silent for', this.#timeouts.betweenBytesMs);
   }
 
   abort(): void {
@@ -54,10 +61,15 @@ export class CallWatch implements UpstreamCall {
     if (this.#finish()) this.#sink.onFailure(failure);
   }
 
+  #bound(words: string, ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.fail({ kind: 'timeout', detail: `${words} ${ms} ms` }), ms);
+  }
+
   #finish(): boolean {
     if (this.#over) return false;
     this.#over = true;
     clearTimeout(this.#silence);
+    clearTimeout(this.#whole);
     this.#onOver();
     this.#aborting.abort();
     return true;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { kindOfStatus, readErrorObject, type UpstreamFailure } from '../upstream-failure.ts';
+import { errnoOf } from '../errno.ts';
+import { failureOfErrorBody, type UpstreamFailure } from '../upstream-failure.ts';
 
 /** An HTTP error answer as a failure. */
 export function failureOfStatus(
@@ -7,26 +8,31 @@ export function failureOfStatus(
   headers: IncomingHttpHeaders,
   body: string,
 ): UpstreamFailure {
-  const error = readErrorObject(errorIn(body));
-  return {
-    kind: kindOfStatus(status),
-    status,
-    detail: `HTTP ${status}${error.message === undefined ? '' : `: ${error.message}`}`,
-    ...error,
-    ...retryAfter(headers),
-  };
+  return { ...failureOfErrorBody(parsed(body), status), ...retryAfter(headers) };
+}
+
+/**
+ * An event of the kind `error` in a stream: whatever is in it, the answer will not be finished. Some servers write the
+ * kind where a field's name is (`error: {…}`), which is no event at all to others.
+ */
+export function failureOfErrorEvent(data: string): UpstreamFailure {
+  return failureOfErrorBody(parsed(data));
 }
 
 /** A socket or parser error as a failure. */
 export function failureOfError(error: Error): UpstreamFailure {
-  const code = (error as Error & { code?: string }).code ?? error.name;
-  const timeout = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
-  return { kind: timeout ? 'timeout' : 'connection', detail: `${code}: ${error.message}` };
+  const code = errnoOf(error);
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || error.name === 'TimeoutError')
+    return { kind: 'timeout', detail: 'it did not begin to answer in time' };
+  if (code === 'UND_ERR_BODY_TIMEOUT')
+    return { kind: 'timeout', detail: 'it fell silent in the middle of its answer' };
+  const failure: UpstreamFailure = { kind: 'connection', detail: 'the connection failed' };
+  return code === undefined ? failure : { ...failure, errno: code };
 }
 
-function errorIn(body: string): unknown {
+function parsed(body: string): unknown {
   try {
-    return (JSON.parse(body) as { error?: unknown } | null)?.error;
+    return JSON.parse(body) as unknown;
   } catch {
     // Not JSON: a proxy's error page. Nothing of it is for the caller.
     return undefined;

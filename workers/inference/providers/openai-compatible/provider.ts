@@ -1,13 +1,23 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import { uuidOf } from '#shared/kernel/ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
-import type { Provider, UpstreamCall, UpstreamRequest, UpstreamSink } from '../provider.ts';
+import { modelsIn, readList } from '../model-list.ts';
+import type {
+  ModelList,
+  Provider,
+  UpstreamCall,
+  UpstreamRequest,
+  UpstreamSink,
+} from '../provider.ts';
+import { failureOfError, failureOfStatus } from './failures.ts';
 import { UpstreamResponse } from './response.ts';
 
 const PATHS: Record<Route, string> = {
   'chat.completions': '/chat/completions',
   completions: '/completions',
   embeddings: '/embeddings',
+  responses: '/responses',
 };
 
 /** Sockets kept per upstream host: one request each, as HTTP/1.1 without pipelining wants. */
@@ -16,19 +26,20 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Below the five seconds after which common servers close an idle connection, so that a reused one is not half closed. */
 const KEEP_ALIVE_MS = 4_000;
 
-/** Our credential is wrong, or we are to stay away for now. */
-const REFUSALS = new Set([401, 403, 408, 429]);
-
 interface Target {
   origin: string;
   basePath: string;
   headers: Record<string, string>;
+  /** The header that names the request; null for none. */
+  requestIdHeader: string | null;
+  traceparent: boolean;
 }
 
 /** Speaks to anything with OpenAI's HTTP interface. Bodies and answers pass through as they are. */
 export class OpenAiCompatibleProvider implements Provider {
   readonly #agent: Dispatcher;
-  readonly #targets = new Map<string, Target>();
+  /** By the endpoint itself, so that no two share a credential, and a reload of the catalogue leaves none behind. */
+  readonly #targets = new WeakMap<Endpoint, Target>();
   readonly #credential: (name: string) => string | undefined;
 
   /** `credential` looks up the secret an endpoint names in `api_key_env`. */
@@ -44,12 +55,19 @@ export class OpenAiCompatibleProvider implements Provider {
 
   call(request: UpstreamRequest, sink: UpstreamSink): UpstreamCall {
     const target = this.#target(request.endpoint);
-    const response = new UpstreamResponse(sink, request.stream, request.endpoint.energy?.header);
-    const headers: Record<string, string> = {
-      ...target.headers,
-      'x-request-id': request.requestId,
-    };
-    if (request.traceparent !== undefined) headers['traceparent'] = request.traceparent;
+    const { headersMs, firstByteMs, betweenBytesMs, totalMs } = request.timeouts;
+    const response = new UpstreamResponse(sink, {
+      stream: request.stream,
+      energyHeader: request.endpoint.energy?.header,
+      firstByteMs,
+      totalMs,
+      hold: request.hold,
+    });
+    const headers: Record<string, string> = { ...target.headers };
+    if (target.requestIdHeader !== null)
+      headers[target.requestIdHeader] = uuidOf(request.requestId);
+    if (target.traceparent && request.traceparent !== undefined)
+      headers['traceparent'] = request.traceparent;
     this.#agent.dispatch(
       {
         origin: target.origin,
@@ -57,30 +75,26 @@ export class OpenAiCompatibleProvider implements Provider {
         method: 'POST',
         headers,
         body: request.body,
-        headersTimeout: request.timeoutMs,
-        bodyTimeout: request.timeoutMs,
+        headersTimeout: headersMs,
+        bodyTimeout: betweenBytesMs,
       },
       response,
     );
     return response;
   }
 
-  /** Asks for the list of models. A server that has none is there all the same; one that refuses us is of no use. */
-  async probe(endpoint: Endpoint, timeoutMs: number): Promise<boolean> {
+  async list(endpoint: Endpoint, timeoutMs: number): Promise<ModelList> {
     const { origin, basePath, headers } = this.#target(endpoint);
+    const path = `${basePath}/models`;
+    const signal = AbortSignal.timeout(timeoutMs);
     try {
-      const answer = await this.#agent.request({
-        origin,
-        path: `${basePath}/models`,
-        method: 'GET',
-        headers,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-      });
-      await answer.body.dump();
-      return answer.statusCode < 500 && !REFUSALS.has(answer.statusCode);
-    } catch {
-      return false;
+      const options = { origin, path, method: 'GET' as const, headers, signal };
+      const { statusCode, headers: told, body } = await this.#agent.request(options);
+      const text = await readList(body);
+      if (statusCode >= 300) return { failure: failureOfStatus(statusCode, told, text) };
+      return { models: modelsIn(text) };
+    } catch (error) {
+      return { failure: failureOfError(error as Error) };
     }
   }
 
@@ -89,18 +103,21 @@ export class OpenAiCompatibleProvider implements Provider {
   }
 
   #target(endpoint: Endpoint): Target {
-    const known = this.#targets.get(endpoint.baseUrl);
+    const known = this.#targets.get(endpoint);
     if (known !== undefined) return known;
     const url = new URL(endpoint.baseUrl);
     const target: Target = {
       origin: url.origin,
       basePath: url.pathname.replace(/\/+$/, ''),
       headers: { 'content-type': 'application/json', accept: '*/*', 'accept-encoding': 'identity' },
+      requestIdHeader:
+        endpoint.headers?.requestId === undefined ? 'x-request-id' : endpoint.headers.requestId,
+      traceparent: endpoint.headers?.traceparent ?? true,
     };
     const secret =
       endpoint.apiKeyEnv === undefined ? undefined : this.#credential(endpoint.apiKeyEnv);
     if (secret !== undefined) target.headers['authorization'] = `Bearer ${secret}`;
-    this.#targets.set(endpoint.baseUrl, target);
+    this.#targets.set(endpoint, target);
     return target;
   }
 }

@@ -4,8 +4,11 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Transform } from 'node:stream';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import type { AnswerHold } from '../../answer-room.ts';
+import { ENDINGS } from '../../responses/native.ts';
 import type { UpstreamCall, UpstreamSink } from '../provider.ts';
-import { failureOfError, failureOfStatus } from './failures.ts';
+import type { UpstreamFailure } from '../upstream-failure.ts';
+import { failureOfError, failureOfErrorEvent, failureOfStatus } from './failures.ts';
 
 /** An answer above this is not an answer: embeddings of 2,048 inputs at 3,072 dimensions are about 100 MB as text. */
 const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
@@ -13,6 +16,18 @@ const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
 const FRAME_CHARS_MAX = 32 * 1024 * 1024;
 /** Enough of an error body to read its message. */
 const ERROR_BYTES_MAX = 64 * 1024;
+/** So long a server may take to end its answer after `[DONE]`; its connection is closed then. */
+const LINGER_MS = 1_000;
+
+export interface ResponseOptions {
+  stream: boolean;
+  energyHeader: string | undefined;
+  /** From the call to the first byte of the answer's body, and to its last, in milliseconds. */
+  firstByteMs: number;
+  totalMs: number;
+  /** Is asked before a whole answer is read on. */
+  hold?: AnswerHold | undefined;
+}
 
 type Mode = 'waiting' | 'stream' | 'whole' | 'error' | 'over';
 
@@ -22,8 +37,7 @@ type Mode = 'waiting' | 'stream' | 'whole' | 'error' | 'over';
  */
 export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCall {
   readonly #sink: UpstreamSink;
-  readonly #stream: boolean;
-  readonly #energyHeader: string | undefined;
+  readonly #options: ResponseOptions;
   #controller: Dispatcher.DispatchController | undefined;
   #aborted = false;
   #mode: Mode = 'waiting';
@@ -34,25 +48,33 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   #decoder: StringDecoder | undefined;
   #events: EventSourceParser | undefined;
   #inflate: Transform | undefined;
-  #done = false;
+  #timer: NodeJS.Timeout;
+  #begunAt = performance.now();
+  #pausedAt: number | undefined;
+  #speaks = false;
 
-  constructor(sink: UpstreamSink, stream: boolean, energyHeader: string | undefined) {
+  constructor(sink: UpstreamSink, options: ResponseOptions) {
     this.#sink = sink;
-    this.#stream = stream;
-    this.#energyHeader = energyHeader?.toLowerCase();
+    this.#options = options;
+    const firstByteMs = Math.min(options.firstByteMs, options.totalMs);
+    this.#timer = setTimeout(
+      () => this.#timedOut(`no first byte in ${firstByteMs} ms`),
+      firstByteMs,
+    );
   }
 
   abort(): void {
     if (this.#aborted || this.#mode === 'over') return;
     this.#aborted = true;
-    this.#mode = 'over';
-    this.#controller?.abort(new Error('the caller has gone'));
+    this.#end();
+    this.#hangUp('the caller has gone');
     this.#sink.onFailure({ kind: 'aborted', detail: 'the caller has gone' });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#aborted) controller.abort(new Error('the caller has gone'));
+    // The call may have ended before it had a connection.
+    if (this.#mode === 'over') controller.abort(new Error('the call is over'));
   }
 
   onResponseStart(
@@ -63,27 +85,33 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    const type = headers['content-type'] ?? '';
+    const type = (headers['content-type'] ?? '').trimStart().toLowerCase();
     if (status >= 300) this.#mode = 'error';
-    else if (this.#stream && !type.startsWith('application/json')) this.#startStream();
+    else if (type.startsWith('text/html'))
+      return this.#fail({
+        kind: 'malformed',
+        detail: 'a web page answers; does base_url end in /v1?',
+      });
+    else if (this.#options.stream && !type.startsWith('application/json')) this.#startStream();
     else this.#mode = 'whole';
     this.#inflate = this.#inflater(headers['content-encoding'] ?? '');
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#speaks) this.#startSpeaking();
     if (this.#inflate === undefined) this.#read(chunk);
     else this.#inflate.write(chunk);
   }
 
   onResponseEnd(): void {
+    if (this.#mode === 'over') clearTimeout(this.#timer);
     if (this.#inflate === undefined) this.#finish();
     else this.#inflate.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#mode === 'over') return;
-    if (this.#mode === 'stream' && this.#done) return this.#endStream();
-    this.#mode = 'over';
+    if (this.#mode === 'over') return clearTimeout(this.#timer);
+    this.#end();
     this.#sink.onFailure(failureOfError(error));
   }
 
@@ -99,8 +127,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
           : createGunzip();
     inflate.on('data', (chunk: Buffer) => this.#read(chunk));
     inflate.on('end', () => this.#finish());
-    inflate.on('error', (error) =>
-      this.#fail('malformed', `undecodable ${name} answer: ${error.message}`),
+    inflate.on('error', () =>
+      this.#fail({ kind: 'malformed', detail: 'its compressed answer cannot be read' }),
     );
     return inflate;
   }
@@ -110,19 +138,26 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     this.#decoder = new StringDecoder('utf8');
     this.#events = createParser({
       maxBufferSize: FRAME_CHARS_MAX,
-      onEvent: (event) => this.#event(event.data),
-      onError: (error) => {
-        // Lines that are no field are ignored, as every event stream reader does; a boundless one ends the call.
-        if (error.type === 'max-buffer-size-exceeded')
-          this.#fail('too_large', 'a stream frame is too large');
+      onEvent: ({ data, event }) => this.#event(data, event),
+      onError: ({ type, field, value }) => {
+        if (type === 'max-buffer-size-exceeded')
+          this.#fail({ kind: 'too_large', detail: 'a stream frame is too large' });
+        // Other lines that are no field are ignored, as every event stream reader does.
+        else if (type === 'unknown-field' && field === 'error')
+          this.#fail(failureOfErrorEvent(value ?? ''));
       },
     });
   }
 
-  #event(data: string): void {
-    if (this.#mode !== 'stream' || this.#done) return;
-    if (data === '[DONE]') this.#done = true;
-    else if (data !== '') this.#sink.onPayload(data);
+  #event(data: string, event: string | undefined): void {
+    if (this.#mode !== 'stream') return;
+    if (data.startsWith('[DONE]') && data.trim() === '[DONE]') this.#endAtWord();
+    else if (event === 'error') this.#fail(failureOfErrorEvent(data));
+    else if (data !== '') {
+      this.#sink.onPayload(data);
+      // A response ends with an event of its own, and without [DONE].
+      if (ENDINGS.has(event)) this.#endAtWord();
+    }
   }
 
   #read(chunk: Buffer): void {
@@ -132,39 +167,104 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     }
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
     this.#size += chunk.length;
-    if (this.#mode === 'error' && this.#size > ERROR_BYTES_MAX) return;
-    if (this.#size > ANSWER_BYTES_MAX) return this.#fail('too_large', 'the answer is too large');
+    if (this.#mode === 'error' && this.#size > ERROR_BYTES_MAX) {
+      // An error that says nothing in so many bytes says nothing; and it may have no end.
+      this.#finish();
+      return this.#hangUp('the error is too long');
+    }
+    if (this.#size > ANSWER_BYTES_MAX)
+      return this.#fail({ kind: 'too_large', detail: 'the answer is too large' });
     this.#chunks.push(chunk);
+    const { hold } = this.#options;
+    if (this.#mode === 'whole' && hold?.take(chunk.length) === false) this.#waitForRoom(hold);
+  }
+
+  /** Reads no further until there is room. The upstream is not to blame for that time. */
+  #waitForRoom(hold: AnswerHold): void {
+    if (this.#pausedAt === undefined) {
+      this.#pausedAt = performance.now();
+      clearTimeout(this.#timer);
+      this.#controller?.pause();
+    }
+    hold.whenRoom(() => {
+      if (this.#pausedAt === undefined || this.#mode === 'over') return;
+      this.#begunAt += performance.now() - this.#pausedAt;
+      this.#pausedAt = undefined;
+      this.#timeTheWhole();
+      this.#controller?.resume();
+    });
   }
 
   #finish(): void {
-    if (this.#mode === 'stream') return this.#endStream();
+    // A frame that the connection's end cut off is not a frame: the parser is not told to flush it.
+    if (this.#mode === 'stream') return this.#endStream(false);
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
     const text = (
       this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
     ).toString();
+    // The call outlives its answer, and the text is all that is needed.
+    this.#chunks = [];
     const mode = this.#mode;
-    this.#mode = 'over';
+    this.#end();
     if (mode === 'error') this.#sink.onFailure(failureOfStatus(this.#status, this.#headers, text));
     else this.#sink.onAnswer(text, this.#joules());
   }
 
-  #endStream(): void {
-    // A frame that the connection's end cut off is not a frame: the parser is not told to flush it.
-    this.#mode = 'over';
-    this.#sink.onEnd(this.#done, this.#joules());
+  #endStream(clean: boolean): void {
+    this.#end();
+    this.#sink.onEnd(clean, this.#joules());
   }
 
-  #fail(kind: 'malformed' | 'too_large', detail: string): void {
+  /** `[DONE]` is the end, though the connection may stay open: it is left to the next request, but not for long. */
+  #endAtWord(): void {
+    this.#endStream(true);
+    this.#timer = setTimeout(() => {
+      this.#controller?.abort(new Error('the answer is over and its connection stays open'));
+    }, LINGER_MS);
+    this.#timer.unref();
+  }
+
+  /** The first byte of the body has come: from now on only silence and the whole are timed. */
+  #startSpeaking(): void {
+    this.#speaks = true;
     if (this.#mode === 'over') return;
+    clearTimeout(this.#timer);
+    this.#timeTheWhole();
+  }
+
+  #timeTheWhole(): void {
+    const { totalMs } = this.#options;
+    const restMs = Math.max(0, totalMs - (performance.now() - this.#begunAt));
+    this.#timer = setTimeout(() => this.#timedOut(`not finished in ${totalMs} ms`), restMs);
+  }
+
+  #timedOut(detail: string): void {
+    this.#fail({ kind: 'timeout', detail });
+  }
+
+  #fail(failure: UpstreamFailure): void {
+    if (this.#mode === 'over') return;
+    this.#end();
+    this.#hangUp(failure.detail);
+    this.#sink.onFailure(failure);
+  }
+
+  /** Closes the connection; what it has sent already is not unpacked any more. */
+  #hangUp(why: string): void {
+    this.#controller?.abort(new Error(why));
+    this.#inflate?.destroy();
+  }
+
+  /** Nothing is told to the sink any more. */
+  #end(): void {
     this.#mode = 'over';
-    this.#controller?.abort(new Error(detail));
-    this.#sink.onFailure({ kind, detail });
+    clearTimeout(this.#timer);
   }
 
   #joules(): number | undefined {
-    if (this.#energyHeader === undefined) return undefined;
-    const value = Number(this.#headers[this.#energyHeader]);
+    const { energyHeader } = this.#options;
+    if (energyHeader === undefined) return undefined;
+    const value = Number(this.#headers[energyHeader.toLowerCase()]);
     return Number.isFinite(value) && value >= 0 ? value : undefined;
   }
 }

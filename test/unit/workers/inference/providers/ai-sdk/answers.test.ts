@@ -9,7 +9,7 @@ describe('a whole answer', () => {
     upstream.answer = { fixture: 'anthropic/text.json' };
     const { answer } = await call('anthropic', { max_tokens: 50 });
     expect(JSON.parse(answer!)).toEqual({
-      id: 'chatcmpl-01',
+      id: 'chatcmpl-01K5Y0V8Z3M4N5P6Q7R8S9T0AB',
       object: 'chat.completion',
       created: expect.any(Number) as number,
       model: 'the-model',
@@ -37,7 +37,7 @@ describe('a whole answer', () => {
     expect(path).toBe('/v1/messages');
     expect(headers).toMatchObject({
       'x-api-key': 'sk-test',
-      'x-request-id': 'req_01',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown,
       traceparent: expect.stringContaining('0af7651916') as string,
     });
     expect(body).toMatchObject({ model: 'the-model', max_tokens: 50 });
@@ -96,7 +96,9 @@ describe.each([
       const outcome = await call(native, { stream: true });
       expect(outcome).toMatchObject({ clean: true });
       const chunks = chunksOf(outcome);
-      expect(new Set(chunks.map(({ id }) => id))).toEqual(new Set(['chatcmpl-01']));
+      expect(new Set(chunks.map(({ id }) => id))).toEqual(
+        new Set(['chatcmpl-01K5Y0V8Z3M4N5P6Q7R8S9T0AB']),
+      );
       expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
       expect(new Set(chunks.map(({ object }) => object))).toEqual(
         new Set(['chat.completion.chunk']),

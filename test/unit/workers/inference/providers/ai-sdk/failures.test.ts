@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { faultOf } from '#workers/inference/providers/upstream-failure.ts';
 import { chunksOf, joined, speakNatively } from './speak.ts';
 
-const { upstream, provider, call, endpointOf } = speakNatively();
+const { upstream, call, endpointOf } = speakNatively();
 
 describe('embeddings', () => {
   it('embeddings of Google come in OpenAI’s shape', async () => {
@@ -41,14 +42,24 @@ describe('a failure', () => {
     const { failure } = await call('anthropic', {});
     expect(failure).toMatchObject({ kind, status, retryAfterMs: 3_000 });
     expect(failure!.code).toBe(code);
-    if (kind !== 'rejected') expect(failure!.message).toBeUndefined();
+    if (kind !== 'rejected')
+      expect(faultOf(failure!, 'chat.completions').message).not.toContain(failure!.message);
   });
 
   it('a failure about our credential counts as ours with any status', async () => {
     upstream.answer = { fixture: 'google/error.json', status: 400 };
     const { failure } = await call('google', {});
     expect(failure).toMatchObject({ kind: 'misconfigured' });
-    expect(failure!.message).toBeUndefined();
+    expect(faultOf(failure!, 'chat.completions').message).not.toContain('key');
+  });
+
+  it('an endpoint whose address or credential a reload has changed is called with the new one', async () => {
+    upstream.answer = { fixture: 'anthropic/text.json' };
+    const before = endpointOf('anthropic');
+    for (const apiKeyEnv of ['KEY', 'OTHER_KEY']) {
+      await call('anthropic', {}, { endpoint: { ...before, apiKeyEnv } });
+      expect(upstream.last.headers['x-api-key']).toBe(apiKeyEnv === 'KEY' ? 'sk-test' : 'sk-other');
+    }
   });
 
   it('a failure inside a stream ends it', async () => {
@@ -63,7 +74,5 @@ describe('a failure', () => {
     expect((await call('anthropic', {})).failure?.kind).toBe('malformed');
     const nowhere = 'http://127.0.0.1:9';
     expect((await call('anthropic', {}, { baseUrl: nowhere })).failure?.kind).toBe('connection');
-    expect(await provider.probe(endpointOf('google'), 1_000)).toBe(true);
-    expect(await provider.probe(endpointOf('google', nowhere), 1_000)).toBe(false);
   });
 });

@@ -22,8 +22,14 @@ export interface CallOptions {
   onPayload?: (call: UpstreamCall) => void;
   /** In place of the file's own upstream. */
   baseUrl?: string;
+  /** In place of the one that this file makes. */
+  endpoint?: Endpoint;
 }
 
+const SECRETS = new Map([
+  ['KEY', 'sk-test'],
+  ['OTHER_KEY', 'sk-other'],
+]);
 const PATHS: Record<Native, string> = { anthropic: '/v1/', google: '/v1beta' };
 
 export const MESSAGES = [{ role: 'user', content: 'How fast does the lamp turn?' }];
@@ -41,7 +47,7 @@ export const TOOLS = [
 /** A provider that speaks to an upstream of the file's own. */
 export function speakNatively() {
   const upstream = new NativeUpstream();
-  const provider = new AiSdkProvider((name) => (name === 'KEY' ? 'sk-test' : undefined));
+  const provider = new AiSdkProvider((name) => SECRETS.get(name));
   let origin = '';
   beforeAll(async () => {
     origin = await upstream.listen();
@@ -60,17 +66,28 @@ export function speakNatively() {
 
   /** One call to its end. */
   const call = (native: Native, body: object, options: CallOptions = {}): Promise<Outcome> => {
-    const { route = 'chat.completions', timeoutMs = 5_000, onPayload, baseUrl } = options;
+    const {
+      route = 'chat.completions',
+      timeoutMs = 5_000,
+      onPayload,
+      baseUrl,
+      endpoint: over,
+    } = options;
     return new Promise((resolve) => {
       const payloads: string[] = [];
       const running = provider.call(
         {
-          requestId: 'req_01',
+          requestId: 'req_01K5Y0V8Z3M4N5P6Q7R8S9T0AB',
           route,
-          endpoint: endpointOf(native, baseUrl),
+          endpoint: over ?? endpointOf(native, baseUrl),
           body: JSON.stringify({ model: 'the-model', messages: MESSAGES, ...body }),
           stream: 'stream' in body,
-          timeoutMs,
+          timeouts: {
+            headersMs: timeoutMs,
+            firstByteMs: timeoutMs,
+            betweenBytesMs: timeoutMs,
+            totalMs: 60_000,
+          },
           traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
         },
         {

@@ -1,0 +1,109 @@
+import type { Pool } from 'pg';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { createDrafts } from '#shared/accounts/postgres/drafts.ts';
+import { createVettings } from '#shared/accounts/postgres/vetting.ts';
+import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import type { Config } from '#shared/config/config.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import type { ExportRoutesOptions } from '#api/routes/exports.ts';
+import type { openResources } from '#api/routes/deps.ts';
+import { confirmationLetter, resetLetter } from '#shared/persons/letters.ts';
+import {
+  type Attempts,
+  createPersonRegistry,
+  takeAttempt,
+} from '#shared/persons/postgres/persons.ts';
+import { readAttention } from '#shared/ledger/postgres/attention.ts';
+import { readBacklog } from '#shared/ledger/postgres/integration.ts';
+import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
+import type { Door } from './door.ts';
+import { Flash } from './flash.ts';
+
+/** What the routes of the API read from, which pages read from too. */
+type Resources = ReturnType<typeof openResources>;
+
+export interface DashboardOptions {
+  resources: Resources;
+  exports: ExportRoutesOptions;
+  /** The keys that receipts are verified with, as they are published now. */
+  didDocument: () => object;
+  publicUrl: string;
+  /** Signs sessions and forms. */
+  secret: string;
+  supportEmail: string;
+  /** A model for the examples. */
+  exampleModel: () => string | undefined;
+  onError: (error: unknown) => void;
+  surroundings?: Surroundings;
+}
+
+export type DashboardDeps = ReturnType<typeof openDashboard>;
+
+/** Dependencies of the dashboard: PostgreSQL, and the door, whose library takes a moment to load. */
+export function openDashboard(pool: Pool, options: DashboardOptions) {
+  const { publicUrl, secret, onError, resources, surroundings = systemSurroundings } = options;
+  const persons = createPersonRegistry(pool, surroundings);
+  const link = (path: string, token: string): string =>
+    `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
+  const openDoor = async (): Promise<Door> => {
+    const door = await import('./door.ts');
+    return door.openDoor({
+      db: queriesOn(pool),
+      publicUrl,
+      secret,
+      newPersonId: () => surroundings.newId('usr'),
+      confirmEmail: (personId) => persons.confirmEmail(personId),
+      sendResetLink: (person, token) =>
+        persons.sendLetter(resetLetter(person, link('password/reset', token))),
+      sendConfirmationLink: (person, token) =>
+        persons.sendLetter(confirmationLetter(person, link('e-mail/confirm', token))),
+      onError,
+    });
+  };
+  let opened: Promise<Door> | undefined;
+  return {
+    door: () => (opened ??= openDoor()),
+    persons,
+    accounts: createAccountRegistry(pool, surroundings),
+    keys: createKeyRegistry(pool, surroundings),
+    /** How the ledger is, and what of it waits for a person. */
+    health: async () => ({ backlog: await readBacklog(pool), ...(await readAttention(pool)) }),
+    findRequest: (id: string) => findRequest(pool, id),
+    audit: createAuditLog(pool, surroundings),
+    drafts: createDrafts(pool, surroundings),
+    vettings: createVettings(pool, surroundings),
+    sanctions: createSanctionsStore(pool, surroundings),
+    exports: options.exports,
+    usage: resources.usage.usage,
+    ledger: resources.receipts.ledger,
+    receiptOfAnswer: resources.receipts.receiptOfAnswer,
+    recalculations: resources.recalculation.recalculations,
+    methodologies: resources.lineage.methodologies,
+    derivationsOf: resources.lineage.derivationsOf,
+    originOf: resources.lineage.originOf,
+    trustedKeys: () => trustedKeysOf(JSON.stringify(options.didDocument())),
+    flash: new Flash(secret),
+    takeAttempt: (name: string, rate: Attempts) => takeAttempt(pool, name, rate),
+    now: () => surroundings.now(),
+    publicUrl,
+    supportEmail: options.supportEmail,
+    exampleModel: options.exampleModel,
+    onError,
+  };
+}
+
+/** The dashboard of a process that has a secret for it. */
+export function dashboardOf(
+  { publicUrl, supportEmail, secrets }: Config,
+  pool: Pool,
+  rest: Omit<DashboardOptions, 'publicUrl' | 'supportEmail' | 'secret' | 'surroundings'>,
+): DashboardDeps | undefined {
+  const { sessionSecret: secret } = secrets;
+  if (secret === undefined) return undefined;
+  return openDashboard(pool, { publicUrl, supportEmail, secret, ...rest });
+}

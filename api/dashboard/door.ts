@@ -1,0 +1,311 @@
+import { hash, timingSafeEqual, createHmac } from 'node:crypto';
+import { betterAuth } from 'better-auth';
+import { APIError } from 'better-auth/api';
+import type { Queries } from '#shared/kernel/postgres/queries.ts';
+import type { Person } from '#shared/persons/roles.ts';
+import { PASSWORD_LENGTH_MIN } from './password-rule.ts';
+
+/** The one who asks, as far as a session is concerned. */
+export interface Visitor {
+  cookie: string | undefined;
+  address: string;
+  userAgent: string | undefined;
+}
+
+/** An open session of a person. Its token stays in the cookie. */
+export interface Session {
+  id: string;
+  /** Epoch milliseconds. */
+  since: number;
+  until: number;
+  address: string | null;
+  userAgent: string | null;
+}
+
+export interface SignedIn {
+  person: Person;
+  session: Session;
+}
+
+/** Set-Cookie lines. */
+type Cookies = readonly string[];
+
+export interface DoorOptions {
+  /** The tables of persons. */
+  db: Queries;
+  publicUrl: string;
+  secret: string;
+  newPersonId: () => string;
+  confirmEmail: (personId: string) => Promise<void>;
+  sendResetLink: (person: Person, token: string) => Promise<void>;
+  sendConfirmationLink: (person: Person, token: string) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+export type Door = ReturnType<typeof openDoor>;
+
+/** Half a day: a working day with its evening, and nobody is still signed in the next morning. */
+const SESSION_S = 12 * 60 * 60;
+/** A letter may be slow, and is not kept for long. */
+const LINK_S = 60 * 60;
+/** Hashing takes the same time for all of them; there is no reason for more. */
+const PASSWORD_LENGTH_MAX = 128;
+/** Where the address of the one who asks is handed over. It is not read from a request. */
+const ADDRESS_HEADER = 'x-docket-visitor';
+
+/**
+ * Lets persons in and out: passwords, sessions, and the links of letters, by better-auth on the tables of `persons`. None of
+ * its own addresses is served; the dashboard's forms call it. Loading it takes a moment, so processes do
+ * it before they listen, and those without a dashboard never.
+ */
+export function openDoor(options: DoorOptions) {
+  const auth = betterAuth(authOptions(options));
+  const headersOf = ({ cookie, address, userAgent }: Visitor): Headers => {
+    const headers = new Headers({ [ADDRESS_HEADER]: address });
+    if (cookie !== undefined) headers.set('cookie', cookie);
+    if (userAgent !== undefined) headers.set('user-agent', userAgent.slice(0, 300));
+    return headers;
+  };
+  const formKey = createHmac('sha256', options.secret).update('forms').digest();
+
+  return {
+    /** The person whose session the cookie names; null for no session, one that ended, and one that was made up. */
+    async session(visitor: Visitor): Promise<SignedIn | null> {
+      if (visitor.cookie === undefined) return null;
+      const found = await auth.api.getSession({ headers: headersOf(visitor) });
+      if (found === null || !found.user.emailVerified) return null;
+      const { id, name, email } = found.user;
+      return { person: { id, name, email }, session: sessionOf(found.session) };
+    },
+
+    /**
+     * Opens a new session, never one that the visitor brought. `refused` says neither whether there is such a person nor
+     * which of the two was wrong.
+     */
+    async signIn(
+      email: string,
+      password: string,
+      visitor: Visitor,
+    ): Promise<{ cookies: Cookies } | 'refused' | 'unconfirmed'> {
+      try {
+        const { headers } = await auth.api.signInEmail({
+          body: { email, password },
+          headers: headersOf({ ...visitor, cookie: undefined }),
+          returnHeaders: true,
+        });
+        return { cookies: headers.getSetCookie() };
+      } catch (error) {
+        const status = refusalOf(error);
+        return status === 403 ? 'unconfirmed' : 'refused';
+      }
+    },
+
+    /** Ends the session that the cookie names, and has the browser forget it. */
+    async signOut(visitor: Visitor): Promise<Cookies> {
+      const { headers } = await auth.api.signOut({
+        headers: headersOf(visitor),
+        returnHeaders: true,
+      });
+      return headers.getSetCookie();
+    },
+
+    async sessions(visitor: Visitor): Promise<Session[]> {
+      const found = await auth.api.listSessions({ headers: headersOf(visitor) });
+      return found.map(sessionOf).toSorted((a, b) => b.since - a.since);
+    },
+
+    /** Ends another session of the same person by its id. One that is not theirs is as none. */
+    async endSession(id: string, visitor: Visitor): Promise<void> {
+      const headers = headersOf(visitor);
+      const found = (await auth.api.listSessions({ headers })).find((each) => each.id === id);
+      if (found !== undefined) {
+        await auth.api.revokeSession({ headers, body: { token: found.token } });
+      }
+    },
+
+    async endOtherSessions(visitor: Visitor): Promise<void> {
+      await auth.api.revokeOtherSessions({ headers: headersOf(visitor) });
+    },
+
+    /** Changes the password and ends every other session; false when the current one is wrong or the new one too short. */
+    async changePassword(
+      currentPassword: string,
+      newPassword: string,
+      visitor: Visitor,
+    ): Promise<{ cookies: Cookies } | null> {
+      try {
+        const { headers } = await auth.api.changePassword({
+          body: { currentPassword, newPassword, revokeOtherSessions: true },
+          headers: headersOf(visitor),
+          returnHeaders: true,
+        });
+        return { cookies: headers.getSetCookie() };
+      } catch (error) {
+        refusalOf(error);
+        return null;
+      }
+    },
+
+    /** Sends a link to the address when a person has it. The caller cannot tell. */
+    async sendReset(email: string): Promise<void> {
+      try {
+        await auth.api.requestPasswordReset({ body: { email } });
+      } catch (error) {
+        refusalOf(error);
+      }
+    },
+
+    /** Sets the password of the one who has the link; false when it was used, is over, or the password is too short. */
+    async resetPassword(token: string, newPassword: string): Promise<boolean> {
+      try {
+        await auth.api.resetPassword({ body: { token, newPassword } });
+        return true;
+      } catch (error) {
+        refusalOf(error);
+        return false;
+      }
+    },
+
+    async confirmEmail(token: string): Promise<boolean> {
+      try {
+        await auth.api.verifyEmail({ query: { token } });
+        return true;
+      } catch (error) {
+        refusalOf(error);
+        return false;
+      }
+    },
+
+    /** What a form has to bring back: nobody else can make it for this subject, a session or a visitor. */
+    formToken: (subject: string): string =>
+      createHmac('sha256', formKey).update(subject).digest('base64url'),
+
+    isFormToken(subject: string, token: string): boolean {
+      const expected = createHmac('sha256', formKey).update(subject).digest();
+      // Hashed to one length, which is all that the comparison asks.
+      return timingSafeEqual(
+        hash('sha256', expected.toString('base64url'), 'buffer'),
+        hash('sha256', token, 'buffer'),
+      );
+    },
+  };
+}
+
+/** In a function of its own, so that its exact type is inferred. */
+function authOptions(options: DoorOptions) {
+  const secure = options.publicUrl.startsWith('https:');
+  return {
+    appName: 'Docket',
+    baseURL: new URL(options.publicUrl).origin,
+    basePath: '/dashboard',
+    secret: options.secret,
+    database: { db: options.db.withSchema('persons'), type: 'postgres' as const },
+    user: {
+      modelName: 'person',
+      fields: { emailVerified: 'email_verified', createdAt: 'created_at', updatedAt: 'updated_at' },
+    },
+    session: {
+      modelName: 'session',
+      fields: {
+        userId: 'person_id',
+        expiresAt: 'expires_at',
+        ipAddress: 'address',
+        userAgent: 'user_agent',
+        createdAt: 'created_at',
+        updatedAt: 'updated_at',
+      },
+      expiresIn: SESSION_S,
+      // It ends when it ends; no page has to set a cookie.
+      disableSessionRefresh: true,
+    },
+    account: {
+      modelName: 'login',
+      fields: {
+        userId: 'person_id',
+        accountId: 'account_id',
+        providerId: 'provider_id',
+        accessToken: 'access_token',
+        refreshToken: 'refresh_token',
+        idToken: 'id_token',
+        accessTokenExpiresAt: 'access_token_expires_at',
+        refreshTokenExpiresAt: 'refresh_token_expires_at',
+        createdAt: 'created_at',
+        updatedAt: 'updated_at',
+      },
+    },
+    verification: {
+      modelName: 'verification',
+      fields: { expiresAt: 'expires_at', createdAt: 'created_at', updatedAt: 'updated_at' },
+      // Who reads the table cannot follow a link.
+      storeIdentifier: 'hashed' as const,
+    },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      requireEmailVerification: true,
+      minPasswordLength: PASSWORD_LENGTH_MIN,
+      maxPasswordLength: PASSWORD_LENGTH_MAX,
+      resetPasswordTokenExpiresIn: LINK_S,
+      revokeSessionsOnPasswordReset: true,
+      sendResetPassword: ({ user, token }: Sent) => options.sendResetLink(user, token),
+      onPasswordReset: ({ user }: Pick<Sent, 'user'>) => options.confirmEmail(user.id),
+    },
+    emailVerification: {
+      sendOnSignIn: true,
+      expiresIn: LINK_S,
+      autoSignInAfterVerification: false,
+      sendVerificationEmail: ({ user, token }: Sent) => options.sendConfirmationLink(user, token),
+    },
+    advanced: {
+      cookiePrefix: 'docket',
+      useSecureCookies: secure,
+      defaultCookieAttributes: {
+        httpOnly: true,
+        sameSite: 'lax' as const,
+        secure,
+        path: '/dashboard',
+      },
+      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
+      database: {
+        generateId: ({ model }: { model: string }) =>
+          model === 'user' ? options.newPersonId() : crypto.randomUUID(),
+        validateSchema: false,
+      },
+    },
+    // The dashboard counts attempts by itself, over all processes.
+    rateLimit: { enabled: false },
+    telemetry: { enabled: false },
+    logger: {
+      level: 'error' as const,
+      // Its words may hold what a person typed.
+      log: (_level: string, message: string) => options.onError(new Error(`sign-in: ${message}`)),
+    },
+  };
+}
+
+interface Sent {
+  user: Person;
+  token: string;
+}
+
+/** The status of a refusal. What is no refusal is thrown on. */
+function refusalOf(error: unknown): number {
+  if (!(error instanceof APIError) || error.statusCode >= 500) throw error;
+  return error.statusCode;
+}
+
+function sessionOf(session: {
+  id: string;
+  createdAt: Date;
+  expiresAt: Date;
+  ipAddress?: string | null | undefined;
+  userAgent?: string | null | undefined;
+}): Session {
+  return {
+    id: session.id,
+    since: session.createdAt.getTime(),
+    until: session.expiresAt.getTime(),
+    address: session.ipAddress ?? null,
+    userAgent: session.userAgent ?? null,
+  };
+}

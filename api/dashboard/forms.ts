@@ -1,0 +1,64 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type IdPrefix, isId } from '#shared/kernel/ids.ts';
+
+/** Fields of a form; each is read as one text. */
+export class Form {
+  readonly #fields: URLSearchParams;
+
+  constructor(fields = new URLSearchParams()) {
+    this.#fields = fields;
+  }
+
+  /** A field without the white space around it; empty when it is not there. */
+  text(name: string): string {
+    return this.#fields.get(name)?.trim() ?? '';
+  }
+
+  /** A field exactly as it was typed: a password. */
+  exact(name: string): string {
+    return this.#fields.get(name) ?? '';
+  }
+
+  all(name: string): string[] {
+    return this.#fields.getAll(name);
+  }
+}
+
+/** A parameter of the address, without what no name has; empty when it is not there, or there twice. */
+export function askedFor({ query }: FastifyRequest, name: string): string {
+  const value = (query as Record<string, unknown>)[name];
+  return typeof value === 'string' ? value.replaceAll(/\p{Cc}/gu, '').trim() : '';
+}
+
+/** The id in the address after which a list goes on. An address that was changed by hand shows the beginning. */
+export function askedAfter(request: FastifyRequest, prefix: IdPrefix): string | undefined {
+  const asked = askedFor(request, 'after');
+  return isId(prefix, asked) ? asked : undefined;
+}
+
+/** What the page after an act says was done: the words for the name that the address has. */
+export function doneOf(
+  request: FastifyRequest,
+  words: Readonly<Record<string, string>>,
+): { done?: string } {
+  const asked = askedFor(request, 'done');
+  return Object.hasOwn(words, asked) ? { done: words[asked]! } : {};
+}
+
+export const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** The beginning of a UTC day, in epoch milliseconds; undefined for what is none. */
+export function askedForDay(text: string): number | undefined {
+  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return Number.isNaN(at) || at < 0 ? undefined : at;
+}
+
+/** Forms are the only bodies that pages take. */
+export function takeForms(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_request, body, done) => done(null, new Form(new URLSearchParams(body as string))),
+  );
+}

@@ -1,0 +1,295 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Html } from '#api/html.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import {
+  type Act,
+  may,
+  type Membership,
+  type OrganisationRole,
+  type StaffRole,
+} from '#shared/persons/roles.ts';
+import type { DashboardDeps } from './deps.ts';
+import type { SignedIn, Visitor } from './door.ts';
+import { ASSETS } from '../front/assets.ts';
+import { Form } from './forms.ts';
+import { errorPage } from './pages/doorstep.ts';
+import { type Frame, framed, type PageParts, unframed } from './pages/layout.ts';
+import { notFound, PageError } from './page-error.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whoever is signed in, on pages that need somebody. */
+    visit: SignedIn & { memberships: readonly Membership[]; staff: readonly StaffRole[] };
+    /** The part of that person in the organisation of the address, on pages of one. */
+    membership: Membership;
+  }
+}
+
+/** Nothing is run, loaded or framed that is not ours, and no form goes elsewhere. */
+const POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "img-src 'self'",
+  // A page that follows something looks at itself again.
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Of every page, private or not. */
+export const PAGE_HEADERS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  // Within the site, so that a form's Origin comes.
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), microphone=(), geolocation=()',
+} as const;
+/** Neither a proxy nor the browser keeps what a person was shown. */
+const PRIVATE = { ...PAGE_HEADERS, 'cache-control': 'no-store' } as const;
+
+const STRICT_TRANSPORT = 'max-age=31536000';
+const HTML_TYPE = 'text/html; charset=utf-8';
+
+/** Sends a page that is for one visitor. */
+export function sendPage(reply: FastifyReply, page: Html, status = 200): FastifyReply {
+  return reply.code(status).headers(PRIVATE).type(HTML_TYPE).send(page.text);
+}
+
+/** A request of a page, and its reply. */
+export type Exchange = readonly [FastifyRequest, FastifyReply];
+
+export interface SentFile {
+  name: string;
+  type: string;
+  content: string | Buffer;
+}
+
+/** Sends a file that is for one visitor, to be kept rather than shown. */
+export function sendFile(reply: FastifyReply, { name, type, content }: SentFile): FastifyReply {
+  return reply
+    .headers({ ...PRIVATE, 'content-disposition': `attachment; filename="${name}"` })
+    .type(type)
+    .send(content);
+}
+
+/** After an act: the page that shows what it did. */
+export function seeOther(reply: FastifyReply, address: string): FastifyReply {
+  return reply.headers(PRIVATE).redirect(address, 303);
+}
+
+/**
+ * What holds for every page: where a form comes from, and what a failure looks like. An answer that is not a page of ours
+ * has the headers of one.
+ */
+export function guardPages(app: FastifyInstance, { publicUrl, onError }: DashboardDeps): void {
+  const publicOrigin = new URL(publicUrl).origin;
+  const secure = publicUrl.startsWith('https:');
+  app.addHook('onRequest', (request, reply, next) => {
+    if (secure) void reply.header('strict-transport-security', STRICT_TRANSPORT);
+    const { method, headers, host } = request;
+    if (method === 'GET' || method === 'HEAD') return next();
+    // Browsers send it with every form; what another site sends names that site, or `null`.
+    const { origin } = headers;
+    const isOurs =
+      origin === publicOrigin || origin === `http://${host}` || origin === `https://${host}`;
+    next(isOurs ? undefined : foreignForm());
+  });
+  app.setErrorHandler((error: Error, request, reply) => {
+    const { status, title, message } = shown(error);
+    if (status >= 500) onError(error);
+    if (error instanceof Fault && error.retryAfterMs !== undefined) {
+      void reply.header('retry-after', Math.ceil(error.retryAfterMs / 1_000));
+    }
+    const page = unframed(ASSETS.addresses, title, errorPage(title, message, request.id));
+    return sendPage(reply, page, status);
+  });
+}
+
+function shown(error: Error & { statusCode?: number }): {
+  status: number;
+  title: string;
+  message: string;
+} {
+  if (error instanceof PageError) return error;
+  if (error instanceof Fault) {
+    const { status } = error;
+    if (status === 404) return notFound();
+    if (status === 429) {
+      return { status, title: 'Too many requests', message: 'Wait a little and try again.' };
+    }
+    if (status < 500) return { status, title: 'That could not be done', message: error.message };
+  }
+  const { statusCode: status = 500 } = error;
+  if (status >= 400 && status < 500) {
+    return { status, title: 'That could not be read', message: 'Go back and send the form again.' };
+  }
+  return {
+    status: 500,
+    title: 'Something failed here',
+    message: 'Nothing was changed, or all of it was: look before you try again.',
+  };
+}
+
+function foreignForm(): PageError {
+  return new PageError(
+    403,
+    'The form did not come from here',
+    'It was sent by another page, or is too old. Open the page again and send it from there.',
+  );
+}
+
+/** The cookie that tells visitors apart who have not signed in, so that a form belongs to one of them. */
+const VISIT = /(?:^|; )docket_visit=([\w-]{22})(?:;|$)/;
+
+/** The token for the forms of somebody who is not signed in; sets the cookie that it belongs to. */
+export async function visitorToken(
+  deps: DashboardDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string> {
+  let id = VISIT.exec(request.headers.cookie ?? '')?.[1];
+  if (id === undefined) {
+    id = randomBytes(16).toString('base64url');
+    const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';
+    void reply.header(
+      'set-cookie',
+      `docket_visit=${id}; Path=/dashboard; HttpOnly; SameSite=Lax${secure}`,
+    );
+  }
+  return (await deps.door()).formToken(`visit ${id}`);
+}
+
+/** Takes the form of somebody who is not signed in, if it is theirs. */
+export async function visitorForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
+  const id = VISIT.exec(request.headers.cookie ?? '')?.[1];
+  return ownForm(deps, request, id === undefined ? undefined : `visit ${id}`);
+}
+
+/** Takes the form of somebody who is signed in, if it was made for their session. */
+export function sessionForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
+  return ownForm(deps, request, `session ${request.visit.session.id}`);
+}
+
+async function ownForm(
+  deps: DashboardDeps,
+  { body }: FastifyRequest,
+  subject: string | undefined,
+): Promise<Form> {
+  const form = body instanceof Form ? body : new Form();
+  const door = await deps.door();
+  if (subject === undefined || !door.isFormToken(subject, form.exact('form'))) throw foreignForm();
+  return form;
+}
+
+export function visitorOf({ headers, ip }: FastifyRequest): Visitor {
+  return { cookie: headers.cookie, address: ip, userAgent: headers['user-agent'] };
+}
+
+/** Demands a session on every page of `app`; who has none is sent to sign in, and back. */
+export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
+  app.decorateRequest('visit', null as never);
+  app.addHook('preHandler', async (request, reply) => {
+    const signedIn = await (await deps.door()).session(visitorOf(request));
+    if (signedIn === null) {
+      const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
+      return seeOther(reply, `/dashboard/sign-in${to}`);
+    }
+    const { id } = signedIn.person;
+    const [memberships, staff] = await Promise.all([
+      deps.persons.memberships(id),
+      deps.persons.staffRoles(id),
+    ]);
+    request.visit = { ...signedIn, memberships, staff };
+    return undefined;
+  });
+}
+
+/** Demands a part in the organisation of the address. Another's is as one that does not exist. */
+export function demandMembership(app: FastifyInstance): void {
+  app.decorateRequest('membership', null as never);
+  app.addHook('preHandler', async (request) => {
+    const { org } = request.params as { org?: string };
+    const membership = request.visit.memberships.find(({ orgId }) => orgId === org);
+    if (membership === undefined) throw notFound();
+    request.membership = membership;
+  });
+}
+
+/** Shows the pages of `app` to those who work for the service in one of these roles. For others there are none. */
+export function demandStaff(app: FastifyInstance, roles: readonly StaffRole[]): void {
+  app.addHook('preHandler', async (request) => {
+    if (!request.visit.staff.some((role) => roles.includes(role))) throw notFound();
+  });
+}
+
+/** Nobody works for the service on an organisation of their own. */
+export function isMemberOf({ visit }: FastifyRequest, orgId: string): boolean {
+  return visit.memberships.some((membership) => membership.orgId === orgId);
+}
+
+/** @throws PageError 403 when a member's role does not allow it */
+export function demandRight({ role }: { role: OrganisationRole }, act: Act): void {
+  if (may(role, act)) return;
+  throw new PageError(
+    403,
+    'Your role does not allow this',
+    `You are ${role} of this organisation, and cannot ${act}. An owner can change your role.`,
+  );
+}
+
+/** The person, as the audit log names who acted. */
+export function actorOf({ visit: { person }, ip }: FastifyRequest): Actor {
+  return { kind: 'user', id: person.id, name: person.name, address: ip };
+}
+
+/** The person in the work for the service. */
+export function staffActorOf(request: FastifyRequest): Actor {
+  return { ...actorOf(request), kind: 'operator' };
+}
+
+/** Requests of other pages have no organisation, whatever their type says. */
+function isOfOrganisation(request: { membership?: Membership | null }): boolean {
+  return (request.membership ?? null) !== null;
+}
+
+/** What a page of somebody who is signed in is drawn with. */
+async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Frame> {
+  const { visit } = request;
+  const { formToken } = await deps.door();
+  return {
+    assets: ASSETS.addresses,
+    person: visit.person,
+    formToken: formToken(`session ${visit.session.id}`),
+    memberships: visit.memberships,
+    staff: visit.staff,
+    membership: isOfOrganisation(request) ? request.membership : undefined,
+    now: deps.now(),
+  };
+}
+
+/** A page of somebody who is signed in, before its frame is known. */
+export interface FramedPage extends Omit<PageParts, 'body'> {
+  body: (frame: Frame) => Html;
+  status?: number;
+}
+
+/** Sends a page of somebody who is signed in. */
+export async function sendFramed(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  { body, status, ...parts }: FramedPage,
+): Promise<FastifyReply> {
+  const frame = await frameOf(deps, request);
+  return sendPage(reply, framed(frame, { ...parts, body: body(frame) }), status);
+}
+
+/** The address to go on to after signing in: a page of the dashboard, never another site. */
+export function placeToGo(to: string): string {
+  return /^\/dashboard(\/[\w.~-]+)*(\?[\w.~=&%-]*)?$/.test(to) ? to : '/dashboard';
+}

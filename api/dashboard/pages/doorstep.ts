@@ -1,0 +1,90 @@
+import { html, type Html } from '#api/html.ts';
+import { field, told, type Told } from './parts.ts';
+
+/** What a form of the doorstep is drawn with. */
+export interface Doorstep extends Told {
+  formToken: string;
+  /** Where to go after it. */
+  to?: string;
+  email?: string;
+}
+
+const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}" />`;
+
+export function signInPage(step: Doorstep): Html {
+  return html`<div class="stack">
+    <h1>Sign in</h1>
+    ${told(step)}
+    <form class="form" method="post" action="/dashboard/sign-in">
+      ${hidden('form', step.formToken)} ${hidden('to', step.to ?? '')}
+      ${field({ name: 'email', label: 'E-mail', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254' })}
+      ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true })}
+      <button class="primary" type="submit">Sign in</button>
+    </form>
+    <p><a href="/dashboard/password/forgot">Choose a new password</a></p>
+    <p>New here? <a href="/dashboard/sign-up">Sign up</a></p>
+  </div>`;
+}
+
+/** Asks who somebody is. The password is chosen by the letter's link, which shows that the address is theirs. */
+export function signUpPage(step: Doorstep & { name?: string }): Html {
+  return html`<div class="stack">
+    <h1>Sign up</h1>
+    ${told(step)}
+    <form class="form" method="post" action="/dashboard/sign-up">
+      ${hidden('form', step.formToken)}
+      ${field({ name: 'name', label: 'Your name', value: step.name ?? '', autocomplete: 'name', required: true, max: '200' })}
+      ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'email', required: true, max: '254', help: 'A letter with a link goes there. With it you choose a password, and then apply for your organisation.' })}
+      <button class="primary" type="submit">Send the link</button>
+    </form>
+    <p>Has somebody invited you? <a href="/dashboard/password/forgot">Choose a password</a></p>
+    <p><a href="/dashboard/sign-in">Back to sign-in</a></p>
+  </div>`;
+}
+
+export function forgotPage(step: Doorstep): Html {
+  return html`<div class="stack">
+    <h1>Choose a new password</h1>
+    ${told(step)}
+    <form class="form" method="post" action="/dashboard/password/forgot">
+      ${hidden('form', step.formToken)}
+      ${field({ name: 'email', label: 'E-mail', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254', help: 'If you can sign in with this address, a letter with a link goes there. The link works for an hour.' })}
+      <button class="primary" type="submit">Send the link</button>
+    </form>
+    <p><a href="/dashboard/sign-in">Back to sign-in</a></p>
+  </div>`;
+}
+
+export function resetPage(step: Doorstep & { token: string; lengthMin: number }): Html {
+  return html`<div class="stack">
+    <h1>Your new password</h1>
+    ${told(step)}
+    <form class="form" method="post" action="/dashboard/password/reset">
+      ${hidden('form', step.formToken)} ${hidden('token', step.token)}
+      ${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, help: `At least ${step.lengthMin} characters. Every session that is open will be signed out.` })}
+      <button class="primary" type="submit">Set the password</button>
+    </form>
+  </div>`;
+}
+
+export function confirmPage(step: Doorstep & { token: string }): Html {
+  return html`<div class="stack">
+    <h1>Confirm your e-mail address</h1>
+    ${told(step)}
+    <form class="form" method="post" action="/dashboard/e-mail/confirm">
+      ${hidden('form', step.formToken)} ${hidden('token', step.token)}
+      <button class="primary" type="submit">Confirm the address</button>
+    </form>
+  </div>`;
+}
+
+/** Something that is not there, not allowed, or has failed. */
+export function errorPage(title: string, message: string, requestId: string): Html {
+  return html`<div class="stack">
+    <h1>${title}</h1>
+    <p>${message}</p>
+    <p><a href="/dashboard">Go to the dashboard</a></p>
+    <p class="soft small">Request <code>${requestId}</code></p>
+  </div>`;
+}

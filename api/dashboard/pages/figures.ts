@@ -1,0 +1,97 @@
+import { html, type Html } from '#api/html.ts';
+import { QUANTITY_TITLES, type Scale, scaleFor } from '#shared/methodology/readable.ts';
+import type { QuantityName } from '#shared/methodology/measurement.ts';
+
+/** An estimate with its 5–95 % interval, as exact decimals. */
+export interface Estimate {
+  value: string;
+  lower: string;
+  upper: string;
+}
+
+/** The exact figures, for whoever points at the short ones. */
+function exactly({ value, lower, upper }: Estimate): string {
+  return `${value}, 5–95 %: ${lower} to ${upper}`;
+}
+
+/** An estimate in the unit that its column has. */
+export function inScale(estimate: Estimate, scale: Scale): Html {
+  const { value, lower, upper } = estimate;
+  return html`<span title="${exactly(estimate)}"
+    >${scale.text(value)}
+    <small class="soft">[${scale.text(lower)}–${scale.text(upper)}]</small></span
+  >`;
+}
+
+/** Cards of estimates, each in a unit of its own. What has none says so. */
+export function estimateCards(
+  estimates: readonly (readonly [QuantityName, Estimate | undefined])[],
+  ...more: readonly Html[]
+): Html {
+  return html`<dl class="figures">
+    ${estimates.map(([quantity, estimate]) => {
+      if (estimate === undefined) return card(QUANTITY_TITLES[quantity], 'not estimated');
+      const { value, lower, upper } = estimate;
+      const scale = scaleFor(quantity, value);
+      return html`<div>
+        <dt class="soft">${QUANTITY_TITLES[quantity]}</dt>
+        <dd title="${exactly(estimate)}">
+          <span class="value">${scale.text(value)}</span> <span class="unit">${scale.unit}</span>
+          <span class="soft small interval">[${scale.text(lower)}–${scale.text(upper)}]</span>
+        </dd>
+      </div>`;
+    })}
+    ${more}
+  </dl>`;
+}
+
+/** A card of something that is counted, with what it means below. */
+export function card(name: string, value: string | Html, below?: string | Html): Html {
+  return html`<div>
+    <dt class="soft">${name}</dt>
+    <dd>
+      <span class="value">${value}</span>
+      ${below === undefined ? undefined : html`<span class="soft small interval">${below}</span>`}
+    </dd>
+  </div>`;
+}
+
+/** A share of a whole as a bar; the number beside it says the same. */
+export function shareBar(share: number): Html {
+  const width = Math.max(0, Math.min(1, share)) * 100;
+  return html`<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+    <rect width="${width.toFixed(1)}" height="8" />
+  </svg>`;
+}
+
+/** `33 %`, and one digit more where a whole number would hide that there is something, or something missing. */
+export function percent(share: number): string {
+  const value = share * 100;
+  const whole = (value >= 1 && value <= 99) || value === 0 || value === 100;
+  // Never rounded up to all, or down to nothing.
+  if (whole) return `${Math.round(value)} %`;
+  return value < 1
+    ? `${value < 0.1 ? '< 0.1' : value.toFixed(1)} %`
+    : `${(Math.floor(value * 10) / 10).toFixed(1)} %`;
+}
+
+/** Three significant digits of a number of any size, for figures whose unit is beside them. */
+export function threeDigits(value: number): string {
+  if (value === 0 || !Number.isFinite(value)) return String(value);
+  const size = Math.abs(value);
+  // What was counted or stated whole is not rounded.
+  if (Number.isInteger(value) && size < 1e6) return String(value);
+  if (size >= 1e-3 && size < 1e6) return String(Number(value.toPrecision(3)));
+  const [digits = '', exponent = ''] = value.toExponential(2).split('e');
+  return `${Number(digits)} × 10${superscript(Number(exponent))}`;
+}
+
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+
+function superscript(exponent: number): string {
+  const digits = String(Math.abs(exponent)).replaceAll(
+    /\d/g,
+    (digit) => SUPERSCRIPTS[Number(digit)]!,
+  );
+  return `${exponent < 0 ? '⁻' : ''}${digits}`;
+}

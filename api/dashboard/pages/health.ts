@@ -1,0 +1,170 @@
+import { html, type Html } from '#api/html.ts';
+import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
+import type { HaltedLog, QuarantinedReceipt } from '#shared/ledger/postgres/attention.ts';
+import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { WaitingRecalculation } from '#shared/receipts/postgres/recalculation-requests.ts';
+import { card } from './figures.ts';
+import { type Frame, token } from './layout.ts';
+import { ACT, badge, note, shortId, shortMoment, table, told } from './parts.ts';
+
+export interface HealthParts {
+  backlog: LedgerBacklog;
+  halted: readonly HaltedLog[];
+  quarantined: readonly QuarantinedReceipt[];
+  parked: readonly WaitingRecalculation[];
+  /** Every version that was imported, newest first. */
+  lists: readonly ImportedList[];
+  /** Accounts that wait to be compared with the current lists; at most `dueMax` are counted. */
+  due: number;
+  dueMax: number;
+  problem?: string;
+  done?: string;
+}
+
+/** What waits for a person, and how old the lists are that applicants are compared with. */
+export function healthPage(frame: Frame, parts: HealthParts): Html {
+  return html`<div class="head"><h1>Health</h1></div>
+    ${told(parts)} ${ledger(frame, parts)} ${recalculations(frame, parts)}
+    ${sanctions(frame, parts)}`;
+}
+
+const accountLink = (orgId: string): Html =>
+  orgId.startsWith('org_')
+    ? html`<a href="/dashboard/service/accounts/${orgId}">${shortId(orgId)}</a>`
+    : html`<code>${orgId}</code>`;
+
+function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Html {
+  const noneOrSome = (number: number): Html =>
+    number === 0 ? badge('good', 'none') : badge('bad', 'look at them');
+  return html`<section class="stack tight">
+    <h2>Ledger</h2>
+    <dl class="figures">
+      ${card('Receipts that wait', count(backlog.pending))}
+      ${card('Oldest of them', `${count(Math.round(backlog.oldestMs / 1_000))} s`)}
+      ${card('Halted logs', count(backlog.haltedLogs), noneOrSome(backlog.haltedLogs))}
+      ${card('In quarantine', count(backlog.quarantined), noneOrSome(backlog.quarantined))}
+    </dl>
+    ${
+      halted.length === 0
+        ? undefined
+        : html`<h3>Halted logs</h3>
+            <p class="help">
+              Nothing is appended to them. <code>docket ledger fsck --org ID</code> says what is
+              wrong, <code>docket ledger resume</code> lets one go on that is sound.
+            </p>
+            ${table(
+              'Halted logs',
+              ['Log', 'Halted', 'Why'],
+              halted.map(
+                ({ orgId, haltedAt, reason }) =>
+                  html`<tr>
+                    <th scope="row">${accountLink(orgId)}</th>
+                    <td>${shortMoment(haltedAt, frame.now)}</td>
+                    <td class="wrap">${reason ?? undefined}</td>
+                  </tr>`,
+              ),
+            )}`
+    }
+    ${
+      quarantined.length === 0
+        ? undefined
+        : html`<h3>Receipts in quarantine</h3>
+            <p class="help">
+              They could not be integrated. When the cause is gone,
+              <code>docket ledger requeue ID</code> gives one another try.
+            </p>
+            ${table(
+              'Receipts in quarantine',
+              ['Receipt', 'Organisation', 'Since', 'Why'],
+              quarantined.map(
+                ({ receiptId, orgId, quarantinedAt, reason }) =>
+                  html`<tr>
+                    <th scope="row">${shortId(receiptId)}</th>
+                    <td>${accountLink(orgId)}</td>
+                    <td>${shortMoment(quarantinedAt, frame.now)}</td>
+                    <td class="wrap">${reason}</td>
+                  </tr>`,
+              ),
+            )}`
+    }
+  </section>`;
+}
+
+function recalculations(frame: Frame, { parked }: HealthParts): Html {
+  return html`<section class="stack tight">
+    <h2>Parked recalculations</h2>
+    ${
+      parked.length === 0
+        ? html`<p class="soft">
+            None: every degraded receipt is estimated again, or will be tried again by itself.
+          </p>`
+        : table(
+            'Parked recalculations',
+            ['Receipt', 'Organisation', 'Attempts', 'Failed', 'At', 'Code', ACT],
+            parked.map(
+              (each) =>
+                html`<tr>
+                  <th scope="row">${shortId(each.receiptId)}</th>
+                  <td>${accountLink(each.orgId)}</td>
+                  <td class="num">${each.attempts}</td>
+                  <td>
+                    ${each.failedAt === null ? undefined : shortMoment(each.failedAt, frame.now)}
+                  </td>
+                  <td>${each.stage ?? undefined}</td>
+                  <td><code>${each.code ?? undefined}</code></td>
+                  <td class="num">
+                    <form method="post" action="/dashboard/service/health/retry">
+                      ${token(frame)}
+                      <input type="hidden" name="org" value="${each.orgId}" />
+                      <input type="hidden" name="receipt" value="${each.receiptId}" />
+                      <button type="submit">
+                        Try again<span class="hidden-words"> ${each.receiptId}</span>
+                      </button>
+                    </form>
+                  </td>
+                </tr>`,
+            ),
+          )
+    }
+  </section>`;
+}
+
+function sanctions(frame: Frame, { lists, due, dueMax }: HealthParts): Html {
+  return html`<section class="stack tight">
+    <h2>Sanctions lists</h2>
+    ${
+      lists.length === 0
+        ? note(
+            'warn',
+            html`<p>
+              No list was imported: every applicant goes to review.
+              <code>docket sanctions import FILE</code> takes one.
+            </p>`,
+          )
+        : table(
+            'Sanctions lists',
+            ['List', 'Version', 'State', 'Published', 'Imported', 'By', 'Parties', 'Names'],
+            lists.map(
+              (list) =>
+                html`<tr>
+                  <th scope="row">${list.source}</th>
+                  <td><code title="${list.version}">${list.version.slice(0, 12)}</code></td>
+                  <td>${list.current ? badge('good', 'current') : badge('plain', 'superseded')}</td>
+                  <td class="nowrap">
+                    ${list.publishedOn ?? html`<span class="soft">not said</span>`}
+                  </td>
+                  <td>${shortMoment(list.importedAt, frame.now)}</td>
+                  <td class="clip short">${list.importedBy}</td>
+                  <td class="num">${count(list.entities)}</td>
+                  <td class="num">${count(list.names)}</td>
+                </tr>`,
+            ),
+          )
+    }
+    <p class="soft">
+      Accounts that wait to be compared with the current lists:
+      ${count(due)}${due === dueMax ? ' or more' : ''}.
+    </p>
+  </section>`;
+}

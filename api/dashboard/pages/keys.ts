@@ -1,0 +1,427 @@
+import { html, type Html } from '#api/html.ts';
+import type { Account } from '#shared/accounts/account.ts';
+import type { Page } from '#shared/kernel/page.ts';
+import { planCovers } from '#shared/kernel/plan.ts';
+import { DEFAULT_SCOPES, SCOPES, type Scope } from '#shared/keys/credential.ts';
+import { displayText } from '#shared/keys/describe.ts';
+import { RESTORE_WINDOW_MS, rotationDueAt, stateAt } from '#shared/keys/lifecycle.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
+import { scopesOnPlan } from '#shared/keys/rules.ts';
+import { may } from '#shared/persons/roles.ts';
+import { type Frame, token } from './layout.ts';
+import {
+  ACT,
+  badge,
+  copyable,
+  day,
+  field,
+  moment,
+  note,
+  shortMoment,
+  table,
+  told,
+} from './parts.ts';
+
+/** What a key with the scope can do, in the words of somebody who has to choose. */
+const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
+  'inference:read': 'List the models that your account can use.',
+  'inference:write': 'Send prompts to models. Every answer uses your limits and your budget.',
+  'service:read': 'Read receipts, the ledger, and usage with its footprint.',
+  'service:lineage': 'Read where each number of a receipt comes from.',
+  'service:export': 'Make evidence packs and download them.',
+  'admin:keys':
+    'Issue and revoke other keys, and read the audit log. For automation that you trust.',
+};
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+function base(frame: Frame): string {
+  return `/dashboard/${frame.membership!.orgId}/keys`;
+}
+
+export function keysPage(
+  frame: Frame,
+  { items, hasMore }: Page<KeyRecord>,
+  after: string | undefined,
+): Html {
+  const manages = may(frame.membership!.role, 'manage keys');
+  return html`<div class="head">
+      <h1>Keys</h1>
+      ${
+        manages
+          ? html`<div class="acts">
+              <a class="button primary" href="${base(frame)}/new">Create key</a>
+            </div>`
+          : undefined
+      }
+    </div>
+    ${
+      items.length === 0 && after === undefined
+        ? html`<div class="empty">
+            <h2>No keys yet</h2>
+            <p class="prose">
+              A key is what your programs call the API with. It is shown once, when it is created;
+              here you then see when it was last used, and rotate or revoke it.
+            </p>
+            ${
+              manages
+                ? html`<a class="button primary" href="${base(frame)}/new">Create the first key</a>`
+                : html`<p class="soft">An owner or admin of your organisation can create one.</p>`
+            }
+          </div>`
+        : keysTable(frame, items)
+    }
+    ${
+      hasMore
+        ? html`<p><a href="${base(frame)}?after=${items.at(-1)!.id}">Older keys</a></p>`
+        : undefined
+    }`;
+}
+
+function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
+  return table(
+    'Keys',
+    ['Name', 'Key', 'State', 'Scopes', 'Last used', 'Created', ACT],
+    keys.map((key) => {
+      const { lastUsedAt } = key;
+      const state = stateAt(key, frame.now);
+      return html`<tr>
+        <th scope="row" class="clip name" title="${key.name}">
+          <a href="${base(frame)}/${key.id}">${key.name}</a>
+        </th>
+        <td class="nowrap"><code>${displayText(key.display)}</code></td>
+        <td>${stateBadge(key, frame.now)}</td>
+        <td class="clip short soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
+        <td data-head="Last used">
+          ${
+            lastUsedAt === null
+              ? html`<span class="soft">never</span>`
+              : shortMoment(lastUsedAt, frame.now)
+          }
+        </td>
+        <td data-head="Created">${shortMoment(key.createdAt, frame.now)}</td>
+        <td class="num">
+          ${
+            state === 'active' && may(frame.membership!.role, 'manage keys')
+              ? html`<a href="${base(frame)}/${key.id}?do=revoke"
+                  >Revoke…<span class="hidden-words"> ${key.name}</span></a
+                >`
+              : undefined
+          }
+        </td>
+      </tr>`;
+    }),
+    'stacked',
+  );
+}
+
+function stateBadge(key: KeyRecord, now: number): Html {
+  const state = stateAt(key, now);
+  if (state !== 'active') return badge('bad', state);
+  const due = rotationDueAt(key, now);
+  return due !== null && due < now ? badge('warn', 'active, rotate') : badge('good', 'active');
+}
+
+/** What a form of a new key was sent with, and what was wrong with it. */
+export interface NewKeyParts {
+  account: Pick<Account, 'plan' | 'state'>;
+  name?: string;
+  scopes?: readonly string[];
+  expires?: string;
+  /** The field, or none for the whole of it, and the message. */
+  problem?: { field: string | null; message: string };
+}
+
+export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
+  const { account, problem } = parts;
+  const chosen = new Set<string>(parts.scopes ?? DEFAULT_SCOPES);
+  const offered = new Set<string>(scopesOnPlan(SCOPES, account.plan));
+  const errorOf = (name: string): string | undefined =>
+    problem?.field === name ? problem.message : undefined;
+  const expires = planCovers(account.plan, 'audit_plus');
+  return html`<div class="head">
+      <p class="crumb"><a href="${base(frame)}">Keys</a></p>
+      <h1>Create a key</h1>
+    </div>
+    ${problem === undefined ? undefined : problemNote(problem)}
+    <form class="form wide" method="post" action="${base(frame)}">
+      ${token(frame)}
+      ${field({ name: 'name', label: 'Name', value: parts.name ?? '', required: true, max: '100', error: errorOf('name'), help: 'Where it is used: "nightly batch", "production EU". You find it by this name later.' })}
+      <fieldset>
+        <legend>What it may do</legend>
+        ${
+          errorOf('scope') === undefined
+            ? undefined
+            : html`<p class="error" id="scope-error">${errorOf('scope')}</p>`
+        }
+        <div class="choices">
+          ${SCOPES.map((scope) => {
+            const isOffered = offered.has(scope);
+            return html`<label class="${isOffered ? '' : 'off'}">
+              <input
+                type="checkbox"
+                name="scope"
+                value="${scope}"
+                ${isOffered && chosen.has(scope) ? html`checked` : undefined}
+                ${isOffered ? undefined : html`disabled`}
+              />
+              <span
+                ><code>${scope}</code>
+                ${isOffered ? undefined : badge('plain', 'from the plan Audit Plus on')}
+                <span class="help">${SCOPE_WORDS[scope]}</span></span
+              >
+            </label>`;
+          })}
+        </div>
+      </fieldset>
+      ${
+        expires
+          ? field({
+              name: 'expires',
+              label: 'Expires on (optional)',
+              type: 'date',
+              value: parts.expires ?? '',
+              error: errorOf('expiry'),
+              help: 'At the end of that day, UTC. Without a date it works until it is revoked.',
+            })
+          : html`<p class="help">Keys of the plan Audit do not expire.</p>`
+      }
+      <p class="help">
+        The key is shown once, on the next page. Only its hash is kept. It works at once.
+      </p>
+      <div class="row">
+        <button class="primary" type="submit">Create key</button>
+        <a href="${base(frame)}">Cancel</a>
+      </div>
+    </form>`;
+}
+
+function problemNote({ field: name, message }: NonNullable<NewKeyParts['problem']>): Html {
+  return note(
+    'bad',
+    html`<p><strong>The key was not created.</strong></p>
+      <p>${name === null ? message : html`<a href="#${name}">${message}</a>`}</p>`,
+  );
+}
+
+/** What the page of a key that was just made is drawn with. */
+export interface IssuedParts {
+  key: KeyRecord;
+  plaintext: string;
+  /** The key that it succeeds. */
+  predecessor?: KeyRecord;
+  baseUrl: string;
+  model: string | undefined;
+}
+
+export function issuedPage(frame: Frame, parts: IssuedParts): Html {
+  const { key, plaintext, predecessor } = parts;
+  return html`<div class="head">
+      <p class="crumb"><a href="${base(frame)}">Keys</a></p>
+      <h1>${key.name}</h1>
+      ${badge('good', 'active')}
+    </div>
+    ${note(
+      'good',
+      html`<p>
+        <strong
+          >The key was ${predecessor === undefined ? 'created' : 'issued as a successor'}.</strong
+        >
+        Store it in your secrets store now: this is the only time it is shown.
+      </p>`,
+      html`<p class="secret">${copyable('secret', plaintext)}</p>`,
+    )}
+    ${predecessor === undefined ? undefined : rotationSteps(frame, predecessor)}
+    <section class="stack">
+      <h2>Try it</h2>
+      ${snippets({ ...parts, model: parts.model ?? 'your-model' })}
+    </section>
+    <p><a class="button" href="${base(frame)}/${key.id}">I have stored it</a></p>`;
+}
+
+function rotationSteps(frame: Frame, predecessor: KeyRecord): Html {
+  return html`<section class="stack tight">
+    <h2>What comes next</h2>
+    <ol class="prose">
+      <li>Deploy the new key.</li>
+      <li>
+        Watch the old one, ${displayText(predecessor.display)}: its page shows when it was last
+        used.
+      </li>
+      <li>
+        When nothing uses it any more,
+        <a href="${base(frame)}/${predecessor.id}?do=revoke">revoke the old key</a>. Until then both
+        work.
+      </li>
+    </ol>
+  </section>`;
+}
+
+function snippets({ plaintext, baseUrl, model }: IssuedParts): Html {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
+  const curl = `curl ${baseUrl}/chat/completions \\
+  -H 'Authorization: Bearer ${plaintext}' \\
+  -H 'Content-Type: application/json' \\
+  -d '${body}'`;
+  const python = `from openai import OpenAI
+
+client = OpenAI(base_url="${baseUrl}", api_key="${plaintext}")
+answer = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello"}],
+)
+print(answer.choices[0].message.content)
+print(answer.receipt["id"])`;
+  const typescript = `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${baseUrl}', apiKey: '${plaintext}' });
+const answer = await client.chat.completions.create({
+  model: '${model}',
+  messages: [{ role: 'user', content: 'Hello' }],
+});
+console.log(answer.choices[0].message.content, answer.receipt.id);`;
+  const tabs: readonly [string, string, string][] = [
+    ['curl', 'curl', curl],
+    ['python', 'Python', python],
+    ['typescript', 'TypeScript', typescript],
+  ];
+  return html`${tabs.map(
+    ([id, label, text], index) =>
+      html`<details class="act" ${index === 0 ? html`open` : undefined}>
+        <summary>${label}</summary>
+        <div class="stack tight">
+          <pre id="${id}" tabindex="0">${text}</pre>
+          <div><button type="button" hidden data-copy="${id}">Copy</button></div>
+        </div>
+      </details>`,
+  )}`;
+}
+
+export interface KeyParts {
+  key: KeyRecord;
+  /** The keys of its lineage that are known beside it. */
+  predecessor: KeyRecord | undefined;
+  /** The act whose form is open. */
+  open: string | undefined;
+  problem?: string;
+  done?: string;
+}
+
+export function keyPage(frame: Frame, parts: KeyParts): Html {
+  const { key, predecessor } = parts;
+  const { now, membership } = frame;
+  const state = stateAt(key, now);
+  return html`<div class="head">
+      <p class="crumb"><a href="${base(frame)}">Keys</a></p>
+      <h1>${key.name}</h1>
+      ${stateBadge(key, now)}
+    </div>
+    ${told(parts)}
+    <dl class="facts">
+      <dt>Key</dt>
+      <dd><code>${displayText(key.display)}</code></dd>
+      <dt>Id</dt>
+      <dd>${copyable('key-id', key.id)}</dd>
+      <dt>Scopes</dt>
+      <dd>
+        ${key.scopes.map((scope) => html`<div><code>${scope}</code> <span class="soft">${SCOPE_WORDS[scope]}</span></div>`)}
+      </dd>
+      <dt>Last used</dt>
+      <dd>${key.lastUsedAt === null ? 'never' : moment(key.lastUsedAt, now)}</dd>
+      <dt>Created</dt>
+      <dd>${moment(key.createdAt, now)}</dd>
+      <dt>Expires</dt>
+      <dd>${key.expiresAt === null ? 'never' : moment(key.expiresAt, now)}</dd>
+      ${
+        key.limit === null
+          ? undefined
+          : html`<dt>Own limit</dt>
+              <dd>
+                ${key.limit.requestsPerSecond} requests per second, ${key.limit.burst} at once
+              </dd>`
+      }
+      ${
+        predecessor === undefined
+          ? undefined
+          : html`<dt>Successor of</dt>
+              <dd>
+                <a href="${base(frame)}/${predecessor.id}">${predecessor.name}</a>
+                <code>${displayText(predecessor.display)}</code>
+              </dd>`
+      }
+      ${
+        key.revokedAt === null
+          ? undefined
+          : html`<dt>Revoked</dt>
+              <dd>${moment(key.revokedAt, now)}</dd>`
+      }
+    </dl>
+    ${may(membership!.role, 'manage keys') ? acts(frame, parts, state) : undefined}`;
+}
+
+function acts(frame: Frame, { key, open }: KeyParts, state: KeyRecord['state']): Html | undefined {
+  const address = `${base(frame)}/${key.id}`;
+  if (state === 'revoked') {
+    const until = (key.revokedAt ?? 0) + RESTORE_WINDOW_MS;
+    const days = Math.max(0, Math.floor((until - frame.now) / DAY_MS));
+    return html`<section class="stack tight">
+      <h2>Restore</h2>
+      <p class="prose">
+        The key works again at once, for everybody who has it. This can be done until ${day(until)},
+        ${days} days from now; then its record is deleted.
+      </p>
+      <form method="post" action="${address}/restore">
+        ${token(frame)}<button type="submit">Restore key</button>
+      </form>
+    </section>`;
+  }
+  if (state !== 'active') return undefined;
+  return html`<section class="stack tight">
+    <details class="act" ${open === 'rotate' ? html`open` : undefined}>
+      <summary>Rotate…</summary>
+      <form class="stack tight" method="post" action="${address}/rotate">
+        ${token(frame)}
+        <p class="prose">
+          Issues a successor with the same scopes and limits. This key goes on working until you
+          revoke it, so that you can deploy the new one first.
+        </p>
+        <div><button class="primary" type="submit">Issue the successor</button></div>
+      </form>
+    </details>
+    <details class="act" ${open === 'revoke' ? html`open` : undefined}>
+      <summary>Revoke…</summary>
+      <form class="form" method="post" action="${address}/revoke">
+        ${token(frame)}
+        <p class="prose">
+          Requests with this key are refused everywhere within a second. You can restore it for 90
+          days, unless it leaked.
+        </p>
+        <fieldset>
+          <legend>Why</legend>
+          <div class="choices">
+            ${REASONS.map(
+              ([value, label], index) =>
+                html`<label
+                  ><input
+                    type="radio"
+                    name="why"
+                    value="${value}"
+                    ${index === 0 ? html`checked` : undefined}
+                  /><span>${label}</span></label
+                >`,
+            )}
+          </div>
+        </fieldset>
+        ${field({ name: 'note', label: 'For the audit log (optional)', max: '400' })}
+        <div><button class="danger" type="submit">Revoke key</button></div>
+      </form>
+    </details>
+  </section>`;
+}
+
+/** Values are how the reason begins in the audit log; `leaked` is what only an operator undoes. */
+export const REASONS: readonly (readonly [string, string])[] = [
+  ['not used any more', 'It is not used any more'],
+  ['rotated', 'It was rotated'],
+  ['leaked', 'It leaked, or may have: only support can restore it then'],
+];

@@ -1,0 +1,80 @@
+import { html, type Html } from '#api/html.ts';
+import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
+import type { Page } from '#shared/kernel/page.ts';
+import type { Member } from '#shared/persons/postgres/persons.ts';
+import type { Frame } from './layout.ts';
+import { badge, moment, pager, shortId, table } from './parts.ts';
+
+export interface AuditParts {
+  page: Page<AuditEntry>;
+  /** Names of persons by id. */
+  names: ReadonlyMap<string, string>;
+  action: string;
+  after: string | undefined;
+}
+
+/** Who did what: the append-only log of an organisation, newest first. */
+export function auditPage(frame: Frame, { page, names, action, after }: AuditParts): Html {
+  const address = `/dashboard/${frame.membership!.orgId}/audit-log`;
+  const next = page.hasMore ? page.items.at(-1)!.id : undefined;
+  return html`<div class="head"><h1>Audit log</h1></div>
+    <form class="row end" method="get" action="${address}">
+      <div class="field">
+        <label for="action">Action</label>
+        <input id="action" name="action" value="${action}" placeholder="key.revoked" />
+      </div>
+      <button type="submit">Show</button>
+      ${action === '' ? undefined : html`<a href="${address}">Show all</a>`}
+    </form>
+    ${
+      page.items.length === 0
+        ? html`<div class="empty">
+            <h2>Nothing here</h2>
+            <p class="prose">
+              Acts on keys, members and the account stand here, with who did them and when. None
+              ${action === '' ? 'was done yet' : html`is called <code>${action}</code>`}.
+            </p>
+          </div>`
+        : table(
+            'Acts',
+            ['When', 'Who', 'Action', 'What', 'Reason', 'From'],
+            page.items.map(
+              (entry) =>
+                html`<tr>
+                  <td class="nowrap">${moment(entry.at, frame.now)}</td>
+                  <td class="clip" title="${entry.actorKind} ${entry.actorId}">
+                    ${names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`}
+                  </td>
+                  <td class="nowrap"><code>${entry.action}</code></td>
+                  <td>${entry.subject === null ? undefined : shortId(entry.subject)}</td>
+                  <td class="clip" title="${entry.reason ?? ''}">${entry.reason ?? undefined}</td>
+                  <td class="nowrap soft">${entry.address ?? undefined}</td>
+                </tr>`,
+            ),
+          )
+    }
+    ${pager('acts', { address, filters: { action }, after, next })}`;
+}
+
+export function teamPage(frame: Frame, members: readonly Member[]): Html {
+  return html`<div class="head"><h1>Team</h1></div>
+    <p class="soft prose">
+      Owners and admins manage keys, and with auditors read the audit log. Everybody here sees keys.
+      Support adds members and changes roles.
+    </p>
+    ${table(
+      'Members',
+      ['Name', 'E-mail', 'Role', 'Since'],
+      members.map(
+        ({ name, email, emailVerified, role, since }) =>
+          html`<tr>
+            <th scope="row" class="clip" title="${name}">${name}</th>
+            <td class="nowrap">
+              ${email} ${emailVerified ? undefined : badge('warn', 'not confirmed yet')}
+            </td>
+            <td>${role}</td>
+            <td class="nowrap">${moment(since, frame.now)}</td>
+          </tr>`,
+      ),
+    )}`;
+}

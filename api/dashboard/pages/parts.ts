@@ -1,0 +1,182 @@
+import { html, type Html } from '#api/html.ts';
+
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** `22 Nov 2026, 14:05 UTC`, and beside it how long ago that was. */
+export function moment(at: number, now: number): Html {
+  const iso = new Date(at).toISOString();
+  return html`<time datetime="${iso}" title="${iso}">${dateTime(at)}</time>
+    <span class="soft small nowrap">${ago(at, now)}</span>`;
+}
+
+/** The same in a list: how long ago, and the whole time on hover. */
+export function shortMoment(at: number, now: number): Html {
+  const iso = new Date(at).toISOString();
+  return html`<time class="nowrap" datetime="${iso}" title="${dateTime(at)}"
+    >${ago(at, now)}</time
+  >`;
+}
+
+export function day(at: number): string {
+  const date = new Date(at);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}
+
+function dateTime(at: number): string {
+  return `${day(at)}, ${new Date(at).toISOString().slice(11, 16)} UTC`;
+}
+
+function ago(at: number, now: number): string {
+  const ms = Math.abs(now - at);
+  if (ms < MINUTE_MS) return at > now ? 'in less than a minute' : 'just now';
+  const [size, unit] =
+    ms < HOUR_MS ? [MINUTE_MS, 'min'] : ms < 2 * DAY_MS ? [HOUR_MS, 'h'] : [DAY_MS, 'days'];
+  const text = `${Math.floor(ms / size)} ${unit}`;
+  return at > now ? `in ${text}` : `${text} ago`;
+}
+
+/** An id that is too long for its place, shortened in the middle; the whole of it on hover. */
+export function shortId(id: string): Html {
+  const text = id.length > 18 ? `${id.slice(0, 10)}…${id.slice(-4)}` : id;
+  return html`<code class="nowrap" title="${id}">${text}</code>`;
+}
+
+/** Text in monospace with a button that copies it, where there is a script. */
+export function copyable(name: string, text: string): Html {
+  return html`<code id="${name}">${text}</code>
+    <button class="copy" type="button" hidden data-copy="${name}">Copy</button>`;
+}
+
+export type Tone = 'good' | 'warn' | 'bad' | 'plain';
+
+export function badge(tone: Tone, text: string): Html {
+  return html`<span class="badge ${tone}">${text}</span>`;
+}
+
+/** What was done, or what went wrong; read out when the page comes. */
+export function note(tone: Tone, ...body: readonly (Html | string)[]): Html {
+  return html`<div class="note ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}">
+    ${body}
+  </div>`;
+}
+
+/** What the page after an act says: that it was refused and why, or that it was done. */
+export interface Told {
+  problem?: Html | string;
+  done?: Html | string;
+}
+
+export function told({ problem, done }: Told): Html {
+  return html`${problem === undefined ? undefined : note('bad', problem)}
+  ${done === undefined ? undefined : note('good', done)}`;
+}
+
+/** Where a page of a list stands: what the list was asked for, and the ids that this page and the next begin after. */
+interface ListPage {
+  address: string;
+  /** An empty text asks for nothing. */
+  filters?: Readonly<Record<string, string>>;
+  after: string | undefined;
+  /** Undefined on the last page. */
+  next: string | undefined;
+}
+
+/** The way back to the newest of a list, and on to older ones; `of` is what they are, in the plural. */
+export function pager(of: string, { address, filters = {}, after, next }: ListPage): Html {
+  const from = (id: string): string => {
+    const asked = Object.entries({ ...filters, after: id }).filter(([, text]) => text !== '');
+    const query = new URLSearchParams(asked).toString();
+    return query === '' ? address : `${address}?${query}`;
+  };
+  return html`<p class="row">
+    ${after === undefined ? undefined : html`<a href="${from('')}">Newest</a>`}
+    ${next === undefined ? undefined : html`<a href="${from(next)}">Older ${of}</a>`}
+  </p>`;
+}
+
+export interface FieldOptions {
+  name: string;
+  label: string;
+  type?: string;
+  value?: string;
+  help?: string;
+  error?: string | undefined;
+  autocomplete?: string;
+  required?: boolean;
+  min?: string;
+  max?: string;
+}
+
+/** A field with its label above, its help below and its error beside it. */
+export function field(options: FieldOptions): Html {
+  const { name, label, type = 'text', value, help, error, autocomplete, required } = options;
+  const described = [
+    ...(error === undefined ? [] : [`${name}-error`]),
+    ...(help === undefined ? [] : [`${name}-help`]),
+  ];
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <input
+      id="${name}"
+      name="${name}"
+      type="${type}"
+      ${value === undefined ? undefined : html`value="${value}"`}
+      ${autocomplete === undefined ? undefined : html`autocomplete="${autocomplete}"`}
+      ${options.min === undefined ? undefined : html`min="${options.min}"`}
+      ${options.max === undefined ? undefined : html`maxlength="${options.max}"`}
+      ${required === true ? html`required` : undefined}
+      ${error === undefined ? undefined : html`aria-invalid="true"`}
+      ${described.length === 0 ? undefined : html`aria-describedby="${described.join(' ')}"`}
+    />
+    ${error === undefined ? undefined : html`<p class="error" id="${name}-error">${error}</p>`}
+    ${help === undefined ? undefined : html`<p class="help" id="${name}-help">${help}</p>`}
+  </div>`;
+}
+
+/** A field of several lines. */
+export function textArea({ name, label, value = '', help, error, max }: FieldOptions): Html {
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <textarea
+      id="${name}"
+      name="${name}"
+      rows="3"
+      required
+      ${max === undefined ? undefined : html`maxlength="${max}"`}
+      ${error === undefined ? undefined : html`aria-invalid="true"`}
+      ${help === undefined ? undefined : html`aria-describedby="${name}-help"`}
+    >
+${value}</textarea>
+    ${help === undefined ? undefined : html`<p class="help" id="${name}-help">${help}</p>`}
+  </div>`;
+}
+
+/** The head of a column of acts, which only a screen reader needs to be told. */
+export const ACT = html`<span class="hidden-words">Act</span>`;
+
+/**
+ * A table under these heads. Where the page is too narrow it scrolls by itself, also by keyboard; a `stacked` one has its rows
+ * as blocks instead, their cells one below the other.
+ */
+export function table(
+  label: string,
+  heads: readonly (string | Html)[],
+  rows: readonly Html[],
+  narrow: 'scrolls' | 'stacked' = 'scrolls',
+): Html {
+  return html`<div class="table ${narrow}" tabindex="0" role="region" aria-label="${label}">
+    <table>
+      <thead>
+        <tr>
+          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+}

@@ -1,0 +1,2 @@
+/** Characters; a phrase of a few words has more. */
+export const PASSWORD_LENGTH_MIN = 12;

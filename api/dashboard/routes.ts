@@ -1,0 +1,76 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { DashboardDeps } from './deps.ts';
+import { takeForms } from './forms.ts';
+import { demandMembership, demandSession, demandStaff, guardPages, seeOther } from './guard.ts';
+import { notFound } from './page-error.ts';
+import { homeOf, staffHome } from './pages/layout.ts';
+import { accountRoutes } from './routes/account.ts';
+import { accountsRoutes } from './routes/accounts.ts';
+import { doorstepRoutes } from './routes/doorstep.ts';
+import { keyRoutes } from './routes/keys.ts';
+import { receiptRoutes } from './routes/receipts.ts';
+import { usageRoutes } from './routes/usage.ts';
+import { exportRoutes } from './routes/exports.ts';
+import { ledgerRoutes } from './routes/ledger.ts';
+import { healthRoutes } from './routes/health.ts';
+import { lookUpRoutes } from './routes/look-up.ts';
+import { applyRoutes, onboardingRoutes } from './routes/onboarding.ts';
+import { organisationRoutes } from './routes/organisation.ts';
+import { reviewRoutes } from './routes/reviews.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+
+/**
+ * The pages that people come in by. Signing in is a session of a person; API keys open nothing here, and sessions nothing
+ * under `/v1`.
+ */
+export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, deps) => {
+  await app.register(
+    async (pages) => {
+      takeForms(pages);
+      guardPages(pages, deps);
+      doorstepRoutes(pages, deps);
+      await pages.register(async (ours) => {
+        demandSession(ours, deps);
+        ours.get('/', SESSION, (request, reply) => {
+          const { memberships, staff } = request.visit;
+          const [first] = memberships;
+          if (first === undefined && staff.length > 0) return seeOther(reply, staffHome(staff));
+          return seeOther(reply, first === undefined ? '/dashboard/apply' : homeOf(first));
+        });
+        accountRoutes(ours, deps);
+        applyRoutes(ours, deps);
+        await ours.register(
+          async (service) => {
+            demandStaff(service, ['reviewer', 'operator']);
+            reviewRoutes(service, deps);
+            await service.register(async (operations) => {
+              demandStaff(operations, ['operator']);
+              accountsRoutes(operations, deps);
+              lookUpRoutes(operations, deps);
+              healthRoutes(operations, deps);
+            });
+          },
+          { prefix: '/service' },
+        );
+        await ours.register(
+          async (organisation) => {
+            demandMembership(organisation);
+            onboardingRoutes(organisation, deps);
+            keyRoutes(organisation, deps);
+            receiptRoutes(organisation, deps);
+            exportRoutes(organisation, deps);
+            ledgerRoutes(organisation, deps);
+            usageRoutes(organisation, deps);
+            organisationRoutes(organisation, deps);
+          },
+          { prefix: '/:org' },
+        );
+        ours.get('/*', SESSION, () => {
+          throw notFound();
+        });
+      });
+    },
+    { prefix: '/dashboard' },
+  );
+};

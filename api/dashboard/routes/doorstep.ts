@@ -1,0 +1,202 @@
+import { hash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Html } from '#api/html.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { checkPerson } from '#shared/persons/checks.ts';
+import type { Attempts } from '#shared/persons/postgres/persons.ts';
+import type { Person } from '#shared/persons/roles.ts';
+import { ASSETS } from '../../front/assets.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { askedFor, doneOf } from '../forms.ts';
+import {
+  type Exchange,
+  placeToGo,
+  seeOther,
+  sendPage,
+  visitorForm,
+  visitorOf,
+  visitorToken,
+} from '../guard.ts';
+import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
+import {
+  confirmPage,
+  type Doorstep,
+  forgotPage,
+  resetPage,
+  signInPage,
+  signUpPage,
+} from '../pages/doorstep.ts';
+import { unframed } from '../pages/layout.ts';
+
+/** What one address tries with one e-mail address: some slips of the keyboard, then one a minute. */
+const OF_PAIR: Attempts = { burst: 8, intervalMs: 60_000 };
+/** What everybody tries with one e-mail address. High, because whoever knows the address could shut its owner out. */
+const OF_EMAIL: Attempts = { burst: 100, intervalMs: 30_000 };
+/** What one address tries with any. */
+const OF_ADDRESS: Attempts = { burst: 40, intervalMs: 15_000 };
+/** Letters that are asked for: to one person, and by one address. */
+const LETTERS_TO: Attempts = { burst: 3, intervalMs: 10 * 60_000 };
+const LETTERS_BY: Attempts = { burst: 10, intervalMs: 60_000 };
+
+const SESSION = { config: { scope: 'session' } } as const;
+
+/** Pages of those who are not signed in: the way in, and what letters lead to. */
+export function doorstepRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  signIn(app, deps);
+  signUp(app, deps);
+  passwords(app, deps);
+  confirmation(app, deps);
+}
+
+/** Draws a page of the doorstep, with the token that its form brings back. */
+async function draw<Step extends Doorstep>(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  title: string,
+  page: (step: Step) => Html,
+  step: Omit<Step, 'formToken'>,
+  status = 200,
+): Promise<FastifyReply> {
+  const formToken = await visitorToken(deps, request, reply);
+  const body = page({ ...step, formToken } as Step);
+  return sendPage(reply, unframed(ASSETS.addresses, title, body), status);
+}
+
+/** The name under which attempts are counted: long addresses and strange ones are as good as any. */
+function nameOf(...parts: readonly string[]): string {
+  return hash('sha256', JSON.stringify(parts));
+}
+
+/** Counts an attempt under each name; false when one of them has had enough. */
+async function isTaken(
+  deps: DashboardDeps,
+  attempts: readonly (readonly [string, Attempts])[],
+): Promise<boolean> {
+  for (const [name, rate] of attempts) {
+    if ((await deps.takeAttempt(name, rate)) > 0) return false;
+  }
+  return true;
+}
+
+function signIn(app: FastifyInstance, deps: DashboardDeps): void {
+  const title = 'Sign in';
+  app.get('/sign-in', SESSION, async (request, reply) => {
+    const to = placeToGo(askedFor(request, 'to'));
+    if ((await (await deps.door()).session(visitorOf(request))) !== null)
+      return seeOther(reply, to);
+    return draw(deps, [request, reply], title, signInPage, { to, ...doneOf(request, DONE) });
+  });
+  app.post('/sign-in', SESSION, async (request, reply) => {
+    const form = await visitorForm(deps, request);
+    const [email, to] = [form.text('email').toLowerCase(), placeToGo(form.text('to'))];
+    const again = (problem: string, status: number): Promise<FastifyReply> =>
+      draw(deps, [request, reply], title, signInPage, { to, email, problem }, status);
+    const allowed = await isTaken(deps, [
+      [nameOf('sign-in', request.ip, email), OF_PAIR],
+      [nameOf('sign-in', request.ip), OF_ADDRESS],
+      [nameOf('sign-in of', email), OF_EMAIL],
+    ]);
+    if (!allowed) {
+      return again('Too many attempts. Wait a minute, or choose a new password.', 429);
+    }
+    const opened = await (
+      await deps.door()
+    ).signIn(email, form.exact('password'), visitorOf(request));
+    if (opened === 'refused') return again('The e-mail address or the password is wrong.', 401);
+    if (opened === 'unconfirmed') {
+      return again('Confirm your e-mail address first: a letter with a link is on its way.', 403);
+    }
+    await deps.persons.removeExpired().catch(deps.onError);
+    void reply.header('set-cookie', opened.cookies);
+    return seeOther(reply, to);
+  });
+}
+
+function signUp(app: FastifyInstance, deps: DashboardDeps): void {
+  const title = 'Sign up';
+  app.get('/sign-up', SESSION, (request, reply) =>
+    draw(deps, [request, reply], title, signUpPage, {}),
+  );
+  app.post('/sign-up', SESSION, async (request, reply) => {
+    const form = await visitorForm(deps, request);
+    const typed = { name: form.text('name'), email: form.text('email') };
+    try {
+      const who = checkPerson(typed);
+      const allowed = await mayWrite(deps, request, who.email);
+      // The answer waits for nothing: how long it takes would tell whether the address is known.
+      if (allowed) welcome(deps, who).catch(deps.onError);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.status >= 500) throw error;
+      const problem = error.message;
+      return draw(deps, [request, reply], title, signUpPage, { ...typed, problem }, 400);
+    }
+    const done = `A letter with a link is on its way to ${typed.email}. It works for an hour; look among unwanted letters too.`;
+    return draw(deps, [request, reply], title, signUpPage, { ...typed, done });
+  });
+}
+
+async function welcome(deps: DashboardDeps, who: Pick<Person, 'name' | 'email'>): Promise<void> {
+  await deps.persons.signUp(who);
+  await (await deps.door()).sendReset(who.email);
+}
+
+/** Whether one more letter may be sent to this address, by the one who asks. */
+function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): Promise<boolean> {
+  return isTaken(deps, [
+    [nameOf('letters by', ip), LETTERS_BY],
+    [nameOf('letters to', email), LETTERS_TO],
+  ]);
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  password: 'Your password is set. Sign in with it.',
+  confirmed: 'Your address is confirmed. Sign in.',
+  out: 'You are signed out.',
+};
+
+function passwords(app: FastifyInstance, deps: DashboardDeps): void {
+  const title = 'Choose a new password';
+  app.get('/password/forgot', SESSION, (request, reply) =>
+    draw(deps, [request, reply], title, forgotPage, {}),
+  );
+  app.post('/password/forgot', SESSION, async (request, reply) => {
+    const form = await visitorForm(deps, request);
+    const email = form.text('email').toLowerCase();
+    const allowed = await mayWrite(deps, request, email);
+    // The answer does not wait for the letter: how long it takes would tell whether there is such a person.
+    if (allowed) (await deps.door()).sendReset(email).catch(deps.onError);
+    const done = 'If you can sign in with this address, a letter with a link is on its way to it.';
+    return draw(deps, [request, reply], title, forgotPage, { email, done });
+  });
+  app.get('/password/reset', SESSION, (request, reply) => {
+    const token = askedFor(request, 'token');
+    const step = { token, lengthMin: PASSWORD_LENGTH_MIN };
+    return draw(deps, [request, reply], title, resetPage, step);
+  });
+  app.post('/password/reset', SESSION, async (request, reply) => {
+    const form = await visitorForm(deps, request);
+    const token = form.text('token');
+    const isSet = await (await deps.door()).resetPassword(token, form.exact('password'));
+    if (isSet) return seeOther(reply, '/dashboard/sign-in?done=password');
+    const problem = `The password must have ${PASSWORD_LENGTH_MIN} to 128 characters. If it has, the link was used or is over: ask for a new one.`;
+    const step = { token, lengthMin: PASSWORD_LENGTH_MIN, problem };
+    return draw(deps, [request, reply], title, resetPage, step, 400);
+  });
+}
+
+/** By a button: programs that look at links in letters would confirm what nobody has read. */
+function confirmation(app: FastifyInstance, deps: DashboardDeps): void {
+  const title = 'Confirm your e-mail address';
+  app.get('/e-mail/confirm', SESSION, (request, reply) => {
+    const token = askedFor(request, 'token');
+    return draw(deps, [request, reply], title, confirmPage, { token });
+  });
+  app.post('/e-mail/confirm', SESSION, async (request, reply) => {
+    const token = (await visitorForm(deps, request)).text('token');
+    if (await (await deps.door()).confirmEmail(token)) {
+      return seeOther(reply, '/dashboard/sign-in?done=confirmed');
+    }
+    const problem = 'The link is over. Sign in, and a new one is sent.';
+    return draw(deps, [request, reply], title, confirmPage, { token, problem }, 400);
+  });
+}

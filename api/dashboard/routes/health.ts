@@ -1,0 +1,55 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FlagOutcome } from '#shared/receipts/postgres/recalculation-requests.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { doneOf } from '../forms.ts';
+import { seeOther, sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import { healthPage, type HealthParts } from '../pages/health.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+const PARKED_SHOWN = 50;
+/** Versions of lists: the newest ones, the current ones among them. */
+const LISTS_SHOWN = 20;
+/** Counting further would tell nothing more. */
+const DUE_MAX = 1_000;
+
+const OUTCOMES: Readonly<Record<FlagOutcome, string>> = {
+  flagged: 'It is tried again now.',
+  pending: 'Somebody has asked for it already; it is tried again soon.',
+  not_degraded: 'The receipt is not degraded any more: there is nothing to try.',
+  unknown: 'There is no such receipt.',
+};
+
+/** What of the service waits for an operator. */
+export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const show = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    told: Pick<HealthParts, 'problem' | 'done'>,
+    status = 200,
+  ): Promise<FastifyReply> => {
+    const { health, recalculations, sanctions, vettings } = deps;
+    const [ledger, parked, lists, due] = await Promise.all([
+      health(),
+      recalculations.waiting({ state: 'parked', limit: PARKED_SHOWN }),
+      sanctions.lists(),
+      vettings.due(DUE_MAX),
+    ]);
+    const shown = lists.filter(({ current }, index) => current || index < LISTS_SHOWN);
+    const counts = { due: due.length, dueMax: DUE_MAX };
+    const parts = { ...ledger, parked, lists: shown, ...counts, ...told };
+    return sendFramed(deps, [request, reply], {
+      title: 'Health',
+      section: 'health',
+      status,
+      body: (frame) => healthPage(frame, parts),
+    });
+  };
+  app.get('/health', SESSION, (request, reply) => show(request, reply, doneOf(request, OUTCOMES)));
+  app.post('/health/retry', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const by = { actor: staffActorOf(request) };
+    const outcome = await deps.recalculations.flag(form.text('org'), form.text('receipt'), by);
+    if (outcome === 'unknown') return show(request, reply, { problem: OUTCOMES.unknown }, 404);
+    return seeOther(reply, `/dashboard/service/health?done=${outcome}`);
+  });
+}

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { html } from '#api/html.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { displayText } from '#shared/keys/describe.ts';
+import { hashOfReport } from '#shared/keys/format.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { askedFor } from '../forms.ts';
+import { sendFramed, sessionForm, staffActorOf } from '../guard.ts';
+import { lookUpPage, type LookUpParts } from '../pages/look-up.ts';
+
+const SESSION = { config: { scope: 'session' } } as const;
+
+/** What support is asked about a request or a key, and the revocation of a key that has leaked. */
+export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const show = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    parts: LookUpParts,
+    status = 200,
+  ): Promise<FastifyReply> => {
+    return sendFramed(deps, [request, reply], {
+      title: 'Look up',
+      section: 'look-up',
+      status,
+      body: (frame) => lookUpPage(frame, parts),
+    });
+  };
+  app.get('/look-up', SESSION, async (request, reply) =>
+    show(request, reply, await found(deps, askedFor(request, 'q'))),
+  );
+  app.post('/look-up/leaked', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const hash = hashOfReport(form.exact('leaked'));
+    if (hash === null) {
+      const problem =
+        'That is neither a key nor a SHA-256. Nothing was done; a key has 42 characters and begins with dkt_.';
+      return show(request, reply, { asked: '', problem }, 400);
+    }
+    const key = await deps.keys.findByHash(hash);
+    if (key === null) {
+      const problem =
+        'No key of ours has this SHA-256: it was made up, or its record is deleted. Nothing was done.';
+      return show(request, reply, { asked: '', problem }, 404);
+    }
+    const note = form.text('note').slice(0, 400);
+    try {
+      const reason = note === '' ? 'leaked' : `leaked: ${note}`;
+      await deps.keys.revoke(key.orgId, key.id, staffActorOf(request), reason);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.status >= 500) throw error;
+      const problem = `${displayText(key.display)} was not revoked now: ${error.message}`;
+      return show(request, reply, { asked: '', problem }, error.status);
+    }
+    const done = html`<p>
+      The key <code>${displayText(key.display)}</code> of
+      <a href="/dashboard/service/accounts/${key.orgId}">its organisation</a> is revoked: it is
+      refused everywhere within a second.
+    </p>`;
+    return show(request, reply, { asked: '', done });
+  });
+}
+
+async function found(deps: DashboardDeps, asked: string): Promise<LookUpParts> {
+  if (asked === '') return { asked };
+  // A whole key in an address would be kept by browsers and logs. What is shown of one suffices.
+  const shown = asked.startsWith('dkt_') ? asked.slice(0, 8) : asked.slice(0, 64);
+  if (/^(req|rcpt)_/.test(asked)) {
+    return { asked: shown, request: await deps.findRequest(shown) };
+  }
+  const keys = await deps.keys.findByHead(shown);
+  const organisations = new Map<string, string>();
+  for (const id of new Set(keys.map(({ orgId }) => orgId))) {
+    organisations.set(id, (await deps.accounts.get(id)).name);
+  }
+  return { asked: shown, keys, organisations };
+}

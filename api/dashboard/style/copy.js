@@ -1,0 +1,30 @@
+// What is under way is looked at again every two seconds, and drawn in its place, until it has ended.
+const look = async () => {
+  const shown = document.querySelector('[data-live]');
+  if (shown === null) return;
+  if (!document.hidden) {
+    const reply = await fetch(location.href, { redirect: 'error' }).catch(() => null);
+    if (reply?.ok) {
+      const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+      // It has ended: the whole page says what comes next.
+      if (page.querySelector('[data-live]') === null) return location.reload();
+      shown.replaceWith(document.adoptNode(page.querySelector('[data-live]')));
+    }
+  }
+  setTimeout(look, 2000);
+};
+setTimeout(look, 2000);
+
+// Buttons that copy what stands beside them. Without this script they are not shown.
+for (const button of document.querySelectorAll('button[data-copy]')) {
+  button.hidden = false;
+  button.addEventListener('click', async () => {
+    const source = document.getElementById(button.dataset.copy);
+    await navigator.clipboard.writeText(source.textContent.trim());
+    const label = button.textContent;
+    button.textContent = 'Copied';
+    setTimeout(() => {
+      button.textContent = label;
+    }, 2000);
+  });
+}

@@ -1,0 +1,97 @@
+// Checks what the visitor chose with the code of `docket verify`, in this browser. Nothing is sent.
+
+const at = (id) => document.getElementById(id);
+const form = at('verify');
+
+const WORDS = {
+  good: ['good', 'Good.', 'It is what its issuer signed, and all that was checked holds.'],
+  intact: [
+    'warn',
+    'Intact, issuer not proven.',
+    'Nothing was changed since it was signed; that the keys are the issuer’s is for you to know. Choose a did.json that you fetched yourself to be sure.',
+  ],
+  bad: ['bad', 'Bad.', 'It does not hold. What is wrong stands below.'],
+  cannot_judge: ['warn', 'Cannot be judged here.', 'Why stands below.'],
+};
+
+const show = (verdict, text) => {
+  const [tone, word, means] = WORDS[verdict];
+  at('verdict').className = `note ${tone}`;
+  at('verdict').querySelector('strong').textContent = word;
+  const whose =
+    verdict === 'good' && form.keys.value === 'ours'
+      ? ` By the keys that ${location.host} publishes: that this site is the issuer’s is for you to know.`
+      : '';
+  at('verdict').querySelector('span').textContent = means + whose;
+  at('checks').textContent = text;
+  at('result').hidden = false;
+  at('result').focus();
+};
+
+const verifier = await import(form.dataset.verifier).catch((error) => {
+  show('cannot_judge', `The verifier could not be loaded: ${error.message} Reload the page.`);
+  throw error;
+});
+form.hidden = false;
+
+/** Fetched with the page, so that what follows needs no network. */
+const published = fetch('/.well-known/did.json').then((reply) => reply.text());
+published.catch(() => {});
+
+const trustOf = async () => {
+  if (form.keys.value === 'own') {
+    const [file] = form.did.files;
+    if (file === undefined) throw new Error('Choose the did.json first.');
+    return { didJson: await file.text(), source: `${file.name}, which you chose`, isChosen: true };
+  }
+  return {
+    didJson: await published,
+    source: `${location.host}/.well-known/did.json`,
+    isChosen: true,
+  };
+};
+
+const ZIP = [0x50, 0x4b];
+
+const judge = async () => {
+  const trust = await trustOf();
+  const [file] = form.file.files;
+  const pasted = form.text.value.trim();
+  if (file === undefined && pasted === '') throw new Error('Choose a file, or paste a receipt.');
+  if (file === undefined) return verifier.verifyReceipt(pasted, { file: 'receipt', trust });
+  const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  if (!ZIP.every((byte, i) => head[i] === byte)) {
+    return verifier.verifyReceipt(await file.text(), { file: file.name, trust });
+  }
+  const onProgress = (done, total) => {
+    at('progress').textContent = `${done} of ${total}`;
+  };
+  return verifier.verifyPack(file, { file: file.name, trust, onProgress });
+};
+
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  at('progress').textContent = 'Checking…';
+  try {
+    const { verdict, text } = await judge();
+    show(verdict, text);
+  } catch (error) {
+    show('cannot_judge', error.message);
+  }
+  at('progress').textContent = '';
+});
+
+for (const choice of form.querySelectorAll('[name=keys]')) {
+  choice.addEventListener('change', () => {
+    at('own-keys').hidden = form.keys.value !== 'own';
+  });
+}
+
+const drop = at('drop');
+drop.addEventListener('dragover', (event) => event.preventDefault());
+drop.addEventListener('drop', (event) => {
+  event.preventDefault();
+  if (event.dataTransfer.files.length === 0) return;
+  form.file.files = event.dataTransfer.files;
+  form.requestSubmit();
+});

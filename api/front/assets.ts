@@ -1,0 +1,39 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+
+const read = (...names: string[]): string =>
+  names
+    .map((name) => readFileSync(new URL(`../dashboard/style/${name}`, import.meta.url), 'utf8'))
+    .join('');
+
+/** What browsers load beside a page, by address; all of it is ours. */
+const FILES = {
+  css: { path: '/assets/style.css', type: 'text/css', text: read('tokens.css', 'dashboard.css') },
+  script: { path: '/assets/copy.js', type: 'text/javascript', text: read('copy.js') },
+  verify: { path: '/assets/verify.js', type: 'text/javascript', text: read('verify.js') },
+} as const;
+
+const versioned = ({ path, text }: { path: string; text: string }): string =>
+  `${path}?v=${hash('sha256', text).slice(0, 10)}`;
+
+/** The stylesheet and the script of the pages, with addresses that change when they do. */
+export const ASSETS = {
+  addresses: { css: versioned(FILES.css), script: versioned(FILES.script) },
+  verify: versioned(FILES.verify),
+};
+
+const PUBLIC = { config: { scope: 'public' }, schema: { hide: true } } as const;
+const HEADERS = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Serves them, with and without a dashboard. */
+export function serveAssets(app: FastifyInstance): void {
+  for (const { path, type, text } of Object.values(FILES)) {
+    app.get(path, PUBLIC, (_request, reply) =>
+      reply.headers(HEADERS).type(`${type}; charset=utf-8`).send(text),
+    );
+  }
+}

@@ -1,0 +1,58 @@
+import type { FastifyPluginAsync, FastifyReply } from 'fastify';
+import type { Html } from '#api/html.ts';
+import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
+import { ASSETS, serveAssets } from './assets.ts';
+import { landingPage } from './landing-page.ts';
+import { publicPage } from './layout.ts';
+import type { ServiceStatus } from './status.ts';
+import { statusPage } from './status-page.ts';
+import { verifyPage } from './verify-page.ts';
+
+export interface FrontOptions {
+  publicUrl: string;
+  supportEmail: string;
+  /** A model for the examples. */
+  exampleModel: () => string | undefined;
+  hasDashboard: boolean;
+  status: () => Promise<ServiceStatus>;
+}
+
+const PUBLIC = { config: { scope: 'public' }, schema: { hide: true } } as const;
+/** Minutes for what says what this is; seconds for how it is. */
+const BRIEFLY = 'public, max-age=300';
+const NOW = 'public, max-age=5';
+
+/** The pages for everybody, without a session: what this is, and how it is. */
+export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options) => {
+  const { publicUrl, supportEmail, exampleModel, hasDashboard, status } = options;
+  const { origin } = new URL(publicUrl);
+  serveAssets(app);
+  app.get('/', PUBLIC, (_request, reply) => {
+    const parts = { origin, model: exampleModel(), hasDashboard, supportEmail };
+    const title = 'Docket: inference with a receipt';
+    const page = publicPage({ title, path: '/', hasDashboard, body: landingPage(parts) });
+    return send(reply, page, BRIEFLY);
+  });
+  app.get('/verify', PUBLIC, (_request, reply) => {
+    const page = publicPage({
+      title: 'Verify · Docket',
+      path: '/verify',
+      hasDashboard,
+      script: ASSETS.verify,
+      body: verifyPage(origin),
+    });
+    return send(reply, page, BRIEFLY);
+  });
+  app.get('/status', PUBLIC, async (_request, reply) => {
+    const body = statusPage(await status(), supportEmail);
+    const page = publicPage({ title: 'Status · Docket', path: '/status', hasDashboard, body });
+    return send(reply, page, NOW);
+  });
+};
+
+function send(reply: FastifyReply, page: Html, cacheControl: string): FastifyReply {
+  return reply
+    .headers({ ...PAGE_HEADERS, 'cache-control': cacheControl })
+    .type('text/html; charset=utf-8')
+    .send(page.text);
+}

@@ -1,0 +1,91 @@
+import { html, type Html } from '#api/html.ts';
+import { badge, moment, note, table, type Tone } from '#api/dashboard/pages/parts.ts';
+import type { RegionWord, ServiceStatus } from './status.ts';
+
+const REGION_WORDS: Readonly<Record<RegionWord, readonly [Tone, string, string]>> = {
+  normal: ['good', 'normal', 'takes requests'],
+  impaired: [
+    'warn',
+    'impaired',
+    'some models cannot be had here; they are tried again by themselves',
+  ],
+  saturated: ['warn', 'saturated', 'full: requests pinned to it are refused for the moment'],
+  unavailable: [
+    'bad',
+    'unavailable',
+    'requests pinned to it are refused; others go to another region that has the model',
+  ],
+  decommissioned: ['plain', 'decommissioned', 'closed for good'],
+};
+
+const LEDGER_WORDS: Readonly<Record<ServiceStatus['ledger'], readonly [Tone, string, string]>> = {
+  normal: ['good', 'normal', 'receipts enter the ledger within seconds'],
+  behind: [
+    'warn',
+    'behind',
+    'receipts are issued; some wait for more than twenty seconds to enter the ledger',
+  ],
+  unknown: [
+    'bad',
+    'not known',
+    'the database does not answer this process; receipts that are owed are issued when it does',
+  ],
+};
+
+/** How the service is now, for everybody. */
+export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail: string): Html {
+  const [tone, word, what] = LEDGER_WORDS[ledger];
+  return html`<div class="head"><h1>Status</h1></div>
+    ${summary(regions, ledger)}
+    <section class="stack tight">
+      <h2>Regions</h2>
+      ${
+        regions.length === 0
+          ? html`<p class="soft">No region is open to everybody.</p>`
+          : table(
+              'Regions',
+              ['Region', 'State', 'Models', 'What this means'],
+              regions.map((region) => {
+                const [regionTone, regionWord, means] = REGION_WORDS[region.word];
+                return html`<tr>
+                  <th scope="row">${region.name} <code class="soft">${region.code}</code></th>
+                  <td>${badge(regionTone, regionWord)}</td>
+                  <td class="nowrap" data-head="Models">
+                    ${
+                      region.word === 'decommissioned'
+                        ? undefined
+                        : `${region.available} of ${region.offered}`
+                    }
+                  </td>
+                  <td class="soft">${means}</td>
+                </tr>`;
+              }),
+              'stacked',
+            )
+      }
+    </section>
+    <section class="stack tight">
+      <h2>Receipts</h2>
+      <dl class="facts">
+        <dt>Ledger</dt>
+        <dd>${badge(tone, word)} <span class="soft">${what}</span></dd>
+      </dl>
+    </section>
+    <p class="soft small">
+      As one process of the service sees it, ${moment(at, at)}; reload for the state now. Something
+      else is wrong? Write to <a href="mailto:${supportEmail}">${supportEmail}</a>, with the
+      <code>x-request-id</code> of an answer.
+    </p>`;
+}
+
+function summary(regions: ServiceStatus['regions'], ledger: ServiceStatus['ledger']): Html {
+  const open = regions.filter(({ word }) => word !== 'decommissioned');
+  const well = open.filter(({ word }) => word === 'normal').length;
+  if (well === open.length && ledger === 'normal') {
+    return note('good', html`<strong>Everything works.</strong>`);
+  }
+  if (open.length > 0 && open.every(({ word }) => word === 'unavailable')) {
+    return note('bad', html`<strong>No region takes requests.</strong>`);
+  }
+  return note('warn', html`<strong>${well} of ${open.length} regions are normal.</strong>`);
+}

@@ -1,0 +1,79 @@
+import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
+import type { RegionHealth } from '#shared/catalogue/routing.ts';
+import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
+import { timeOfId } from '#shared/kernel/ids.ts';
+import { MAXIMUM_MERGE_DELAY_SECONDS } from '#shared/receipts/document.ts';
+
+/** How a region is, in a word. `impaired`: some of its models cannot be had there now. */
+export type RegionWord = 'normal' | 'impaired' | 'unavailable' | 'saturated' | 'decommissioned';
+
+/** A region as everybody may see it. */
+export interface RegionStatusLine {
+  code: string;
+  name: string;
+  word: RegionWord;
+  /** Models that can be had there now, of those that it offers. */
+  available: number;
+  offered: number;
+}
+
+/** How the service is at a moment. */
+export interface ServiceStatus {
+  /** Epoch milliseconds. */
+  at: number;
+  regions: RegionStatusLine[];
+  /** Whether receipts get into the ledger in time; `unknown` while the database does not answer. */
+  ledger: 'normal' | 'behind' | 'unknown';
+}
+
+export interface StatusSources {
+  index: RoutingIndex;
+  health: RegionHealth;
+  /** Whether a region has a worker. */
+  isServed: (code: string) => boolean;
+}
+
+/**
+ * Regions that are open to every account, and models of the same kind: what a catalogue has for one customer is not told to
+ * others.
+ */
+export function regionLines({ index, health, isServed }: StatusSources): RegionStatusLine[] {
+  const open = (each: { organisations?: readonly string[] }): boolean =>
+    each.organisations === undefined;
+  return [...index.regions.values()].filter(open).map(({ code, name, status }) => {
+    const routes = [...index.models.values()]
+      .filter(({ model }) => open(model))
+      .flatMap(({ byRegion }) => byRegion.get(code) ?? []);
+    const available = routes.filter(({ endpoints }) =>
+      endpoints.some(({ endpoint }) => !health.openCircuits.has(circuitName(code, endpoint.name))),
+    ).length;
+    const offered = routes.length;
+    const state = health.states.get(code) ?? status;
+    return {
+      code,
+      name,
+      word: wordOf(state, { available, offered, isServed: isServed(code) }),
+      available: state === 'normal' && isServed(code) ? available : 0,
+      offered,
+    };
+  });
+}
+
+function wordOf(
+  state: 'normal' | 'degraded' | 'saturated' | 'decommissioned',
+  of: { available: number; offered: number; isServed: boolean },
+): RegionWord {
+  if (state === 'decommissioned' || state === 'saturated') return state;
+  if (state === 'degraded' || !of.isServed || (of.offered > 0 && of.available === 0)) {
+    return 'unavailable';
+  }
+  return of.available < of.offered ? 'impaired' : 'normal';
+}
+
+/** Twice what is promised: a receipt that was issued this moment ago is not late. */
+const BEHIND_MS = 2 * MAXIMUM_MERGE_DELAY_SECONDS * 1_000;
+
+/** How the ledger is, by the oldest receipt that waits for it; null when none does. */
+export function ledgerWord(oldestWaiting: string | null, now: number): 'normal' | 'behind' {
+  return oldestWaiting !== null && now - timeOfId(oldestWaiting) > BEHIND_MS ? 'behind' : 'normal';
+}

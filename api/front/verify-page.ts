@@ -1,0 +1,79 @@
+import { html, type Html } from '#api/html.ts';
+
+/** Checks a receipt or a pack in the reader's own browser. */
+export function verifyPage(origin: string): Html {
+  return html`<div class="head"><h1>Verify</h1></div>
+    <p class="prose">
+      Choose a receipt, an answer that carries one, or an evidence pack. It is checked in this
+      browser, by the code of <code>docket verify</code>; nothing of it is sent anywhere.
+    </p>
+    <noscript>
+      <div class="note warn">
+        <p>
+          <strong>Checking here needs JavaScript.</strong> Without it use
+          <code>docket verify receipt.json --trust did.json</code>, which says the same.
+        </p>
+      </div>
+    </noscript>
+    <form class="stack" id="verify" data-verifier="/verify/docket-verify.js" hidden>
+      <section class="stack tight">
+        <h2>What is to be checked</h2>
+        <div class="drop" id="drop">
+          <label for="file"
+            >A receipt (<code>.json</code>) or a pack (<code>.zip</code>); drop it here, or</label
+          >
+          <input
+            id="file"
+            name="file"
+            type="file"
+            accept=".json,.zip,.txt,application/json,application/zip"
+          />
+        </div>
+        <details class="act">
+          <summary>Or paste a receipt</summary>
+          <div class="stack tight">
+            <label class="hidden-words" for="text">Receipt, answer or stream</label>
+            <textarea id="text" name="text" rows="8" spellcheck="false"></textarea>
+          </div>
+        </details>
+      </section>
+      <fieldset>
+        <legend>Whose keys</legend>
+        <div class="choices">
+          <label>
+            <input type="radio" name="keys" value="ours" checked />
+            <span
+              >Those of ${origin}
+              <span class="help"
+                >As this site publishes them now: as good as your trust in this site.</span
+              ></span
+            >
+          </label>
+          <label>
+            <input type="radio" name="keys" value="own" />
+            <span
+              >A <code>did.json</code> of your own
+              <span class="help"
+                >That you fetched from the issuer, or got from somebody you trust.</span
+              ></span
+            >
+          </label>
+        </div>
+      </fieldset>
+      <div class="field" id="own-keys" hidden>
+        <label for="did">Your did.json</label>
+        <input id="did" name="did" type="file" accept=".json,application/json" />
+      </div>
+      <div class="row">
+        <button class="primary" type="submit">Check</button>
+        <span class="soft" id="progress" role="status"></span>
+      </div>
+    </form>
+    <section class="stack tight" id="result" hidden tabindex="-1" aria-live="polite">
+      <h2>Verdict</h2>
+      <div class="note" id="verdict">
+        <p><strong></strong> <span></span></p>
+      </div>
+      <pre id="checks" tabindex="0"></pre>
+    </section>`;
+}

@@ -1,0 +1,49 @@
+import { formerFingerprintOf } from './idempotency.ts';
+import { type ParsedBody, type RawRequest, read, type ReadDeps, type Unrouted } from './read.ts';
+import { type Read, type ReadingModel, readPrompt, type ReadPromptDeps } from './read-prompt.ts';
+
+/** Reads the body of one request, in these steps: here for most, on a thread for a large one. */
+export interface BodyReader {
+  /**
+   * Parses and validates it. `request.rawBody` may be the reader's from then on.
+   * @throws Fault
+   */
+  read(request: RawRequest): Unrouted | Promise<Unrouted>;
+  /** The fingerprint that the release before this one gave the request. */
+  formerFingerprint(): string | Promise<string>;
+  /**
+   * What a model would read of it, and the body for its upstream.
+   * @throws Fault
+   */
+  readPrompt(model: ReadingModel): Read | Promise<Read>;
+}
+
+/** Reads where it is called. */
+export class ReaderHere implements BodyReader {
+  readonly #deps: ReadDeps & ReadPromptDeps;
+  #body: ParsedBody | undefined;
+
+  constructor(deps: ReadDeps & ReadPromptDeps) {
+    this.#deps = deps;
+  }
+
+  /** What `read` has parsed. */
+  get body(): ParsedBody {
+    if (this.#body === undefined) throw new Error('the request has not been read yet');
+    return this.#body;
+  }
+
+  read(request: RawRequest): Unrouted {
+    const { unrouted, body } = read(this.#deps, request);
+    this.#body = body;
+    return unrouted;
+  }
+
+  formerFingerprint(): string {
+    return formerFingerprintOf(this.body.rawBody);
+  }
+
+  readPrompt(model: ReadingModel): Read | Promise<Read> {
+    return readPrompt(this.#deps, this.body, model);
+  }
+}

@@ -1,0 +1,63 @@
+import { setPriority } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { parentPort, workerData } from 'node:worker_threads';
+import { Fault } from '#shared/kernel/errors.ts';
+import { wireFault } from '#shared/lanes/messages.ts';
+import { ReaderHere } from './body-reader.ts';
+import type { ParsedBody } from './read.ts';
+import { threadDeps } from './thread-deps.ts';
+import { type Answer, ownBytes, type Question, type ThreadTerms } from './thread-messages.ts';
+
+const BYTE_ORDER_MARK_BEGINS = 0xef;
+/** A third of the processor's time beside a process of the usual standing, as setpriority(2) counts. */
+const NICE = 5;
+
+const terms = workerData as ThreadTerms;
+const deps = threadDeps(terms);
+let reader = new ReaderHere(deps);
+
+// What grows with one caller's body gives way to what serves the others. Linux takes this for the thread alone; elsewhere
+// it would be for the whole process.
+if (process.platform === 'linux') setPriority(NICE);
+// V8 collects when a heap has grown, and would keep the text and the tree of the last body until the next one comes.
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+parentPort?.on('message', (question: Question) => {
+  if (question.ask === 'forget') {
+    reader = new ReaderHere(deps);
+    collectGarbage();
+  } else void reply(question);
+});
+
+async function reply(question: Exclude<Question, { ask: 'forget' }>): Promise<void> {
+  let answer: Answer;
+  let transfer: ArrayBuffer[] = [];
+  try {
+    if (question.ask === 'read') answer = { value: read(question.request) };
+    else if (question.ask === 'formerFingerprint') answer = { value: reader.formerFingerprint() };
+    else {
+      const { verdict, texts, forUpstream } = await reader.readPrompt(question.model);
+      const bytes = bytesForUpstream(reader.body, forUpstream);
+      answer = { value: { verdict, texts: terms.isModerated ? texts : [], forUpstream: bytes } };
+      transfer = [bytes.buffer];
+    }
+  } catch (error) {
+    answer = error instanceof Fault ? { fault: wireFault(error) } : { error: String(error) };
+  }
+  parentPort?.postMessage(answer, transfer);
+}
+
+function read(request: Extract<Question, { ask: 'read' }>['request']) {
+  return reader.read({ ...request, rawBody: Buffer.from(request.rawBody.buffer) });
+}
+
+/** The bytes as they came, where nothing was taken out. */
+function bytesForUpstream(
+  { text, rawBody }: ParsedBody,
+  forUpstream: string | Uint8Array,
+): Uint8Array<ArrayBuffer> {
+  if (forUpstream === text && rawBody[0] !== BYTE_ORDER_MARK_BEGINS) return ownBytes(rawBody);
+  return ownBytes(Buffer.from(forUpstream as string));
+}

@@ -1,0 +1,148 @@
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import type { Model } from '#shared/catalogue/catalogue.ts';
+import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
+import { dropMembers } from '#shared/kernel/json-text.ts';
+import { inTurns } from '#shared/kernel/turns.ts';
+import type { TokenCounter } from '#shared/screening/files/token-counter.ts';
+import {
+  BESIDE_TEXTS_MAX,
+  besideTextsOf,
+  type DecodeTokens,
+  fittingBudget,
+  promptsOf,
+  textsOf,
+} from '#shared/screening/prompt.ts';
+import type { Screen, Verdict } from '#shared/screening/screen.ts';
+import type { ParsedBody } from './read.ts';
+
+export interface ReadPromptDeps {
+  screen: Screen;
+  tokens: TokenCounter;
+}
+
+/** What must be known of a model to read a prompt for it. */
+export type ReadingModel = Pick<Model, 'id' | 'contextWindow' | 'tokenizer'>;
+
+/** Our own request fields: the upstream never sees them. */
+const OWN_FIELDS = ['region', 'tier', 'receipt'];
+/** Texts up to this length are screened in one go (a millisecond, four of the densest); longer ones in turns. */
+const ONE_GO_CHARS = 32 * 1024;
+/** No writing has more characters per token; ids of long runs of spaces would be a small body with 128 times its text. */
+const CHARS_PER_ID_MAX = 16;
+/** A few ids may stand for long runs all the same. */
+const CHARS_OF_FEW_IDS = 4_096;
+
+/** The name of a field as interfaces have them: any other is not repeated to the caller. */
+const PASSED_THROUGH = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** What has been read of a request for a model. */
+export interface Read {
+  /** The rule that the request breaks. */
+  verdict: Verdict | null;
+  texts: string[];
+  /** The body for the upstream: JSON text, or its UTF-8. */
+  forUpstream: string | Uint8Array;
+}
+
+/**
+ * Reads what the model would read: by the rules of the policy, and whether the model can hold it.
+ * Synchronous for bodies of ordinary size.
+ * @throws Fault when it cannot
+ */
+export function readPrompt(
+  deps: ReadPromptDeps,
+  body: ParsedBody,
+  model: ReadingModel,
+): Read | Promise<Read> {
+  const { route, parsed, rawBody } = body;
+  const decode = deps.tokens.decoder(model.tokenizer);
+  checkTokens(body, model, decode);
+  const texts = textsOf(route, parsed, decode && bounded(decode, route));
+  addBeside(texts, body);
+  let chars = 0;
+  for (const text of texts) chars += text.length;
+  const isLong = chars > ONE_GO_CHARS;
+  if (isLong || rawBody.length > model.contextWindow)
+    return readLong(deps, body, model, texts, isLong);
+  return { verdict: deps.screen.check(texts), texts, forUpstream: bodyForUpstream(body) };
+}
+
+async function readLong(
+  { screen, tokens }: ReadPromptDeps,
+  body: ParsedBody,
+  model: ReadingModel,
+  texts: string[],
+  isLong: boolean,
+): Promise<Read> {
+  const verdict = isLong ? await inTurns(screen.checkInTurns(texts)) : screen.check(texts);
+  if (verdict === null) await checkLength(tokens, body, model);
+  return { verdict, texts, forUpstream: bodyForUpstream(body) };
+}
+
+function bodyForUpstream({ text }: ParsedBody): string {
+  return dropMembers(text, OWN_FIELDS);
+}
+
+/** What stands beside the prompt may reach the model as well: it is read after the prompt, by the same rules. */
+function addBeside(texts: string[], { route, parsed }: ParsedBody): void {
+  const beside = besideTextsOf(route, parsed);
+  if ('tooMany' in beside) {
+    const { tooMany } = beside;
+    throw invalidParam(
+      PASSED_THROUGH.test(tooMany) ? tooMany : 'body',
+      `Names and texts beside the prompt must be at most ${BESIDE_TEXTS_MAX.toLocaleString('en-US')}.`,
+    );
+  }
+  for (const text of beside.texts) texts.push(text);
+}
+
+/** Refuses token ids before they are decoded: those that cannot be, and more than the model can hold. */
+function checkTokens(
+  { route, parsed }: ParsedBody,
+  model: ReadingModel,
+  decode: DecodeTokens | undefined,
+): void {
+  if (route === 'chat.completions' || route === 'responses') return;
+  for (const { tokens } of promptsOf(route, parsed)) {
+    if (tokens === 0) continue;
+    if (tokens > model.contextWindow) throw tooLong(model, route);
+    // What cannot be read cannot be screened, so it would be a way around every rule.
+    if (decode !== undefined) continue;
+    throw invalidParam(
+      PROMPT_PARAMS[route],
+      'This model takes text; its token ids cannot be read by the gateway.',
+    );
+  }
+}
+
+function bounded(decode: DecodeTokens, route: Route): DecodeTokens {
+  return (tokens) => {
+    const charsMax = CHARS_OF_FEW_IDS + tokens.length * CHARS_PER_ID_MAX;
+    const text = decode(tokens, charsMax);
+    if (text.length <= charsMax) return text;
+    throw invalidParam(
+      PROMPT_PARAMS[route],
+      `The token ids stand for more text than writing has: over ${CHARS_PER_ID_MAX} characters each.`,
+    );
+  };
+}
+
+/** Refuses a prompt that cannot fit the model's context window. A body with no more bytes than that has tokens fits unread. */
+async function checkLength(
+  tokens: TokenCounter,
+  { route, parsed, rawBody }: ParsedBody,
+  model: ReadingModel,
+): Promise<void> {
+  if (rawBody.length <= model.contextWindow) return;
+  const budget = fittingBudget();
+  for (const prompt of promptsOf(route, parsed)) {
+    if (!(await tokens.promptFits(prompt, model, budget))) throw tooLong(model, route);
+  }
+}
+
+function tooLong({ id, contextWindow }: ReadingModel, route: Route): Fault {
+  return new Fault('prompt_too_long', {
+    values: { model: id, tokens: contextWindow },
+    param: PROMPT_PARAMS[route],
+  });
+}

@@ -1,0 +1,156 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Credential } from '#shared/keys/credential.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { shardOf } from '#shared/lanes/keys.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { requestDigest } from '#shared/receipts/digest.ts';
+import { parseJsonBody } from '#api/openai/parse-json.ts';
+import type { ChatRequest, CompletionRequest, EmbeddingRequest } from '#api/openai/requests.ts';
+import type { ResponseRequest } from '#api/openai/responses.ts';
+import {
+  validateChat,
+  validateCompletion,
+  validateEmbedding,
+  validateResponse,
+} from '#api/openai/validate.ts';
+import { claimOf } from './idempotency.ts';
+import { type Medium, mediaIn } from './modalities.ts';
+
+/** Ten minutes, as long as the SDKs wait for an answer. */
+const DEADLINE_MS = 600_000;
+
+/** W3C Trace Context, version 00. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+const VALIDATORS = {
+  'chat.completions': validateChat,
+  completions: validateCompletion,
+  embeddings: validateEmbedding,
+  responses: validateResponse,
+} as const;
+
+export interface ReadDeps {
+  /** base64url of 16 random bytes. */
+  newSalt: () => string;
+  /** Names the inbox for the replies. */
+  processId: string;
+  shards: number;
+}
+
+/** A request as it came. */
+export interface RawRequest {
+  id: string;
+  route: Route;
+  rawBody: Buffer;
+  headers: IncomingHttpHeaders;
+  credential: Pick<Credential, 'orgId' | 'keyId'>;
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/** The headers that `read` looks at. */
+export const HEADERS_READ = ['idempotency-key', 'traceparent', 'x-region'] as const;
+
+/** What is known of a request before it is routed. */
+export type UnroutedEntry = Omit<InferenceEntry, 'model' | 'region' | 'tier'>;
+
+/** What a request says of itself, without the parts that grow with its body. Nothing in it may change later. */
+export interface Unrouted {
+  entry: UnroutedEntry;
+  /** What it asks to be routed by. */
+  asked: {
+    model: string;
+    region?: string | null | undefined;
+    regionHeader?: string | undefined;
+    tier?: string | null | undefined;
+    n?: number | null | undefined;
+    /** The kinds of media in its messages. */
+    media?: Medium[] | undefined;
+    embeddings?: { inputs: number; dimensions: number | null | undefined } | undefined;
+  };
+  /** What identical requests have in common, with an Idempotency-Key (then `entry.claim` is set). */
+  fingerprint?: string;
+}
+
+/** The body of a request, parsed and validated. */
+export interface ParsedBody {
+  route: Route;
+  rawBody: Buffer;
+  text: string;
+  parsed: ChatRequest | CompletionRequest | EmbeddingRequest | ResponseRequest;
+}
+
+/**
+ * Parses and validates a request. What is wrong with the request itself is said before anything is looked up.
+ * @throws Fault
+ */
+export function read(
+  deps: ReadDeps,
+  { id, route, rawBody, headers, credential: { orgId, keyId }, now }: RawRequest,
+): { unrouted: Unrouted; body: ParsedBody } {
+  const { text, value } = parseJsonBody(rawBody);
+  const parsed = VALIDATORS[route](value);
+  const shard = shardOf(orgId, deps.shards);
+  const regionHeader = regionHeaderOf(headers['x-region']);
+  const scope = { shard, orgId, route, regionHeader };
+  const claim = claimOf(headers['idempotency-key'], rawBody, scope);
+  const stream = 'stream' in parsed && parsed.stream === true;
+  const options =
+    'stream_options' in parsed
+      ? (parsed.stream_options as { include_usage?: boolean } | null)
+      : null;
+  const salt = deps.newSalt();
+  const entry: UnroutedEntry = {
+    id,
+    orgId,
+    keyId,
+    shard,
+    route,
+    stream,
+    includeUsage: stream && options?.include_usage === true,
+    inbox: deps.processId,
+    startedAt: now,
+    deadlineAt: now + DEADLINE_MS,
+    salt,
+    requestDigest: requestDigest(salt, rawBody),
+    receipt: parsed.receipt === 'required' ? 'required' : 'best_effort',
+  };
+  if (claim !== undefined) entry.claim = claim.claim;
+  const traceparent = headers['traceparent'];
+  if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent))
+    entry.traceparent = traceparent;
+  const unrouted: Unrouted = {
+    entry,
+    asked: {
+      model: parsed.model,
+      region: parsed.region,
+      regionHeader,
+      tier: parsed.tier,
+      n: 'n' in parsed ? parsed.n : null,
+      media: mediaOf(route, parsed),
+      embeddings: route === 'embeddings' ? embeddingsOf(parsed as EmbeddingRequest) : undefined,
+    },
+  };
+  if (claim !== undefined) unrouted.fingerprint = claim.fingerprint;
+  return { unrouted, body: { route, rawBody, text, parsed } };
+}
+
+function mediaOf(route: Route, parsed: ParsedBody['parsed']): Medium[] | undefined {
+  if ('messages' in parsed) return mediaIn('messages', parsed.messages);
+  if (route !== 'responses') return undefined;
+  const { input } = parsed as ResponseRequest;
+  return Array.isArray(input) ? mediaIn('input', input) : undefined;
+}
+
+/** One input may be a text or an array of token ids. */
+function embeddingsOf({ input, dimensions }: EmbeddingRequest) {
+  const isOne = !Array.isArray(input) || typeof input[0] === 'number';
+  return { inputs: isOne ? 1 : input.length, dimensions };
+}
+
+function regionHeaderOf(value: string | string[] | undefined): string | undefined {
+  if (Array.isArray(value))
+    throw new Fault('invalid_region', { message: 'Name one region only.', param: 'x-region' });
+  return value;
+}

@@ -1,0 +1,41 @@
+/** What OpenAI's interface has beside what is offered here, by the beginning of its path, and why it is not. */
+const ELSEWHERE: readonly (readonly [path: string, what: string])[] = [
+  ['assistants', 'no assistants are kept here'],
+  ['audio', 'no speech is made or written down here; models that take audio get it in messages'],
+  ['batches', 'requests are answered one by one here'],
+  ['chat/completions', 'answers are not kept here'],
+  ['chatkit', 'no sessions are kept here'],
+  ['containers', 'no code is run here'],
+  ['conversations', 'no conversations are kept here'],
+  ['evals', 'no evaluations are run here'],
+  ['files', 'no files are kept here; send the data in the message'],
+  ['fine_tuning', 'no models are trained here'],
+  ['fine-tunes', 'no models are trained here'],
+  ['images', 'no images are made here; models that take images get them in messages'],
+  ['moderations', 'texts are judged only as part of a request'],
+  ['organization', 'see /v1/account, /v1/keys and /v1/usage'],
+  ['realtime', 'no sessions are kept here; stream an answer instead'],
+  ['responses', 'answers are not kept here'],
+  ['threads', 'no conversations are kept here'],
+  ['uploads', 'no files are kept here; send the data in the message'],
+  ['vector_stores', 'no files are kept here; /v1/embeddings makes vectors'],
+  ['videos', 'no videos are made here'],
+];
+
+const OFFERED =
+  'POST /v1/chat/completions, /v1/responses, /v1/completions and /v1/embeddings, and GET /v1/models; /docs has everything.';
+
+/**
+ * What is said of an address where nothing is, if OpenAI's interface has something there; undefined for others. The path
+ * is not repeated but for the name that it begins with.
+ */
+export function notOffered(url: string): string | undefined {
+  const path = url.split('?', 1)[0]!;
+  for (const [name, why] of ELSEWHERE) {
+    const root = `/v1/${name}`;
+    if (path === root) return `${root} is not offered: ${why}. Offered are ${OFFERED}`;
+    if (path.startsWith(`${root}/`))
+      return `Nothing below ${root} is offered: ${why}. Offered are ${OFFERED}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,340 @@
+import Type, { type TSchema } from 'typebox';
+import { AnswerReceipt } from '#api/docs/schemas/receipt.ts';
+import { maybe, modelField, ownFields, samplerFields, userField } from './fields.ts';
+
+/**
+ * OpenAI's newer interface. The lists of items, parts and tools are closed: what the gateway does not know it cannot have
+ * screened, and what a server would have to keep or run by itself is not offered here.
+ */
+
+/** OpenAI documents at most 128 functions; its clients never send more. */
+const TOOLS_MAX = 128;
+/** OpenAI documents 64 characters; other upstreams take 128. */
+const NAME_CHARS_MAX = 128;
+/** OpenAI's own bounds. */
+const METADATA_MAX = 16;
+const METADATA_KEY_CHARS_MAX = 64;
+const METADATA_VALUE_CHARS_MAX = 512;
+const CACHE_KEY_CHARS_MAX = 1_024;
+
+const Name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX });
+const NON_EMPTY = { minLength: 1 };
+const id = maybe(Type.String());
+const status = maybe(Type.Enum(['in_progress', 'completed', 'incomplete']));
+const CallId = Type.String(NON_EMPTY);
+
+const InputText = Type.Object({ type: Type.Literal('input_text'), text: Type.String() });
+const InputImage = Type.Object({
+  type: Type.Literal('input_image'),
+  image_url: Type.String({ minLength: 1, description: 'An address, or data in base64.' }),
+  detail: maybe(Type.String()),
+});
+const InputFile = Type.Object({
+  type: Type.Literal('input_file'),
+  file_data: Type.String({ minLength: 1, description: 'Data in base64.' }),
+  filename: maybe(Type.String()),
+});
+const InputAudio = Type.Object({
+  type: Type.Literal('input_audio'),
+  input_audio: Type.Object({ data: Type.String(NON_EMPTY), format: Type.String(NON_EMPTY) }),
+});
+const OutputText = Type.Object({ type: Type.Literal('output_text'), text: Type.String() });
+const Refusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() });
+
+const InputPart = Type.Union([InputText, InputImage, InputFile, InputAudio], {
+  'x-expected': 'a content part',
+});
+const CONTENT_WORDS = { 'x-expected': 'a string or a non-empty array of content parts' };
+const Content = Type.Union([Type.String(), Type.Array(InputPart, { minItems: 1 })], CONTENT_WORDS);
+
+const messageType = maybe(Type.Literal('message'));
+const InputMessage = Type.Object({
+  type: messageType,
+  role: Type.Enum(['system', 'developer', 'user']),
+  content: Content,
+  id,
+  status,
+});
+const AssistantMessage = Type.Object({
+  type: messageType,
+  role: Type.Literal('assistant'),
+  content: Type.Union(
+    [
+      Type.String(),
+      Type.Array(Type.Union([OutputText, Refusal, InputText], { 'x-expected': 'a content part' })),
+    ],
+    { 'x-expected': 'a string or an array of content parts' },
+  ),
+  id,
+  status,
+});
+const FunctionCall = Type.Object({
+  type: Type.Literal('function_call'),
+  call_id: CallId,
+  name: Type.String(NON_EMPTY),
+  arguments: Type.String(),
+  id,
+  status,
+});
+const FunctionCallOutput = Type.Object({
+  type: Type.Literal('function_call_output'),
+  call_id: CallId,
+  output: Content,
+  id,
+  status,
+});
+const CustomToolCall = Type.Object({
+  type: Type.Literal('custom_tool_call'),
+  call_id: CallId,
+  name: Type.String(NON_EMPTY),
+  input: Type.String(),
+  id,
+  status,
+});
+const CustomToolCallOutput = Type.Object({
+  type: Type.Literal('custom_tool_call_output'),
+  call_id: CallId,
+  output: Content,
+  id,
+  status,
+});
+const ReasoningItem = Type.Object({
+  type: Type.Literal('reasoning'),
+  summary: Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })),
+  content: maybe(
+    Type.Array(Type.Object({ type: Type.Literal('reasoning_text'), text: Type.String() })),
+  ),
+  encrypted_content: maybe(Type.String()),
+  id,
+  status,
+});
+
+/** What an input item may be, by its `type`. */
+export const ITEMS = {
+  message: InputMessage,
+  function_call: FunctionCall,
+  function_call_output: FunctionCallOutput,
+  custom_tool_call: CustomToolCall,
+  custom_tool_call_output: CustomToolCallOutput,
+  reasoning: ReasoningItem,
+} as const satisfies Record<string, TSchema>;
+/** A message of the model's own. */
+export const ANSWERED_MESSAGE = AssistantMessage;
+
+const Input = Type.Union(
+  [
+    Type.String(),
+    Type.Array(Type.Union([...Object.values(ITEMS), AssistantMessage]), {
+      minItems: 1,
+      'x-expected': 'a non-empty array of input items',
+    }),
+  ],
+  { 'x-expected': 'a string or a non-empty array of input items' },
+);
+
+const Schema = Type.Object({}, { description: 'A JSON Schema. Passed on as it is.' });
+const FunctionTool = Type.Object({
+  type: Type.Literal('function'),
+  name: Name,
+  description: maybe(Type.String()),
+  parameters: maybe(Schema),
+  strict: maybe(Type.Boolean()),
+});
+const CustomTool = Type.Object({
+  type: Type.Literal('custom'),
+  name: Name,
+  description: maybe(Type.String()),
+  format: maybe(Type.Object({ type: Type.Enum(['text', 'grammar']) })),
+});
+const Tool = Type.Union([FunctionTool, CustomTool], {
+  title: 'ResponseTool',
+  'x-expected': 'a tool: an object with `type` and `name`',
+});
+
+const ToolChoice = Type.Union(
+  [
+    Type.Enum(['none', 'auto', 'required']),
+    Type.Object({ type: Type.Enum(['function', 'custom']), name: Name }),
+    Type.Object({
+      type: Type.Literal('allowed_tools'),
+      mode: Type.Enum(['auto', 'required']),
+      tools: Type.Array(Type.Object({ type: Type.Enum(['function', 'custom']), name: Name }), {
+        maxItems: TOOLS_MAX,
+      }),
+    }),
+  ],
+  { 'x-expected': '`none`, `auto`, `required` or an object that names a tool' },
+);
+
+const TextFormat = Type.Union(
+  [
+    Type.Object({ type: Type.Enum(['text', 'json_object']) }),
+    Type.Object({
+      type: Type.Literal('json_schema'),
+      name: Name,
+      schema: Schema,
+      description: maybe(Type.String()),
+      strict: maybe(Type.Boolean()),
+    }),
+  ],
+  { 'x-expected': 'an object with `type`' },
+);
+
+/** POST /responses. Fields that are not named pass through untouched. */
+export const ResponseBody = Type.Object(
+  {
+    model: modelField,
+    input: Input,
+    instructions: maybe(Type.String({ description: 'Stands before the input, as the system’s.' })),
+    stream: samplerFields.stream,
+    stream_options: maybe(
+      Type.Object(
+        { include_obfuscation: maybe(Type.Boolean()) },
+        { description: 'Only together with `stream: true`.' },
+      ),
+    ),
+    max_output_tokens: maybe(
+      Type.Integer({ minimum: 1, description: 'Where the answer ends at the latest.' }),
+    ),
+    temperature: samplerFields.temperature,
+    top_p: samplerFields.top_p,
+    top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
+    tools: maybe(Type.Array(Tool, { maxItems: TOOLS_MAX })),
+    tool_choice: maybe(ToolChoice),
+    parallel_tool_calls: maybe(Type.Boolean()),
+    max_tool_calls: maybe(Type.Integer({ minimum: 1 })),
+    text: maybe(
+      Type.Object({
+        format: maybe(TextFormat),
+        verbosity: maybe(Type.Enum(['low', 'medium', 'high'])),
+      }),
+    ),
+    reasoning: maybe(
+      Type.Object(
+        { effort: maybe(Type.String()), summary: maybe(Type.String()) },
+        { description: 'For models that reason. Passed on where the upstream takes it.' },
+      ),
+    ),
+    include: maybe(
+      Type.Array(
+        Type.Enum([
+          'reasoning.encrypted_content',
+          'message.output_text.logprobs',
+          'message.input_image.image_url',
+        ]),
+      ),
+    ),
+    store: maybe(
+      Type.Boolean({ description: 'Answered with false, whatever is asked: nothing is stored.' }),
+    ),
+    background: maybe(Type.Literal(false)),
+    truncation: maybe(Type.Literal('disabled')),
+    previous_response_id: Type.Optional(Type.Null()),
+    conversation: Type.Optional(Type.Null()),
+    prompt: Type.Optional(Type.Null()),
+    metadata: maybe(
+      Type.Record(
+        Type.String({ maxLength: METADATA_KEY_CHARS_MAX }),
+        Type.String({ maxLength: METADATA_VALUE_CHARS_MAX }),
+        {
+          maxProperties: METADATA_MAX,
+          'x-expected': `an object of at most ${METADATA_MAX} texts`,
+        },
+      ),
+    ),
+    prompt_cache_key: maybe(Type.String({ maxLength: CACHE_KEY_CHARS_MAX })),
+    safety_identifier: maybe(Type.String({ maxLength: METADATA_VALUE_CHARS_MAX })),
+    service_tier: maybe(Type.String({ maxLength: NAME_CHARS_MAX })),
+    user: userField,
+    ...ownFields,
+  },
+  { title: 'ResponseRequest' },
+);
+
+export type ResponseRequest = Type.Static<typeof ResponseBody>;
+
+const OutputItem = Type.Union(
+  [
+    Type.Object({
+      type: Type.Literal('message'),
+      id: Type.String(),
+      status: Type.String(),
+      role: Type.Literal('assistant'),
+      content: Type.Array(Type.Union([OutputText, Refusal])),
+    }),
+    Type.Object({
+      type: Type.Literal('function_call'),
+      id: Type.Optional(Type.String()),
+      call_id: Type.String(),
+      name: Type.String(),
+      arguments: Type.String(),
+    }),
+    Type.Object({
+      type: Type.Literal('custom_tool_call'),
+      id: Type.Optional(Type.String()),
+      call_id: Type.String(),
+      name: Type.String(),
+      input: Type.String(),
+    }),
+    Type.Object({
+      type: Type.Literal('reasoning'),
+      id: Type.String(),
+      summary: Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })),
+      content: maybe(
+        Type.Array(Type.Object({ type: Type.Literal('reasoning_text'), text: Type.String() })),
+      ),
+      encrypted_content: maybe(Type.String()),
+    }),
+  ],
+  { title: 'ResponseOutputItem' },
+);
+
+const responseFields = {
+  id: Type.String(),
+  object: Type.Literal('response'),
+  created_at: Type.Number({ description: 'Epoch seconds' }),
+  status: Type.Enum(['in_progress', 'completed', 'incomplete', 'failed']),
+  model: Type.String(),
+  output: Type.Array(OutputItem),
+  error: maybe(Type.Object({ code: Type.String(), message: Type.String() })),
+  incomplete_details: maybe(Type.Object({ reason: Type.Optional(Type.String()) })),
+  store: Type.Literal(false),
+  usage: maybe(
+    Type.Object(
+      {
+        input_tokens: Type.Integer(),
+        input_tokens_details: Type.Object({ cached_tokens: Type.Integer() }),
+        output_tokens: Type.Integer(),
+        output_tokens_details: Type.Object({ reasoning_tokens: Type.Integer() }),
+        total_tokens: Type.Integer(),
+        source: Type.Optional(
+          Type.Literal('counted', {
+            description:
+              'These counts are the gateway’s: the upstream gave none that could be right.',
+          }),
+        ),
+      },
+      { title: 'ResponseUsage' },
+    ),
+  ),
+};
+
+/** A whole response. The members of its request that it repeats may be there as well. */
+export const ResponseObject = Type.Object(
+  { ...responseFields, receipt: AnswerReceipt },
+  { title: 'Response' },
+);
+
+export const ResponseEvent = Type.Object(
+  {
+    type: Type.String({ description: '`response.created`, `response.output_text.delta` …' }),
+    sequence_number: Type.Integer({ minimum: 0, description: 'From 0, without a gap.' }),
+    response: Type.Optional(Type.Object(responseFields)),
+    receipt: Type.Optional(AnswerReceipt),
+  },
+  {
+    title: 'ResponseStreamEvent',
+    description:
+      'One event of a stream. `receipt` stands on the last one: `response.completed` or `response.incomplete`.',
+  },
+);

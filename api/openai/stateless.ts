@@ -1,0 +1,81 @@
+import { invalidParam } from '#shared/kernel/errors.ts';
+import { ITEMS } from './responses.ts';
+
+/**
+ * What OpenAI's interface of responses has for servers that keep prompts and answers, or run tools by themselves. It is
+ * refused by name and with the reason, rather than as a field of the wrong type.
+ */
+const REFUSALS: Readonly<Record<string, string>> = {
+  previous_response_id:
+    'no prompts and no answers are kept here, so there is nothing to go on from. Send the whole conversation in `input`.',
+  conversation: 'no conversations are kept here. Send the whole conversation in `input`.',
+  prompt: 'no prompts are kept here. Send the text in `instructions` and `input`.',
+  background:
+    'no answers are kept here, so none can be fetched later. Leave it out, and stream a long answer.',
+  context_management: 'conversations are kept by their callers here. Shorten `input` yourself.',
+  moderation: 'the policy of this service judges every request, and takes no orders on how.',
+};
+
+const TOOLS_WORDS =
+  'This service runs no tools: it takes `function` and `custom` tools, which you run yourself.';
+const FILE_WORDS = 'No files are kept here: send the data itself, in `file_data` or `image_url`.';
+
+/**
+ * Refuses what would need a memory or a tool of ours.
+ * @throws Fault `invalid_<param>`
+ */
+export function refuseState(body: Readonly<Record<string, unknown>>): void {
+  for (const name in REFUSALS) {
+    const value = body[name];
+    if (value === undefined || value === null || value === false) continue;
+    throw invalidParam(name, `\`${name}\` is not offered: ${REFUSALS[name]!}`);
+  }
+  if (body['truncation'] === 'auto') {
+    throw invalidParam(
+      'truncation',
+      '`truncation` may be `disabled` only: nothing of an input is left out unasked.',
+    );
+  }
+  for (const [at, tool] of list(body['tools']).entries()) {
+    const { type } = record(tool);
+    if (typeof type === 'string' && type !== 'function' && type !== 'custom')
+      throw invalidParam('tools', TOOLS_WORDS, `tools[${at}].type`);
+  }
+  for (const [at, item] of list(body['input']).entries()) refuseItem(record(item), `input[${at}]`);
+}
+
+function refuseItem(item: Readonly<Record<string, unknown>>, path: string): void {
+  const { type, role, id } = item;
+  const isReference = type === undefined && role === undefined && typeof id === 'string';
+  if (type === 'item_reference' || isReference) {
+    throw invalidParam(
+      'input',
+      'Nothing is kept here that an `item_reference` could name: send the item itself.',
+      path,
+    );
+  }
+  if (typeof type === 'string' && !Object.hasOwn(ITEMS, type)) {
+    const known = Object.keys(ITEMS).map((name) => `\`${name}\``);
+    throw invalidParam(
+      'input',
+      `An item may be ${known.slice(0, -1).join(', ')} or ${known.at(-1)!}: others are of tools that are not run here.`,
+      `${path}.type`,
+    );
+  }
+  for (const field of ['content', 'output'])
+    for (const [at, part] of list(item[field]).entries()) {
+      const { file_id: file, file_url: url } = record(part);
+      if (file != null || url != null)
+        throw invalidParam('input', FILE_WORDS, `${path}.${field}[${at}]`);
+    }
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}

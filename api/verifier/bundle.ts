@@ -1,0 +1,62 @@
+import { fileURLToPath } from 'node:url';
+import type { ReleaseFiles } from '#cli/verify/pack-worker.ts';
+
+/** A file of the verifier for browsers. */
+export interface VerifierFile {
+  content: string;
+  type: 'text/javascript; charset=utf-8' | 'application/json; charset=utf-8';
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const ENTRIES = {
+  'docket-verify': 'cli/verify/browser.ts',
+  'pack-worker': 'cli/verify/pack-worker.ts',
+};
+
+/**
+ * The files of `docket/verify` for browsers by their names. They are made from the sources of the command when somebody
+ * first asks: the bundler takes tens of megabytes that a process without such visitors does not pay.
+ */
+export function verifierFiles(
+  release: () => ReleaseFiles,
+): () => Promise<ReadonlyMap<string, VerifierFile>> {
+  let made: Promise<ReadonlyMap<string, VerifierFile>> | undefined;
+  return () => {
+    made ??= bundle(release()).catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
+
+async function bundle(release: ReleaseFiles): Promise<ReadonlyMap<string, VerifierFile>> {
+  const { rolldown } = await import('rolldown');
+  const build = await rolldown({
+    cwd: ROOT,
+    input: ENTRIES,
+    platform: 'browser',
+    resolve: { conditionNames: ['browser', 'import', 'default'] },
+  });
+  try {
+    const { output } = await build.generate({
+      format: 'esm',
+      minify: true,
+      entryFileNames: '[name].js',
+      chunkFileNames: '[name]-[hash].js',
+    });
+    const files = new Map<string, VerifierFile>([
+      [
+        'release.json',
+        { content: JSON.stringify(release), type: 'application/json; charset=utf-8' },
+      ],
+    ]);
+    for (const file of output) {
+      if (file.type !== 'chunk') continue;
+      files.set(file.fileName, { content: file.code, type: 'text/javascript; charset=utf-8' });
+    }
+    return files;
+  } finally {
+    await build.close();
+  }
+}

@@ -1,0 +1,300 @@
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { addressOf } from '#shared/catalogue/base-url.ts';
+import type { Catalogue, Endpoint, Model, Timeouts } from '#shared/catalogue/catalogue.ts';
+import type { Route } from '#shared/kernel/inference.ts';
+import { upstreamBody } from '#workers/inference/bodies.ts';
+import { inWords } from '#workers/inference/providers/failure-words.ts';
+import type {
+  ModelList,
+  Provider,
+  UpstreamRequest,
+} from '#workers/inference/providers/provider.ts';
+import { faultOf, type UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
+import { callForAnswer, callForStream, UpstreamError } from '#workers/inference/upstream-call.ts';
+import { readUsage } from '#workers/inference/usage.ts';
+
+/** What one endpoint does with one model. */
+export interface Probe {
+  endpoint: string;
+  /** Host and port. */
+  address: string;
+  /** The model's id, and what the endpoint calls it. */
+  model: string;
+  upstreamModel: string;
+  /** Something answers there; false when no connection came about. */
+  reached: boolean;
+  /** Whether its list of models has this one; null when it has no such list. */
+  listed: boolean | null;
+  /** One token was generated, or one text embedded. */
+  answers: boolean | null;
+  streams: boolean | null;
+  usageInAnswers: boolean | null;
+  usageInStreams: boolean | null;
+  /** How it refuses a prompt above the context window: status and code, or why that is not known. */
+  overflow: string | null;
+  /** What must be mended: lines that name endpoint and address. */
+  problems: string[];
+  /** What works, and is probably not meant. */
+  warnings: string[];
+}
+
+export interface ProbeOptions {
+  catalogue: Catalogue;
+  providerOf: (endpoint: Endpoint) => Provider;
+  /** The secret behind `api_key_env`: it is taken out of what upstreams say, some of which repeat it. */
+  credential: (name: string) => string | undefined;
+  /** How long each call may take. */
+  timeoutMs: number;
+  onProgress: (done: number, total: number) => void;
+}
+
+/** So many endpoints at once; each is asked one thing after the other. */
+const ENDPOINTS_AT_ONCE = 8;
+/** The prompt above a larger context window would be too large to send for a look. */
+const OVERFLOW_WINDOW_MAX = 1_048_576;
+/** Of the names that an upstream lists, so many are told. */
+const LISTED_MAX = 5;
+const SAID_CHARS_MAX = 160;
+/** A server that takes less of a prompt than this share of what was sent has cut it. */
+const CUT_BELOW = 0.5;
+
+/**
+ * Asks every endpoint of a catalogue, for every model that it serves, what a request would find: whether it is reached,
+ * whether it has the model, answers with one token, streams, reports usage, and says so when a prompt is too long. By the
+ * code that requests go through, so that what works here works there.
+ */
+export async function probeUpstreams(options: ProbeOptions): Promise<Probe[]> {
+  const { catalogue, onProgress } = options;
+  const rows = catalogue.endpoints.map((endpoint) => ({
+    endpoint,
+    models: catalogue.models.flatMap((model) =>
+      model.endpoints
+        .filter(({ name }) => name === endpoint.name)
+        .map((served) => ({ model, upstreamModel: served.model })),
+    ),
+  }));
+  const total = rows.reduce((sum, { models }) => sum + models.length, 0);
+  let done = 0;
+  onProgress(done, total);
+  const probes = new Map<Endpoint, Probe[]>();
+  const waiting = rows.values();
+  const work = async (): Promise<void> => {
+    for (const { endpoint, models } of waiting) {
+      const list = await options.providerOf(endpoint).list(endpoint, options.timeoutMs);
+      const found: Probe[] = [];
+      for (const one of models) {
+        found.push(await new Look(options, endpoint, one.model, one.upstreamModel).at(list));
+        done += 1;
+        onProgress(done, total);
+      }
+      probes.set(endpoint, found);
+    }
+  };
+  await Promise.all(Array.from({ length: ENDPOINTS_AT_ONCE }, work));
+  return rows.flatMap(({ endpoint }) => probes.get(endpoint) ?? []);
+}
+
+/** One endpoint and one model. */
+class Look {
+  readonly #options: ProbeOptions;
+  readonly #endpoint: Endpoint;
+  readonly #model: Model;
+  readonly #route: Route;
+  readonly #probe: Probe;
+  /** Newer models of OpenAI refuse the older name of the bound. */
+  #bound: 'max_tokens' | 'max_completion_tokens' = 'max_tokens';
+
+  constructor(options: ProbeOptions, endpoint: Endpoint, model: Model, upstreamModel: string) {
+    this.#options = options;
+    this.#endpoint = endpoint;
+    this.#model = model;
+    this.#route = routeOf(model);
+    this.#probe = {
+      endpoint: endpoint.name,
+      address: addressOf(endpoint.baseUrl),
+      model: model.id,
+      upstreamModel,
+      reached: true,
+      listed: null,
+      answers: null,
+      streams: null,
+      usageInAnswers: null,
+      usageInStreams: null,
+      overflow: null,
+      problems: [],
+      warnings: [],
+    };
+  }
+
+  async at(list: ModelList): Promise<Probe> {
+    const probe = this.#probe;
+    if ('failure' in list && list.failure.status === undefined) {
+      probe.reached = false;
+      this.#problem(list.failure);
+      return probe;
+    }
+    const names = 'models' in list ? list.models : null;
+    if (names !== null) probe.listed = names.some((name) => isListedAs(name, probe.upstreamModel));
+    await this.#answer();
+    if (probe.answers !== true) return probe;
+    if (probe.listed === false) this.#warn(`it answers, and lists ${listedWords(names!, probe)}`);
+    if (this.#route !== 'embeddings') await this.#stream();
+    await this.#overflow();
+    return probe;
+  }
+
+  async #answer(): Promise<void> {
+    const probe = this.#probe;
+    try {
+      const { parsed } = await this.#call('Hello.').catch((error: unknown) => {
+        if (!isAboutBound(error)) throw error;
+        this.#bound = 'max_completion_tokens';
+        return this.#call('Hello.');
+      });
+      probe.answers = true;
+      const { energy } = this.#endpoint;
+      probe.usageInAnswers = readUsage(parsed['usage'], energy, this.#route) !== undefined;
+      if (!probe.usageInAnswers) this.#warn('its answers report no usage: it is counted here');
+    } catch (error) {
+      probe.answers = false;
+      this.#problem(failureIn(error));
+    }
+  }
+
+  async #stream(): Promise<void> {
+    const probe = this.#probe;
+    probe.usageInStreams = false;
+    try {
+      const { opened } = callForStream(
+        this.#provider,
+        this.#request('Hello.', true),
+        (_, chunk) => {
+          if (readUsage(chunk['usage'], this.#endpoint.energy) !== undefined)
+            probe.usageInStreams = true;
+        },
+      );
+      const end = await (await opened).ended;
+      if (end.failure !== null) throw new UpstreamError(end.failure);
+      probe.streams = true;
+      if (!probe.usageInStreams) this.#warn('its streams report no usage: it is counted here');
+    } catch (error) {
+      probe.streams = false;
+      probe.usageInStreams = null;
+      this.#problem(failureIn(error), 'as a stream, ');
+    }
+  }
+
+  /** Sends more than the context window holds. Servers refuse that before they compute anything. */
+  async #overflow(): Promise<void> {
+    const probe = this.#probe;
+    const { contextWindow } = this.#model;
+    if (contextWindow > OVERFLOW_WINDOW_MAX) {
+      probe.overflow = 'not tried: the window is too large';
+      return;
+    }
+    try {
+      // Each of these is a token by itself, in every vocabulary.
+      const { parsed } = await this.#call(' a b c d'.repeat(Math.ceil((contextWindow + 64) / 4)));
+      const counted = readUsage(parsed['usage'], undefined, this.#route)?.inputTokens;
+      const isCut = counted !== undefined && counted < contextWindow * CUT_BELOW;
+      // A smaller window than the server's may well be meant.
+      probe.overflow = isCut ? `cut to ${counted} tokens` : 'taken';
+      if (isCut)
+        this.#warn(`it cuts a prompt above context_window to ${counted} tokens, without a word`);
+    } catch (error) {
+      const failure = failureIn(error);
+      const { code } = faultOf(failure, this.#route);
+      probe.overflow = `${failure.status ?? failure.kind} ${code}`;
+      if (code !== 'prompt_too_long')
+        this.#warn(
+          `what it says to a prompt above context_window is not understood: ${said(failure)}`,
+        );
+    }
+  }
+
+  async #call(text: string): Promise<{ parsed: Record<string, unknown> }> {
+    const { opened } = callForAnswer(this.#provider, this.#request(text, false));
+    return opened;
+  }
+
+  get #provider(): Provider {
+    return this.#options.providerOf(this.#endpoint);
+  }
+
+  #request(text: string, stream: boolean): UpstreamRequest {
+    const { timeoutMs } = this.#options;
+    const timeouts: Timeouts = {
+      headersMs: timeoutMs,
+      firstByteMs: timeoutMs,
+      betweenBytesMs: timeoutMs,
+      totalMs: timeoutMs,
+    };
+    const body = JSON.stringify({
+      model: this.#model.id,
+      ...inputOf(this.#route, text),
+      ...(this.#route === 'embeddings' ? {} : { [this.#bound]: 1 }),
+      ...(stream ? { stream: true } : {}),
+    });
+    return {
+      requestId: newId('req'),
+      route: this.#route,
+      endpoint: this.#endpoint,
+      body: upstreamBody(body, this.#route, this.#probe.upstreamModel, stream),
+      stream,
+      timeouts,
+    };
+  }
+
+  #problem(failure: UpstreamFailure, where = ''): void {
+    const words = inWords(failure, this.#endpoint, this.#probe.upstreamModel);
+    const quoted = failure.message === undefined ? '' : ` (it says ${said(failure)})`;
+    this.#probe.problems.push(this.#withoutSecret(`${where}${words}${quoted}`));
+  }
+
+  #warn(words: string): void {
+    this.#probe.warnings.push(this.#withoutSecret(`${this.#probe.address}: ${words}`));
+  }
+
+  #withoutSecret(line: string): string {
+    const { apiKeyEnv } = this.#endpoint;
+    const secret = apiKeyEnv === undefined ? undefined : this.#options.credential(apiKeyEnv);
+    return secret === undefined ? line : line.replaceAll(secret, `[${apiKeyEnv}]`);
+  }
+}
+
+function routeOf({ kinds }: Model): Route {
+  if (kinds.includes('chat')) return 'chat.completions';
+  return kinds.includes('completion') ? 'completions' : 'embeddings';
+}
+
+function inputOf(route: Route, text: string): object {
+  if (route === 'chat.completions') return { messages: [{ role: 'user', content: text }] };
+  return route === 'completions' ? { prompt: text } : { input: text };
+}
+
+function failureIn(error: unknown): UpstreamFailure {
+  if (error instanceof UpstreamError) return error.failure;
+  throw error;
+}
+
+function isAboutBound(error: unknown): boolean {
+  return error instanceof UpstreamError && error.failure.param === 'max_tokens';
+}
+
+/** The upstream's own words about a request of ours, which holds nothing to hide. */
+function said({ message, status }: UpstreamFailure): string {
+  return JSON.stringify((message ?? `HTTP ${status}`).slice(0, SAID_CHARS_MAX));
+}
+
+/** Proxies list `*` or `openai/*` for what they pass on by whatever name. */
+function isListedAs(name: string, model: string): boolean {
+  const star = name.indexOf('*');
+  if (star < 0) return name === model;
+  return model.startsWith(name.slice(0, star)) && model.endsWith(name.slice(star + 1));
+}
+
+function listedWords(names: readonly string[], { upstreamModel }: Probe): string {
+  const some = names.slice(0, LISTED_MAX).map((name) => JSON.stringify(name.slice(0, 100)));
+  const more = names.length > LISTED_MAX ? ', …' : '';
+  return `no model ${JSON.stringify(upstreamModel)}: ${some.join(', ') || 'nothing'}${more}`;
+}

@@ -1,0 +1,10 @@
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+
+/** @throws MalformedData `not_utf8` */
+export function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new MalformedData('not_utf8', '', 'The input is not UTF-8.');
+  }
+}

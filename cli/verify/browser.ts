@@ -1,0 +1,59 @@
+/**
+ * `docket/verify` in browsers: judges receipts and packs as `docket verify` does, word for word, and sends nothing
+ * anywhere. Beside this module, as the api serves it under `/verify/`, lie the worker and what the release ships.
+ */
+import { canCheckSignatures, withSignatures } from '#shared/kernel/primitives/signature-checks.ts';
+import {
+  type Judgement,
+  type PackJudgementOptions,
+  receiptJudgement,
+  type ReceiptOptions,
+  unjudged,
+} from './judgement.ts';
+import type { FromPackWorker, ToPackWorker } from './pack-worker.ts';
+
+/** A worker of a browser, as far as it is used here. */
+interface PackWorker {
+  addEventListener(type: 'message', listen: (event: { data: FromPackWorker }) => void): void;
+  addEventListener(type: 'error', listen: (event: { message?: string }) => void): void;
+  postMessage(message: ToPackWorker): void;
+  terminate(): void;
+}
+declare const Worker: new (url: URL, options: { type: 'module' }) => PackWorker;
+
+const CANNOT_CHECK =
+  'This page cannot check signatures: that takes HTTPS (or localhost) and a browser with Ed25519 in WebCrypto.';
+
+/** Judges a receipt, or an answer or stream that carries one. */
+export async function verifyReceipt(
+  source: Uint8Array | string,
+  options: ReceiptOptions = {},
+): Promise<Judgement> {
+  if (!(await canCheckSignatures())) return unjudged(CANNOT_CHECK, options.file ?? 'receipt');
+  return withSignatures(() => receiptJudgement(source, options));
+}
+
+/** Judges a pack as somebody has dropped it: in a worker, in constant memory. */
+export async function verifyPack(
+  pack: Blob,
+  { onProgress, ...options }: PackJudgementOptions = {},
+): Promise<Judgement> {
+  if (!(await canCheckSignatures())) return unjudged(CANNOT_CHECK, options.file ?? 'pack');
+  const worker = new Worker(new URL('pack-worker.js', import.meta.url), { type: 'module' });
+  try {
+    return await new Promise<Judgement>((resolve, reject) => {
+      worker.addEventListener('message', ({ data }) => {
+        if (data.type === 'progress') onProgress?.(data.done, data.total);
+        else if (data.type === 'judgement') resolve(data.judgement);
+        else reject(new Error(data.message));
+      });
+      worker.addEventListener('error', ({ message }) =>
+        reject(new Error(message || 'The worker could not be started.')),
+      );
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- workers have no origin
+      worker.postMessage({ pack, options });
+    });
+  } finally {
+    worker.terminate();
+  }
+}

@@ -1,0 +1,205 @@
+import { encodeBytes, sha256Text } from '#primitives';
+import { leafHash } from '#shared/ledger/hashing.ts';
+import { derivationDigest, wholeMeasurement } from '#shared/receipts/derivation.ts';
+import type { DerivationDocument } from '#shared/receipts/derivation.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { locateReceipt } from '#shared/receipts/locate.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { isPendingReceipt } from '#shared/receipts/pending.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import { fieldLines, plain, type Row } from '#cli/print.ts';
+import { CannotJudge } from './cannot-judge.ts';
+import type { Verdict } from './judge-pack.ts';
+import { WORDS } from './verdicts.ts';
+
+/** A did.json, and where it came from. */
+export interface TrustFile {
+  didJson: string;
+  source: string;
+  /** It was named or pinned: keys that only lie beside what they are to show prove nothing of whose it is. */
+  isChosen: boolean;
+}
+
+/** Whose keys a verdict rests on. */
+export interface Trust {
+  keys: TrustedKeys;
+  /** For people: where the keys came from, and what that is worth. */
+  source: string;
+  isChosen: boolean;
+}
+
+/** A receipt, judged: by the words of its verdict, and by what the verdict rests on. */
+export interface JudgedReceipt {
+  found: Verdict;
+  verdict: ReceiptVerdict;
+  trust: Trust;
+  /** What is to be said of the derivation record that it names; null when it names none. */
+  derivation: string | null;
+}
+
+const NO_TRUST: Trust = {
+  keys: new Map(),
+  source: 'nothing: it did not come to that',
+  isChosen: false,
+};
+
+/** The standing of a receipt for which nobody has named keys, and none were found. */
+export const NO_KEYS: Trust = {
+  keys: new Map(),
+  source: 'no key: fetch did.json from the issuer and name it with --trust',
+  isChosen: false,
+};
+
+/** A did.json that the issuer has told the SHA-256 (hex) of. @throws CannotJudge when it is another */
+export function pinnedTrust(didJson: string, pin: string, name: string): TrustFile {
+  if (sha256Text(didJson, 'hex') !== pin.toLowerCase()) {
+    throw new CannotJudge(`${name} is not the did.json that was pinned.`);
+  }
+  return { didJson, source: `${name}, which you pinned`, isChosen: true };
+}
+
+/** @throws CannotJudge when the file holds no keys */
+export function trustIn({ didJson, source, isChosen }: TrustFile): Trust {
+  try {
+    return { keys: trustedKeysOf(didJson), source, isChosen };
+  } catch (error) {
+    throw new CannotJudge(`${source}: ${(error as Error).message}`, error);
+  }
+}
+
+/** Finds the receipt in what somebody saved, and verifies it by keys that may depend on who its issuer is. */
+export function judgeReceipt(
+  read: () => string,
+  trustFor: (issuer: () => string) => Trust,
+  now: number,
+): Omit<JudgedReceipt, 'derivation'> {
+  const { verdict, trust } = verified(read, trustFor, now);
+  return { verdict, trust, found: standingOf(verdict, trust) };
+}
+
+function verified(
+  read: () => string,
+  trustFor: (issuer: () => string) => Trust,
+  now: number,
+): { verdict: ReceiptVerdict; trust: Trust } {
+  try {
+    const receipt = locateReceipt(read());
+    if (isPendingReceipt(receipt)) {
+      return { verdict: verifyReceipt(receipt, new Map(), now), trust: NO_TRUST };
+    }
+    const trust = trustFor(() => parseReceipt(receipt).document.issuer);
+    return { verdict: verifyReceipt(receipt, trust.keys, now), trust };
+  } catch (error) {
+    if (!(error instanceof MalformedData)) throw error;
+    const verdict = { good: false, code: error.code, message: error.message };
+    return { verdict, trust: NO_TRUST };
+  }
+}
+
+/** What a verdict on a receipt is worth by where its keys came from. */
+function standingOf({ good, code }: ReceiptVerdict, { keys, isChosen }: Trust): Verdict {
+  if (code === 'pending' || (code === 'unknown_key' && keys.size === 0)) return 'cannot_judge';
+  if (!good) return 'bad';
+  return isChosen ? 'good' : 'intact';
+}
+
+/** A derivation record, and what its file is called. */
+export interface NamedDerivation {
+  file: string;
+  document: DerivationDocument;
+}
+
+/** Adds what is to be said of the derivation record: one that is another than the receipt names makes it a bad one. */
+export function withDerivation(
+  judged: Omit<JudgedReceipt, 'derivation'>,
+  find: (digest: string) => NamedDerivation | undefined,
+): JudgedReceipt {
+  const measurement = judged.verdict.document?.measurement;
+  if (measurement === undefined || !('derivation' in measurement)) {
+    return { ...judged, derivation: null };
+  }
+  try {
+    const record = find(derivationDigest(measurement)!);
+    if (record === undefined) {
+      const missing = `not looked at, so the estimate cannot be recomputed: fetch ${measurement.derivation} and name it with --derivation`;
+      return { ...judged, derivation: missing };
+    }
+    wholeMeasurement(measurement, () => record.document);
+    return { ...judged, derivation: `${record.file} is the record that the receipt names` };
+  } catch (error) {
+    if (!(error instanceof MalformedData)) throw error;
+    const altered = `ALTERED: the file is not the record that the receipt names (${error.message})`;
+    return { ...judged, found: 'bad', derivation: altered };
+  }
+}
+
+/** A verdict for programs. */
+export function receiptReport({ verdict, trust, found, derivation }: JudgedReceipt): object {
+  const { document, canonical } = verdict;
+  return {
+    code: verdict.code,
+    message: verdict.message,
+    trusted: trust.source,
+    kid: verdict.kid ?? null,
+    leaf_hash: canonical === undefined ? null : encodeBytes(leafOf(canonical), 'hex'),
+    sha256: canonical === undefined ? null : sha256Text(canonical, 'hex'),
+    receipt: document ?? null,
+    verdict: found,
+    derivation,
+  };
+}
+
+/** A verdict for people. @param file what the receipt's file is called */
+export function receiptWords(
+  { verdict, trust, found, derivation }: JudgedReceipt,
+  file: string,
+): string {
+  const head = `${WORDS[found]}  ${plain(verdict.message)}\n`;
+  if (verdict.code === 'pending') return head;
+  const { document, canonical, kid } = verdict;
+  const fields = fieldLines({
+    ...(verdict.good ? {} : { file, reason: verdict.code }),
+    trusted: trust.source,
+    ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
+    ...(document === undefined ? {} : facts(document)),
+    ...(derivation === null ? {} : { 'derivation record': derivation }),
+    ...(canonical === undefined ? {} : { 'leaf hash': encodeBytes(leafOf(canonical), 'base64') }),
+  });
+  if (found !== 'good' && found !== 'intact') return `${head}\n${fields}`;
+  const whose = found === 'good' ? plain(document!.issuer) : 'whoever has made these keys';
+  return (
+    `${head}\n${fields}` +
+    `\nThis shows that ${whose} signed it, and that nothing of it was changed since. It does not show that a model ran,\n` +
+    'that the estimate is true, when it was signed, or that the ledger includes the receipt.\n'
+  );
+}
+
+function facts(document: ReceiptDocument): Row {
+  const { credentialSubject: subject, measurement, explanation } = document;
+  const results = measurement?.result.map(
+    ({ quantityKind, value, unit, lower, upper }) =>
+      [quantityKind, `${value} ${unit} (${lower} to ${upper})`] as const,
+  );
+  return {
+    receipt: document.id,
+    issuer: document.issuer,
+    issued: document.validFrom,
+    tier: document.tier,
+    ...(explanation === undefined ? {} : { explanation }),
+    model: subject.model,
+    region: subject.region,
+    outcome: subject.outcome ?? null,
+    tokens:
+      subject.inputTokens === undefined || subject.outputTokens === undefined
+        ? null
+        : `${subject.inputTokens} in, ${subject.outputTokens} out`,
+    ...Object.fromEntries(results ?? []),
+    ...(document.wasRevisionOf === undefined ? {} : { revises: document.wasRevisionOf.id }),
+  };
+}
+
+function leafOf(canonical: string): Uint8Array {
+  return leafHash(new TextEncoder().encode(canonical));
+}

@@ -1,0 +1,103 @@
+import { parseDerivation } from '#shared/receipts/derivation.ts';
+import { utf8 } from '#cli/utf8.ts';
+import { CannotJudge } from './cannot-judge.ts';
+import { judgePack, type JudgePackOptions, type PackTools, type Verdict } from './judge-pack.ts';
+import {
+  judgeReceipt,
+  NO_KEYS,
+  receiptReport,
+  receiptWords,
+  type TrustFile,
+  trustIn,
+  withDerivation,
+} from './judge-receipt.ts';
+import { packReport, packWords, sourceOfKeys } from './pack-words.ts';
+import { EXIT_CODES, WORDS } from './verdicts.ts';
+
+/** A verdict, as `docket verify` gives it. */
+export interface Judgement {
+  verdict: Verdict;
+  /** Of the command. */
+  exitCode: number;
+  /** What the command prints. */
+  text: string;
+  /** What it prints with `--json`, as a value. */
+  report: object;
+}
+
+export interface ReceiptOptions {
+  /** Keys to judge by: the issuer's did.json, and where it came from. Without it nothing can be judged. */
+  trust?: TrustFile | undefined;
+  /** The text of the derivation record that the receipt names. */
+  derivation?: { file: string; text: string } | undefined;
+  /** What the receipt's file is called in the words. */
+  file?: string | undefined;
+  /** Epoch milliseconds; the machine's clock by default. */
+  now?: number | undefined;
+}
+
+/** Judges a receipt, or an answer that carries one. */
+export function receiptJudgement(
+  source: Uint8Array | string,
+  { trust, derivation, file = 'receipt', now = Date.now() }: ReceiptOptions,
+): Judgement {
+  try {
+    const keys = trust === undefined ? NO_KEYS : trustIn(trust);
+    const read = (): string => (typeof source === 'string' ? source : utf8(source));
+    const judged = withDerivation(
+      judgeReceipt(read, () => keys, now),
+      (digest) =>
+        derivation && {
+          file: derivation.file,
+          document: parseDerivation(derivation.text, digest),
+        },
+    );
+    const verdict = judged.found;
+    return {
+      verdict,
+      exitCode: EXIT_CODES[verdict],
+      text: receiptWords(judged, file),
+      report: receiptReport(judged),
+    };
+  } catch (error) {
+    if (!(error instanceof CannotJudge)) throw error;
+    return unjudged(error.message, file);
+  }
+}
+
+export interface PackJudgementOptions extends Omit<JudgePackOptions, 'now' | 'didJson'> {
+  /** The issuer's did.json, and where it came from. Without it the keys in the pack are taken, which show nothing of whose it is. */
+  trust?: Pick<TrustFile, 'didJson' | 'source'> | undefined;
+  /** What the pack's file is called in the words. */
+  file?: string | undefined;
+  /** Epoch milliseconds; the machine's clock by default. */
+  now?: number | undefined;
+}
+
+/** Judges a pack. @param script SHA-256 (hex) of this release's verify.py */
+export async function packJudgement(
+  tools: PackTools,
+  { trust, file = 'pack', now = Date.now(), ...how }: PackJudgementOptions,
+  script: string,
+): Promise<Judgement> {
+  const named = trust === undefined ? {} : { didJson: trust.didJson };
+  const found = await judgePack(tools, { ...how, ...named, now });
+  const trusted = sourceOfKeys(trust?.source, how.pin);
+  return {
+    verdict: found.verdict,
+    exitCode: EXIT_CODES[found.verdict],
+    text: packWords(found, { trusted, file, script }),
+    report: packReport(found, trusted),
+  };
+}
+
+/** The judgement when what judging takes is not there. */
+export function unjudged(message: string, file: string): Judgement {
+  const verdict = 'cannot_judge';
+  return {
+    verdict,
+    exitCode: EXIT_CODES[verdict],
+    text: `${WORDS[verdict]}  ${message}\n`,
+    report: { verdict, code: verdict, message, file },
+  };
+}

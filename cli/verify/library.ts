@@ -1,0 +1,50 @@
+/**
+ * `docket/verify` in Node: judges receipts and packs as `docket verify` does, word for word, without printing or exiting.
+ */
+import { packScriptDigest } from '#shared/packs/files/verification-files.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { openArchive } from './archive-file.ts';
+import { inMemory, judgeInTurn } from './judge-in-turn.ts';
+import type { PackTools } from './judge-pack.ts';
+import {
+  type Judgement,
+  packJudgement,
+  type PackJudgementOptions,
+  receiptJudgement,
+  type ReceiptOptions,
+} from './judgement.ts';
+import { judgeShards } from './shard-pool.ts';
+
+export type { Judgement, PackJudgementOptions, ReceiptOptions } from './judgement.ts';
+
+/** Judges a receipt, or an answer or stream that carries one. */
+export async function verifyReceipt(
+  source: Uint8Array | string,
+  options: ReceiptOptions = {},
+): Promise<Judgement> {
+  return receiptJudgement(source, options);
+}
+
+/** Judges a pack: a file by its path, in constant memory and on several threads, or bytes that are there already. */
+export async function verifyPack(
+  pack: string | Uint8Array | Blob,
+  options: PackJudgementOptions = {},
+): Promise<Judgement> {
+  const script = packScriptDigest();
+  if (typeof pack !== 'string') {
+    const bytes = pack instanceof Uint8Array ? pack : new Uint8Array(await pack.arrayBuffer());
+    const archive = inMemory(bytes);
+    const judge = judgeInTurn({ archive, methodologies: shippedMethodologies });
+    return packJudgement({ archive, judgeShards: judge }, options, script);
+  }
+  const archive = openArchive(pack);
+  try {
+    const tools: PackTools = {
+      archive,
+      judgeShards: (...work) => judgeShards({ path: pack, archive }, ...work),
+    };
+    return await packJudgement(tools, { file: pack, ...options }, script);
+  } finally {
+    archive.close();
+  }
+}

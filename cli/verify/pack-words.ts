@@ -1,0 +1,139 @@
+import type { SealDocument } from '#shared/packs/seal-format.ts';
+import { fieldLines, plain, type Row } from '#cli/print.ts';
+import type { PackVerdict } from './judge-pack.ts';
+import { WORDS } from './verdicts.ts';
+
+/** Where keys came from when nobody named any. */
+const OWN_KEYS =
+  'the keys in the pack itself, which do not show whose it is: fetch did.json from the issuer and use --trust';
+
+const PINNED = 'the did.json in the pack, which you pinned';
+
+/** Where the keys of a verdict came from. @param source of the did.json that was named, @param pin of the pack's own */
+export function sourceOfKeys(source: string | undefined, pin: string | undefined): string {
+  return source ?? (pin === undefined ? OWN_KEYS : PINNED);
+}
+
+/** A verdict for programs. @param trusted where the keys came from */
+export function packReport(verdict: PackVerdict, trusted: string): object {
+  const { code, message, place, seal, signers, heads, anchored } = verdict;
+  return {
+    verdict: verdict.verdict,
+    code,
+    message,
+    place: place ?? null,
+    trusted,
+    own_keys: trusted === OWN_KEYS,
+    signed_heads: heads,
+    anchored:
+      anchored === null
+        ? null
+        : { size: anchored.size, index: anchored.index, anchor_size: anchored.anchorSize },
+    timestamps: verdict.timestamps,
+    lineage: verdict.lineage,
+    signers,
+    pack: seal ?? null,
+  };
+}
+
+/** A verdict for people. @param file what the pack is called */
+export function packWords(
+  verdict: PackVerdict,
+  { trusted, file, script }: { trusted: string; file: string; script: string },
+): string {
+  const { code, message, place, seal, signers, heads } = verdict;
+  const holds = verdict.verdict === 'good' || verdict.verdict === 'intact';
+  const head = `${WORDS[verdict.verdict]}  ${plain(message)}\n`;
+  if (verdict.verdict === 'cannot_judge') return head;
+  const fields = fieldLines({
+    ...(holds ? outside(verdict) : { file, reason: code, where: place ?? null }),
+    trusted,
+    ...(seal === undefined ? {} : facts(seal, holds)),
+    ...(holds ? { 'signed heads': heads, lineage: lineageText(verdict) } : {}),
+    ...(holds ? scriptText(verdict, script) : {}),
+  });
+  const signed = Object.entries(signers).map(
+    ([kid, receipts]) => `\n${receipts} receipts signed by ${plain(kid)}`,
+  );
+  const end = holds && seal !== undefined ? closing(verdict, seal) : '';
+  return `${head}\n${fields}${signed.join('')}\n${end}`;
+}
+
+/** Says what was shown, and no more. */
+function closing({ verdict }: PackVerdict, { issuer, credentialSubject }: SealDocument): string {
+  const { range, checkpoint } = credentialSubject;
+  const whose = verdict === 'good' ? plain(issuer) : 'whoever made the pack, which may be anybody';
+  return (
+    `\nThis shows that these receipts are the entries ${range.firstIndex} to ${range.lastIndex} of the ledger as of its head of ${checkpoint.size} entries, in their order,\n` +
+    `signed by keys of ${whose}, and that the totals are theirs.\n` +
+    'It does not show that a model ran, or that an estimate is true.\n'
+  );
+}
+
+/** What holds the ledger in place from outside, in the first lines of a verdict: without it all rests on the issuer. */
+function outside({ anchored, timestamps, seal }: PackVerdict): Row {
+  const last = seal!.credentialSubject.range.lastIndex;
+  const checked = timestamps.filter(({ time }) => time !== null);
+  const unchecked = timestamps.length - checked.length;
+  const times = checked.map(({ authority, time }) => `${time}, by ${authority}`);
+  if (unchecked > 0) {
+    times.push(`${unchecked} not checked: name the authority with --tsa-trust`);
+  }
+  return {
+    anchored:
+      anchored === null
+        ? 'NOT ANCHORED: whoever has the keys could have made another ledger (--require-anchor refuses that)'
+        : anchored.size > last
+          ? `the head of ${anchored.size} entries, entry ${anchored.index} of ${anchored.anchorSize} in ${anchored.origin}`
+          : `ONLY IN PART: the first ${anchored.size} entries of the ledger; the range ends with entry ${last}`,
+    timestamps:
+      times.length > 0
+        ? times.join('; ')
+        : 'none: when it was there is the word of the issuer alone',
+  };
+}
+
+function scriptText({ script }: PackVerdict, ours: string): Row {
+  if (script === ours) return {};
+  return {
+    script:
+      'verify.py in the pack is not this release’s: what it would say is the word of whoever sealed the pack',
+  };
+}
+
+/** Documents of methodologies that this release cannot compute are counted apart, not called right. */
+function lineageText({ lineage, seal }: PackVerdict): string {
+  if (lineage === null || seal === undefined) return 'no';
+  const { documents, remade } = lineage;
+  const { described, undescribed } = seal.credentialSubject.lineage;
+  const beyond = undescribed === 0 ? '' : `; ${undescribed} receipts of further ways have none`;
+  const others =
+    documents === remade
+      ? 'each computed again and found the same'
+      : `${remade} computed again and found the same, of ${documents - remade} only records and results were compared: this release cannot compute them`;
+  const made = documents === 1 ? '1 document' : `${documents} documents`;
+  return `${made} on how ${described} receipts got their numbers, ${others}${beyond}`;
+}
+
+function facts(seal: SealDocument, good: boolean): Row {
+  const { range, totals, checkpoint, id } = seal.credentialSubject;
+  const claimed: Row = {
+    [good ? 'pack' : 'says it is']: id,
+    issuer: seal.issuer,
+    ledger: `${checkpoint.log}, ${checkpoint.size} entries`,
+    'as of': seal.validFrom,
+    receipts: `${range.receipts}, entries ${range.firstIndex} to ${range.lastIndex}`,
+    revisions: `${range.revisions} from after the range; ${range.superseded} receipts were revised`,
+  };
+  if (!good) return claimed;
+  const quantities = totals.result.map(({ quantityKind, value, unit }) => [
+    quantityKind,
+    `${value} ${unit}`,
+  ]);
+  return {
+    ...claimed,
+    inferences: `${totals.covered} with an estimate, ${totals.uncovered} without, ${totals.refused} refused`,
+    tokens: `${totals.inputTokens} in, ${totals.outputTokens} out`,
+    ...Object.fromEntries(quantities),
+  };
+}

@@ -1,0 +1,105 @@
+/** What becomes of each field of OpenAI's request for a response, found by asking the code that reads it. */
+import { validateResponse } from '#api/openai/validate.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { chatRequestOf } from '#workers/inference/responses/chat-request.ts';
+import { ResponseWriter } from '#workers/inference/responses/response-writer.ts';
+
+const BASE = { model: 'm', input: 'Hi' };
+const TOOL = { type: 'function', name: 'f', parameters: {} };
+
+/** A value of each field of OpenAI's request, as its SDK types them. */
+export const SAMPLES: Readonly<Record<string, unknown>> = {
+  access_programs: { cyber: 'standard' },
+  background: true,
+  context_management: [{ type: 'compaction' }],
+  conversation: 'conv_1',
+  image: { context_compression: 'auto' },
+  include: ['message.output_text.logprobs'],
+  input: 'Hello',
+  instructions: 'Be short.',
+  max_output_tokens: 16,
+  max_tool_calls: 2,
+  metadata: { team: 'harbour' },
+  model: 'n',
+  moderation: { model: 'omni-moderation-latest' },
+  parallel_tool_calls: false,
+  previous_response_id: 'resp_1',
+  prompt: { id: 'pmpt_1' },
+  prompt_cache_key: 'key',
+  prompt_cache_options: { mode: 'implicit' },
+  prompt_cache_retention: '24h',
+  reasoning: { effort: 'low' },
+  safety_identifier: 'user-1',
+  service_tier: 'flex',
+  store: true,
+  stream: true,
+  stream_options: { include_obfuscation: false },
+  temperature: 0.5,
+  text: { format: { type: 'json_object' }, verbosity: 'low' },
+  tool_choice: 'required',
+  tools: [TOOL],
+  top_logprobs: 2,
+  top_p: 0.5,
+  truncation: 'auto',
+  user: 'me',
+};
+/** What some of them need beside them. */
+const WITH: Readonly<Record<string, object>> = {
+  tool_choice: { tools: [TOOL] },
+  stream_options: { stream: true },
+};
+
+/** Input items, parts and tools, as far as they are told apart. */
+const INPUTS: Readonly<Record<string, object>> = {
+  'an `item_reference`': { input: [{ type: 'item_reference', id: 'msg_1' }] },
+  'an item of a tool that OpenAI runs': { input: [{ type: 'web_search_call', id: 'ws_1' }] },
+  'a `file_id` or a `file_url`': {
+    input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }],
+  },
+  'a tool that OpenAI runs': { tools: [{ type: 'web_search' }] },
+};
+
+/** Rows of: field, to an upstream that speaks responses, to one that speaks chat completions. */
+export function responseRows(): string[][] {
+  const fields = Object.entries(SAMPLES).map(([field, sample]) => {
+    const beside = { ...BASE, ...WITH[field] };
+    return [`\`${field}\``, ...fateOf(field, beside, { ...beside, [field]: sample })];
+  });
+  const inputs = Object.entries(INPUTS).map(([what, body]) => [
+    what,
+    ...fateOf('', BASE, { ...BASE, ...body }),
+  ]);
+  return [...fields, ...inputs];
+}
+
+function fateOf(field: string, before: object, body: Record<string, unknown>): [string, string] {
+  try {
+    validateResponse(body);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [`refused: ${error.message}`, 'refused'];
+  }
+  const native = OURS[field] ?? 'passed';
+  return [native, inChat(field, before, body)];
+}
+
+const OURS: Readonly<Record<string, string>> = {
+  model: 'translated: the upstream’s name',
+  store: 'always `false`',
+};
+
+/** How a field changes the chat that a request becomes; or that only the answer repeats it. */
+function inChat(field: string, before: object, body: Record<string, unknown>): string {
+  const [was, is] = [chatRequestOf({ ...before }), chatRequestOf(body)];
+  const changed = Object.keys(is).filter(
+    (name) => JSON.stringify(is[name]) !== JSON.stringify(was[name]),
+  );
+  const options = { body: JSON.stringify(body), requestId: 'req_1', startedAt: 0, model: 'm' };
+  const answer = new ResponseWriter(options).end({ source: 'unknown', reason: 'not_counted' }, 0);
+  if (field === 'model') return OURS['model']!;
+  if (changed.includes(field) && JSON.stringify(is[field]) === JSON.stringify(body[field]))
+    return 'passed';
+  if (changed.length > 0) return `translated: ${changed.map((name) => `\`${name}\``).join(', ')}`;
+  const repeated = JSON.stringify(answer[field]) === JSON.stringify(body[field]);
+  return repeated ? 'not passed on; repeated in the answer' : 'not passed on';
+}

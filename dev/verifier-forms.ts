@@ -1,0 +1,63 @@
+/**
+ * The forms of signed documents in verify.py, made from their descriptions: `node dev/verifier-forms.ts` writes them
+ * anew. The script checks with them that a document has the members of its form and no others.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { SEAL_FORMAT } from '#shared/packs/seal-format.ts';
+import { FORMAT_1 } from '#shared/receipts/format-1.ts';
+import { FORMAT_2 } from '#shared/receipts/format-2.ts';
+
+type Field = Readonly<Record<string, unknown>>;
+
+const SCRIPT = new URL('../shared/packs/files/verify.py', import.meta.url);
+const BEGIN = "FORMS = json.loads(r'''\n";
+const END = "\n''')\n";
+const WIDTH_MAX = 118;
+
+/**
+ * A form as the script reads it: an object as such, with `?` after names that need not be there and the condition under
+ * which they are; `["=", …]` for one of these values; `["*", form, min, max]` for a list; a number for a whole number of
+ * at least that; `record` for a flat record; any other text for a text of this pattern, `time` and empty for any.
+ */
+function formOf(field: Field): unknown {
+  if ('const' in field) return ['=', field['const']];
+  if ('enum' in field) return ['=', ...(field['enum'] as unknown[])];
+  if ('patternProperties' in field) return 'record';
+  if (field['type'] === 'array') {
+    return ['*', formOf(field['items'] as Field), field['minItems'] ?? 0, field['maxItems']];
+  }
+  if (field['type'] === 'integer') return field['minimum'];
+  if (field['format'] === 'date-time') return 'time';
+  if (field['type'] === 'string') return field['pattern'] ?? '';
+  const required = new Set(field['required'] as string[]);
+  return Object.fromEntries(
+    Object.entries(field['properties'] as Record<string, Field>).map(([name, inner]) => {
+      const when = (inner['x-when'] as string | undefined) ?? '';
+      return [required.has(name) ? name : `${name}?${when}`, formOf(inner)];
+    }),
+  );
+}
+
+/** Broken between members, so that lines can be read. */
+function broken(text: string): string {
+  const lines = [''];
+  for (const part of text.split(/(?<=,)(?=")/)) {
+    if (lines.at(-1)!.length + part.length > WIDTH_MAX) lines.push('');
+    lines[lines.length - 1] += part;
+  }
+  return lines.join('\n');
+}
+
+/** The script with the forms as the descriptions are now. */
+export function withForms(script: string): string {
+  const start = script.indexOf(BEGIN) + BEGIN.length;
+  const end = script.indexOf(END, start);
+  const forms = {
+    seal: formOf(SEAL_FORMAT as unknown as Field),
+    1: formOf(FORMAT_1 as unknown as Field),
+    2: formOf(FORMAT_2 as unknown as Field),
+  };
+  return script.slice(0, start) + broken(JSON.stringify(forms)) + script.slice(end);
+}
+
+if (import.meta.main) writeFileSync(SCRIPT, withForms(readFileSync(SCRIPT, 'utf8')));

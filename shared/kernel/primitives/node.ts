@@ -1,0 +1,50 @@
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
+import { crc32 as zlibCrc32 } from 'node:zlib';
+
+/** How bytes are written in documents. */
+export type TextForm = 'hex' | 'base64' | 'base64url';
+
+/** SHA-256 of bytes, or of a text's UTF-8 bytes. */
+export function sha256(data: Uint8Array | string): Uint8Array {
+  return hash('sha256', data, 'buffer');
+}
+
+/** The same as text. */
+export function sha256Text(data: Uint8Array | string, form: 'hex' | 'base64url'): string {
+  return hash('sha256', data, form);
+}
+
+/** Lenient, as Node reads it: what is no digit is passed over. */
+export function decodeBytes(text: string, form: TextForm): Uint8Array {
+  return new Uint8Array(Buffer.from(text, form));
+}
+
+export function encodeBytes(bytes: Uint8Array, form: TextForm): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(form);
+}
+
+/** Bytes of a text in UTF-8. */
+export function utf8Length(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** CRC-32 as ZIP has it. */
+export function crc32(bytes: Uint8Array): number {
+  return zlibCrc32(bytes);
+}
+
+/** The DER of an Ed25519 SubjectPublicKeyInfo is this and the key (RFC 8410, 4). */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** An Ed25519 key from its 32 bytes. */
+export function publicKeyFromRaw(raw: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, raw]), format: 'der', type: 'spki' });
+}
+
+/** Whether a signature is by the key of these 32 bytes; the key is read once. */
+export function ed25519Verifier(
+  rawKey: Uint8Array,
+): (data: Uint8Array, signature: Uint8Array) => boolean {
+  const publicKey = publicKeyFromRaw(rawKey);
+  return (data, signature) => verify(null, data, publicKey, signature);
+}

@@ -1,0 +1,102 @@
+/**
+ * Signatures where only WebCrypto checks them, which answers later. Whoever verifies goes on as if each held, is told
+ * nothing before all answers are there, and begins again when one did not hold: what is judged twice is bad anyway, and
+ * judging is written once, without waiting, for Node and for browsers.
+ */
+
+/** Signatures that do not hold, by key, signature and data. */
+const refused = new Set<string>();
+let underWay: Promise<void>[] = [];
+
+/** Keys of one verification are few. */
+const imported = new Map<string, Promise<CryptoKey>>();
+const KEYS_MAX = 1_024;
+
+/** As far as is known until now. */
+export function signatureHolds(
+  rawKey: Uint8Array,
+  data: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  if (refused.size > 0 && refused.has(nameOf(rawKey, signature, data))) return false;
+  underWay.push(check(rawKey.slice(), data.slice(), signature.slice()));
+  return true;
+}
+
+/** Thrown when going on is of no use: a signature did not hold. */
+class SignatureRefused extends Error {}
+
+/** Waits until every signature so far is checked. @throws SignatureRefused when one does not hold */
+export async function settleSignatures(): Promise<void> {
+  const known = refused.size;
+  const checks = underWay;
+  underWay = [];
+  await Promise.all(checks);
+  if (refused.size > known) throw new SignatureRefused();
+}
+
+/** What `judge` gives or throws once all signatures that it rests on are known. */
+export async function withSignatures<T>(judge: () => T | Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await settled(judge);
+    } catch (error) {
+      if (!(error instanceof SignatureRefused)) throw error;
+    }
+  }
+}
+
+async function settled<T>(judge: () => T | Promise<T>): Promise<T> {
+  let outcome: () => T;
+  try {
+    const value = await judge();
+    outcome = () => value;
+  } catch (error) {
+    outcome = () => {
+      throw error;
+    };
+  }
+  await settleSignatures();
+  return outcome();
+}
+
+async function check(
+  rawKey: Uint8Array<ArrayBuffer>,
+  data: Uint8Array<ArrayBuffer>,
+  signature: Uint8Array<ArrayBuffer>,
+): Promise<void> {
+  const key = await publicKey(rawKey);
+  if (key !== null && (await crypto.subtle.verify('Ed25519', key, signature, data))) return;
+  refused.add(nameOf(rawKey, signature, data));
+}
+
+/** Null for bytes that are no key. */
+async function publicKey(rawKey: Uint8Array<ArrayBuffer>): Promise<CryptoKey | null> {
+  const name = nameOf(rawKey);
+  let key = imported.get(name);
+  if (key === undefined) {
+    if (imported.size >= KEYS_MAX) imported.clear();
+    key = crypto.subtle.importKey('raw', rawKey, 'Ed25519', false, ['verify']);
+    imported.set(name, key);
+  }
+  return key.catch(() => null);
+}
+
+function nameOf(...parts: readonly Uint8Array[]): string {
+  return parts.map((bytes) => String.fromCharCode(...bytes)).join('\n');
+}
+
+/** Can signatures be checked here at all? Pages that did not come over HTTPS have no WebCrypto, and old browsers no Ed25519. */
+export async function canCheckSignatures(): Promise<boolean> {
+  const subtle = (globalThis as { crypto?: Partial<Crypto> }).crypto?.subtle;
+  if (subtle === undefined) return false;
+  // The key of RFC 8032, 7.1, test 1.
+  const key = Uint8Array.from(
+    'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'.match(/../g)!,
+    (pair) => Number.parseInt(pair, 16),
+  );
+  return subtle.importKey('raw', key, 'Ed25519', false, ['verify']).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,216 @@
+import type { Formula } from './formula.ts';
+import { DOCKET_FORMULAS as FIRST } from './docket-1-formulas.ts';
+
+/**
+ * What version 1.1 of docket-1 computes otherwise than 1.0: the time on the hardware, the cache of long contexts without
+ * a jump, and bounds that reach over uncertain token counts.
+ */
+export const FORMULAS_1_1 = {
+  contextStart: {
+    symbol: 'L_start',
+    name: 'tokens of context beyond context_min before the first output token',
+    unit: '1',
+    formula: 'I - min(I, context_min)',
+  },
+  contextEnd: {
+    symbol: 'L_end',
+    name: 'tokens of context beyond context_min after the last output token',
+    unit: '1',
+    formula: 'I + N - min(I + N, context_min)',
+  },
+  cache: {
+    symbol: 'E_kv',
+    name: 'energy of reading the key/value cache beyond context_min',
+    unit: 'J',
+    formula: 'q * b_kv * (L_end - L_start) * (L_end + L_start) / 2',
+    when: 'the layout is known; otherwise E_kv is 0',
+  },
+  secondsPerToken: {
+    symbol: 'l_tok',
+    name: 'modelled time per output token',
+    unit: 's',
+    formula: 'a * P_a + b * B + c',
+  },
+  modelled: {
+    symbol: 'T_mod',
+    name: 'modelled time on the hardware; while one request is served, each of the B that share the replica is prefilled once, at full power',
+    unit: 's',
+    formula: 'k * (N * l_tok + B * e_pre * (I - I_c) / (n * tdp))',
+    when: 'the size is known',
+  },
+  recorded: {
+    symbol: 'T_req',
+    name: 'recorded time: of the upstream call that was answered to its last byte, for each attempt',
+    unit: 's',
+    formula: 'k * T_up',
+    when: 'the call was timed; otherwise T_req is the time from the arrival of the request to its end, if that is known',
+  },
+  smaller: {
+    symbol: 'T',
+    name: 'time on the hardware',
+    unit: 's',
+    formula: 'min(T_req, T_mod)',
+    when: 'a time was recorded and the size is known',
+  },
+  onlyModelled: {
+    symbol: 'T',
+    name: 'time on the hardware',
+    unit: 's',
+    formula: 'T_mod',
+    when: 'no time was recorded',
+  },
+  onlyRecorded: {
+    symbol: 'T',
+    name: 'time on the hardware',
+    unit: 's',
+    formula: 'T_req',
+    when: 'the size is not known',
+  },
+} as const satisfies Record<string, Formula>;
+
+/** When the smaller of two times is taken, and the larger bounds it. */
+const TWO_TIMES = 'a time was recorded and the size is known';
+
+type ResultName = 'energy' | 'gwp' | 'water' | 'adpe' | 'adpf';
+
+/** Where the token counts have an interval: the same once more, at an end of it. */
+interface EndFormulas {
+  readonly cache: Formula;
+  readonly cacheUnknown: Formula;
+  readonly gpu: Formula;
+  readonly energy: Formula;
+  readonly energyMeasured: Formula;
+  readonly modelled: Formula;
+  readonly time: Formula;
+  readonly timeModelled: Formula;
+  readonly timeRecorded: Formula;
+  readonly results: Readonly<Record<ResultName, Formula>>;
+}
+
+/** Where they have none, and two times are known: the upper bounds hold the larger. */
+export const REACHING = {
+  time: {
+    symbol: 'T_upper',
+    name: 'the larger of the recorded and the modelled time',
+    unit: 's',
+    formula: 'T_req + T_mod - T',
+    when: TWO_TIMES,
+  },
+  gwp: reaching('gwp', 'kgCO2e'),
+  adpe: reaching('adpe', 'kgSbe'),
+  adpf: reaching('adpf', 'MJ'),
+} as const satisfies Record<string, Formula>;
+
+function reaching(impact: string, unit: string): Formula {
+  return {
+    symbol: `${impact}_upper`,
+    name: '95 %',
+    unit,
+    formula: `U_${impact} * f_${impact} + T_upper * S_${impact} / (lifetime * B) * f_embodied`,
+    when: TWO_TIMES,
+  };
+}
+
+export const END_FORMULAS = { lower: ofEnd('lower'), upper: ofEnd('upper') } as const;
+
+function ofEnd(end: 'lower' | 'upper'): EndFormulas {
+  const [by, name] = end === 'lower' ? ['/', '5 %'] : ['*', '95 %'];
+  const counts = `at the ${end} token counts`;
+  const interval = 'the token counts have an interval';
+  const context = `(I_${end} + N_${end} - min(I_${end} + N_${end}, context_min))`;
+  const start = `(I_${end} - min(I_${end}, context_min))`;
+  const prefilled = `(I_${end} - min(I_c, I_${end}))`;
+  const step = (symbol: string, what: string, unit: string, formula: string, when: string) => ({
+    symbol: `${symbol}_${end}`,
+    name: what,
+    unit,
+    formula,
+    when,
+  });
+  const time = (formula: string, when: string): Formula =>
+    step('T', `time on the hardware for the ${end} bounds`, 's', formula, when);
+  const ranged = (impact: string, unit: string): Formula =>
+    step(
+      impact,
+      name,
+      unit,
+      `E_${end} * F_${impact} ${by} f_${impact} + T_${end} * S_${impact} / (lifetime * B) ${by} f_embodied`,
+      interval,
+    );
+  const cacheName = `energy of reading the key/value cache ${counts}`;
+  const unmeasured = `${interval}, and the upstream reports no energy`;
+  return {
+    cache: step(
+      'E_kv',
+      cacheName,
+      'J',
+      `q * b_kv * (${context} - ${start}) * (${context} + ${start}) / 2`,
+      `${interval}, and the layout is known`,
+    ),
+    cacheUnknown: step('E_kv', cacheName, 'J', 'E_kv', `${interval}, and the layout is not known`),
+    gpu: step(
+      'E_gpu',
+      `GPU energy of all attempts ${counts}`,
+      'J',
+      `k * (N_${end} * e_dec + e_pre * ${prefilled} + E_kv_${end})`,
+      unmeasured,
+    ),
+    energy: step(
+      'E',
+      `energy ${counts}`,
+      'kWh',
+      `PUE * (E_gpu_${end} / 3600000 * (1 + host) * (1 + idle))`,
+      unmeasured,
+    ),
+    energyMeasured: step(
+      'E',
+      `energy ${counts}`,
+      'kWh',
+      'E',
+      `${interval}, and the upstream reports energy`,
+    ),
+    modelled: step(
+      'T_mod',
+      `modelled time on the hardware ${counts}`,
+      's',
+      `k * (N_${end} * l_tok + B * e_pre * ${prefilled} / (n * tdp))`,
+      `${interval}, and the size is known`,
+    ),
+    time: time(
+      end === 'lower' ? 'min(T_req, T_mod_lower)' : 'T_req + T_mod_upper - min(T_req, T_mod_upper)',
+      `${interval}, a time was recorded and the size is known`,
+    ),
+    timeModelled: time(`T_mod_${end}`, `${interval}, and no time was recorded`),
+    timeRecorded: time('T', `${interval}, and the size is not known`),
+    results: {
+      energy: step('energy', name, 'kWh', `E_${end} ${by} f_energy`, interval),
+      water: step(
+        'water',
+        name,
+        'L',
+        `E_${end} / PUE * (WUE + PUE * F_water) ${by} f_water`,
+        interval,
+      ),
+      gwp: ranged('gwp', 'kgCO2e'),
+      adpe: ranged('adpe', 'kgSbe'),
+      adpf: ranged('adpf', 'MJ'),
+    },
+  };
+}
+
+/** Every formula of version 1.1: those of 1.0 that it keeps, and its own. */
+export const PUBLISHED_1_1: readonly Formula[] = published();
+
+function published(): readonly Formula[] {
+  const { cache: _, secondsPerToken: __, seconds: ___, ...kept } = FIRST;
+  const ranged = Object.values(END_FORMULAS).flatMap(({ results, ...steps }) => [
+    ...Object.values(steps),
+    ...Object.values(results),
+  ]);
+  return [
+    ...Object.values(kept),
+    ...Object.values(FORMULAS_1_1),
+    ...Object.values(REACHING),
+    ...ranged,
+  ];
+}

@@ -1,0 +1,313 @@
+import type { Measurement, Quantity } from './measurement.ts';
+import type { Deployment } from './deployment.ts';
+import type { Recorder } from './derivation.ts';
+import type { Bounds, EnergyBasis } from './docket-1-bounds.ts';
+import { DOCKET_CONSTANTS as C, DOCKET_FORMULAS as F } from './docket-1-formulas.ts';
+import { END_FORMULAS, FORMULAS_1_1 as G, REACHING } from './docket-1-1-formulas.ts';
+import { embodied, quantity, sizeUnknown } from './docket-1-measure.ts';
+import type { Formula } from './formula.ts';
+import { type RequestFigures, usageInput } from './request-figures.ts';
+
+type End = keyof typeof END_FORMULAS;
+const ENDS = ['lower', 'upper'] as const;
+
+/** A figure with what it is at each end of the interval, before the uncertainty of the method is added. */
+interface Reach {
+  readonly value: number;
+  readonly lower: number;
+  readonly upper: number;
+}
+
+/** In kWh; with the part of it that runs the machines and not the building. */
+interface Energy extends Reach {
+  readonly itKwh: number;
+}
+
+/** Tokens that are prefilled, and those of input and output. */
+interface Counts {
+  readonly prefilled: number;
+  readonly input: number;
+  readonly output: number;
+}
+
+type Rates = NonNullable<Deployment['rates']>;
+
+/** The arithmetic of one request in version 1.1. With a recorder it takes notes, and computes nothing differently. */
+export function measure(
+  deployment: Deployment,
+  request: RequestFigures,
+  recorder: Recorder | undefined,
+): Omit<Measurement, 'methodology'> {
+  const usage = usageInput(request, 'T_req', recorder);
+  if (request.tokenInterval !== undefined) {
+    recorder?.warn(
+      'tokens_within_interval',
+      'The tokens were counted with another vocabulary than the model’s own; each bound is taken at that end of their interval.',
+    );
+  }
+  const kwh = energy(deployment, request, recorder);
+  const time = seconds(deployment, request, recorder);
+  const bounds = deployment.bounds[basisOf(request)];
+  if (recorder !== undefined) for (const bound of Object.values(bounds)) recorder.bound(bound);
+  return {
+    inputs: [usage, ...deployment.inputs],
+    results: results(deployment, request, { kwh, time, bounds }, recorder),
+    dataQuality: request.measuredJoules === undefined ? deployment.quality : 'T1',
+  };
+}
+
+function basisOf({ measuredJoules, outputTokens, tokenInterval }: RequestFigures): EnergyBasis {
+  if (measuredJoules !== undefined) return 'measured';
+  return outputTokens > 0 || (tokenInterval?.outputUpper ?? 0) > 0 ? 'decode' : 'prefill';
+}
+
+function energy(
+  deployment: Deployment,
+  request: RequestFigures,
+  recorder: Recorder | undefined,
+): Energy {
+  const { rates, pue } = deployment;
+  const { attempts, measuredJoules } = request;
+  const counts = countsOf(request);
+  const ofGpus = (joules: number): number =>
+    (joules / 3_600_000) * (1 + C.host.value) * (1 + C.idle.value);
+  let joules;
+  if (measuredJoules !== undefined) {
+    joules = attempts * measuredJoules;
+    recorder?.step(F.gpuMeasured, joules);
+  } else {
+    if (rates === undefined) throw sizeUnknown();
+    joules = attempts * gpuEnergy(rates, counts, recorder);
+    recorder?.step(F.gpuModelled, joules);
+  }
+  const itKwh = ofGpus(joules);
+  recorder?.step(F.it, itKwh);
+  const value = pue * itKwh;
+  recorder?.step(F.energy, value);
+  const at = (end: End): number => {
+    const bounding = countsAt(request, end);
+    if (bounding === undefined) return value;
+    const formulas = END_FORMULAS[end];
+    if (rates === undefined || measuredJoules !== undefined) {
+      recorder?.step(formulas.energyMeasured, value);
+      return value;
+    }
+    const cache = cacheEnergy(rates, bounding);
+    recorder?.step(rates.cacheKnown ? formulas.cache : formulas.cacheUnknown, cache);
+    const gpu =
+      attempts *
+      (bounding.output * rates.decodePerToken + rates.prefillPerToken * bounding.prefilled + cache);
+    recorder?.step(formulas.gpu, gpu);
+    const kwh = pue * ofGpus(gpu);
+    recorder?.step(formulas.energy, kwh);
+    return kwh;
+  };
+  return { itKwh, value, lower: at('lower'), upper: at('upper') };
+}
+
+function countsOf({ inputTokens, cachedInputTokens, outputTokens }: RequestFigures): Counts {
+  return {
+    prefilled: inputTokens - cachedInputTokens,
+    input: inputTokens,
+    output: outputTokens,
+  };
+}
+
+/** The counts at an end of their interval; undefined where they have none. */
+function countsAt(
+  { tokenInterval, cachedInputTokens: cached }: RequestFigures,
+  end: End,
+): Counts | undefined {
+  if (tokenInterval === undefined) return undefined;
+  const { inputLower, inputUpper, outputLower, outputUpper } = tokenInterval;
+  const [input, output] = end === 'lower' ? [inputLower, outputLower] : [inputUpper, outputUpper];
+  return { prefilled: input - Math.min(cached, input), input, output };
+}
+
+/** J of one attempt: prefill, decode, and reading the cache. */
+function gpuEnergy(rates: Rates, counts: Counts, recorder: Recorder | undefined): number {
+  const decode = counts.output * rates.decodePerToken;
+  recorder?.step(F.decode, decode);
+  const prefill = rates.prefillPerToken * counts.prefilled;
+  recorder?.step(F.prefill, prefill);
+  const cache = cacheEnergy(rates, counts);
+  if (recorder !== undefined) noteCache(rates, counts, cache, recorder);
+  return decode + prefill + cache;
+}
+
+/** Tokens of context that the decode fit does not hold. */
+function beyond(context: number): number {
+  return context - Math.min(context, C.context_min.value);
+}
+
+/** Each output token reads what lies before it; what the decode fit holds of that is not counted again. */
+function cacheEnergy({ cachePerPair }: Rates, { input, output }: Counts): number {
+  const start = beyond(input);
+  const end = beyond(input + output);
+  return (cachePerPair * (end - start) * (end + start)) / 2;
+}
+
+function noteCache(
+  rates: Rates,
+  { input, output }: Counts,
+  cache: number,
+  recorder: Recorder,
+): void {
+  if (rates.cacheKnown) {
+    recorder.step(G.contextStart, beyond(input));
+    recorder.step(G.contextEnd, beyond(input + output));
+    recorder.step(G.cache, cache);
+    return;
+  }
+  recorder.given('E_kv', 0, 'J');
+  if (output > 0 && beyond(input + output) > 0) {
+    recorder.warn(
+      'context_energy_unknown',
+      'The context is long and the layout of the key/value cache is not known: reading it is not counted.',
+    );
+  }
+}
+
+/** The smaller of the recorded and the modelled time, reaching to the larger. Waiting is no use of hardware. */
+function seconds(
+  deployment: Deployment,
+  request: RequestFigures,
+  recorder: Recorder | undefined,
+): Reach {
+  const recorded = recordedTime(request, recorder);
+  const { rates } = deployment;
+  const ranged = request.tokenInterval !== undefined;
+  if (rates === undefined) {
+    if (recorded === undefined) throw sizeUnknown();
+    recorder?.step(G.onlyRecorded, recorded);
+    if (ranged) for (const end of ENDS) recorder?.step(END_FORMULAS[end].timeRecorded, recorded);
+    return { value: recorded, lower: recorded, upper: recorded };
+  }
+  const time = (counts: Counts): number => modelledTime(deployment, rates, request, counts);
+  const modelled = time(countsOf(request));
+  recorder?.step(G.modelled, modelled);
+  const value = recorded === undefined ? modelled : Math.min(recorded, modelled);
+  recorder?.step(recorded === undefined ? G.onlyModelled : G.smaller, value);
+  const at = (end: End): number => {
+    const counts = countsAt(request, end);
+    const bounding = counts === undefined ? modelled : time(counts);
+    const result = recorded === undefined ? bounding : reach(recorded, bounding, end);
+    const formulas = END_FORMULAS[end];
+    if (counts !== undefined) {
+      recorder?.step(formulas.modelled, bounding);
+      recorder?.step(recorded === undefined ? formulas.timeModelled : formulas.time, result);
+    } else if (recorded !== undefined && end === 'upper') recorder?.step(REACHING.time, result);
+    return result;
+  };
+  return { value, lower: at('lower'), upper: at('upper') };
+}
+
+/** The smaller of two times, or the larger: their sum without the smaller, as the formula has it. */
+function reach(recorded: number, modelled: number, end: End): number {
+  const smaller = Math.min(recorded, modelled);
+  return end === 'lower' ? smaller : recorded + modelled - smaller;
+}
+
+function modelledTime(
+  { batch, gpus, gpuPowerW }: Deployment,
+  rates: Rates,
+  { attempts }: RequestFigures,
+  { prefilled, output }: Counts,
+): number {
+  const prefill = (batch * rates.prefillPerToken * prefilled) / (gpus * gpuPowerW);
+  return attempts * (output * rates.secondsPerToken + prefill);
+}
+
+/** What was recorded of the time; `latencyS` holds the waiting too, and all attempts. */
+function recordedTime(
+  { upstreamS, latencyS, attempts }: RequestFigures,
+  recorder: Recorder | undefined,
+): number | undefined {
+  if (upstreamS !== undefined) {
+    const time = attempts * upstreamS;
+    recorder?.step(G.recorded, time);
+    return time;
+  }
+  if (latencyS !== undefined) {
+    recorder?.warn(
+      'time_with_waiting',
+      'The time of the upstream call is not known. The time from the arrival of the request to its end stands in for it; it holds waiting too.',
+    );
+    return latencyS;
+  }
+  recorder?.warn(
+    'time_modelled',
+    'The time on the hardware was not measured; it is modelled from the tokens.',
+  );
+  return undefined;
+}
+
+type ResultName = Quantity['name'];
+
+/** Bounds of a sum are the sums of the bounds: batch and size move both shares the same way. */
+function results(
+  deployment: Deployment,
+  request: RequestFigures,
+  { kwh, time, bounds }: { kwh: Energy; time: Reach; bounds: Bounds },
+  recorder: Recorder | undefined,
+): readonly Quantity[] {
+  const { grid, made, pue, waterPerKwh, lifetimeS, batch } = deployment;
+  const ranged = request.tokenInterval !== undefined;
+  const widened = (name: keyof Bounds, value: number, end: End): number =>
+    end === 'lower' ? value / bounds[name].combined : value * bounds[name].combined;
+  const finished = (
+    name: ResultName,
+    unit: Quantity['unit'],
+    value: number,
+    at: (end: End) => number,
+  ): Quantity => {
+    const [lower = 0, upper = 0] = ENDS.map((end) => {
+      const bound = at(end);
+      recorder?.step(boundFormula(name, end, ranged, reaches(deployment, request)), bound);
+      return bound;
+    });
+    return quantity(name, unit, value, lower, upper);
+  };
+  const used = {
+    gwp: kwh.value * grid.gwp,
+    adpe: kwh.value * grid.adpe,
+    adpf: kwh.value * grid.adpf,
+  };
+  recorder?.step(F.usageGwp, used.gwp);
+  recorder?.step(F.usageAdpe, used.adpe);
+  recorder?.step(F.usageAdpf, used.adpf);
+  const water = kwh.itKwh * waterPerKwh;
+  recorder?.step(F.water, water);
+  const share = embodied(deployment, time.value, recorder);
+  const sum = (name: 'gwp' | 'adpe' | 'adpf', unit: Quantity['unit']): Quantity => {
+    const value = used[name] + share[name];
+    recorder?.step(F[name], value);
+    return finished(
+      name,
+      unit,
+      value,
+      (end) =>
+        widened(name, kwh[end] * grid[name], end) +
+        widened('embodied', (time[end] * made[name]) / (lifetimeS * batch), end),
+    );
+  };
+  const waterAt = (end: End): number => (ranged ? (kwh[end] / pue) * waterPerKwh : water);
+  return [
+    finished('energy', 'kWh', kwh.value, (end) => widened('energy', kwh[end], end)),
+    sum('gwp', 'kgCO2e'),
+    finished('water', 'L', water, (end) => widened('water', waterAt(end), end)),
+    sum('adpe', 'kgSbe'),
+    sum('adpf', 'MJ'),
+  ];
+}
+
+/** Whether two times are known, the larger of which bounds the embodied share. */
+function reaches({ rates }: Deployment, { upstreamS, latencyS }: RequestFigures): boolean {
+  return rates !== undefined && (upstreamS ?? latencyS) !== undefined;
+}
+
+function boundFormula(name: ResultName, end: End, ranged: boolean, reaching: boolean): Formula {
+  if (ranged) return END_FORMULAS[end].results[name];
+  if (end === 'lower') return F[`${name}Lower`];
+  return reaching && name !== 'energy' && name !== 'water' ? REACHING[name] : F[`${name}Upper`];
+}

@@ -1,0 +1,112 @@
+import { csvLine } from '#shared/kernel/csv.ts';
+import { QUANTITY_UNITS } from '#shared/methodology/measurement.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { type PackTotals, QUANTITIES, type Totals, TOTALS_BY } from './totals.ts';
+
+/** The tables of a pack, for spreadsheets: what they say follows from the receipts, and verifiers make them again. */
+
+const AMOUNTS = QUANTITIES.flatMap((name) => {
+  const column = `${name}_${QUANTITY_UNITS[name].toLowerCase()}`;
+  return [column, `${column}_lower`, `${column}_upper`];
+});
+
+const TOTALS_HEADER = csvLine([
+  'by',
+  'name',
+  'requests',
+  'refused',
+  'covered',
+  'uncovered',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'uncovered_input_tokens',
+  'uncovered_cached_input_tokens',
+  'uncovered_output_tokens',
+  ...AMOUNTS,
+]);
+
+/** Figures of everything, then by month, model, region and quality of data. Tokens are of all requests that ran. */
+export function totalsTable(totals: PackTotals): string {
+  const lines = TOTALS_BY.flatMap((by) =>
+    totals.by(by).map(([name, each]) => csvLine([by, name, ...figuresOf(each)])),
+  );
+  return TOTALS_HEADER + csvLine(['total', '', ...figuresOf(totals.total())]) + lines.join('');
+}
+
+function figuresOf(totals: Totals): (string | number)[] {
+  const { counts } = totals;
+  const { covered, uncovered, refused } = counts;
+  return [
+    covered + uncovered + refused,
+    refused,
+    covered,
+    uncovered,
+    counts.inputTokens + counts.uncoveredInputTokens,
+    counts.cachedInputTokens + counts.uncoveredCachedInputTokens,
+    counts.outputTokens + counts.uncoveredOutputTokens,
+    counts.uncoveredInputTokens,
+    counts.uncoveredCachedInputTokens,
+    counts.uncoveredOutputTokens,
+    ...QUANTITIES.flatMap((name) => {
+      const { value, lower, upper } = totals.amount(name);
+      return [value, lower, upper];
+    }),
+  ];
+}
+
+export const RECEIPTS_HEADER = csvLine([
+  'integrated_at',
+  'counted',
+  'index',
+  'receipt',
+  'revises',
+  'revised_by',
+  'signed_at',
+  'started_at',
+  'route',
+  'model',
+  'region',
+  'grid_zone',
+  'outcome',
+  'tier',
+  'data_quality',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  ...AMOUNTS,
+]);
+
+/**
+ * A receipt's line behind its first two fields, which are not its own: when it was integrated, and whether it counts
+ * (1 or 0). What a receipt does not state is empty.
+ */
+export function receiptRow(
+  document: ReceiptDocument,
+  index: number,
+  revisedBy: number | null,
+): string {
+  const { credentialSubject: subject, measurement, wasRevisionOf: revised } = document;
+  return csvLine([
+    index,
+    document.id,
+    revised?.leafIndex ?? '',
+    revisedBy ?? '',
+    document.validFrom ?? '',
+    subject.startedAt,
+    subject.route,
+    subject.model,
+    subject.region,
+    subject.gridZone ?? '',
+    subject.outcome ?? '',
+    document.tier ?? '',
+    measurement?.dataQuality ?? '',
+    subject.inputTokens ?? '',
+    subject.cachedInputTokens ?? '',
+    subject.outputTokens ?? '',
+    ...QUANTITIES.flatMap((name) => {
+      const result = measurement?.result.find(({ quantityKind }) => quantityKind === name);
+      return [result?.value ?? '', result?.lower ?? '', result?.upper ?? ''];
+    }),
+  ]);
+}

@@ -1,0 +1,19 @@
+import { invalidParam } from '#shared/kernel/errors.ts';
+import type { Person } from './roles.ts';
+
+const NAME_LENGTH_MAX = 200;
+/** RFC 5321, 4.5.3.1.3 */
+const EMAIL_LENGTH_MAX = 254;
+
+/** Somebody who can be written to. Throws `invalid_name` or `invalid_email`. */
+export function checkPerson(who: Pick<Person, 'name' | 'email'>): Pick<Person, 'name' | 'email'> {
+  const name = who.name.trim();
+  const email = who.email.trim().toLowerCase();
+  if (name === '' || name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name)) {
+    throw invalidParam('name', `A person needs a name of 1 to ${NAME_LENGTH_MAX} characters.`);
+  }
+  if (email.length > EMAIL_LENGTH_MAX || !/^[^\s@<>",;]+@[^\s@<>",;]+$/.test(email)) {
+    throw invalidParam('email', 'The e-mail address is not one.');
+  }
+  return { name, email };
+}

@@ -1,0 +1,37 @@
+import type { Letter } from '#shared/accounts/letters.ts';
+import type { Person } from './roles.ts';
+
+type Addressee = Pick<Person, 'name' | 'email'>;
+
+/** Tells someone where to choose a password. Whoever reads the letter proves by it that the address is theirs. */
+export function resetLetter(person: Addressee, link: string): Letter {
+  return letter(person, 'Choose a password for Docket', [
+    `Hello ${person.name},`,
+    'With this link you choose a new password for the dashboard. It works once, for an hour:',
+    link,
+    'When you have chosen it, every session that was open is signed out. If you did not ask for this, do nothing: your password stays as it is.',
+  ]);
+}
+
+/** Asks someone to show that they get the letters of their address. */
+export function confirmationLetter(person: Addressee, link: string): Letter {
+  return letter(person, 'Confirm your e-mail address for Docket', [
+    `Hello ${person.name},`,
+    'With this link you confirm that this address is yours. It works for an hour:',
+    link,
+    'If you did not ask for this, do nothing.',
+  ]);
+}
+
+/** Tells someone that they have been let in, and how to get a password. */
+export function invitationLetter(person: Addressee, to: string, link: string): Letter {
+  return letter(person, 'You can sign in to Docket', [
+    `Hello ${person.name},`,
+    `You have been given access to ${to}. To choose a password, enter this e-mail address here:`,
+    link,
+  ]);
+}
+
+function letter({ email }: Addressee, subject: string, paragraphs: readonly string[]): Letter {
+  return { to: email, subject, body: paragraphs.join('\n\n') };
+}

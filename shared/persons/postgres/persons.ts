@@ -1,0 +1,365 @@
+import { sql } from 'kysely';
+import type { Pool } from 'pg';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
+import type { Account, NewAccount } from '#shared/accounts/account.ts';
+import { createAccount } from '#shared/accounts/postgres/accounts.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
+import { queueLetter } from '#shared/accounts/postgres/mail.ts';
+import type { Letter } from '#shared/accounts/letters.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { checkPerson } from '../checks.ts';
+import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
+
+/** How long somebody who signed up may take to follow the link of the letter; they can ask for another. */
+const UNCONFIRMED_MS = 7 * 24 * 60 * 60 * 1_000;
+/** Members that a page lists. */
+const MEMBERS_MAX = 1_000;
+
+/** A member of an organisation, as its team page shows them. */
+export interface Member extends Person {
+  role: OrganisationRole;
+  emailVerified: boolean;
+  /** Epoch milliseconds. */
+  since: number;
+}
+
+/** What somebody is let in to: an organisation in a role, or the work of the service. */
+export type Place =
+  | { kind: 'organisation'; orgId: string; role: OrganisationRole }
+  | { kind: 'staff'; role: StaffRole };
+
+/** Persons and the parts they have, in PostgreSQL. */
+export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
+  const db = queriesOn(pool);
+  return {
+    /** The organisations of a person, by name; closed ones have nothing to show. */
+    async memberships(personId: string): Promise<Membership[]> {
+      const rows = await db
+        .selectFrom('persons.membership as m')
+        .innerJoin('account as a', 'a.id', 'm.org_id')
+        .select(['a.id', 'a.name', 'a.state', 'm.role'])
+        .where('m.person_id', '=', personId)
+        .where('a.state', '<>', 'closed')
+        .orderBy('a.name')
+        .orderBy('a.id')
+        .execute();
+      return rows.map(({ id, name, state, role }) => ({
+        orgId: id,
+        orgName: name,
+        orgState: state,
+        role,
+      }));
+    },
+
+    async staffRoles(personId: string): Promise<StaffRole[]> {
+      const rows = await db
+        .selectFrom('persons.staff')
+        .select('role')
+        .where('person_id', '=', personId)
+        .orderBy('role')
+        .execute();
+      return rows.map(({ role }) => role);
+    },
+
+    /** A person by e-mail address, and whether they have a way in. */
+    async find(email: string): Promise<(Person & { hasLogin: boolean }) | undefined> {
+      return db
+        .selectFrom('persons.person as p')
+        .select((eb) => [
+          'p.id',
+          'p.name',
+          'p.email',
+          eb
+            .exists(
+              eb
+                .selectFrom('persons.login as l')
+                .select('l.id')
+                .whereRef('l.person_id', '=', 'p.id'),
+            )
+            .$castTo<boolean>()
+            .as('hasLogin'),
+        ])
+        .where('p.email', '=', email.trim().toLowerCase())
+        .executeTakeFirst();
+    },
+
+    async members(orgId: string): Promise<Member[]> {
+      const rows = await db
+        .selectFrom('persons.membership as m')
+        .innerJoin('persons.person as p', 'p.id', 'm.person_id')
+        .select(['p.id', 'p.name', 'p.email', 'p.email_verified', 'm.role', 'm.created_at'])
+        .where('m.org_id', '=', orgId)
+        .orderBy('m.created_at')
+        .orderBy('p.id')
+        .limit(MEMBERS_MAX)
+        .execute();
+      return rows.map((row) => ({
+        id: row.id,
+        name: row.name,
+        email: row.email,
+        emailVerified: row.email_verified,
+        role: row.role,
+        since: row.created_at.getTime(),
+      }));
+    },
+
+    /** Names by id, for those who stand in an audit log. */
+    async names(ids: readonly string[]): Promise<Map<string, string>> {
+      if (ids.length === 0) return new Map();
+      const rows = await db
+        .selectFrom('persons.person')
+        .select(['id', 'name'])
+        .where('id', 'in', [...new Set(ids)])
+        .execute();
+      return new Map(rows.map(({ id, name }) => [id, name]));
+    },
+
+    /** Who chose a password by a link from a letter has shown that the address is theirs. */
+    async confirmEmail(personId: string): Promise<void> {
+      await db
+        .updateTable('persons.person')
+        .set({ email_verified: true, updated_at: new Date(surroundings.now()) })
+        .where('id', '=', personId)
+        .execute();
+    },
+
+    sendLetter: (letter: Letter): Promise<void> => queueLetter(pool, surroundings, letter),
+
+    /** Makes somebody known who has come by themselves. Whoever has the address already stays as they are. */
+    async signUp(who: Pick<Person, 'name' | 'email'>): Promise<void> {
+      await ensurePerson(pool, surroundings, who);
+    },
+
+    /** Opens an account for an organisation, which this person owns. */
+    found: (person: Person, account: NewAccount, actor: Actor): Promise<Account> =>
+      inTransaction(pool, async (client) => {
+        const founded = await createAccount(client, surroundings, account, actor);
+        const created_at = new Date(surroundings.now());
+        await queriesOn(client)
+          .insertInto('persons.membership')
+          .values({ person_id: person.id, org_id: founded.id, role: 'owner', created_at })
+          .execute();
+        const { name, email } = person;
+        await appendAudit(client, surroundings, {
+          orgId: founded.id,
+          action: 'member.added',
+          actor,
+          subject: person.id,
+          details: { name, email, role: 'owner' },
+        });
+        return founded;
+      }),
+
+    /** Removes sessions and links whose time is over, and who never followed theirs and has no part anywhere. */
+    async removeExpired(): Promise<void> {
+      const now = new Date(surroundings.now());
+      await db.deleteFrom('persons.session').where('expires_at', '<', now).execute();
+      await db.deleteFrom('persons.verification').where('expires_at', '<', now).execute();
+      await db
+        .deleteFrom('persons.person as p')
+        .where('email_verified', '=', false)
+        .where('created_at', '<', new Date(surroundings.now() - UNCONFIRMED_MS))
+        .where((eb) => {
+          const membership = eb
+            .selectFrom('persons.membership as m')
+            .select('m.org_id')
+            .whereRef('m.person_id', '=', 'p.id');
+          const staff = eb
+            .selectFrom('persons.staff as s')
+            .select('s.role')
+            .whereRef('s.person_id', '=', 'p.id');
+          return eb.not(eb.or([eb.exists(membership), eb.exists(staff)]));
+        })
+        .execute();
+    },
+
+    /**
+     * Lets somebody in: makes the person when the address is new, and gives them the part. Doing it again changes the
+     * role. The letter, when there is one, leaves with the act.
+     */
+    add: (
+      who: Pick<Person, 'name' | 'email'>,
+      place: Place,
+      actor: Actor,
+      letterOf?: (person: Person) => Letter,
+    ): Promise<Person> =>
+      inTransaction(pool, async (client) => {
+        const person = await ensurePerson(client, surroundings, who);
+        const created_at = new Date(surroundings.now());
+        const part = { person_id: person.id, created_at };
+        const on = queriesOn(client);
+        if (place.kind === 'staff') {
+          await on
+            .insertInto('persons.staff')
+            .values({ ...part, role: place.role })
+            .onConflict((conflict) => conflict.columns(['person_id', 'role']).doNothing())
+            .execute();
+        } else {
+          const { orgId, role } = place;
+          const known = await on
+            .selectFrom('account')
+            .select('id')
+            .where('id', '=', orgId)
+            .executeTakeFirst();
+          if (known === undefined) throw new Fault('organisation_not_found');
+          await on
+            .insertInto('persons.membership')
+            .values({ ...part, org_id: orgId, role })
+            .onConflict((conflict) =>
+              conflict.columns(['person_id', 'org_id']).doUpdateSet({ role }),
+            )
+            .execute();
+        }
+        if (letterOf !== undefined) await queueLetter(client, surroundings, letterOf(person));
+        await appendAudit(client, surroundings, {
+          orgId: place.kind === 'staff' ? SERVICE_CHAIN : place.orgId,
+          action: place.kind === 'staff' ? 'staff.added' : 'member.added',
+          actor,
+          subject: person.id,
+          details: { name: person.name, email: person.email, role: place.role },
+        });
+        return person;
+      }),
+
+    /** Takes a part away. The person stays, with their other parts. */
+    remove: (email: string, place: Place, actor: Actor): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const on = queriesOn(client);
+        const person = await on
+          .selectFrom('persons.person')
+          .select(['id', 'name', 'email'])
+          .where('email', '=', email.trim().toLowerCase())
+          .executeTakeFirst();
+        const id = person?.id ?? '';
+        const removed =
+          place.kind === 'staff'
+            ? await on
+                .deleteFrom('persons.staff')
+                .where('person_id', '=', id)
+                .where('role', '=', place.role)
+                .returning('role')
+                .executeTakeFirst()
+            : await on
+                .deleteFrom('persons.membership')
+                .where('person_id', '=', id)
+                .where('org_id', '=', place.orgId)
+                .returning('role')
+                .executeTakeFirst();
+        if (person === undefined || removed === undefined) {
+          throw invalidParam('email', 'There is no such person in this place.');
+        }
+        await appendAudit(client, surroundings, {
+          orgId: place.kind === 'staff' ? SERVICE_CHAIN : place.orgId,
+          action: place.kind === 'staff' ? 'staff.removed' : 'member.removed',
+          actor,
+          subject: id,
+          details: { name: person.name, email: person.email, role: removed.role },
+        });
+      }),
+
+    /** Sets a password that was hashed before, and takes the address as confirmed. For machines of one's own. */
+    setPassword: (person: Pick<Person, 'id'>, passwordHash: string): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const on = queriesOn(client);
+        const updated_at = new Date(surroundings.now());
+        await on
+          .insertInto('persons.login')
+          .values({
+            id: `${person.id}.credential`,
+            person_id: person.id,
+            provider_id: 'credential',
+            account_id: person.id,
+            password: passwordHash,
+          })
+          .onConflict((conflict) =>
+            conflict
+              .columns(['provider_id', 'account_id'])
+              .doUpdateSet({ password: passwordHash, updated_at }),
+          )
+          .execute();
+        await on
+          .updateTable('persons.person')
+          .set({ email_verified: true, updated_at })
+          .where('id', '=', person.id)
+          .execute();
+      }),
+  };
+}
+
+async function ensurePerson(
+  client: Parameters<typeof queriesOn>[0],
+  surroundings: Surroundings,
+  who: Pick<Person, 'name' | 'email'>,
+): Promise<Person> {
+  const on = queriesOn(client);
+  const { name, email } = checkPerson(who);
+  await on
+    .insertInto('persons.person')
+    .values({ id: surroundings.newId('usr'), name, email })
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .execute();
+  return on
+    .selectFrom('persons.person')
+    .select(['id', 'name', 'email'])
+    .where('email', '=', email)
+    .executeTakeFirstOrThrow();
+}
+
+/** A rate over all processes: so many at once, then one each so often. */
+export interface Attempts {
+  burst: number;
+  intervalMs: number;
+}
+
+/**
+ * Counts an attempt under a name; returns in how many milliseconds there is one again, 0 when it is taken. One statement,
+ * so that attempts at once cannot pass together. It stands in PostgreSQL, without which nobody signs in anyhow.
+ */
+export async function takeAttempt(
+  pool: Pool,
+  name: string,
+  { burst, intervalMs }: Attempts,
+): Promise<number> {
+  const db = queriesOn(pool);
+  const interval = sql<Date>`make_interval(secs => ${intervalMs / 1_000}::float8)`;
+  const ahead = sql<Date>`make_interval(secs => ${((burst - 1) * intervalMs) / 1_000}::float8)`;
+  const taken = await db
+    // A due time that has passed says nothing any more.
+    .with('stale', (stale) =>
+      stale.deleteFrom('persons.rate').where(
+        'name',
+        'in',
+        stale
+          .selectFrom('persons.rate')
+          .select('name')
+          .where('due_at', '<', sql<Date>`now() - interval '1 hour'`)
+          .where('name', '<>', name)
+          .limit(20)
+          .forUpdate()
+          .skipLocked(),
+      ),
+    )
+    .insertInto('persons.rate')
+    .values({ name, due_at: sql<Date>`now() + ${interval}` })
+    .onConflict((conflict) =>
+      conflict
+        .column('name')
+        .doUpdateSet({ due_at: sql<Date>`greatest(rate.due_at, now()) + ${interval}` })
+        .where(sql<boolean>`rate.due_at <= now() + ${ahead}`),
+    )
+    .returning('due_at')
+    .execute();
+  if (taken.length > 0) return 0;
+  const waiting = await db
+    .selectFrom('persons.rate')
+    .select(
+      sql<number>`extract(epoch from (due_at - now() - ${ahead}))::float8 * 1000`.as('waitMs'),
+    )
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return Math.max(1, Math.ceil(waiting?.waitMs ?? 1));
+}

@@ -1,0 +1,45 @@
+import type { AccountState } from '#shared/accounts/account.ts';
+
+/** The part that a person has in an organisation. */
+export const ORGANISATION_ROLES = ['owner', 'admin', 'member', 'auditor'] as const;
+export type OrganisationRole = (typeof ORGANISATION_ROLES)[number];
+
+/** Those who work for the service itself. */
+export const STAFF_ROLES = ['operator', 'reviewer'] as const;
+export type StaffRole = (typeof STAFF_ROLES)[number];
+
+/** What some members of an organisation may do and others may not. All of them see keys, usage and receipts. */
+export type Act =
+  | 'manage keys'
+  | 'flag receipts'
+  | 'make exports'
+  | 'read the audit log'
+  | 'apply for the organisation';
+
+const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
+  'manage keys': ['owner', 'admin'],
+  'flag receipts': ['owner', 'admin', 'member'],
+  'make exports': ['owner', 'admin', 'member'],
+  'read the audit log': ['owner', 'admin', 'auditor'],
+  'apply for the organisation': ['owner', 'admin'],
+};
+
+export function may(role: OrganisationRole, act: Act): boolean {
+  return WHO_MAY[act].includes(role);
+}
+
+/** Someone with an e-mail address who can sign in to the dashboard. */
+export interface Person {
+  /** `usr_…`, as the audit log names who acted. */
+  id: string;
+  name: string;
+  email: string;
+}
+
+/** An organisation, and the part that a person has in it. */
+export interface Membership {
+  orgId: string;
+  orgName: string;
+  orgState: AccountState;
+  role: OrganisationRole;
+}

@@ -1,0 +1,318 @@
+import Type from 'typebox';
+import { OUTCOMES, ROUTES, USAGE_REASONS, USAGE_SOURCES } from '#shared/kernel/inference.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
+import { FAILURE_STAGES } from '#shared/methodology/measurement.ts';
+import {
+  carriedRecord,
+  classes,
+  contexts,
+  decimal,
+  digest,
+  iri,
+  named,
+  node,
+  oneClass,
+  oneOf,
+  own,
+  salt,
+  text,
+  time,
+  when,
+  wholeNumber,
+} from './fields.ts';
+import { dataQuality, InclusionPromise, proof, receiptType, results, Revised } from './parts.ts';
+
+/**
+ * The second form of the receipt, field by field: from this follow its type, its check, its JSON-LD context, its SHACL
+ * shapes, its part of the API's description and the tables in docs/receipts.md. What it says of a receipt that was issued
+ * never changes.
+ *
+ * Fields stand in the order of RFC 8785 (UTF-16 code units), and what builds a receipt keeps it.
+ */
+
+/** The request's own inputs: its usage record, and the factor of its hour. */
+const OWN_INPUTS_MAX = 2;
+/** Words of the one who asked for a revision. */
+export const NOTE_MAX = 500;
+/** Why a receipt revises another. */
+export const REVISION_REASONS = [
+  'methodology_failed',
+  'new_methodology',
+  'hourly_factor',
+  'measured',
+] as const;
+export type RevisionReason = (typeof REVISION_REASONS)[number];
+
+const OwnInput = node(
+  {
+    name: text('schema:name', 'the record’s id'),
+    record: carriedRecord('docket:record', 'the record: flat, text and whole numbers only'),
+    type: named(undefined, own(['UsageRecord', 'GridFactor']), 'what kind of record it is'),
+  },
+  { 'x-shape': 'docket:InputShape' },
+);
+
+const Measurement = node(
+  {
+    dataQuality: dataQuality(),
+    derivation: iri(
+      'docket:derivation',
+      '`<public address>/derivations/uEi…`: the published record of what is the same for every request of a deployment, the methodology and every input record that is not the request’s own. Its name is the multihash of its bytes',
+    ),
+    id: iri(undefined, '`<public address>/measurements/msr_…`'),
+    metered: Type.Optional(
+      node(
+        {
+          digest: digest('sec:digestMultibase', 'of the interval as the meter gave it'),
+          from: time('docket:meteredFrom', 'its start'),
+          to: time('docket:meteredTo', 'its end'),
+        },
+        {
+          'x-term': 'docket:metered',
+          description:
+            'on a revision by a meter: the interval over which energy was metered. Its content is for the operator and their auditor, since it covers requests of others',
+        },
+      ),
+    ),
+    qualifiedAssociation: node(
+      {
+        agent: iri('prov:agent', 'the issuer'),
+        hadPlan: iri('prov:hadPlan', 'the address at which the methodology is published'),
+        type: oneClass('Association', 'prov:Association'),
+      },
+      {
+        'x-term': 'prov:qualifiedAssociation',
+        'x-shape': 'docket:AssociationShape',
+        description: 'who computed it, by which methodology',
+      },
+    ),
+    result: results(),
+    software: text('docket:software', 'name and version of what computed it'),
+    type: classes(['Activity', 'Measurement'], {
+      Activity: 'prov:Activity',
+      Measurement: 'docket:Measurement',
+    }),
+    used: Type.Array(OwnInput, {
+      minItems: 1,
+      maxItems: OWN_INPUTS_MAX,
+      'x-term': 'prov:used',
+      description:
+        'the request’s own inputs: its usage, and the factor of its hour where one was used. All others stand in the derivation record',
+    }),
+    wasInformedBy: iri('prov:wasInformedBy', 'the inference: which activity was measured'),
+  },
+  {
+    'x-term': 'docket:measurement',
+    'x-shape': 'docket:MeasurementShape',
+    description: 'the estimate, a `prov:Activity`. Absence is explicit, never a zero',
+  },
+);
+
+const Policy = node(
+  {
+    rule: Type.Optional(
+      text('docket:rule', 'the rule that blocked the request, where the caller may know it'),
+    ),
+    version: text('schema:version', 'the version of the policy'),
+  },
+  {
+    'x-term': 'docket:policy',
+    description:
+      'what blocked the request. Nothing ran, so there are no tokens, attempts, answer or measurement',
+  },
+);
+
+const TokenInterval = node(
+  {
+    inputLower: wholeNumber('docket:inputLower', 'least tokens of the prompt'),
+    inputUpper: wholeNumber('docket:inputUpper', 'most tokens of the prompt'),
+    outputLower: wholeNumber('docket:outputLower', 'least tokens of all choices'),
+    outputUpper: wholeNumber('docket:outputUpper', 'most tokens of all choices'),
+  },
+  {
+    'x-term': 'docket:tokenInterval',
+    'x-shape': 'docket:TokenIntervalShape',
+    description: 'where the true counts lie, when `tokenizer` is not known to be the model’s own',
+  },
+);
+
+const Inference = node(
+  {
+    answerId: Type.Optional(
+      text(
+        'docket:answerId',
+        'the `id` in the answer, by which the receipt can be fetched; embeddings and refusals have none',
+      ),
+    ),
+    attempts: when(
+      'ran',
+      wholeNumber('docket:attempts', 'calls made to upstreams, failed ones included'),
+    ),
+    cachedInputTokens: Type.Optional(
+      wholeNumber(
+        'docket:cachedInputTokens',
+        'the part of `inputTokens` that the upstream had cached; absent where not known',
+      ),
+    ),
+    endedAt: time('prov:endedAtTime', 'to the millisecond'),
+    gridZone: Type.Optional(
+      text('docket:gridZone', 'the electricity grid of the place where it ran'),
+    ),
+    id: iri(undefined, '`<public address>/requests/req_…`'),
+    inputTokens: Type.Optional(
+      wholeNumber('docket:inputTokens', 'tokens of the prompt; absent where not known'),
+    ),
+    measuredJoules: Type.Optional(
+      decimal('docket:measuredJoules', 'energy of the GPUs as the upstream measured it'),
+    ),
+    model: text('docket:model', 'the model as the catalogue, the answer and `/v1/models` name it'),
+    modelVersion: Type.Optional(
+      text('docket:modelVersion', 'the model as its upstream named it in the answer'),
+    ),
+    organisation: iri(
+      'prov:wasAssociatedWith',
+      'the caller’s organisation under an opaque id: the receipt holds no names',
+    ),
+    outcome: named(
+      'docket:outcome',
+      own(OUTCOMES),
+      '`complete`; `partial`, the client left; `truncated`, the upstream died; `refused`, screening blocked the request',
+    ),
+    outputTokens: Type.Optional(
+      wholeNumber('docket:outputTokens', 'tokens of all choices; absent where not known'),
+    ),
+    policy: when('refused', Policy),
+    queuedMs: Type.Optional(
+      wholeNumber(
+        'docket:queuedMs',
+        'milliseconds from the request’s arrival to the upstream call that was answered, earlier calls and their waits included',
+      ),
+    ),
+    region: text('docket:region', 'where it ran'),
+    relayedPayloads: Type.Optional(
+      wholeNumber(
+        'docket:relayedPayloads',
+        'of a stream that did not come to its end: the `data:` payloads that were handed on. `responseDigest` is over exactly these',
+      ),
+    ),
+    relayedTokens: Type.Optional(wholeNumber('docket:relayedTokens', 'tokens in those payloads')),
+    requestDigest: digest('docket:requestDigest', 'over the salt and the raw body of the request'),
+    responseDigest: Type.Optional(
+      digest(
+        'docket:responseDigest',
+        'over the salt and the answer without the receipt; for a stream the text of its `data:` payloads, joined, as they were before the receipt was added, without `[DONE]`',
+      ),
+    ),
+    route: oneOf('docket:route', ROUTES, 'the operation'),
+    salt: salt('docket:salt', '16 random bytes'),
+    startedAt: time('prov:startedAtTime', 'to the millisecond'),
+    tokenInterval: Type.Optional(TokenInterval),
+    tokenizer: Type.Optional(
+      text('docket:tokenizer', 'the vocabulary with which the service counted tokens'),
+    ),
+    type: classes(['Activity', 'Inference'], {
+      Activity: 'prov:Activity',
+      Inference: 'docket:Inference',
+    }),
+    upstreamMs: Type.Optional(
+      wholeNumber(
+        'docket:upstreamMs',
+        'milliseconds from that call to the last byte of its answer: the time on the hardware',
+      ),
+    ),
+    usageReason: Type.Optional(
+      named(
+        'docket:usageReason',
+        own(USAGE_REASONS),
+        'why the tokens are not known: the caller left before an answer, the upstream broke off, the worker died, nobody can count them',
+      ),
+    ),
+    usageSource: when(
+      'ran',
+      named(
+        'docket:usageSource',
+        own([...USAGE_SOURCES, 'unknown']),
+        '`upstream` when the upstream reported these counts, `counted` when the service counted, `unknown` when nobody knows: then there is no estimate',
+      ),
+    ),
+  },
+  {
+    'x-term': 'cred:credentialSubject',
+    'x-shape': 'docket:InferenceShape',
+    description: 'the inference, a `prov:Activity`',
+  },
+);
+
+const Degradation = node(
+  {
+    code: text('docket:code', 'what failed; stable, e.g. `model_size_unknown`, `usage_unknown`'),
+    requestedTier: oneOf(
+      'docket:requestedTier',
+      PLANS,
+      'the tier that was asked for, which a recalculation delivers',
+    ),
+    stage: oneOf('docket:stage', FAILURE_STAGES, 'where the estimate failed'),
+  },
+  {
+    'x-term': 'docket:degradation',
+    'x-shape': 'docket:DegradationShape',
+    description: 'why there is no estimate',
+  },
+);
+
+/** The time of signing is `validFrom`: that the proof repeats it would tell nobody anything. */
+export const PROOF_2 = proof(Type.Optional(time(undefined, 'the same as `validFrom`; absent')));
+
+export const FORMAT_2 = node(
+  {
+    '@context': contexts(
+      'the base context of Verifiable Credentials, then ours under a URL that holds the SHA-256 of its content. A signature covers the URL and not what is found there; with the hash in the name, a signed receipt cannot be given another meaning',
+    ),
+    credentialSubject: Inference,
+    degradation: when('degraded', Degradation),
+    explanation: when(
+      'degraded',
+      text('docket:explanation', 'what failed and what happens next, in one sentence'),
+    ),
+    id: iri(
+      undefined,
+      '`<public address>/receipts/rcpt_…`, where it can be fetched. A request’s receipt has the request’s ULID, so it is known before the first byte of the answer',
+    ),
+    inclusionPromise: Type.Optional(InclusionPromise),
+    issuer: iri('cred:issuer', 'the service as `did:web:…`'),
+    measurement: when('estimated', Measurement),
+    proof: Type.Optional(PROOF_2),
+    revisionNote: Type.Optional(
+      text('docket:revisionNote', 'why somebody asked for the revision, in their own words'),
+    ),
+    revisionNumber: when(
+      'revision',
+      wholeNumber('docket:revisionNumber', '1 for the first revision of a receipt', 1),
+    ),
+    revisionReason: when(
+      'revision',
+      named(
+        'docket:revisionReason',
+        own(REVISION_REASONS),
+        '`methodology_failed`, the estimate failed when the receipt was issued; `new_methodology`; `hourly_factor`, the grid’s signal of the hour came; `measured`, energy was metered',
+      ),
+    ),
+    tier: oneOf(
+      'docket:tier',
+      [...PLANS, 'degraded'],
+      'the tier delivered, or `degraded` when there is no estimate',
+    ),
+    type: receiptType(),
+    validFrom: time('cred:validFrom', 'the time of signing, to the millisecond'),
+    validUntil: Type.Optional(
+      time('cred:validUntil', 'until when it holds; receipts are issued without'),
+    ),
+    wasRevisionOf: when('revision', Revised),
+  },
+  {
+    title: 'Receipt',
+    'x-shape': 'docket:ReceiptShape',
+    description:
+      'A W3C Verifiable Credential in JSON-LD. The receipt in an answer, the leaf of the ledger and the line in an evidence pack are the same bytes.',
+  },
+);

@@ -1,0 +1,300 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Person } from '#shared/persons/roles.ts';
+import { activeAccount, createRegistries } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { formTokenOf, newPerson, openDashboardEdge, PASSWORD } from '#test/support/dashboard.ts';
+
+const database = await createTestDatabase();
+const { browser } = await openDashboardEdge(database);
+let orgId: string;
+let owner: Person;
+
+beforeAll(async () => {
+  orgId = (await activeAccount(createRegistries(database.pool))).id;
+  owner = await newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
+});
+
+describe('signing in', () => {
+  it(
+    'a person signs in, sees the organisation, and signs out',
+    { tags: ['dashboard.sign-in'] },
+    async () => {
+      const visitor = browser();
+      const signedIn = await visitor.signIn(owner);
+      expect([signedIn.statusCode, signedIn.headers.location]).toEqual([303, '/dashboard']);
+      const home = await visitor.get('/dashboard');
+      expect(home.headers.location).toBe(`/dashboard/${orgId}/overview`);
+      const page = await visitor.get(`/dashboard/${orgId}/keys`);
+      expect(page.statusCode).toBe(200);
+      expect(page.payload).toContain(owner.email);
+      const out = await visitor.send('/dashboard/account', '/dashboard/sign-out');
+      expect(out.headers.location).toBe('/dashboard/sign-in?done=out');
+      expect((await visitor.get(`/dashboard/${orgId}/keys`)).statusCode).toBe(303);
+    },
+  );
+
+  it(
+    'a wrong password and an unknown address get the same answer',
+    { tags: ['dashboard.sign-in'] },
+    async () => {
+      const wrong = await browser().signIn(owner, 'not the password at all');
+      const unknown = await browser().signIn({ email: 'nobody@person.example' });
+      expect([wrong.statusCode, unknown.statusCode]).toEqual([401, 401]);
+      const words = (page: string): string =>
+        page.replaceAll(/value="[^"]*"/g, '').replaceAll(/\s+/g, ' ');
+      expect(words(wrong.payload)).toBe(words(unknown.payload));
+    },
+  );
+
+  it(
+    'who has not confirmed the address does not get in, and is sent a link that confirms it',
+    { tags: ['dashboard.sign-in'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      await database.pool.query('update persons.person set email_verified = false where id = $1', [
+        person.id,
+      ]);
+      const visitor = browser();
+      expect((await visitor.signIn(person)).statusCode).toBe(403);
+      const link = await newestLink(person);
+      const confirmed = await visitor.send(link, '/dashboard/e-mail/confirm', {
+        token: new URL(link, 'https://x').searchParams.get('token')!,
+      });
+      expect(confirmed.headers.location).toBe('/dashboard/sign-in?done=confirmed');
+      expect((await visitor.signIn(person)).statusCode).toBe(303);
+    },
+  );
+
+  it(
+    'a session is a new one: a cookie that was there before gets nobody in',
+    { tags: ['dashboard.session'] },
+    async () => {
+      const attacker = browser();
+      await attacker.signIn(owner);
+      const planted = [...attacker.cookies].find(([name]) => name.includes('session'))!;
+      await attacker.send('/dashboard/account', '/dashboard/sign-out');
+      const victim = browser();
+      victim.cookies.set(...planted);
+      await victim.signIn(owner);
+      const mine = victim.cookies.get(planted[0]);
+      expect(mine).not.toBe(planted[1]);
+      const again = browser();
+      again.cookies.set(...planted);
+      expect((await again.get(`/dashboard/${orgId}/keys`)).statusCode).toBe(303);
+    },
+  );
+
+  it(
+    'the session’s cookie is for our pages alone: HttpOnly, Secure, SameSite, and made up ones are refused',
+    { tags: ['dashboard.session'] },
+    async () => {
+      const visitor = browser();
+      const reply = await visitor.signIn(owner);
+      const line = [reply.headers['set-cookie']].flat().find((each) => each?.includes('session'));
+      expect(line).toMatch(/^__Secure-docket\.session_token=.*HttpOnly/);
+      expect(line).toMatch(/; Secure/);
+      expect(line).toMatch(/SameSite=Lax/i);
+      expect(line).toMatch(/Path=\/dashboard/);
+      const [name, value] = [...visitor.cookies].find(([each]) => each.includes('session'))!;
+      const forger = browser();
+      // The token as the database has it, signed with nothing and with something else.
+      const token = decodeURIComponent(value).split('.')[0]!;
+      for (const made of [token, `${token}.AAAA`, value.slice(0, -6)]) {
+        forger.cookies.set(name, made);
+        expect((await forger.get('/dashboard/account')).statusCode).toBe(303);
+      }
+    },
+  );
+
+  it(
+    'after some wrong passwords for one address no further one is tried, the right one included',
+    { tags: ['dashboard.brute-force'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      const attacker = browser({ address: '192.0.2.66' });
+      const statuses: number[] = [];
+      for (let i = 0; i < 10; i += 1) {
+        statuses.push((await attacker.signIn(person, `guess number ${i}`)).statusCode);
+      }
+      expect(statuses.slice(0, 8)).toEqual(Array.from({ length: 8 }, () => 401));
+      expect(statuses.slice(8)).toEqual([429, 429]);
+      expect((await attacker.signIn(person)).statusCode).toBe(429);
+      // Its owner, at another address, is not shut out by that.
+      expect((await browser({ address: '192.0.2.67' }).signIn(person)).statusCode).toBe(303);
+    },
+  );
+
+  it(
+    'goes on to a page of the dashboard, and to no other site',
+    { tags: ['dashboard.sign-in'] },
+    async () => {
+      const visitor = browser({ address: '192.0.2.9' });
+      const to = `/dashboard/${orgId}/keys?after=key_1`;
+      const inside = await visitor.send('/dashboard/sign-in', '/dashboard/sign-in', {
+        email: owner.email,
+        password: PASSWORD,
+        to,
+      });
+      expect(inside.headers.location).toBe(to);
+      for (const elsewhere of [
+        'https://evil.example',
+        '//evil.example',
+        '/dashboard/../..//evil',
+      ]) {
+        const other = browser({ address: '192.0.2.9' });
+        const reply = await other.send('/dashboard/sign-in', '/dashboard/sign-in', {
+          email: owner.email,
+          password: PASSWORD,
+          to: elsewhere,
+        });
+        expect(reply.headers.location).toBe('/dashboard');
+      }
+    },
+  );
+});
+
+describe('passwords', () => {
+  it(
+    'a link from a letter sets a password once, ends every session and confirms the address',
+    { tags: ['dashboard.password'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'member' },
+      ]);
+      const open = browser({ address: '192.0.2.20' });
+      await open.signIn(person);
+      const visitor = browser({ address: '192.0.2.21' });
+      await visitor.send('/dashboard/password/forgot', '/dashboard/password/forgot', {
+        email: person.email,
+      });
+      const link = await newestLink(person);
+      const token = new URL(link, 'https://x').searchParams.get('token')!;
+      const { rows } = await database.pool.query('select identifier from persons.verification');
+      expect(JSON.stringify(rows)).not.toContain(token);
+      const password = 'another phrase of words';
+      const short = await visitor.send(link, '/dashboard/password/reset', {
+        token,
+        password: 'short',
+      });
+      expect(short.statusCode).toBe(400);
+      const set = await visitor.send(link, '/dashboard/password/reset', { token, password });
+      expect(set.headers.location).toBe('/dashboard/sign-in?done=password');
+      const twice = await visitor.send(link, '/dashboard/password/reset', { token, password });
+      expect(twice.statusCode).toBe(400);
+      expect((await open.get('/dashboard/account')).statusCode).toBe(303);
+      expect((await visitor.signIn(person, PASSWORD)).statusCode).toBe(401);
+      expect((await visitor.signIn(person, password)).statusCode).toBe(303);
+    },
+  );
+
+  it(
+    'asking for a link says the same for an address that nobody has',
+    { tags: ['dashboard.password'] },
+    async () => {
+      const ask = (email: string) =>
+        browser({ address: '192.0.2.30' }).send(
+          '/dashboard/password/forgot',
+          '/dashboard/password/forgot',
+          { email },
+        );
+      const [known, unknown] = [await ask(owner.email), await ask('nobody@person.example')];
+      const words = (page: string): string => page.replaceAll(/value="[^"]*"/g, '');
+      expect(words(known.payload)).toBe(words(unknown.payload));
+    },
+  );
+
+  it(
+    'sessions are listed, another can be ended, and somebody else’s cannot',
+    { tags: ['dashboard.session'] },
+    async () => {
+      const [here, there, stranger] = [
+        browser({ address: '192.0.2.40' }),
+        browser({ address: '192.0.2.41' }),
+        browser({ address: '192.0.2.42' }),
+      ];
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'auditor' },
+      ]);
+      await here.signIn(person);
+      await there.signIn(person);
+      await stranger.signIn(owner);
+      const page = (await here.get('/dashboard/account')).payload;
+      expect(page).toContain('192.0.2.41');
+      const session = /name="session" value="([^"]+)"/.exec(page)![1]!;
+      await stranger.send('/dashboard/account', '/dashboard/account/sessions/end', { session });
+      expect((await there.get('/dashboard/account')).statusCode).toBe(200);
+      await here.send('/dashboard/account', '/dashboard/account/sessions/end', { session });
+      expect((await there.get('/dashboard/account')).statusCode).toBe(303);
+      expect((await here.get('/dashboard/account')).statusCode).toBe(200);
+    },
+  );
+});
+
+describe('forms', () => {
+  it(
+    'a form without its token, with another’s, or from another site changes nothing',
+    { tags: ['dashboard.forms'] },
+    async () => {
+      const visitor = browser({ address: '192.0.2.50' });
+      await visitor.signIn(owner);
+      const other = browser({ address: '192.0.2.51' });
+      await other.signIn(owner);
+      const stolen = formTokenOf((await other.get('/dashboard/account')).payload);
+      const own = formTokenOf((await visitor.get('/dashboard/account')).payload);
+      const keys = `/dashboard/${orgId}/keys`;
+      for (const form of ['', 'AAAA', stolen]) {
+        const reply = await visitor.post(keys, { form, name: 'forged' });
+        expect(reply.statusCode).toBe(403);
+      }
+      for (const origin of ['https://evil.example', 'null', '']) {
+        const foreign = browser({ origin, address: '192.0.2.50' });
+        for (const [name, value] of visitor.cookies) foreign.cookies.set(name, value);
+        expect((await foreign.post(keys, { form: own, name: 'forged' })).statusCode).toBe(403);
+      }
+      expect((await visitor.get(keys)).payload).not.toContain('forged');
+      const good = await visitor.post(keys, { form: own, name: 'meant', scope: 'inference:read' });
+      expect(good.statusCode).toBe(303);
+    },
+  );
+
+  it(
+    'nobody can be signed in by another site: the sign-in form has a token of the visitor’s',
+    { tags: ['dashboard.forms'] },
+    async () => {
+      const fresh = browser({ address: '192.0.2.52' });
+      const fields = { email: owner.email, password: PASSWORD };
+      expect((await fresh.post('/dashboard/sign-in', fields)).statusCode).toBe(403);
+      const attacker = browser({ address: '192.0.2.53' });
+      const form = formTokenOf((await attacker.get('/dashboard/sign-in')).payload);
+      expect((await fresh.post('/dashboard/sign-in', { ...fields, form })).statusCode).toBe(403);
+    },
+  );
+
+  it('takes no other body than a form', { tags: ['dashboard.forms'] }, async () => {
+    const { app } = await openDashboardEdge(database);
+    const reply = await app.inject({
+      method: 'POST',
+      url: '/dashboard/sign-in',
+      headers: { origin: 'https://gateway.example', 'content-type': 'application/json' },
+      payload: '{}',
+    });
+    expect(reply.statusCode).toBe(415);
+    expect(reply.headers['content-type']).toContain('text/html');
+  });
+});
+
+/** The address that the newest letter to a person leads to. */
+async function newestLink({ email }: Person): Promise<string> {
+  for (;;) {
+    const { rows } = await database.pool.query<{ body: string }>(
+      'select body from mail_outbox where recipient = $1 order by id desc limit 1',
+      [email],
+    );
+    const address = /https:\/\/gateway\.example(\/\S+token=\S+)/.exec(rows[0]?.body ?? '')?.[1];
+    if (address !== undefined) return address;
+  }
+}

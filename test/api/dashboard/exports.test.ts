@@ -1,0 +1,171 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { activeAccount, createRegistries } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { signer } = makeReceiptSigner();
+const started: string[] = [];
+const { browser, errors } = await openDashboardEdge(database, undefined, {
+  exports: { start: (id) => started.push(id) },
+});
+const visitors = {} as Record<'member' | 'auditor' | 'stranger' | 'small', TestBrowser>;
+const orgs = {} as Record<'ours' | 'theirs' | 'small', string>;
+let ids: string[] = [];
+
+beforeAll(async () => {
+  let last = 190;
+  const visitor = async (
+    of: string,
+    role: 'owner' | 'member' | 'auditor',
+  ): Promise<TestBrowser> => {
+    const person = await newPerson(database.pool, [{ kind: 'organisation', orgId: of, role }]);
+    const one = browser({ address: `192.0.2.${(last += 1)}` });
+    await one.signIn(person);
+    return one;
+  };
+  orgs.ours = (await activeAccount(registries)).id;
+  orgs.theirs = (await activeAccount(registries)).id;
+  orgs.small = (await activeAccount(registries, 'audit')).id;
+  const ledger = database.poolAs('docket_ledger', 1);
+  ids = await issueReceipts(
+    { receipts: database.poolAs('docket_receipts', 1), ledger },
+    signer,
+    Array.from({ length: 30 }, () =>
+      inferenceRecord({ orgId: orgs.ours, requestId: newId('req') }),
+    ),
+  );
+  await publishCheckpoints(ledger, {
+    signer: makeCheckpointSigner(),
+    memory: makeCheckpointMemory(),
+    originOf,
+    limit: 10,
+    intervalMs: 0,
+  });
+  visitors.member = await visitor(orgs.ours, 'member');
+  visitors.auditor = await visitor(orgs.ours, 'auditor');
+  visitors.stranger = await visitor(orgs.theirs, 'owner');
+  visitors.small = await visitor(orgs.small, 'owner');
+});
+
+const exportsOf = (org: string): string => `/dashboard/${org}/exports`;
+
+describe('exports', () => {
+  it(
+    'a pack is asked for once, watched, and deleted in the person’s name; an auditor only looks',
+    { tags: ['dashboard.exports', 'dashboard.roles'] },
+    async () => {
+      const list = exportsOf(orgs.ours);
+      expect((await visitors.member.get(list)).payload).toContain('No packs');
+      const asked = await visitors.member.send(list, list, { from: '', to: '' });
+      const address = asked.headers.location as string;
+      expect(started).toEqual([address.split('/').at(-1)]);
+      const page = (await visitors.auditor.get(address)).payload;
+      expect(page).toContain('0 of 30 receipts');
+      expect(page).toContain('data-live');
+      expect(page).not.toContain('Cancel');
+      const form = formTokenOf((await visitors.auditor.get('/dashboard/account')).payload);
+      for (const act of [list, `${address}/delete`]) {
+        expect((await visitors.auditor.post(act, { form })).statusCode).toBe(403);
+        expect((await visitors.member.post(act, {})).statusCode).toBe(403);
+      }
+      expect((await visitors.member.get(`${address}/pack.zip`)).statusCode).toBe(409);
+      const theirs = address.replace(orgs.ours, orgs.theirs);
+      const foreign = formTokenOf((await visitors.stranger.get('/dashboard/account')).payload);
+      for (const path of ['', '/pack.zip']) {
+        expect((await visitors.stranger.get(theirs + path)).statusCode).toBe(404);
+        expect((await visitors.stranger.get(address + path)).statusCode).toBe(404);
+      }
+      expect((await visitors.stranger.post(`${theirs}/delete`, { form: foreign })).statusCode).toBe(
+        404,
+      );
+      const deleted = await visitors.member.send(address, `${address}/delete`);
+      expect(deleted.headers.location).toBe(`${list}?done=deleted`);
+      expect((await visitors.member.get(address)).statusCode).toBe(404);
+      const log = await registries.audit.list({ orgId: orgs.ours, limit: 2, order: 'desc' });
+      expect(log.items.map(({ action, actorKind }) => `${action} ${actorKind}`)).toEqual([
+        'export.cancelled user',
+        'export.requested user',
+      ]);
+    },
+  );
+
+  it(
+    'days without a receipt, what is no day, and a plan without exports are said beside the form',
+    { tags: ['dashboard.exports'] },
+    async () => {
+      const list = exportsOf(orgs.ours);
+      for (const fields of [
+        { from: '2020-01-01', to: '2020-01-02' },
+        { from: '"><b>', to: '' },
+        { from: '2026-02-02', to: '2026-02-01' },
+      ]) {
+        const reply = await visitors.member.send(list, list, fields);
+        expect(reply.statusCode).toBe(400);
+        expect(reply.payload).toContain('No pack was made.');
+        expect(reply.payload).not.toContain('<b>');
+      }
+      const small = exportsOf(orgs.small);
+      expect((await visitors.small.get(small)).payload).toContain('part of the plans Audit Plus');
+      const form = formTokenOf((await visitors.small.get('/dashboard/account')).payload);
+      expect((await visitors.small.post(small, { form })).statusCode).toBe(403);
+      expect(started).toHaveLength(1);
+      expect(errors).toEqual([]);
+    },
+  );
+});
+
+describe('the ledger', () => {
+  it(
+    'shows the signed head, how the log grew, every entry once, and the proof from an older head',
+    { tags: ['dashboard.ledger'] },
+    async () => {
+      const address = `/dashboard/${orgs.ours}/ledger`;
+      const first = (await visitors.auditor.get(`${address}?from=7`)).payload;
+      const words = first.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+      expect(words).toContain('Entries 30');
+      expect(words).toContain('30 in the last day');
+      expect(words).toContain('from 7 to 30 entries');
+      const [, after] = /after=(rcpt_\w+)"/.exec(first)!;
+      const second = (await visitors.auditor.get(`${address}?after=${after}`)).payload;
+      const linked = [first, second].flatMap((page) =>
+        [...page.matchAll(/receipts\/(rcpt_\w+)"/g)].map(([, id]) => id!),
+      );
+      expect(linked.toSorted()).toEqual(ids.toSorted());
+      const file = await visitors.auditor.get(`${address}/checkpoint.txt`);
+      expect(file.payload).toBe(
+        (await database.pool.query<{ note: string }>('select note from ledger_checkpoint')).rows[0]!
+          .note,
+      );
+      for (const query of [
+        'from=x',
+        'from=-1',
+        'from=31',
+        'from=999999999999999999',
+        'after=x',
+        'from=%27',
+      ]) {
+        expect((await visitors.auditor.get(`${address}?${query}`)).statusCode).toBe(200);
+      }
+      for (const path of ['', '/checkpoint.txt']) {
+        expect((await visitors.stranger.get(address + path)).statusCode).toBe(404);
+      }
+      const empty = await visitors.stranger.get(`/dashboard/${orgs.theirs}/ledger`);
+      expect(empty.payload).toContain('No signed head yet');
+      expect(
+        (await visitors.stranger.get(`/dashboard/${orgs.theirs}/ledger/checkpoint.txt`)).statusCode,
+      ).toBe(404);
+      expect(errors).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,273 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import type { Person } from '#shared/persons/roles.ts';
+import {
+  activeAccount,
+  createRegistries,
+  currentVetting,
+  declaration,
+  newAccount,
+  OPERATOR,
+  vetting,
+} from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+import { hashKey } from '#shared/keys/format.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { accounts, vettings, keys, audit } = registries;
+const { browser, errors } = await openDashboardEdge(database);
+const SERVICE = '/dashboard/service';
+
+let otto: Person;
+const visitors = {} as Record<'otto' | 'rita' | 'owner', TestBrowser>;
+
+beforeAll(async () => {
+  const pool = database.pool;
+  const { id } = await activeAccount(registries);
+  otto = await newPerson(pool, [{ kind: 'staff', role: 'operator' }], 'Otto Operator');
+  const persons = {
+    otto,
+    rita: await newPerson(pool, [{ kind: 'staff', role: 'reviewer' }]),
+    owner: await newPerson(pool, [{ kind: 'organisation', orgId: id, role: 'owner' }]),
+  };
+  let last = 10;
+  for (const who of Object.keys(persons) as (keyof typeof persons)[]) {
+    visitors[who] = browser({ address: `203.0.113.${(last += 1)}` });
+    await visitors[who].signIn(persons[who]);
+  }
+});
+
+describe('accounts, for operators', () => {
+  it(
+    'an operator finds an account by name, contact or key, suspends and reinstates it with a reason, and the log names them',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      const { key, plaintext } = await keys.issue(id, { name: 'Some key' }, OPERATOR);
+      for (const search of [id, 'harmless', 'technical@bakery', plaintext.slice(0, 8), key.id]) {
+        const query = new URLSearchParams({ search, state: 'active' });
+        const { payload } = await visitors.otto.get(`${SERVICE}/accounts?${query.toString()}`);
+        expect(payload).toContain(`${SERVICE}/accounts/${id}`);
+      }
+      const none = await visitors.otto.get(`${SERVICE}/accounts?search=nothing-like-this`);
+      expect(none.payload).toContain('No account is like that');
+      const address = `${SERVICE}/accounts/${id}`;
+      const page = (await visitors.otto.get(address)).payload;
+      for (const text of ['Bill Example', 'audit plus', '200 requests a second', 'Some key']) {
+        expect(page).toContain(text);
+      }
+      expect(page).not.toContain(plaintext);
+      const silent = await visitors.otto.send(address, `${address}/suspend`);
+      expect([silent.statusCode, (await accounts.get(id)).state]).toEqual([400, 'active']);
+      expect(silent.payload).toContain('A reason must be given');
+      await visitors.otto.send(address, `${address}/suspend`, { 'suspend-reason': 'unpaid' });
+      expect((await accounts.get(id)).state).toBe('suspended');
+      await visitors.otto.send(address, `${address}/reinstate`, { 'reinstate-reason': 'paid' });
+      expect((await accounts.get(id)).state).toBe('active');
+      const { items } = await audit.list({ orgId: id, limit: 2, order: 'desc' });
+      expect(items.map(({ action, reason, actorId }) => [action, reason, actorId])).toEqual([
+        ['account.reinstated', 'paid', otto.id],
+        ['account.suspended', 'unpaid', otto.id],
+      ]);
+      expect((await visitors.otto.get(address)).payload).toContain('Otto Operator');
+    },
+  );
+
+  it(
+    'an operator records a contract, activates, changes plan and limits, and closes; what is refused says why and changes nothing',
+    { tags: ['dashboard.operators', 'accounts.onboarding'] },
+    async () => {
+      const { id } = await accounts.create(newAccount(), OPERATOR);
+      await accounts.declare(id, declaration(), OPERATOR);
+      await vettings.record(id, vetting());
+      const address = `${SERVICE}/accounts/${id}`;
+      const act = (name: string, fields: Record<string, string> = {}) =>
+        visitors.otto.send(address, `${address}/${name}`, fields);
+      const signed = { signatory: 'Bill Example', signed: '2026-01-02', digest: 'AB'.repeat(32) };
+      for (const wrong of [{ digest: 'x' }, { signed: 'yesterday' }, { signed: '2999-01-01' }]) {
+        expect((await act('sign', { ...signed, ...wrong })).statusCode).toBe(400);
+      }
+      await act('sign', signed);
+      expect((await act('activate')).payload).toContain('were not screened');
+      await vettings.record(id, await currentVetting(registries, id));
+      await act('activate');
+      expect(
+        (await act('limits', { rps: '9', burst: '9', day: '9', streams: '9' })).statusCode,
+      ).toBe(400);
+      expect((await act('plan', { plan: 'free' })).statusCode).toBe(400);
+      await act('plan', { plan: 'enterprise' });
+      await act('limits', { rps: '9', burst: '10', day: '11', streams: '12' });
+      expect(await accounts.get(id)).toMatchObject({
+        state: 'active',
+        plan: 'enterprise',
+        negotiatedLimits: {
+          requestsPerSecond: 9,
+          burst: 10,
+          requestsPerDay: 11,
+          concurrentStreams: 12,
+        },
+      });
+      expect((await act('limits', { rps: '9', burst: '', day: '', streams: '' })).statusCode).toBe(
+        400,
+      );
+      await act('limits', { rps: '', burst: '', day: '', streams: '' });
+      expect((await accounts.get(id)).negotiatedLimits).toBeNull();
+      await act('close', { 'close-reason': 'over' });
+      expect((await accounts.get(id)).state).toBe('closed');
+      expect((await visitors.otto.get(address)).payload).toContain('The account has ended');
+      expect((await act('delete')).statusCode).toBe(404);
+      expect((await act('constructor')).statusCode).toBe(404);
+    },
+  );
+
+  it(
+    'reviewers and owners have none of these pages; nobody acts on an organisation of their own, or by a form of another session',
+    { tags: ['dashboard.operators', 'dashboard.roles'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      const address = `${SERVICE}/accounts/${id}`;
+      for (const visitor of [visitors.rita, visitors.owner]) {
+        const form = formTokenOf((await visitor.get('/dashboard/account')).payload);
+        for (const path of ['/accounts', `/accounts/${id}`, '/look-up', '/health']) {
+          expect((await visitor.get(SERVICE + path)).statusCode).toBe(404);
+        }
+        for (const path of [`/accounts/${id}/suspend`, '/look-up/leaked', '/health/retry']) {
+          const fields = { form, 'suspend-reason': 'because', leaked: 'ab'.repeat(32) };
+          expect((await visitor.post(SERVICE + path, fields)).statusCode).toBe(404);
+        }
+      }
+      const fields = { 'suspend-reason': 'because' };
+      expect((await visitors.otto.post(`${address}/suspend`, fields)).statusCode).toBe(403);
+      const both = await newPerson(database.pool, [
+        { kind: 'staff', role: 'operator' },
+        { kind: 'organisation', orgId: id, role: 'owner' },
+      ]);
+      const member = browser({ address: '203.0.113.90' });
+      await member.signIn(both);
+      expect((await member.send(address, `${address}/suspend`, fields)).statusCode).toBe(403);
+      expect((await accounts.get(id)).state).toBe('active');
+      for (const wrong of ['org_none', 'x']) {
+        expect((await visitors.otto.get(`${SERVICE}/accounts/${wrong}`)).statusCode).toBe(404);
+      }
+    },
+  );
+});
+
+describe('looking up', () => {
+  it(
+    'a key is found by its first characters, and by nothing that all keys begin with',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      const { key, plaintext } = await keys.issue(id, { name: '<b>Key</b>' }, OPERATOR);
+      const find = async (q: string): Promise<string> =>
+        (await visitors.otto.get(`${SERVICE}/look-up?${new URLSearchParams({ q }).toString()}`))
+          .payload;
+      expect(await find(plaintext.slice(0, 8))).toContain(key.id);
+      const whole = await find(plaintext);
+      expect(whole).toContain(key.id);
+      expect(whole).not.toContain(plaintext);
+      expect(whole).not.toContain('<b>Key');
+      for (const q of ['dkt_', 'dk', '%', 'dkt_%%%%', 'dkt_____']) {
+        expect(await find(q)).toContain('No key begins with');
+      }
+      for (const q of ['req_none', 'rcpt_<script>', 'req_01JD0A9F6R4N8P1S5VZC7B2DEG']) {
+        const page = await find(q);
+        expect(page).toContain('Nothing is on record of it');
+        expect(page).not.toContain('<script>');
+      }
+    },
+  );
+
+  it(
+    'a key that leaked is revoked by itself or by its hash, never shown again, and its organisation cannot restore it',
+    { tags: ['dashboard.operators', 'accounts.support'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      for (const reportOf of [(text: string) => ` ${text}\n`, hashKey]) {
+        const { key, plaintext } = await keys.issue(id, { name: 'Leaking' }, OPERATOR);
+        const report = reportOf(plaintext);
+        const send = () =>
+          visitors.otto.send(`${SERVICE}/look-up`, `${SERVICE}/look-up/leaked`, {
+            leaked: report,
+            note: 'found in a repository',
+          });
+        const { statusCode, payload } = await send();
+        expect(statusCode).toBe(200);
+        expect(payload).toContain('is revoked');
+        expect(payload).not.toContain(report.trim());
+        expect((await keys.get(id, key.id)).state).toBe('revoked');
+        const { items } = await audit.list({ orgId: id, limit: 1, order: 'desc' });
+        expect(items[0]).toMatchObject({
+          action: 'key.revoked',
+          actorId: otto.id,
+          reason: 'leaked: found in a repository',
+        });
+        const owner = { kind: 'user', id: 'usr_1' } as const;
+        await expect(keys.restore(id, key.id, owner)).rejects.toThrow(/leaked/);
+        expect((await send()).payload).toContain('was not revoked now');
+      }
+      const page = `${SERVICE}/look-up`;
+      const leak = (leaked: string) => visitors.otto.send(page, `${page}/leaked`, { leaked });
+      expect((await leak('ab'.repeat(32))).statusCode).toBe(404);
+      expect((await leak('dkt_nonsense')).statusCode).toBe(400);
+      expect((await leak('')).statusCode).toBe(400);
+      expect(errors).toEqual([]);
+    },
+  );
+});
+
+describe('the health of the service', () => {
+  it(
+    'what waits for a person is shown, and a parked recalculation is tried again in the operator’s name',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const empty = (await visitors.otto.get(`${SERVICE}/health`)).payload;
+      expect(empty).toContain('No list was imported');
+      expect(empty).toContain('every degraded receipt is estimated again');
+      const { id } = await activeAccount(registries);
+      const { id: otherOrgId } = await activeAccount(registries);
+      const receipt = newId('rcpt');
+      await database.pool.query(
+        `insert into ledger_body (entry_id, org_id, kind, issued_at, leaf_hash, body, input_tokens)
+         values ($1, $2, 'degraded', now(), sha256('x'), 'x'::bytea, 1)`,
+        [receipt, id],
+      );
+      await database.pool.query(
+        `insert into recalculation (receipt_id, org_id, state, attempts, failed_at, stage, code, basis)
+         values ($1, $2, 'parked', 9, now(), 'estimate', 'factor_missing', 'a catalogue')`,
+        [receipt, id],
+      );
+      await database.pool.query(
+        `insert into ledger_quarantine (entry_id, org_id, kind, leaf_hash, submitted_at, reason)
+         values ($1, $2, 'degraded', sha256(''), now(), '<b>body_missing</b>')`,
+        [receipt, id],
+      );
+      const page = (await visitors.otto.get(`${SERVICE}/health`)).payload;
+      for (const text of ['factor_missing', '&#60;b&#62;body_missing', 'Try again']) {
+        expect(page).toContain(text);
+      }
+      const retry = (fields: Record<string, string>) =>
+        visitors.otto.send(`${SERVICE}/health`, `${SERVICE}/health/retry`, fields);
+      expect((await retry({ org: otherOrgId, receipt })).statusCode).toBe(404);
+      expect((await retry({ org: id, receipt: '<script>' })).statusCode).toBe(404);
+      const retried = await retry({ org: id, receipt });
+      expect(retried.headers.location).toBe(`${SERVICE}/health?done=flagged`);
+      expect((await visitors.otto.get(`${SERVICE}/health`)).payload).not.toContain('Try again');
+      const { items } = await audit.list({ orgId: id, limit: 1, order: 'desc' });
+      expect(items[0]).toMatchObject({
+        action: 'receipt.recalculation_requested',
+        actorId: otto.id,
+        subject: receipt,
+      });
+      expect(errors).toEqual([]);
+    },
+  );
+});

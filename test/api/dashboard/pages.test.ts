@@ -1,0 +1,344 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Person } from '#shared/persons/roles.ts';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { browser, errors } = await openDashboardEdge(database);
+let orgId: string;
+let otherOrgId: string;
+let owner: Person;
+const visitors = {} as Record<'owner' | 'member' | 'auditor' | 'stranger', TestBrowser>;
+
+beforeAll(async () => {
+  orgId = (await activeAccount(registries)).id;
+  otherOrgId = (await activeAccount(registries)).id;
+  let last = 100;
+  const signedIn = async (person: Person): Promise<TestBrowser> => {
+    const visitor = browser({ address: `192.0.2.${(last += 1)}` });
+    await visitor.signIn(person);
+    return visitor;
+  };
+  const inOrg = (role: 'owner' | 'member' | 'auditor', name?: string): Promise<Person> =>
+    newPerson(database.pool, [{ kind: 'organisation', orgId, role }], name);
+  owner = await inOrg('owner', '<b>Olivia</b> & "Co"');
+  visitors.owner = await signedIn(owner);
+  visitors.member = await signedIn(await inOrg('member'));
+  visitors.auditor = await signedIn(await inOrg('auditor'));
+  visitors.stranger = await signedIn(
+    await newPerson(database.pool, [{ kind: 'organisation', orgId: otherOrgId, role: 'owner' }]),
+  );
+});
+
+async function newKey(of = orgId): Promise<string> {
+  return (await registries.keys.issue(of, { name: 'Some key' }, OPERATOR)).key.id;
+}
+
+describe('keys', () => {
+  it(
+    'a key is created and shown once, works, is rotated, revoked with a reason and restored; the log names the person',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const keys = `/dashboard/${orgId}/keys`;
+      const created = await visitors.owner.send(`${keys}/new`, keys, {
+        name: 'Nightly batch',
+        scope: ['inference:read', 'service:read'],
+      });
+      expect(created.statusCode).toBe(303);
+      const once = created.headers.location as string;
+      const cookie = created.cookies[0] as { value: string };
+      const shown = await visitors.owner.get(once);
+      const secret = /dkt_\w{38}/.exec(shown.payload)![0];
+      expect(`${once} ${cookie.value}`).not.toContain(secret);
+      const id = new RegExp(`${keys}/(key_\\w+)`).exec(once)![1]!;
+      const address = `${keys}/${id}`;
+      // A reload issues no other key, and shows this one to nobody: not even to who brings the cookie to another session.
+      expect((await visitors.owner.get(once)).headers.location).toBe(`${address}?done=issued`);
+      visitors.member.cookies.set('docket_issued', cookie.value);
+      expect((await visitors.member.get(once)).statusCode).toBe(303);
+      visitors.member.cookies.delete('docket_issued');
+      for (const page of [keys, address]) {
+        expect((await visitors.owner.get(page)).payload).not.toContain(secret);
+      }
+      const sent = await visitors.owner.send(address, `${address}/rotate`);
+      const rotated = await visitors.owner.get(sent.headers.location as string);
+      expect(/dkt_\w{38}/.exec(rotated.payload)![0]).not.toBe(secret);
+      const revoked = await visitors.owner.send(address, `${address}/revoke`, {
+        why: 'rotated',
+        note: 'as planned',
+      });
+      expect(revoked.headers.location).toBe(`${address}?done=revoked`);
+      expect((await registries.keys.get(orgId, id)).state).toBe('revoked');
+      await visitors.owner.send(address, `${address}/restore`);
+      expect((await registries.keys.get(orgId, id)).state).toBe('active');
+      const log = await registries.audit.list({ orgId, limit: 4, order: 'desc' });
+      expect(log.items.map(({ action, reason }) => [action, reason])).toEqual([
+        ['key.restored', null],
+        ['key.revoked', 'rotated: as planned'],
+        ['key.rotated', null],
+        ['key.issued', null],
+      ]);
+      expect(new Set(log.items.map(({ actorId, address: at }) => `${actorId} ${at}`))).toEqual(
+        new Set([`${owner.id} 192.0.2.101`]),
+      );
+    },
+  );
+
+  it(
+    'an organisation’s admin may grant admin:keys; nobody grants what is beyond the plan',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const keys = `/dashboard/${orgId}/keys`;
+      const scope = 'admin:keys';
+      const granted = await visitors.owner.send(`${keys}/new`, keys, { name: 'Automation', scope });
+      expect(granted.statusCode).toBe(303);
+      const { id } = await activeAccount(registries, 'audit');
+      const small = await newPerson(database.pool, [
+        { kind: 'organisation', orgId: id, role: 'owner' },
+      ]);
+      const visitor = browser({ address: '192.0.2.150' });
+      await visitor.signIn(small);
+      const theirs = `/dashboard/${id}/keys`;
+      expect((await visitor.get(`${theirs}/new`)).payload).toContain('from the plan Audit Plus on');
+      const refused = await visitor.send(`${theirs}/new`, theirs, { name: 'Automation', scope });
+      expect(refused.statusCode).toBe(400);
+      expect(refused.payload).toContain('The key was not created');
+    },
+  );
+
+  it(
+    'a form that is wrong comes back with what was typed and what is wrong with it',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const keys = `/dashboard/${orgId}/keys`;
+      for (const fields of [
+        { name: '' },
+        { name: 'x'.repeat(101) },
+        { name: 'Fine', expires: '2020-01-01' },
+        { name: 'Fine', expires: 'tomorrow' },
+        { name: 'Fine', scope: 'root' },
+      ]) {
+        const reply = await visitors.owner.send(`${keys}/new`, keys, {
+          scope: 'inference:read',
+          ...fields,
+        });
+        expect(reply.statusCode).toBe(400);
+        expect(reply.payload).toContain('The key was not created');
+        expect(reply.payload).toContain(`value="${fields.name}"`);
+      }
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a key that leaked is not restored by its organisation',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const address = `/dashboard/${orgId}/keys/${await newKey()}`;
+      await visitors.owner.send(address, `${address}/revoke`, { why: 'leaked' });
+      const restored = await visitors.owner.send(address, `${address}/restore`);
+      expect(restored.statusCode).toBe(409);
+      expect(restored.payload).toContain('leaked');
+    },
+  );
+});
+
+describe('who may what', () => {
+  it(
+    'another organisation, its keys and one that does not exist are the same 404, read and written',
+    { tags: ['dashboard.organisations'] },
+    async () => {
+      const id = await newKey();
+      const pages: string[] = [];
+      const theirs = `/dashboard/${otherOrgId}/keys`;
+      const form = /name="form" value="([^"]+)"/.exec(
+        (await visitors.stranger.get(theirs)).payload,
+      )![1]!;
+      for (const [page, act] of [
+        [`/dashboard/${orgId}/keys`, undefined],
+        [`/dashboard/${orgId}/keys/${id}`, undefined],
+        ['/dashboard/org_01JD0A9F6R4N8P1S5VZC7B2DEG/keys', undefined],
+        [`${theirs}/${id}`, undefined],
+        [`${theirs}/key_none`, undefined],
+        [`/dashboard/${orgId}/keys/${id}/revoke`, 'revoke'],
+        [`${theirs}/${id}/revoke`, 'revoke'],
+        [`${theirs}/${id}/rotate`, 'rotate'],
+        [`${theirs}/${id}/restore`, 'restore'],
+      ] as const) {
+        const { statusCode, payload } = await (act === undefined
+          ? visitors.stranger.get(page)
+          : visitors.stranger.post(page, { form }));
+        expect([page, statusCode]).toEqual([page, 404]);
+        pages.push(payload.replaceAll(/req_\w+/g, ''));
+      }
+      expect(new Set(pages).size).toBe(1);
+      expect((await registries.keys.get(orgId, id)).state).toBe('active');
+    },
+  );
+
+  it(
+    'a member and an auditor see keys, and cannot create, rotate, revoke or restore one',
+    { tags: ['dashboard.roles'] },
+    async () => {
+      const id = await newKey();
+      const keys = `/dashboard/${orgId}/keys`;
+      for (const visitor of [visitors.member, visitors.auditor]) {
+        const page = (await visitor.get(`${keys}/${id}`)).payload;
+        expect(page).not.toContain('Revoke');
+        expect((await visitor.get(`${keys}/new`)).statusCode).toBe(403);
+        const form = /name="form" value="([^"]+)"/.exec(page)![1]!;
+        const before = (await registries.keys.list({ orgId, limit: 100, order: 'desc' })).items;
+        for (const path of ['', `/${id}/rotate`, `/${id}/revoke`, `/${id}/restore`]) {
+          const reply = await visitor.post(keys + path, { form, name: 'mine', why: 'leaked' });
+          expect(reply.statusCode).toBe(403);
+        }
+        const after = (await registries.keys.list({ orgId, limit: 100, order: 'desc' })).items;
+        expect(after).toEqual(before);
+      }
+    },
+  );
+
+  it(
+    'who is no longer a member sees nothing with the next request',
+    { tags: ['dashboard.roles'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'admin' },
+      ]);
+      const visitor = browser({ address: '192.0.2.151' });
+      await visitor.signIn(person);
+      expect((await visitor.get(`/dashboard/${orgId}/keys`)).statusCode).toBe(200);
+      await database.pool.query('delete from persons.membership where person_id = $1', [person.id]);
+      expect((await visitor.get(`/dashboard/${orgId}/keys`)).statusCode).toBe(404);
+    },
+  );
+
+  it(
+    'an API key opens no page, and a session nothing under /v1',
+    { tags: ['dashboard.roles'] },
+    async () => {
+      const { app } = await openDashboardEdge(database);
+      const { plaintext } = await registries.keys.issue(orgId, { name: 'a' }, OPERATOR);
+      const page = await app.inject({
+        url: `/dashboard/${orgId}/keys`,
+        headers: { authorization: `Bearer ${plaintext}` },
+      });
+      expect(page.statusCode).toBe(303);
+      expect((await visitors.owner.get('/v1/keys')).statusCode).toBe(401);
+    },
+  );
+});
+
+describe('what an act says when it is done', () => {
+  it(
+    'an address that names no act says nothing, whatever objects have by that name',
+    { tags: ['dashboard.forms'] },
+    async () => {
+      const key = `/dashboard/${orgId}/keys/${await newKey()}`;
+      for (const address of [key, '/dashboard/account']) {
+        for (const name of ['__proto__', 'constructor', 'nothing']) {
+          const { statusCode, payload } = await visitors.owner.get(`${address}?done=${name}`);
+          expect([address, name, statusCode]).toEqual([address, name, 200]);
+          expect(payload).not.toContain('class="note good"');
+        }
+      }
+    },
+  );
+});
+
+describe('the audit log and the team', () => {
+  it(
+    'the audit log names the person who acted; a member does not read it',
+    { tags: ['dashboard.keys', 'dashboard.roles'] },
+    async () => {
+      const address = `/dashboard/${orgId}/keys/${await newKey()}`;
+      await visitors.owner.send(address, `${address}/revoke`, { why: 'leaked', note: 'in a log' });
+      const log = `/dashboard/${orgId}/audit-log`;
+      const { payload } = await visitors.auditor.get(`${log}?action=key.revoked`);
+      expect(payload).toContain('leaked: in a log');
+      expect(payload).toContain('&#60;b&#62;Olivia&#60;/b&#62;');
+      expect(payload).not.toContain('key.issued</code></td>');
+      expect((await visitors.member.get(log)).statusCode).toBe(403);
+      expect((await visitors.stranger.get(log)).statusCode).toBe(404);
+      // An address that was changed by hand is no error.
+      for (const query of [
+        '?after=aud_none',
+        '?action=%00',
+        '?action=x&action=y',
+        '?after=a&after=b',
+      ]) {
+        expect((await visitors.owner.get(log + query)).statusCode).toBeLessThan(500);
+      }
+    },
+  );
+
+  it(
+    'the team lists members of this organisation and of no other',
+    { tags: ['dashboard.organisations'] },
+    async () => {
+      const { payload } = await visitors.member.get(`/dashboard/${orgId}/team`);
+      expect(payload).toContain(owner.email);
+      expect((await visitors.stranger.get(`/dashboard/${orgId}/team`)).statusCode).toBe(404);
+      const theirs = (await visitors.stranger.get(`/dashboard/${otherOrgId}/team`)).payload;
+      expect(theirs).not.toContain(owner.email);
+    },
+  );
+});
+
+describe('every page', () => {
+  it(
+    'what somebody typed is text, in every place that shows it',
+    { tags: ['dashboard.escaped'] },
+    async () => {
+      const name = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`;
+      const keys = `/dashboard/${orgId}/keys`;
+      const created = await visitors.owner.send(`${keys}/new`, keys, {
+        name,
+        scope: 'inference:read',
+      });
+      const issued = await visitors.owner.get(created.headers.location as string);
+      const id = new RegExp(`${keys}/(key_\\w+)`).exec(issued.payload)![1]!;
+      const wrong = await visitors.owner.send(`${keys}/new`, keys, { name, scope: name });
+      const pages = [issued.payload, wrong.payload];
+      for (const page of [keys, `${keys}/${id}`, '/dashboard/account']) {
+        pages.push((await visitors.owner.get(page)).payload);
+      }
+      const visitor = browser({ address: '192.0.2.152' });
+      pages.push((await visitor.signIn({ email: `"><script>alert(3)</script>` })).payload);
+      pages.push(
+        (await visitor.get(`/dashboard/password/reset?token=${encodeURIComponent(name)}`)).payload,
+      );
+      for (const page of pages) {
+        expect(page).not.toMatch(/<script>|<img|<b>Olivia/);
+        expect(page.match(/<script/g)).toHaveLength(1);
+      }
+    },
+  );
+
+  it(
+    'pages carry no script or style of their own, allow none, and are kept by nobody',
+    { tags: ['dashboard.escaped'] },
+    async () => {
+      const keys = `/dashboard/${otherOrgId}/keys`;
+      for (const address of [
+        keys,
+        `${keys}/new`,
+        `${keys}/${await newKey(otherOrgId)}`,
+        '/dashboard/account',
+        '/dashboard/sign-in',
+        `${keys}/none`,
+      ]) {
+        const { headers, payload } = await visitors.stranger.get(address);
+        expect(headers['cache-control']).toBe('no-store');
+        const policy = headers['content-security-policy'] ?? '';
+        if (headers.location === undefined) {
+          expect(policy).toContain("default-src 'none'");
+          expect(policy).not.toContain('unsafe');
+          expect(payload).not.toMatch(/<style|\sstyle=|\son\w+=|javascript:|<script>/);
+        }
+      }
+    },
+  );
+});

@@ -1,0 +1,219 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { activeAccount, createRegistries } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  UNSIZED,
+} from '#test/support/issuing.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { signer } = makeReceiptSigner();
+const { browser, errors } = await openDashboardEdge(database);
+const answerId = `chatcmpl-9f2c41d07be84e63/x?&"`;
+const visitors = {} as Record<'member' | 'auditor' | 'stranger' | 'small', TestBrowser>;
+let orgId = '';
+let ids: string[] = [];
+let degraded = '';
+let small = { orgId: '', id: '' };
+
+beforeAll(async () => {
+  let last = 160;
+  const visitor = async (
+    of: string,
+    role: 'owner' | 'member' | 'auditor',
+  ): Promise<TestBrowser> => {
+    const person = await newPerson(database.pool, [{ kind: 'organisation', orgId: of, role }]);
+    const one = browser({ address: `192.0.2.${(last += 1)}` });
+    await one.signIn(person);
+    return one;
+  };
+  orgId = (await activeAccount(registries)).id;
+  const pools = {
+    receipts: database.poolAs('docket_receipts', 1),
+    ledger: database.poolAs('docket_ledger', 1),
+  };
+  const records = Array.from({ length: 30 }, (_, i) =>
+    inferenceRecord({ orgId, requestId: newId('req', Date.UTC(2026, 10, 20) + i) }),
+  );
+  ids = await issueReceipts(pools, signer, [
+    ...records,
+    inferenceRecord({ orgId, answerId, requestId: newId('req') }),
+    inferenceRecord({ orgId, model: UNSIZED, requestId: newId('req', Date.UTC(2026, 10, 21)) }),
+  ]);
+  degraded = ids.at(-1)!;
+  small.orgId = (await activeAccount(registries, 'audit')).id;
+  [small.id = ''] = await issueReceipts(pools, signer, [
+    inferenceRecord({ orgId: small.orgId, requestId: newId('req'), tier: 'audit' }),
+  ]);
+  visitors.member = await visitor(orgId, 'member');
+  visitors.auditor = await visitor(orgId, 'auditor');
+  visitors.stranger = await visitor((await activeAccount(registries)).id, 'owner');
+  visitors.small = await visitor(small.orgId, 'owner');
+});
+
+const list = (of = orgId): string => `/dashboard/${of}/receipts`;
+
+describe('receipts', () => {
+  it(
+    'a receipt is found by its id, its address, its request and its answer; what is not there is said',
+    { tags: ['dashboard.receipts'] },
+    async () => {
+      const id = ids.at(-2)!;
+      for (const name of [
+        id,
+        `https://gateway.example/receipts/${id}`,
+        id.replace('rcpt_', 'req_'),
+        answerId,
+        `  ${id} `,
+      ]) {
+        const reply = await visitors.auditor.get(`${list()}?find=${encodeURIComponent(name)}`);
+        expect([name, reply.statusCode, reply.headers.location]).toEqual([
+          name,
+          303,
+          `${list()}/${id}`,
+        ]);
+      }
+      const none = await visitors.auditor.get(`${list()}?find=${encodeURIComponent('"><script>')}`);
+      expect(none.statusCode).toBe(200);
+      expect(none.payload).toContain('No receipt of this organisation has the id');
+      expect(none.payload).not.toContain('"><script>');
+    },
+  );
+
+  it(
+    'the list has pages that neither repeat nor leave out a receipt, and filters; an address changed by hand is no error',
+    { tags: ['dashboard.receipts'] },
+    async () => {
+      const linked = (page: string): string[] => [
+        ...new Set([...page.matchAll(/receipts\/(rcpt_\w+)"/g)].map(([, id]) => id!)),
+      ];
+      const first = (await visitors.member.get(list())).payload;
+      const [, after] = /after=(rcpt_\w+)"/.exec(first)!;
+      const second = (await visitors.member.get(`${list()}?after=${after}`)).payload;
+      expect([...linked(first), ...linked(second)]).toEqual(ids.toSorted().toReversed());
+      const of = async (query: string): Promise<string[]> =>
+        linked((await visitors.member.get(`${list()}?${query}`)).payload);
+      expect(await of(`model=${UNSIZED}`)).toEqual([degraded]);
+      expect(await of('tier=degraded')).toEqual([degraded]);
+      expect(await of('day=2026-11-21')).toContain(degraded);
+      expect(await of('day=2026-11-20')).toHaveLength(25);
+      expect(await of('region=nowhere')).toEqual([]);
+      for (const query of [
+        'day=x',
+        'day=9999-99-99',
+        'after=x',
+        `after=${small.id}`,
+        'model=%00',
+        'tier=%27',
+        'find=%00',
+      ]) {
+        const { statusCode } = await visitors.member.get(`${list()}?${query}`);
+        expect(statusCode).toBe(query.includes('%00') ? 400 : 200);
+      }
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a page has each figure with its interval, every step with its formula, sources, the key, and the place in the ledger',
+    { tags: ['dashboard.receipts'] },
+    async () => {
+      const { payload } = await visitors.auditor.get(`${list()}/${ids[0]}`);
+      const text = payload.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+      expect(text).toMatch(/Energy [\d.]+ \wWh \[[\d.]+–[\d.]+\]/);
+      expect(text).toMatch(/E_it IT energy, with host and idle machines/);
+      expect(text).toMatch(/Licence: CC BY 4.0/);
+      expect(text).toMatch(/Entry 0, /);
+      expect(text).toContain('Decode: writing the answer');
+      // The keys of this service are not those that signed it.
+      expect(text).toContain('does not verify');
+      const shares = [...payload.matchAll(/<td class="num">(< )?([\d.]+) %<\/td>/g)];
+      const sum = shares.reduce((all, [, , share]) => all + Number(share), 0);
+      expect(Math.abs(sum - 100)).toBeLessThan(3);
+    },
+  );
+
+  it(
+    'what is downloaded is the exact bytes; nothing of another organisation’s is to be had',
+    { tags: ['dashboard.receipts', 'dashboard.organisations'] },
+    async () => {
+      const { rows } = await database.pool.query<{ body: Buffer }>(
+        'select body from ledger_body where entry_id = $1',
+        [ids[0]],
+      );
+      const file = await visitors.auditor.get(`${list()}/${ids[0]}/receipt.json`);
+      expect(file.rawPayload.equals(rows[0]!.body)).toBe(true);
+      expect(file.headers).toMatchObject({
+        'cache-control': 'no-store',
+        'content-disposition': `attachment; filename="${ids[0]}.json"`,
+      });
+      const lineage = await visitors.auditor.get(`${list()}/${ids[0]}/lineage.json`);
+      expect(JSON.parse(lineage.payload)).toHaveProperty('measurement.steps');
+      const theirs = /dashboard\/(org_\w+)/.exec(
+        (await visitors.stranger.get('/dashboard')).headers.location as string,
+      )![1]!;
+      for (const path of ['', '/receipt.json', '/proof.txt', '/lineage.json']) {
+        for (const address of [`${list()}/${ids[0]}${path}`, `${list(theirs)}/${ids[0]}${path}`]) {
+          expect([address, (await visitors.stranger.get(address)).statusCode]).toEqual([
+            address,
+            404,
+          ]);
+        }
+      }
+      const found = await visitors.stranger.get(`${list(theirs)}?find=${ids[0]}`);
+      expect(found.payload).toContain('No receipt of this organisation');
+      const form = formTokenOf((await visitors.stranger.get('/dashboard/account')).payload);
+      const flagged = await visitors.stranger.post(`${list(theirs)}/${degraded}/flag`, { form });
+      expect(flagged.statusCode).toBe(404);
+    },
+  );
+
+  it(
+    'a degraded receipt says why it has no figures, and is flagged once, in the person’s name, not by an auditor or without its form',
+    { tags: ['dashboard.receipts', 'dashboard.roles'] },
+    async () => {
+      const address = `${list()}/${degraded}`;
+      const { payload } = await visitors.auditor.get(address);
+      expect(payload).toContain('Not estimated.');
+      expect(payload).not.toContain('Flag for recalculation');
+      const form = formTokenOf(payload);
+      expect((await visitors.auditor.post(`${address}/flag`, { form })).statusCode).toBe(403);
+      expect((await visitors.member.post(`${address}/flag`, {})).statusCode).toBe(403);
+      const flagged = await visitors.member.send(address, `${address}/flag`, {
+        reason: 'the size\nis published <now>',
+      });
+      expect(flagged.headers.location).toBe(`${address}?done=flagged`);
+      const again = await visitors.member.send(address, `${address}/flag`);
+      expect(again.statusCode).toBe(409);
+      const log = await registries.audit.list({ orgId, limit: 1, order: 'desc' });
+      expect(log.items[0]).toMatchObject({
+        action: 'receipt.recalculation_requested',
+        subject: degraded,
+        actorKind: 'user',
+        reason: 'the size is published <now>',
+      });
+    },
+  );
+
+  it(
+    'steps and lineage are part of the plans that have them',
+    { tags: ['dashboard.receipts'] },
+    async () => {
+      const address = `${list(small.orgId)}/${small.id}`;
+      const { payload } = await visitors.small.get(address);
+      expect(payload).toMatch(/part of the plans Audit Plus\s+and/);
+      expect(payload).not.toContain('E_it');
+      expect((await visitors.small.get(`${address}/lineage.json`)).statusCode).toBe(404);
+    },
+  );
+});

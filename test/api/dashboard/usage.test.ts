@@ -1,0 +1,146 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { newPerson, openDashboardEdge, type TestBrowser } from '#test/support/dashboard.ts';
+import {
+  inferenceRecord,
+  issueReceipts,
+  makeReceiptSigner,
+  UNSIZED,
+} from '#test/support/issuing.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { signer } = makeReceiptSigner();
+const { browser, errors } = await openDashboardEdge(database);
+const DAY_MS = 86_400_000;
+const MIDNIGHT = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+const visitors = {} as Record<'auditor' | 'stranger', TestBrowser>;
+let orgId = '';
+let otherOrgId = '';
+let keyName = '';
+
+beforeAll(async () => {
+  const visitor = async (
+    of: string,
+    role: 'owner' | 'auditor',
+    n: number,
+  ): Promise<TestBrowser> => {
+    const person = await newPerson(database.pool, [{ kind: 'organisation', orgId: of, role }]);
+    const one = browser({ address: `192.0.2.${n}` });
+    await one.signIn(person);
+    return one;
+  };
+  orgId = (await activeAccount(registries)).id;
+  otherOrgId = (await activeAccount(registries)).id;
+  keyName = '<i>Nightly</i>';
+  const { key } = await registries.keys.issue(orgId, { name: keyName }, OPERATOR);
+  const at = (time: number, more = {}) =>
+    inferenceRecord({ orgId, keyId: key.id, requestId: newId('req', time), ...more });
+  const pools = {
+    receipts: database.poolAs('docket_receipts', 1),
+    ledger: database.poolAs('docket_ledger', 1),
+  };
+  await issueReceipts(pools, signer, [
+    at(MIDNIGHT - 3 * DAY_MS),
+    at(MIDNIGHT - 3 * DAY_MS + 1),
+    at(MIDNIGHT - 2 * DAY_MS, { model: UNSIZED }),
+    at(MIDNIGHT + 1),
+    at(MIDNIGHT - 50 * DAY_MS),
+  ]);
+  visitors.auditor = await visitor(orgId, 'auditor', 181);
+  visitors.stranger = await visitor(otherOrgId, 'owner', 182);
+});
+
+const words = (page: string): string => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+
+describe('overview and usage', () => {
+  it(
+    'the overview has the totals, each day with its interval, a gap where nothing is estimated, and today’s part of the budget',
+    { tags: ['dashboard.usage'] },
+    async () => {
+      const { payload } = await visitors.auditor.get(`/dashboard/${orgId}/overview?by=key`);
+      const text = words(payload);
+      expect(text).toContain('1 of 4 not estimated');
+      expect(text).toMatch(/Covered 75 %/);
+      expect(text).toMatch(/1 of [\d ]+, &#60; 0.1 %/);
+      expect(payload.match(/class="gap"/g)).toHaveLength(3);
+      expect(text.match(/: not estimated/g)).toHaveLength(3);
+      expect(text).toMatch(/: 2 requests/);
+      expect(payload).toContain('&#60;i&#62;Nightly');
+      expect(payload).not.toContain('<i>Nightly');
+      const longer = words(
+        (await visitors.auditor.get(`/dashboard/${orgId}/overview?days=90`)).payload,
+      );
+      expect(longer).toContain('1 of 5 not estimated');
+    },
+  );
+
+  it(
+    'an organisation without a request is told what would be here',
+    { tags: ['dashboard.usage'] },
+    async () => {
+      const { payload } = await visitors.stranger.get(`/dashboard/${otherOrgId}/overview`);
+      expect(payload).toContain('No requests in the last 30 days');
+      const usage = await visitors.stranger.get(`/dashboard/${otherOrgId}/usage`);
+      expect(usage.payload).toContain('No requests in this period');
+    },
+  );
+
+  it(
+    'the CSV has the figures that the API has, by two things at once',
+    { tags: ['dashboard.usage'] },
+    async () => {
+      const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+      const query = `from=${day(MIDNIGHT - 5 * DAY_MS)}&to=${day(MIDNIGHT)}&by=model&and=region`;
+      const file = await visitors.auditor.get(`/dashboard/${orgId}/usage.csv?${query}`);
+      const [head, ...lines] = file.payload.trim().split('\r\n');
+      const { groups } = await createUsageReader(database.pool).usage({
+        orgId,
+        range: { from: MIDNIGHT - 5 * DAY_MS, to: MIDNIGHT + DAY_MS },
+        groupBy: ['model', 'region'],
+      });
+      const column = head!.split(',').indexOf('energy_kwh_upper');
+      expect(lines.map((line) => line.split(',')[column])).toEqual(
+        groups!.map(({ amounts }) => amounts.energy.upper),
+      );
+      expect(lines.map((line) => line.split(',').slice(0, 2))).toEqual(
+        groups!.map(({ names }) => names),
+      );
+      const page = words(
+        (await visitors.auditor.get(`/dashboard/${orgId}/usage?${query}`)).payload,
+      );
+      expect(page).toMatch(/Total 4 1 /);
+    },
+  );
+
+  it(
+    'days that are none, or too many, are said, and nothing of another organisation is shown',
+    { tags: ['dashboard.usage', 'dashboard.organisations'] },
+    async () => {
+      const address = `/dashboard/${orgId}/usage`;
+      for (const query of [
+        'from=x&to=2026-01-01',
+        'from=2026-02-01&to=2026-01-01',
+        'from=2020-01-01&to=2026-01-01',
+        'from=2026-02-31&to="><b>',
+      ]) {
+        const reply = await visitors.auditor.get(`${address}?${query}`);
+        expect([query, reply.statusCode]).toEqual([query, 400]);
+        expect(reply.payload).not.toContain('<b>');
+        expect((await visitors.auditor.get(`${address}.csv?${query}`)).statusCode).toBe(400);
+      }
+      for (const query of ['by=nothing', 'by=model&and=model', 'and=key', 'by=key&by=model']) {
+        expect((await visitors.auditor.get(`${address}?${query}`)).statusCode).toBe(200);
+      }
+      const strange = await visitors.auditor.get(`/dashboard/${orgId}/overview?by=constructor`);
+      expect(strange.statusCode).toBe(200);
+      for (const path of ['overview', 'usage', 'usage.csv']) {
+        expect((await visitors.stranger.get(`/dashboard/${orgId}/${path}`)).statusCode).toBe(404);
+      }
+      expect(errors).toEqual([]);
+    },
+  );
+});

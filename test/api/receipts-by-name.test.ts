@@ -1,0 +1,84 @@
+/** A receipt is found by every name that a caller may have of it, and by nobody else. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { derivationDigest } from '#shared/receipts/derivation.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { multihashOfContent } from '#shared/kernel/multihash.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  commitReceipts,
+  inferenceRecord,
+  issuer,
+  makeReceiptSigner,
+} from '#test/support/issuing.ts';
+import { openEdge } from '#test/support/app.ts';
+
+const database = await createTestDatabase();
+const { signer } = makeReceiptSigner();
+const edge = await openEdge(database.poolAs('docket_api', 2));
+const key = edge.keyFor('org_a');
+const answerId = 'chatcmpl-9f2c41d07be84e63/x';
+let id = '';
+let bytes = '';
+
+beforeAll(async () => {
+  [id] = (await commitReceipts(database.poolAs('docket_receipts', 1), signer, [
+    inferenceRecord({ answerId, requestId: newId('req') }),
+  ])) as [string];
+  bytes = (await edge.get(`/receipts/${id}`, key)).text;
+});
+
+describe('GET /receipts/{id}', () => {
+  it.each<[string, () => string]>([
+    ['its id', () => id],
+    ['its address', () => encodeURIComponent(`${issuer.receipts}${id}`)],
+    ['the id of its answer', () => encodeURIComponent(answerId)],
+  ])('takes %s', async (_name, name) => {
+    const answer = await edge.get(`/receipts/${name()}`, key);
+    expect([answer.status, answer.text]).toEqual([200, bytes]);
+  });
+
+  it.each<[string, () => string]>([
+    ['an answer of nobody', () => 'chatcmpl-0'],
+    ['no receipt’s id', () => 'rcpt_0'],
+  ])('has nothing under %s', async (_name, name) => {
+    expect((await edge.get(`/receipts/${name()}`, key)).status).toBe(404);
+  });
+
+  it('has nothing of another organisation, under no name', async () => {
+    const other = edge.keyFor('org_b');
+    for (const name of [id, encodeURIComponent(answerId)]) {
+      expect((await edge.get(`/receipts/${name}`, other)).status).toBe(404);
+    }
+  });
+});
+
+describe('the address that a receipt has as its id', () => {
+  it('answers with the receipt to the organisation’s key, and says to everybody else what it takes', async () => {
+    const path = new URL(parseReceipt(bytes).document.id).pathname;
+    expect((await edge.ask('GET', path, key)).text).toBe(bytes);
+    const stranger = await edge.ask('GET', path, null);
+    expect(stranger.status).toBe(401);
+    expect(stranger.json().error.message).toMatch(/key/i);
+    expect((await edge.ask('GET', path, edge.keyFor('org_b'))).status).toBe(404);
+  });
+});
+
+describe('GET /derivations/{digest}', () => {
+  it('gives the record that a receipt names to anybody, for ever, under the hash of its bytes', async () => {
+    const { measurement } = parseReceipt(bytes).document;
+    const digest = derivationDigest(measurement!)!;
+    const path = `/derivations/${digest}`;
+    const answer = await edge.ask('GET', path, null);
+    expect(answer.status).toBe(200);
+    expect(multihashOfContent(answer.bytes)).toBe(digest);
+    expect(answer.headers['cache-control']).toContain('immutable');
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
+    const other = await edge.ask(
+      'GET',
+      `/derivations/${multihashOfContent(Buffer.from('x'))}`,
+      null,
+    );
+    expect([other.status, other.json().error.code]).toEqual([404, 'derivation_not_found']);
+  });
+});

@@ -1,0 +1,157 @@
+import { expect, it } from 'vitest';
+import {
+  activeAccount,
+  OPERATOR,
+  createRegistries,
+  declaration,
+  newAccount,
+  vetting,
+} from '#test/support/accounts.ts';
+import { launchBrowser, listenLocally, problemsOf, signInWith } from '#test/support/browser.ts';
+import { newPerson, openDashboardEdge } from '#test/support/dashboard.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { accounts, vettings } = registries;
+const { app } = await openDashboardEdge(database, 'http://127.0.0.1');
+const root = await listenLocally(app);
+const browser = await launchBrowser();
+
+const LONG =
+  'Société Anonyme des Établissements Réunis de Distribution Internationale, de Transit et de Logistique du Grand Nord-Ouest';
+
+/** An applicant whose screening has found a good deal; returns its review. */
+async function findings(name: string): Promise<string> {
+  const { id } = await accounts.create(newAccount({ name }), OPERATOR);
+  await accounts.declare(
+    id,
+    declaration({
+      industry: 'nuclear',
+      tradingNames: [LONG, 'شركة المثال للتجارة'],
+      parties: [
+        { role: 'owner', name: 'Miroslav Zorin', country: 'BY' },
+        { role: 'director', name: 'Dora Example', country: 'FR' },
+      ],
+      statements: { ...declaration().statements, dual_use: true },
+    }),
+    OPERATOR,
+  );
+  const version = 'ab'.repeat(32);
+  await database.pool.query(
+    `with list as (
+       insert into sanctions_list
+         (source, version, file_name, imported_at, imported_by, current, entities, names, published_on)
+       values ('un', $1, 'un.xml', now() - interval '3 days', 'ada', true, 1, 2, '2026-11-01')
+       on conflict do nothing returning id)
+     insert into sanctions_name (list_id, entity_id, ordinal, name, kind, weak, programme, countries)
+     select id, 'KPi.012', n, names[n], 'person', n = 3, 'DPRK', '{}'
+     from list, (select array['ZORIN Miroslav', 'Міраслаў Зорын', 'Zorro'] as names) as party, generate_series(1, 3) as n`,
+    [version],
+  );
+  await vettings.record(
+    id,
+    vetting({
+      outcome: 'hit',
+      lists: [{ source: 'un', version }],
+      reasons: [
+        {
+          kind: 'list_match',
+          score: 0.974,
+          entity: 'un:KPi.012',
+          name: 'Miroslav Zorin',
+          text: '"Miroslav Zorin" resembles "ZORIN Miroslav" of un KPi.012 (DPRK), score 0.974.',
+        },
+        {
+          kind: 'country',
+          score: 1,
+          text: 'The country BY is under an embargo or comprehensive restrictions.',
+        },
+        { kind: 'industry', score: 1, text: 'The industry nuclear is reviewed by a person.' },
+        { kind: 'statement', score: 1, text: 'The statement dual_use was answered with yes.' },
+      ],
+    }),
+  );
+  return (await vettings.openReview(id))!.id;
+}
+
+it(
+  'reviewers approve by keyboard and without JavaScript, and axe finds nothing on their pages in any view',
+  { tags: ['dashboard.browser', 'dashboard.reviews'] },
+  async () => {
+    const reviewers = await Promise.all(
+      ['Rita Reviewer', 'Rob Reviewer'].map((name) =>
+        newPerson(database.pool, [{ kind: 'staff', role: 'reviewer' }], name),
+      ),
+    );
+    const context = await browser.newContext({ baseURL: root });
+    const page = await context.newPage();
+    await signInWith(page, reviewers[0]!);
+    const found = await problemsOf(page, ['/dashboard/service/reviews?show=decided']);
+    const id = await findings('Acme Enrichment Ltd');
+    await findings(LONG);
+    // By keyboard alone: the summary, the reason, the button.
+    await page.goto(`/dashboard/service/reviews/${id}`);
+    await page.getByText('Approve…').focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('The listed person was born in 1951.');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('Your approval is noted').waitFor();
+    found.push(
+      ...(await problemsOf(page, [
+        '/dashboard/service/reviews',
+        `/dashboard/service/reviews/${id}`,
+      ])),
+    );
+    const plain = await browser.newContext({ baseURL: root, javaScriptEnabled: false });
+    const other = await plain.newPage();
+    await signInWith(other, reviewers[1]!);
+    await other.getByRole('link', { name: 'Acme Enrichment Ltd' }).click();
+    await other.getByText('Approve…').click();
+    await other.locator('#approved-note').fill('I have compared the passports.');
+    await other.getByRole('button', { name: 'Approve this screening' }).click();
+    await other.getByText('The review is approved.').waitFor();
+    found.push(...(await problemsOf(page, [`/dashboard/service/reviews/${id}?done=approved`])));
+    expect(found).toEqual([]);
+  },
+);
+
+it(
+  'an operator suspends an account by its forms, and axe finds nothing on the pages of operators in any view',
+  { tags: ['dashboard.browser', 'dashboard.operators'] },
+  async () => {
+    const operator = await newPerson(
+      database.pool,
+      [{ kind: 'staff', role: 'operator' }],
+      'Otto Operator',
+    );
+    const { id } = await activeAccount(registries, 'enterprise');
+    const { plaintext } = await registries.keys.issue(id, { name: LONG.slice(0, 90) }, OPERATOR);
+    const context = await browser.newContext({ baseURL: root, javaScriptEnabled: false });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await signInWith(page, operator);
+    await page.getByRole('link', { name: 'Look up' }).click();
+    await page.getByLabel('Request id').fill(plaintext.slice(0, 8));
+    await page.getByRole('button', { name: 'Look up' }).click();
+    await page.getByRole('link', { name: 'Harmless Bakery' }).click();
+    await page.getByText('Suspend…').click();
+    await page.getByLabel('Reason').first().fill('Invoices of three months');
+    await page.getByRole('button', { name: 'Suspend the account' }).click();
+    await page.getByText('The account is suspended').waitFor();
+
+    const other = await browser.newContext({ baseURL: root });
+    const looking = await other.newPage();
+    await signInWith(looking, operator);
+    const found = await problemsOf(looking, [
+      '/dashboard/service/accounts',
+      '/dashboard/service/accounts?search=nothing',
+      '/dashboard/service/health',
+      `/dashboard/service/accounts/${id}?done=suspend`,
+      `/dashboard/service/look-up?q=${plaintext.slice(0, 8)}`,
+    ]);
+    expect(found).toEqual([]);
+  },
+);

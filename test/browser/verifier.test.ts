@@ -1,0 +1,164 @@
+/** `docket/verify` in Chromium, as the api serves it, says what `docket verify` says, word for word. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Judgement, verifyPack } from '#cli/verify/library.ts';
+import { startTamperLab } from '#test/packs/tamper-lab.ts';
+import { forgeRow } from '#test/packs/forge-row.ts';
+import { tamperings } from '#test/packs/tamper-rows.ts';
+import { ForgedPack } from '#test/packs/tampering.ts';
+import { launchBrowser } from '#test/support/browser.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { startSystem } from '#test/support/system.ts';
+
+const [system, lab, browser] = await Promise.all([
+  startSystem(),
+  startTamperLab(),
+  launchBrowser(),
+]);
+const didJson = readFileSync(lab.trust, 'utf8');
+/** As the command calls keys that were named for a receipt, and for a pack. */
+const trust = { didJson, source: `${lab.trust}, which you named`, isChosen: true };
+const packTrust = { didJson, source: lab.trust };
+let page: Page;
+const violations: string[] = [];
+
+beforeAll(async () => {
+  page = await browser.newPage();
+  page.on('console', (message) => {
+    if (/Content.Security/.test(message.text())) violations.push(message.text());
+  });
+  // A page of ours, under the strictest policy that lets it run scripts of ours at all.
+  await page.route(`${system.root}/a-page`, (route) =>
+    route.fulfill({
+      contentType: 'text/html',
+      headers: {
+        'content-security-policy':
+          "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'",
+      },
+      body: '<!doctype html><input type="file"><script type="module" src="/a-page.js"></script>',
+    }),
+  );
+  await page.route(`${system.root}/a-page.js`, (route) =>
+    route.fulfill({
+      contentType: 'text/javascript',
+      body: `import * as verifier from '/verify/docket-verify.js';
+        window.verifier = verifier;
+        window.dropped = () => document.querySelector('input').files[0];`,
+    }),
+  );
+  await page.goto(`${system.root}/a-page`);
+  await page.waitForFunction('window.verifier !== undefined');
+});
+
+/** What the page above puts into its window. */
+interface PageWindow {
+  verifier: {
+    verifyReceipt(source: string, options: object): Promise<Judgement>;
+    verifyPack(pack: File, options: object): Promise<Judgement>;
+  };
+  dropped: () => File;
+}
+
+/** The file as somebody drops it into the page. */
+async function inBrowser(path: string, options: object): Promise<Judgement> {
+  await page.setInputFiles('input', path);
+  return page.evaluate((how) => {
+    const { verifier, dropped } = globalThis as unknown as PageWindow;
+    return verifier.verifyPack(dropped(), how);
+  }, options);
+}
+
+function receiptInBrowser(source: string, options: object): Promise<Judgement> {
+  return page.evaluate(
+    ([text, how]) => (globalThis as unknown as PageWindow).verifier.verifyReceipt(text, how),
+    [source, options] as const,
+  );
+}
+
+describe('receipts in a browser', () => {
+  const pack = new ForgedPack(lab.whole);
+  const lines = pack.text(pack.shard('receipts')).trimEnd().split('\n');
+  const altered = lines[0]!.replace(/"validFrom":"2/, '"validFrom":"1');
+  const directory = lab.directory;
+
+  it.each([
+    ['a good one', lines[0]!, trust],
+    ['an altered one', altered, trust],
+    ['one without its issuer’s keys', lines.at(-1)!, undefined],
+    ['no receipt', '{"a":1}', trust],
+    ['no JSON', 'hello', trust],
+  ])('%s', async (name, text, keys) => {
+    const file = join(directory, `receipt-of-${name.replaceAll(/\W/g, '-')}.json`);
+    writeFileSync(file, text);
+    // The keys that lie beside it are not to be found: it is told whose to take, or none.
+    const aside = await runDocket(
+      ['verify', file, ...(keys === undefined ? [] : ['--trust', lab.trust])],
+      {},
+    );
+    const ours = await receiptInBrowser(text, {
+      file,
+      trust: keys ?? {
+        didJson,
+        source: `${join(directory, 'did.json')}, which lay beside it and does not show whose it is; fetch it from the issuer and use --trust`,
+        isChosen: false,
+      },
+    });
+    expect(ours.text).toBe(aside.stdout);
+    expect(ours.exitCode).toBe(aside.code);
+  });
+});
+
+describe('packs in a browser', () => {
+  it('says of a whole one what the command prints', async () => {
+    const said = await runDocket(['verify', lab.whole, '--trust', lab.trust]);
+    const ours = await inBrowser(lab.whole, { file: lab.whole, trust: packTrust });
+    expect(ours).toMatchObject({ verdict: 'good', exitCode: 0, text: said.stdout });
+    const json = await runDocket(['verify', lab.whole, '--trust', lab.trust, '--json']);
+    expect(ours.report).toEqual(JSON.parse(json.stdout));
+  });
+
+  it('says of one without named keys that its issuer is unknown', async () => {
+    const said = await runDocket(['verify', lab.range]);
+    const ours = await inBrowser(lab.range, { file: lab.range });
+    expect(ours).toMatchObject({ verdict: 'intact', exitCode: 3, text: said.stdout });
+  });
+
+  // Every eighth row, and all that are about signatures: there a browser goes another way.
+  const rows = tamperings(lab).filter(
+    ({ name, flags = [] }, i) =>
+      (i % 8 === 0 || /sign|revoked/i.test(name)) && !flags.includes('--require-timestamp'),
+  );
+  it.each(rows.map((row) => [row.name, row] as const))('tampering: %s', async (_, row) => {
+    const path = await forgeRow(lab, row);
+    const how = {
+      file: path,
+      trust: packTrust,
+      requireAnchor: row.flags?.includes('--require-anchor') === true,
+    };
+    const [command, ours] = [await verifyPack(path, how), await inBrowser(path, how)];
+    expect(ours.text).toBe(command.text);
+    expect(ours).toEqual(JSON.parse(JSON.stringify(command)));
+  });
+
+  it('runs under a policy that allows nothing but scripts of the same origin', () => {
+    expect(violations).toEqual([]);
+  });
+});
+
+describe('the files of the verifier', () => {
+  it('are what the entry names, are told when they did not change, and nothing else is there', async () => {
+    const url = `${system.root}/verify/docket-verify.js`;
+    const first = await fetch(url);
+    expect([first.status, first.headers.get('content-type')]).toEqual([
+      200,
+      'text/javascript; charset=utf-8',
+    ]);
+    const again = await fetch(url, { headers: { 'if-none-match': first.headers.get('etag')! } });
+    expect(again.status).toBe(304);
+    for (const other of ['nothing.js', '..%2fpackage.json', basename(lab.trust), 'a.ts']) {
+      expect((await fetch(`${system.root}/verify/${other}`)).status).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
+import type { Role } from '#shared/config/settings.ts';
+import { limitsKey, shardOf } from '#shared/lanes/keys.ts';
+import { RedisCluster } from '#test/storms/redis-cluster.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
+import { post } from '#test/support/http.ts';
+import { integrated } from '#test/support/receipts.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
+
+const ROLES: readonly Role[] = ['api', 'inference', 'receipts', 'ledger', 'housekeeping'];
+const SENDERS = 6;
+const SHARDS = 3;
+/** Starting six nodes and all roles with TLS, on a machine that does much else. */
+const START_MS = 120_000;
+/** Different failures that one process meets while a master is away, each told once and counted every ten seconds. */
+const FAILURES_MAX = 6;
+const BODY = JSON.stringify({
+  model: 'llama-3.1-8b',
+  messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+  max_tokens: 4,
+});
+
+interface Told {
+  /** From the request to its whole answer, and when that was. */
+  tookMs: number;
+  at: number;
+  requestId: string;
+  status: number;
+  code: string | null;
+  retryAfter: string | null;
+}
+
+let cluster: RedisCluster;
+let system: System;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+  // One node is named, by which the others are found.
+  const { REDIS_URL: redisUrl, ...env } = cluster.env;
+  system = await startSystem({ redisUrl: redisUrl!, env: { ...env, SHARDS: `${SHARDS}` } });
+  await system.start('housekeeping');
+}, START_MS);
+afterAll(() => cluster?.stop());
+
+async function ask(key: string): Promise<Told> {
+  const startedAt = performance.now();
+  const response = await post(system, '/chat/completions', BODY, {
+    authorization: `Bearer ${key}`,
+  });
+  const { error } = (await response.json()) as { error?: { code: string } };
+  const at = performance.now();
+  return {
+    tookMs: Math.round(at - startedAt),
+    at,
+    requestId: response.headers.get('x-request-id')!,
+    status: response.status,
+    code: error?.code ?? null,
+    retryAfter: response.headers.get('retry-after'),
+  };
+}
+
+/** Sends for every organisation in turn until it is stopped; returns what was told. */
+function sendOn(): { told: Told[]; stop: () => Promise<void> } {
+  const told: Told[] = [];
+  const keys = Object.values(system.demo.keys);
+  const ending = { stopped: false };
+  const senders = Promise.all(
+    Array.from({ length: SENDERS }, async (_, i) => {
+      while (!ending.stopped) told.push(await ask(keys[i % keys.length]!));
+    }),
+  );
+  // Whoever stops them hears of it.
+  senders.catch(() => {});
+  const stop = async (): Promise<void> => {
+    ending.stopped = true;
+    await senders;
+  };
+  // Also when the test has failed before: the processes that answer are stopped after it.
+  onTestFinished(() => stop().catch(() => {}));
+  return { told, stop };
+}
+
+/** What was told, for a person: second by second, how many times which status, and the longest wait. */
+function timeline(told: readonly Told[], since: number): string {
+  const lines = new Map<string, { count: number; longestMs: number }>();
+  for (const { at, status, tookMs } of told) {
+    const line = `${Math.floor((at - since) / 1_000)} s: ${status}`;
+    const { count, longestMs } = lines.get(line) ?? { count: 0, longestMs: 0 };
+    lines.set(line, { count: count + 1, longestMs: Math.max(longestMs, tookMs) });
+  }
+  return [...lines]
+    .map(([line, { count, longestMs }]) => `${line} ${count} times, in up to ${longestMs} ms`)
+    .join('\n');
+}
+
+const linesOf = (role: Role, event: string): number =>
+  system.processes(role).flatMap((one) => one.logs().filter((line) => line['event'] === event))
+    .length;
+
+describe('a Redis Cluster of three masters with a replica each, TLS only, with a user and a password', () => {
+  it('what was refused while the masters were frozen does not run when they go on', async () => {
+    const told = await cluster.whileFrozen(() =>
+      Promise.all(Object.values(system.demo.keys).map((key) => ask(key))),
+    );
+    expect(new Set(told.map(({ status, code }) => `${status} ${code}`))).toEqual(
+      new Set(['503 dispatch_unavailable']),
+    );
+    await until(async () => (await ask(system.key)).status === 200, 'it answers again');
+    const { rows } = await system.database.pool.query(
+      'select entry_id from ledger_body where entry_id = any($1)',
+      [told.map(({ requestId }) => receiptIdOf(requestId))],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it(
+    'a master that is lost costs seconds of 503 with Retry-After, one line for its loss and one for its heir, and no receipt',
+    async () => {
+      const load = sendOn();
+      await until(() => load.told.length > 20);
+      const shard = shardOf(system.orgId, SHARDS);
+      const { startAgain } = await cluster.killMasterOf(limitsKey(shard, system.orgId));
+      const killedAt = performance.now();
+      // Also when this fails: the next test counts its nodes.
+      onTestFinished(startAgain);
+      await until(() => load.told.some(({ status }) => status !== 200), 'requests are refused');
+      await until(() => ROLES.every((role) => linesOf(role, 'redis_master_found') > 0), 'all know');
+      const heard = load.told.length;
+      await until(
+        () => load.told.slice(heard).filter(({ status }) => status === 200).length > 50,
+        'requests are answered again',
+      ).catch((error: unknown) => {
+        throw new Error(`since the kill:\n${timeline(load.told, killedAt)}`, { cause: error });
+      });
+      await load.stop();
+
+      const refused = load.told.filter(({ status }) => status !== 200);
+      expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(
+        new Set(['503 dispatch_unavailable']),
+      );
+      expect(refused.filter(({ retryAfter }) => !(Number(retryAfter) >= 1))).toEqual([]);
+      for (const role of ROLES) {
+        expect(linesOf(role, 'redis_master_lost'), role).toBe(1);
+        expect(linesOf(role, 'redis_master_found'), role).toBe(1);
+        const troubles = system
+          .processes(role)
+          .flatMap((one) => one.logs())
+          .filter(({ level, event }) => level !== 'info' && !OF_REQUESTS.includes(String(event)));
+        // Those of the frozen masters above are among them.
+        expect(troubles.length, role).toBeLessThanOrEqual(4 * FAILURES_MAX);
+      }
+
+      const answered = load.told.filter(({ status }) => status === 200);
+      const ids = answered.map(({ requestId }) => receiptIdOf(requestId));
+      await until(async () => {
+        const { rows } = await system.database.pool.query<{ count: number }>(
+          'select count(*)::int as count from ledger_entry where entry_id = any($1)',
+          [ids],
+        );
+        return rows[0]!.count === ids.length;
+      }, 'every answer has its receipt');
+      expect(await integrated(system)).toMatchObject({ gaps: 0 });
+    },
+    START_MS,
+  );
+
+  it('jobs by the clock run on it, and docket doctor finds its masters and replicas from one node', async () => {
+    const { REDIS_URL: url, NODE_EXTRA_CA_CERTS: certificate } = cluster.env;
+    // As operators do, with the environment of a process.
+    const { stdout } = await runDocket(['doctor', '--json'], {
+      DATABASE_URL: system.database.url,
+      REDIS_URL: url!,
+      NODE_EXTRA_CA_CERTS: certificate!,
+      SHARDS: `${SHARDS}`,
+    });
+    expect(stdout).toContain('a cluster of 3 masters and 3 replicas, SHARDS is 3');
+    await until(async () => (await jobsDone()) > 0, 'a job has run');
+  });
+});
+
+/** Lines about single requests and receipts, whose number is that of the requests under way. */
+const OF_REQUESTS = ['receipt_late', 'outcome_stale', 'upstream_failed', 'receipt_degraded'];
+
+async function jobsDone(): Promise<number> {
+  const [housekeeping] = system.processes('housekeeping');
+  const text = await (await fetch(`http://127.0.0.1:${housekeeping!.metricsPort}/metrics`)).text();
+  const counts = text.matchAll(/^docket_job_duration_seconds_count\{.*\} (\d+)$/gm);
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+}

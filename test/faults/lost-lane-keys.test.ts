@@ -1,0 +1,98 @@
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, expect, it } from 'vitest';
+import { createLaneKey, loadLaneKeys } from '#shared/lanes/files/lane-keys.ts';
+import { chatBody, post } from '#test/support/calls.ts';
+import { connectTo } from '#test/support/lanes.ts';
+import { integrated } from '#test/support/receipts.ts';
+import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
+
+/** Sealed with the key that is lost and waiting when it is: plain, streamed, and with an Idempotency-Key. */
+const IN_FLIGHT = [
+  { body: chatBody(), headers: {} },
+  { body: chatBody({ stream: true }), headers: {} },
+  { body: chatBody(), headers: { 'idempotency-key': 'in flight' } },
+];
+
+let system: System;
+let laneKeys: string;
+
+beforeAll(async () => {
+  system = await startSystem();
+  laneKeys = join(dirname(system.signingKeysDir), 'lane-keys');
+});
+
+const chat = (body: object, headers: Record<string, string> = {}): Promise<Response> =>
+  post(system, '/chat/completions', body, { headers });
+
+it(
+  'a lane key that is lost fails what it had sealed, each with an envelope and a clear line, and nothing else',
+  { tags: ['codes.internal'] },
+  async () => {
+    const stored = { 'idempotency-key': 'stored' };
+    const first = await chat(chatBody(), stored);
+    const { receipt } = (await first.json()) as { receipt: { id: string } };
+    const [worker] = system.processes('inference');
+    process.kill(worker!.pid, 'SIGSTOP');
+    const lost = IN_FLIGHT.map(({ body, headers }) => chat(body, headers));
+    const redis = connectTo(system.redis.url);
+    await until(async () => {
+      const lanes = await redis.keys('{s*}:lane:inference:*');
+      const lengths = await Promise.all(lanes.map((lane) => redis.xlen(lane)));
+      return lengths.reduce((sum, length) => sum + length, 0) === IN_FLIGHT.length;
+    }, 'all of them are on the lane');
+    redis.disconnect();
+
+    const [old] = loadLaneKeys(laneKeys);
+    createLaneKey(laneKeys, Date.now() - 1_000);
+    rmSync(old!.path);
+    worker!.kill('SIGKILL');
+    await worker!.exited;
+    await system.start('inference');
+
+    for (const response of await Promise.all(lost)) {
+      const text = await response.text();
+      expect(text).toContain('"code":"internal_error"');
+      expect(text).toContain('"type":"internal_error"');
+      expect(text).not.toContain('LANE_KEYS_DIR');
+    }
+    // New requests go on, each with its receipt.
+    for (const { body } of IN_FLIGHT) {
+      const response = await chat(body);
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain('"proofValue"');
+    }
+    // What is stored cannot be given back, and says so; its receipt can.
+    const again = await chat(chatBody(), stored);
+    expect(again.status).toBe(500);
+    expect(await again.json()).toMatchObject({ error: { code: 'internal_error' } });
+    const kept = await fetch(`${system.baseUrl}/receipts/${receipt.id.split('/').at(-1)}`, {
+      headers: { authorization: `Bearer ${system.key}` },
+    });
+    expect(kept.status).toBe(200);
+    // The key of a request that failed is free again.
+    expect((await chat(chatBody(), { 'idempotency-key': 'in flight' })).status).toBe(200);
+
+    // One line of each process that met it; further ones are counted.
+    const told = MAIN_ROLES.filter((role) =>
+      system
+        .processes(role)
+        .some(
+          (one) => one.output().includes('The lane key') && !one.output().includes('lighthouse'),
+        ),
+    );
+    expect(told).toEqual(['inference', 'api']);
+    for (const role of told) {
+      const lines = system.processes(role).flatMap((one) => one.logs());
+      const clear = lines.filter((line) =>
+        /"The lane key \w+ is not in LANE_KEYS_DIR\."/.test(JSON.stringify(line)),
+      );
+      expect(
+        clear.filter((line) => line['repeated'] === undefined),
+        role,
+      ).toHaveLength(1);
+    }
+    expect(await integrated(system)).toMatchObject({ gaps: 0 });
+  },
+);

@@ -1,0 +1,892 @@
+/** The tamperings of the matrix, as data: a name, what the forger has, and what is done. */
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import {
+  BAG_DECLARATION,
+  BAG_INFO,
+  INSTRUCTIONS,
+  KEY_EVENTS,
+  MANIFEST,
+  SCRIPT,
+  SEAL,
+  TAG_MANIFEST,
+  REPORT_PAGE,
+} from '#shared/packs/layout.ts';
+import { dropAnchor, rewriteLedger, type TamperLab } from './tamper-lab.ts';
+import { ForgedPack, type Loose, multihash } from './tampering.ts';
+
+/** What the forger has: nothing, the key that seals, those of receipts and heads, or every key but the anchor's. */
+type Powers = 'none' | 'pack key' | 'receipt and checkpoint keys' | 'all but the anchor';
+
+export interface Tampering {
+  name: string;
+  powers: Powers;
+  /** Edits the pack. What it returns edits the seal, before it is signed anew. */
+  edit?: (pack: ForgedPack) => void | ((seal: Loose) => void);
+  /** Edits the bytes of the archive. */
+  bytes?: (archive: Buffer) => Buffer;
+  /** Names in the order in which they stand in the archive. */
+  order?: (names: string[]) => string[];
+  /** Of the whole ledger, or of a range with revisions after it. */
+  pack?: 'whole' | 'range';
+  /** Checksums and seal stay as they are. */
+  unrepaired?: boolean;
+  flags?: readonly ('--require-anchor' | '--require-timestamp')[];
+  /** Why a verifier that finds it good is right, or can do no better. */
+  passes?: { ours?: string; python?: string };
+}
+
+const ANCHORED = 'data/anchor/head.json';
+const none = { powers: 'none' } as const;
+const sealed = { powers: 'pack key' } as const;
+
+/** Every row, for the packs of a lab. */
+export function tamperings(lab: TamperLab): Tampering[] {
+  const whole = new ForgedPack(lab.whole);
+  const range = new ForgedPack(lab.range);
+  return [
+    ...ofArchive(),
+    ...ofBag(whole),
+    ...ofSeal(whole),
+    ...ofFiles(range),
+    ...ofReceipts(),
+    ...ofLedger(),
+    ...ofLineage(whole),
+    ...ofKeys(),
+    ...ofAnchor(whole),
+    ...withKeys(lab),
+  ];
+}
+
+/** Fields of the records of a ZIP archive: where each stands from the record's start, and how long it is. */
+const CENTRAL: [string, number, number][] = [
+  ['version made by', 4, 2],
+  ['version needed', 6, 2],
+  ['flags', 8, 2],
+  ['method', 10, 2],
+  ['time', 12, 2],
+  ['date', 14, 2],
+  ['CRC-32', 16, 4],
+  ['compressed size', 20, 4],
+  ['size', 24, 4],
+  ['length of the name', 28, 2],
+  ['length of extra fields', 30, 2],
+  ['length of the comment', 32, 2],
+  ['disk', 34, 2],
+  ['internal attributes', 36, 2],
+  ['mode (a symbolic link)', 40, 2],
+  ['offset', 42, 4],
+];
+const LOCAL: [string, number, number][] = [
+  ['version needed', 4, 2],
+  ['flags', 6, 2],
+  ['method', 8, 2],
+  ['time', 10, 2],
+  ['date', 12, 2],
+  ['CRC-32', 14, 4],
+  ['compressed size', 18, 4],
+  ['size', 22, 4],
+  ['length of the name', 26, 2],
+  ['length of extra fields', 28, 2],
+];
+const END: [string, number, number][] = [
+  ['version made by', 12, 2],
+  ['entries', 32, 8],
+  ['size of the directory', 40, 8],
+  ['offset of the directory', 48, 8],
+  ['disks', 72, 4],
+  ['entries (old record)', 86, 2],
+  ['length of the comment', 96, 2],
+];
+
+const flip = (at: (archive: Buffer) => number) => (archive: Buffer) => {
+  const bytes = Buffer.from(archive);
+  bytes[at(bytes)]! ^= 1;
+  return bytes;
+};
+const lastOf = (archive: Buffer, signature: string): number =>
+  archive.lastIndexOf(Buffer.from(signature, 'latin1'));
+
+function ofArchive(): Tampering[] {
+  const at = (name: string, bytes: Tampering['bytes']): Tampering => ({
+    ...none,
+    name,
+    bytes: bytes!,
+  });
+  const insert = (where: (archive: Buffer) => number) => (archive: Buffer) => {
+    const place = where(archive);
+    return Buffer.concat([archive.subarray(0, place), Buffer.from('x'), archive.subarray(place)]);
+  };
+  return [
+    ...CENTRAL.map(([field, offset]) =>
+      at(
+        `ZIP directory: another ${field}`,
+        flip((a) => lastOf(a, 'PK\u0001\u0002') + offset),
+      ),
+    ),
+    ...LOCAL.map(([field, offset]) =>
+      at(
+        `ZIP header of a file: another ${field}`,
+        flip(() => offset),
+      ),
+    ),
+    ...END.map(([field, offset]) =>
+      at(
+        `ZIP end: another ${field}`,
+        flip((a) => a.length - 98 + offset),
+      ),
+    ),
+    at(
+      'ZIP: a byte before it',
+      insert(() => 0),
+    ),
+    at(
+      'ZIP: a byte behind it',
+      insert((a) => a.length),
+    ),
+    at(
+      'ZIP: a byte before the directory',
+      insert((a) => a.indexOf(Buffer.from('PK\u0001\u0002', 'latin1'))),
+    ),
+    at('ZIP: its end is cut off', (a) => a.subarray(0, -1)),
+    at('ZIP: its second half is cut off', (a) => a.subarray(0, a.length / 2)),
+    at(
+      'ZIP: a byte of a receipt',
+      flip((a) => a.indexOf('"outputTokens":') + 16),
+    ),
+    {
+      ...none,
+      name: 'ZIP: two files in another order',
+      order: (n) => [n[1]!, n[0]!, ...n.slice(2)],
+    },
+    {
+      ...none,
+      name: 'ZIP: payload in another order',
+      order: (n) => [...n.slice(0, 3), n[4]!, n[3]!, ...n.slice(5)],
+    },
+    { ...none, name: 'ZIP: a file twice', order: (n) => [...n, n[5]!] },
+    { ...none, name: 'ZIP: another folder at the top', edit: (p) => void (p.folder += 'x') },
+  ];
+}
+
+const line = (path: string, edit: (lines: string[]) => string[]) => (pack: ForgedPack) =>
+  pack.lines(path, edit);
+const swapFirst = ([a, b, ...rest]: string[]): string[] => [b!, a!, ...rest];
+
+function ofBag(pack: ForgedPack): Tampering[] {
+  const info = pack.text(BAG_INFO).trimEnd().split('\n');
+  return [
+    {
+      ...none,
+      name: 'bagit.txt: another version',
+      edit: (p) => p.set(BAG_DECLARATION, p.text(BAG_DECLARATION).replace('1.0', '0.97')),
+    },
+    ...info.map((each, i): Tampering => ({
+      ...none,
+      name: `bag-info.txt: another ${each.split(':')[0]}`,
+      edit: line(BAG_INFO, (lines) => lines.with(i, `${lines[i]}1`)),
+    })),
+    ...info.map((each, i): Tampering => ({
+      ...sealed,
+      name: `bag-info.txt: another ${each.split(':')[0]}`,
+      edit: (p) => {
+        const text = p.text(BAG_INFO).split('\n');
+        return resealed(p, BAG_INFO, text.with(i, `${text[i]}1`).join('\n'));
+      },
+    })),
+    {
+      ...sealed,
+      name: 'bagit.txt: another encoding',
+      edit: (p) => resealed(p, BAG_DECLARATION, p.text(BAG_DECLARATION).replace('UTF-8', 'UTF-7')),
+    },
+    {
+      ...none,
+      name: 'bag-info.txt: a further line',
+      edit: line(BAG_INFO, (lines) => [...lines, 'Contact-Name: x']),
+    },
+    {
+      ...none,
+      name: 'manifest: lines in another order',
+      edit: line(MANIFEST, swapFirst),
+      unrepaired: true,
+    },
+    {
+      ...none,
+      name: 'manifest: a line less',
+      edit: line(MANIFEST, (lines) => lines.slice(1)),
+      unrepaired: true,
+    },
+    {
+      ...none,
+      name: 'manifest: a path that leads elsewhere',
+      edit: line(MANIFEST, (lines) => [...lines, `${'0'.repeat(64)}  ../../etc/passwd`]),
+      unrepaired: true,
+    },
+    {
+      ...none,
+      name: 'tag manifest: lines in another order',
+      edit: line(TAG_MANIFEST, swapFirst),
+      unrepaired: true,
+    },
+    {
+      ...none,
+      name: 'tag manifest: a further line',
+      edit: line(TAG_MANIFEST, (lines) => [...lines, `${'0'.repeat(64)}  README.txt`]),
+      unrepaired: true,
+    },
+    { ...none, name: 'a further file beside the bag’s', edit: (p) => p.set('README.txt', 'x') },
+    {
+      ...sealed,
+      name: 'a further file in the payload',
+      edit: (p) => p.set('data/notes/x.txt', 'x'),
+    },
+    {
+      ...sealed,
+      name: 'a further file in a folder of the payload',
+      edit: (p) => p.set('data/ledger/notes.txt', 'x'),
+    },
+    {
+      ...sealed,
+      name: 'a further shard',
+      edit: (p) => p.set('data/receipts/000000000099.ndjson', 'x\n'),
+    },
+    {
+      ...sealed,
+      name: 'a list of revised entries for no shard',
+      edit: (p) => p.set('data/superseded/000000000099.ndjson', '{"by":9,"index":1}\n'),
+    },
+    {
+      ...sealed,
+      name: 'a further context under no name of ours',
+      edit: (p) => p.set('data/contexts/other.jsonld', '{}'),
+    },
+    {
+      ...sealed,
+      name: 'a methodology that nothing cites',
+      edit: (p) => p.set('data/methodologies/other/1.json', '{}'),
+    },
+    ...[BAG_DECLARATION, BAG_INFO, INSTRUCTIONS, SCRIPT, MANIFEST, SEAL, TAG_MANIFEST].map(
+      (path): Tampering => ({
+        ...none,
+        name: `${path} is missing`,
+        edit: (p) => void p.files.delete(path),
+        unrepaired: true,
+      }),
+    ),
+    {
+      ...none,
+      name: 'VERIFY.md: other instructions',
+      edit: (p) => p.set(INSTRUCTIONS, 'Everything is fine.'),
+    },
+    {
+      ...none,
+      name: 'verify.py: a script that says GOOD',
+      edit: (p) => p.set(SCRIPT, 'print("GOOD")'),
+    },
+    {
+      ...sealed,
+      name: 'verify.py: a script that says GOOD',
+      edit: (p) => resealed(p, SCRIPT, 'print("GOOD")'),
+      passes: { ours: SCRIPT_NOTE, python: SCRIPT_NOTE },
+    },
+    {
+      ...sealed,
+      name: 'VERIFY.md: other instructions',
+      edit: (p) => resealed(p, INSTRUCTIONS, 'Everything is fine.'),
+      passes: { ours: TEXT_NOTE, python: TEXT_NOTE },
+    },
+  ];
+}
+
+const SCRIPT_NOTE =
+  'Each release has another script, so none is wrong by itself; both say that it is not theirs. Take the script from a release, not from a pack.';
+const TEXT_NOTE =
+  'It is text for people, of another release perhaps; nothing that is verified rests on it.';
+
+/** Sets one of the bag's own files and has the seal name it. */
+function resealed(pack: ForgedPack, path: string, text: string): (seal: Loose) => void {
+  return ({ credentialSubject }) => {
+    pack.set(path, text);
+    const named = credentialSubject.file.find(({ name }: Loose) => name === path);
+    named.digest = multihash(Buffer.from(text));
+  };
+}
+
+type Place = (string | number)[];
+
+/** Every place of a document at which a value stands; of a list the first element alone. */
+function placesIn(value: unknown, place: Place = []): Place[] {
+  if (typeof value !== 'object' || value === null) return [place];
+  const entries = Array.isArray(value) ? value.slice(0, 1).entries() : Object.entries(value);
+  return [...entries].flatMap(([name, inner]) => placesIn(inner, [...place, name]));
+}
+
+/** Objects in a document, as `placesIn` goes through it. */
+function objectsIn(value: unknown, place: Place = []): Place[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const own = Array.isArray(value) ? [] : [place];
+  const entries = Array.isArray(value) ? value.slice(0, 1).entries() : Object.entries(value);
+  return [...own, ...[...entries].flatMap(([name, inner]) => objectsIn(inner, [...place, name]))];
+}
+
+function valueAt(value: Loose, place: Place): Loose {
+  return place.reduce((inner, step) => inner[step], value);
+}
+
+/** Another value of the same kind. */
+function change(value: Loose, place: Place): void {
+  const holder = valueAt(value, place.slice(0, -1));
+  const name = place.at(-1)!;
+  const old = holder[name];
+  if (typeof old === 'number') holder[name] = old + 1;
+  else if (typeof old === 'boolean') holder[name] = !old;
+  else if (/^[0-9.]+$/.test(old)) holder[name] = `${old}1`;
+  else if (/^\d{4}-/.test(old)) holder[name] = old.replace(/^\d{4}/, '2019');
+  else holder[name] = `${old.slice(0, -1)}${old.endsWith('X') ? 'Y' : 'X'}`;
+}
+
+const named = (place: Place): string =>
+  place
+    .map((step) => (typeof step === 'number' ? '[]' : step))
+    .join('.')
+    .replaceAll('.[]', '[]');
+
+function ofSeal(pack: ForgedPack): Tampering[] {
+  const seal = pack.seal();
+  const own = placesIn(seal).filter(([top]) => top !== 'proof');
+  return [
+    ...placesIn(seal).map((place): Tampering => ({
+      ...none,
+      name: `seal: another ${named(place)}`,
+      edit: (p) => {
+        const edited = p.seal();
+        change(edited, place);
+        p.set(SEAL, canonicalJson(edited));
+      },
+    })),
+    ...own
+      .filter((place) => named(place) !== 'credentialSubject.file[].digest')
+      .map((place): Tampering => ({
+        ...sealed,
+        name: `seal: another ${named(place)}`,
+        edit: () => (edited) => change(edited, place),
+      })),
+    ...objectsIn(seal)
+      .filter(([top]) => top !== 'proof')
+      .map((place): Tampering => ({
+        ...sealed,
+        name: `seal: a member that is not known in ${named(place) || 'it'}`,
+        edit: () => (edited) => void (valueAt(edited, place).approved = 'yes'),
+      })),
+    {
+      ...sealed,
+      name: 'seal: of next year',
+      edit: () => (edited) => void (edited.validFrom = edited.validFrom.replace(/^\d{4}/, '2099')),
+    },
+    {
+      ...sealed,
+      name: 'seal: older than its receipts',
+      edit: () => (edited) => void (edited.validFrom = '2020-01-01T00:00:00.000Z'),
+    },
+    {
+      ...sealed,
+      name: 'seal: a document that nothing cites',
+      edit: () => (edited) =>
+        void edited.relatedResource.push({
+          digestMultibase: multihash(Buffer.of(1)),
+          id: 'https://zzz.example/x',
+        }),
+    },
+    {
+      ...sealed,
+      name: 'seal: documents in another order',
+      edit: () => (edited) => void (edited.relatedResource = edited.relatedResource.toReversed()),
+    },
+    {
+      ...sealed,
+      name: 'seal: the format before',
+      edit: () => (edited) => void (edited.credentialSubject.format = 'docket-evidence-pack/1'),
+    },
+    {
+      ...none,
+      name: 'seal: written with white space',
+      edit: (p) => p.set(SEAL, JSON.stringify(p.seal(), null, 1)),
+    },
+  ];
+}
+
+const CONTEXT_NOTE =
+  'The contexts that receipts, lineage and seal cite must be there; this one nothing in the pack cites.';
+
+const PAGE_NOTE =
+  'The page is the words of whoever seals. Its figures stand in totals.csv, which both compare with the receipts.';
+
+/** Kinds of payload files, one of each: altered and taken away by whoever can seal. */
+function ofFiles(pack: ForgedPack): Tampering[] {
+  const kinds = new Map<string, string>();
+  for (const path of pack.files.keys()) {
+    if (!path.startsWith('data/')) continue;
+    const kind = path.replaceAll(/[A-Za-z0-9_-]{43,}/g, '…').replaceAll(/\d{12}/g, '…');
+    if (!kinds.has(kind)) kinds.set(kind, path);
+  }
+  return [...kinds].flatMap(([kind, path]): Tampering[] => [
+    {
+      ...none,
+      name: `${kind}: a byte more`,
+      pack: 'range',
+      unrepaired: true,
+      edit: (p) => p.set(path, `${p.text(path)} `),
+    },
+    {
+      ...sealed,
+      name: `${kind}: a byte more`,
+      pack: 'range',
+      edit: (p) => p.set(path, `${p.text(path)} `),
+      ...(kind === REPORT_PAGE ? { passes: { ours: PAGE_NOTE, python: PAGE_NOTE } } : {}),
+    },
+    {
+      ...none,
+      name: `${kind}: missing`,
+      pack: 'range',
+      unrepaired: true,
+      edit: (p) => void p.files.delete(path),
+    },
+    {
+      ...sealed,
+      name: `${kind}: missing`,
+      pack: 'range',
+      edit: (p) => void p.files.delete(path),
+      ...(kind.startsWith('data/contexts/docket') || kind.startsWith('data/contexts/…')
+        ? { passes: { ours: CONTEXT_NOTE, python: CONTEXT_NOTE } }
+        : {}),
+    },
+  ]);
+}
+
+const receipts = (edit: (lines: string[]) => string[]) => (pack: ForgedPack) =>
+  pack.lines(pack.shard('receipts'), edit);
+
+function ofReceipts(): Tampering[] {
+  const edits: [string, (lines: string[]) => string[]][] = [
+    ['an edited receipt', (l) => l.with(7, l[7]!.replace('"outputTokens":', '"outputTokens":1'))],
+    ['a dropped receipt', (l) => l.toSpliced(8, 1)],
+    ['two swapped receipts', (l) => l.with(7, l[8]!).with(8, l[7]!)],
+    ['a doubled receipt', (l) => l.toSpliced(5, 0, l[5]!)],
+    ['a receipt in the place of another', (l) => l.with(8, l[7]!)],
+    ['no last receipt', (l) => l.slice(0, -1)],
+    ['no first receipt', (l) => l.slice(1)],
+    ['a receipt without its proof', (l) => l.with(7, l[7]!.replace(/"proof":\{.*?\},/, ''))],
+    ['a receipt written with white space', (l) => l.with(7, l[7]!.replace('{', '{ '))],
+  ];
+  return edits.flatMap(([name, edit]): Tampering[] => [
+    { ...none, name, edit: receipts(edit) },
+    { ...sealed, name, edit: receipts(edit) },
+  ]);
+}
+
+function ofLedger(): Tampering[] {
+  const CHECKPOINT = 'data/ledger/checkpoint.txt';
+  const note = (edit: (text: string) => string) => (p: ForgedPack) =>
+    p.set(CHECKPOINT, edit(p.text(CHECKPOINT)));
+  return [
+    { ...sealed, name: 'head: another size', edit: note((t) => t.replace(/\n\d+\n/, '\n999\n')) },
+    {
+      ...sealed,
+      name: 'head: of another log',
+      edit: note((t) => t.replaceAll('/log/org_01', '/log/org_02')),
+    },
+    {
+      ...sealed,
+      name: 'head: another root',
+      edit: note((t) => t.replace(/\n(\d+)\n..../, '\n$1\nAAAA')),
+    },
+    { ...sealed, name: 'head: empty', edit: note(() => '') },
+    {
+      ...sealed,
+      name: 'head: a thousand signatures',
+      edit: note((t) => t + t.split('\n\n')[1]!.repeat(1_000)),
+    },
+    {
+      ...sealed,
+      name: 'heads within the range: one is missing',
+      edit: (p) => p.lines(p.shard('ledger/checkpoints'), (l) => l.slice(1)),
+    },
+    {
+      ...sealed,
+      name: 'heads within the range: another size beside it',
+      edit: (p) =>
+        p.lines(p.shard('ledger/checkpoints'), (l) =>
+          l.with(0, l[0]!.replace(/"size":\d+/, '"size":7')),
+        ),
+    },
+    {
+      ...sealed,
+      name: 'heads within the range: one is missing, and the seal counts fewer',
+      edit: (p) => {
+        const name = p.shard('ledger/checkpoints');
+        const lines = p.text(name).trimEnd().split('\n').slice(1);
+        p.files.delete(name);
+        const size = lines[0] && (JSON.parse(lines[0]) as { size: number }).size;
+        if (size)
+          p.set(
+            `data/ledger/checkpoints/${String(size).padStart(12, '0')}.ndjson`,
+            `${lines.join('\n')}\n`,
+          );
+        return ({ credentialSubject }) => void (credentialSubject.range.signedHeads -= 1);
+      },
+      passes: { ours: HEADS_NOTE, python: HEADS_NOTE },
+    },
+    {
+      ...sealed,
+      name: 'left of the range: another order',
+      pack: 'range',
+      edit: (p) =>
+        p.set(
+          'data/ledger/left-frontier.txt',
+          `${p.text('data/ledger/left-frontier.txt')}${'A'.repeat(43)}=\n`,
+        ),
+    },
+    {
+      ...sealed,
+      name: 'way to the head: a hash less',
+      pack: 'range',
+      edit: line('data/ledger/consistency.txt', (l) => l.slice(1)),
+    },
+    {
+      ...sealed,
+      name: 'revisions: all left out',
+      pack: 'range',
+      edit: (p) => {
+        for (const f of ['revisions', 'revision-proofs']) p.files.delete(p.shard(f));
+        return (s) => void (s.credentialSubject.range.revisions = 0);
+      },
+    },
+    {
+      ...sealed,
+      name: 'revisions: the last left out',
+      pack: 'range',
+      edit: (p) => {
+        for (const f of ['revisions', 'revision-proofs'])
+          p.lines(p.shard(f), (l) => l.slice(0, -1));
+        return (s) => void (s.credentialSubject.range.revisions -= 1);
+      },
+    },
+    {
+      ...sealed,
+      name: 'revisions: that a receipt was revised is hidden',
+      edit: (p) => p.lines(p.shard('superseded'), (l) => l.slice(1)),
+    },
+    {
+      ...sealed,
+      name: 'revisions: a receipt is said to be revised',
+      edit: (p) => p.lines(p.shard('superseded'), (l) => [...l, '{"by":14,"index":8}']),
+    },
+    {
+      ...sealed,
+      name: 'revisions: in another order',
+      edit: (p) => p.lines(p.shard('superseded'), (l) => l.toReversed()),
+    },
+    {
+      ...sealed,
+      name: 'revisions: a proof for another place',
+      pack: 'range',
+      edit: (p) =>
+        p.lines(p.shard('revision-proofs'), (l) =>
+          l.with(0, l[0]!.replace(/"index":\d+/, '"index":14')),
+        ),
+    },
+    {
+      ...sealed,
+      name: 'revisions: a further member in a line',
+      edit: (p) => p.lines(p.shard('superseded'), (l) => l.with(0, l[0]!.replace('{', '{"a":1,'))),
+    },
+  ];
+}
+
+const HEADS_NOTE =
+  'The range is held by the head that the seal names. Another head within it adds that it never was otherwise; whoever seals decides which to add.';
+
+/** Whatever a lineage document says, said otherwise by whoever can seal. */
+function ofLineage(pack: ForgedPack): Tampering[] {
+  const path = [...pack.files.keys()].find((name) => name.startsWith('data/lineage/'))!;
+  const document = JSON.parse(pack.text(path));
+  const edited = (edit: (lineage: Loose) => void) => (p: ForgedPack) => {
+    const lineage = JSON.parse(p.text(path));
+    edit(lineage);
+    p.set(path, canonicalJson(lineage));
+  };
+  return [
+    ...placesIn(document).map((place): Tampering => ({
+      ...sealed,
+      name: `lineage: another ${named(place)}`,
+      edit: edited((lineage) => change(lineage, place)),
+    })),
+    ...objectsIn(document).map((place): Tampering => ({
+      ...sealed,
+      name: `lineage: a further member in ${named(place) || 'it'}`,
+      edit: edited((lineage) => void (valueAt(lineage, place).approved = 'yes')),
+    })),
+    {
+      ...sealed,
+      name: 'lineage: the licence of another source',
+      edit: edited((l) => void (l.bibliography[1].license = 'CC0')),
+    },
+    {
+      ...sealed,
+      name: 'lineage: another year of a factor',
+      edit: edited((l) => void (l.measurement.used[3].figures[0].year = '2024')),
+    },
+    {
+      ...sealed,
+      name: 'lineage: a figure of another source',
+      edit: edited(
+        (l) =>
+          void (l.measurement.used[3].figures[0].sources =
+            l.measurement.used[3].figures[1].sources),
+      ),
+    },
+    {
+      ...sealed,
+      name: 'lineage: a record less',
+      edit: edited((l) => void l.measurement.used.pop()),
+    },
+    {
+      ...sealed,
+      name: 'lineage: a step less',
+      edit: edited((l) => void l.measurement.steps.pop()),
+    },
+  ];
+}
+
+function ofKeys(): Tampering[] {
+  const did = (edit: (document: Loose) => void) => (p: ForgedPack) => {
+    const path = 'data/keys/did.json';
+    const document = JSON.parse(p.text(path));
+    edit(document);
+    p.set(path, `${JSON.stringify(document, null, 2)}\n`);
+  };
+  const row = (name: string, edit: (document: Loose) => void): Tampering => ({
+    ...sealed,
+    name: `did.json in the pack: ${name}`,
+    edit: did(edit),
+  });
+  return [
+    row(
+      'another key',
+      (d) =>
+        void (d.verificationMethod[0].publicKeyMultibase =
+          d.verificationMethod[1].publicKeyMultibase),
+    ),
+    row('a key less', (d) => void d.verificationMethod.shift()),
+    row(
+      'a key marked as revoked',
+      (d) => void (d.verificationMethod[0].revoked = '2026-01-01T00:00:00.000Z'),
+    ),
+    row(
+      'a key that may not assert does',
+      (d) => void (d.assertionMethod = d.verificationMethod.map(({ id }: Loose) => id)),
+    ),
+    row('another issuer', (d) => void (d.id = 'did:web:other.example')),
+    row('a further member', (d) => void (d.service = [])),
+    {
+      ...sealed,
+      name: 'jwks.json in the pack: a key less',
+      edit: (p) => {
+        const path = 'data/keys/jwks.json';
+        const d = JSON.parse(p.text(path));
+        d.keys.shift();
+        p.set(path, `${JSON.stringify(d, null, 2)}\n`);
+      },
+    },
+  ];
+}
+
+function ofAnchor(pack: ForgedPack): Tampering[] {
+  const head = JSON.parse(pack.text(ANCHORED));
+  const edited = (edit: (document: Loose) => void) => (p: ForgedPack) => {
+    const document = JSON.parse(p.text(ANCHORED));
+    edit(document);
+    p.set(ANCHORED, `${JSON.stringify(document, null, 2)}\n`);
+  };
+  return [
+    ...placesIn(head).map((place): Tampering => ({
+      ...sealed,
+      name: `anchored head: another ${named(place)}`,
+      edit: edited((document) => change(document, place)),
+      ...(named(place).endsWith('authority')
+        ? { passes: { ours: LABEL_NOTE, python: LABEL_NOTE } }
+        : {}),
+    })),
+    {
+      ...sealed,
+      name: 'anchored head: a further member',
+      edit: edited((d) => void (d.proof.note = 'x')),
+    },
+    {
+      ...sealed,
+      name: 'anchored head: without its timestamp',
+      edit: edited((d) => void (d.proof.timestamps = [])),
+    },
+    {
+      ...sealed,
+      name: 'key events: the last left out',
+      edit: line(KEY_EVENTS, (l) => l.slice(0, -1)),
+    },
+    {
+      ...sealed,
+      name: 'key events: in another order',
+      edit: line(KEY_EVENTS, (l) => l.toReversed()),
+    },
+    {
+      ...sealed,
+      name: 'key events: another purpose',
+      edit: line(KEY_EVENTS, (l) => l.with(0, l[0]!.replace('receipts', 'packsxxx'))),
+    },
+    { ...sealed, name: 'key events: left out', edit: (p) => void p.files.delete(KEY_EVENTS) },
+    {
+      ...sealed,
+      name: 'anchor: left out, and the seal says none',
+      edit: dropAnchor,
+      passes: { ours: ANCHOR_NOTE, python: ANCHOR_NOTE },
+    },
+    {
+      ...sealed,
+      name: 'anchor: left out, where one is required',
+      edit: dropAnchor,
+      flags: ['--require-anchor'],
+    },
+    {
+      ...sealed,
+      name: 'timestamp: left out, where one is required',
+      edit: (p) => {
+        edited((d) => void (d.proof.timestamps = []))(p);
+        return (s) => void (s.credentialSubject.anchor.timestamps = 0);
+      },
+      flags: ['--require-timestamp'],
+    },
+    {
+      ...sealed,
+      name: 'timestamp: left out, and the seal says none',
+      edit: (p) => {
+        edited((d) => void (d.proof.timestamps = []))(p);
+        return (s) => void (s.credentialSubject.anchor.timestamps = 0);
+      },
+      passes: { ours: STAMP_NOTE, python: STAMP_NOTE },
+    },
+  ];
+}
+
+const LABEL_NOTE =
+  'The address beside a timestamp is a label: what counts is the certificate, which leads to the ones that you trust.';
+const ANCHOR_NOTE =
+  'A pack may come from where nothing is anchored: both say NOT ANCHORED in their first lines, and --require-anchor refuses it.';
+const STAMP_NOTE =
+  'An anchor may be without a timestamp: both say so in their first lines, and --require-timestamp refuses it.';
+
+/** What the keys of receipts and heads make possible: another history, well signed. */
+function withKeys({ lab }: TamperLab): Tampering[] {
+  const edited = (receipt: Loose): Loose => {
+    const copy = structuredClone(receipt);
+    copy.credentialSubject.region = 'eu-north';
+    return { ...copy, edited: true };
+  };
+  const history = (receiptsOf: Loose[]): Loose[] =>
+    receiptsOf.map((each, i) => (i === 9 ? edited(each) : each));
+  const keys = { powers: 'receipt and checkpoint keys' } as const;
+  const all = { powers: 'all but the anchor' } as const;
+  return [
+    {
+      ...keys,
+      name: 'an edited receipt, signed anew; the ledger stays',
+      edit: (p) => {
+        const shard = p.shard('receipts');
+        p.lines(shard, (l) => l.with(9, signed(lab, edited(JSON.parse(l[9]!)))));
+      },
+      unrepaired: true,
+    },
+    {
+      ...keys,
+      name: 'another ledger, well signed; the seal stays',
+      edit: (p) => void rewriteLedger(lab, p, history),
+      unrepaired: true,
+    },
+    {
+      ...all,
+      name: 'an edited receipt, signed and sealed anew; the ledger stays',
+      edit: (p) => {
+        const shard = p.shard('receipts');
+        p.lines(shard, (l) => l.with(9, signed(lab, edited(JSON.parse(l[9]!)))));
+      },
+    },
+    {
+      ...all,
+      name: 'a receipt with a member that is not known, in another ledger',
+      edit: (p) =>
+        rewriteBare(lab, p, (l) =>
+          l.map((each, i) => (i === 9 ? { ...each, approved: 'yes', edited: true } : each)),
+        ),
+    },
+    {
+      ...all,
+      name: 'a receipt that says two things at once, in another ledger',
+      edit: (p) =>
+        rewriteBare(lab, p, (l) =>
+          l.map((each, i) => (i === 9 ? { ...each, explanation: 'x', edited: true } : each)),
+        ),
+    },
+    {
+      ...all,
+      name: 'a receipt of next century, in another ledger',
+      edit: (p) =>
+        rewriteBare(lab, p, (l) =>
+          l.map((each, i) =>
+            i === 9 ? { ...each, validFrom: '2099-01-01T00:00:00.000Z', edited: true } : each,
+          ),
+        ),
+    },
+    {
+      ...all,
+      name: 'another ledger, beside the anchor as it was',
+      edit: (p) => rewriteLedger(lab, p, history),
+    },
+    {
+      ...all,
+      name: 'another ledger without an anchor',
+      edit: (p) => rewriteBare(lab, p, history),
+      passes: { ours: HISTORY_NOTE, python: HISTORY_NOTE },
+    },
+    {
+      ...all,
+      name: 'another ledger without an anchor, where one is required',
+      edit: (p) => rewriteBare(lab, p, history),
+      flags: ['--require-anchor'],
+    },
+    {
+      ...all,
+      name: 'another ledger without an anchor, where a timestamp is required',
+      edit: (p) => rewriteBare(lab, p, history),
+      flags: ['--require-timestamp'],
+    },
+  ];
+}
+
+const HISTORY_NOTE =
+  'Whoever has every key of the issuer is the issuer; only what others hold, the anchor, its timestamps and checkpoints that you have kept, contradicts them. --require-anchor refuses it.';
+
+function rewriteBare(
+  lab: TamperLab['lab'],
+  pack: ForgedPack,
+  edit: (l: Loose[]) => Loose[],
+): (seal: Loose) => void {
+  const [ledger, anchor] = [rewriteLedger(lab, pack, edit), dropAnchor(pack)];
+  return (seal) => {
+    ledger(seal);
+    anchor(seal);
+  };
+}
+
+function signed(
+  lab: TamperLab['lab'],
+  { edited: _edited, proof: _proof, ...receipt }: Loose,
+): string {
+  return lab.signer('receipts').signCredential(receipt);
+}

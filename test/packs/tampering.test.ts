@@ -1,0 +1,144 @@
+/** The tamper matrix: both verifiers over every row, and docs/tampering.md says what each of them found. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { EXIT_CODES, WORDS } from '#cli/verify/verdicts.ts';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
+import { verifyWithPython } from '#test/support/pack-script.ts';
+import { startTamperLab, steady } from './tamper-lab.ts';
+import { forgeRow } from './forge-row.ts';
+import { type Tampering, tamperings } from './tamper-rows.ts';
+
+const lab = await startTamperLab();
+const rows = tamperings(lab);
+const didJson = readFileSync(lab.trust, 'utf8');
+const tsaTrust = readFileSync(lab.authority, 'utf8');
+async function judged(path: string, flags: Tampering['flags'] = []) {
+  const ours = await verifyPack(path, {
+    didJson,
+    tsaTrust,
+    requireAnchor: flags.includes('--require-anchor'),
+    requireTimestamp: flags.includes('--require-timestamp'),
+    now: Date.now(),
+  });
+  const more = ['--tsa-trust', lab.authority, ...flags];
+  const python = await verifyWithPython(path, lab.trust, more);
+  return { ours, python, alone: () => verifyWithPython(path, lab.trust, more, 'alone') };
+}
+
+describe('the packs that are tampered with', () => {
+  it.each(['whole', 'range'] as const)(
+    '%s: both verifiers find it good, its time checked',
+    async (name) => {
+      const flags = ['--require-anchor', '--require-timestamp'] as const;
+      const { ours, python, alone } = await judged(lab[name], [...flags]);
+      expect(await alone()).toEqual(python);
+      expect([ours.code, ours.message]).toEqual(['good', expect.anything()]);
+      expect([python.code, python.output]).toEqual([0, expect.stringMatching(/^GOOD {2}/)]);
+      const [{ time } = { time: null }] = ours.timestamps;
+      expect(python.output).toContain(`checked: ${ours.timestamps[0]!.authority}: ${time}`);
+    },
+  );
+
+  it('without trusted keys both say that the issuer is unknown, and neither states a time that it has not checked', async () => {
+    const ours = await verifyPack(lab.whole, { now: Date.now() });
+    const python = await verifyWithPython(lab.whole, null);
+    expect(ours.verdict).toBe('intact');
+    expect([python.code, python.output]).toEqual([
+      3,
+      expect.stringMatching(/^INTACT, ISSUER UNKNOWN {2}/),
+    ]);
+    expect(ours.timestamps.map(({ time }) => time)).toEqual([null]);
+    expect(python.output).toContain('1 timestamps were not checked');
+    expect(python.output).not.toContain('timestamp of the anchor');
+  });
+});
+
+describe('verify.py where the program openssl is not there', () => {
+  const script = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
+  const trusted = ['--trust', lab.trust, '--tsa-trust', lab.authority];
+  const pathless = `
+import os, runpy, sys
+os.environ['PATH'] = '/nonexistent'
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name='__main__')`;
+  const without = (...flags: string[]): { status: number | null; stdout: string } =>
+    spawnSync('python3', ['-c', pathless, script, lab.whole, ...trusted, ...flags], {
+      encoding: 'utf8',
+    });
+
+  it('says that timestamps were not checked, and why, and cannot judge where one is required', () => {
+    const { status, stdout } = without();
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringContaining(
+        '1 timestamps were not checked: the program openssl is not there, and timestamps are checked with it\n',
+      ),
+    ]);
+    expect(stdout).not.toContain('timestamp of the anchor, checked');
+    expect(without('--require-timestamp')).toMatchObject({
+      status: 2,
+      stdout: expect.stringMatching(/^CANNOT JUDGE {2}the program openssl is not there/) as unknown,
+    });
+  });
+});
+
+const found: string[][] = [];
+
+describe('the tamper matrix', () => {
+  it('has rows that differ', () => {
+    const names = rows.map(({ name, powers }) => `${name} (${powers})`);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.length).toBeGreaterThanOrEqual(120);
+  });
+
+  it.each(rows.map((row) => [`${row.name} (${row.powers})`, row] as const))(
+    '%s',
+    async (_, row) => {
+      const { ours, python, alone } = await judged(await forgeRow(lab, row), row.flags);
+      // Every sixth row, and those where signatures decide, also where Python has no package for them.
+      if (rows.indexOf(row) % 6 === 0 || /sign|revoked/i.test(row.name)) {
+        expect(await alone()).toEqual(python);
+      }
+      const cell = (isBad: boolean, by: string, passes: string | undefined): string =>
+        isBad ? by : `no: ${passes}`;
+      found.push([
+        row.name,
+        row.powers,
+        cell(ours.verdict === 'bad', ours.code, row.passes?.ours),
+        cell(
+          python.code === 1,
+          steady(python.output.slice('BAD  '.length).trimEnd()),
+          row.passes?.python,
+        ),
+      ]);
+      const said = [ours.message, python.output].join('\n');
+      expect([ours.verdict === 'bad', python.code === 1], said).toEqual([
+        row.passes?.ours === undefined,
+        row.passes?.python === undefined,
+      ]);
+      const word = WORDS[ours.verdict];
+      if (row.passes === undefined) {
+        expect(python.output.startsWith(`${word}  `), said).toBe(true);
+        expect(python.code).toBe(EXIT_CODES[ours.verdict]);
+      }
+    },
+  );
+
+  it('docs/tampering.md says what was found (if not: vitest run test/packs/tampering.test.ts -u)', async () => {
+    const table = found.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+    const both = found.filter(
+      ([, , ours, python]) => !ours!.startsWith('no:') && !python!.startsWith('no:'),
+    );
+    await expect(
+      `${HEAD}\n${found.length} tamperings; both verifiers refuse ${both.length} of them. The others are marked with the reason.\n\n| tampering | powers | \`docket verify\` | \`verify.py\` |\n| --- | --- | --- | --- |\n${table}\n`,
+    ).toMatchFileSnapshot('../../docs/tampering.md');
+  });
+});
+
+const HEAD = `# What tampering is found
+
+What a forger can do to an [evidence pack](evidence-pack.md), and what each of the two verifiers says to it: the one by the code of its check, the other in its words (numbers shown as n). Both had the issuer's keys (\`--trust\`) and the authority's certificate (\`--tsa-trust\`). Written by [a test](../test/packs/tampering.test.ts), which fails when a verifier finds something else.
+
+Powers: **none**, the pack alone, with all checksums made anew; **pack key**, also the key that seals; **receipt and checkpoint keys**, those two, and not the one that seals; **all but the anchor**, every key but the anchor's, and nothing of what others hold.
+`;

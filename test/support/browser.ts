@@ -1,0 +1,67 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import type { FastifyInstance } from 'fastify';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll } from 'vitest';
+import type { Person } from '#shared/persons/roles.ts';
+import { findChromium } from './chromium.ts';
+import { PASSWORD } from './dashboard.ts';
+
+/** A Chromium that ends with the file's tests. */
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: (await findChromium())!,
+    // Its sandbox needs rights that a container has not; the only pages are our own.
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  });
+  afterAll(() => browser.close());
+  return browser;
+}
+
+/** Has an app listen on a port of its own; returns its address. */
+export async function listenLocally(app: FastifyInstance): Promise<string> {
+  return app.listen({ host: '127.0.0.1', port: 0 });
+}
+
+export async function signInWith(page: Page, { email }: Pick<Person, 'email'>): Promise<void> {
+  await page.goto('/dashboard/sign-in');
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
+}
+
+/** Widths of a wide window, a small one and a phone, and the themes; axe looks at the first and the last. */
+const VIEWS = [
+  ['light', 1440],
+  ['dark', 800],
+  ['light', 360],
+  ['dark', 360],
+] as const;
+
+/**
+ * What is wrong with these pages: what axe finds in either theme, and what is wider than its window. With `SCREENSHOTS` a
+ * picture of each view is kept in that directory.
+ */
+export async function problemsOf(page: Page, addresses: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  const directory = process.env['SCREENSHOTS'];
+  for (const address of addresses) {
+    await page.goto(address);
+    for (const [index, [colorScheme, width]] of VIEWS.entries()) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      const view = `${address} ${colorScheme} ${width}`;
+      const inner = await page.evaluate<number>('document.documentElement.scrollWidth');
+      if (inner > width) found.push(`${view}: ${inner} px wide`);
+      if (index === 0 || index === VIEWS.length - 1) {
+        const { violations } = await new AxeBuilder({ page }).analyze();
+        found.push(...violations.map(({ id, nodes }) => `${view} ${id}: ${nodes[0]!.html}`));
+      }
+      if (directory === undefined) continue;
+      const name = address.replaceAll(/\W+/g, '-').replaceAll(/_?[0-9A-HJKMNP-TV-Z]{20,}/g, '');
+      const path = `${directory}/${name}-${width}-${colorScheme}.png`;
+      await page.screenshot({ path, fullPage: true });
+    }
+  }
+  return found;
+}

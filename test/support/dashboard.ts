@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { hashPassword } from 'better-auth/crypto';
+import type { Pool } from 'pg';
+import { openDashboard } from '#api/dashboard/deps.ts';
+import type { ExportRoutesOptions } from '#api/routes/exports.ts';
+import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { openResources } from '#api/routes/deps.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
+import type { Person } from '#shared/persons/roles.ts';
+import { movableClock, OPERATOR } from './accounts.ts';
+import { buildTestApp } from './app.ts';
+import type { TestDatabase } from './database.ts';
+
+export const PASSWORD = 'correct horse battery staple';
+const ORIGIN = 'https://gateway.example';
+
+/** One hash for all: hashing is slow by design. */
+let passwordHash: Promise<string> | undefined;
+
+/** Somebody who can sign in with `PASSWORD`, in each of these places. */
+export async function newPerson(
+  pool: Pool,
+  places: readonly Place[],
+  name = 'Ada Example',
+): Promise<Person> {
+  const persons = createPersonRegistry(pool, movableClock());
+  const who = { name, email: `${randomBytes(6).toString('hex')}@person.example` };
+  let person: Person | undefined;
+  for (const place of places) person = await persons.add(who, place, OPERATOR);
+  await persons.setPassword(person!, await (passwordHash ??= hashPassword(PASSWORD)));
+  return person!;
+}
+
+export interface DashboardEdge {
+  app: FastifyInstance;
+  errors: unknown[];
+  /** A browser without any cookie. */
+  browser: (options?: { origin?: string; address?: string }) => TestBrowser;
+}
+
+interface EdgeParts {
+  didDocument?: () => object;
+  exports?: Partial<ExportRoutesOptions>;
+}
+
+/** One key, which has signed nothing. */
+const idleKey = (): object => ({
+  id: 'did:web:gateway.example',
+  verificationMethod: [
+    {
+      id: 'did:web:gateway.example#idle',
+      type: 'Multikey',
+      controller: 'did:web:gateway.example',
+      publicKeyMultibase: 'z6MkpTHR8VNsBxYAAWHut2Geadd9jSwuBV8xRoAnwWsdvktH',
+    },
+  ],
+  assertionMethod: ['did:web:gateway.example#idle'],
+});
+
+/** The dashboard as the api serves it over this database, without a browser. */
+export async function openDashboardEdge(
+  database: TestDatabase,
+  publicUrl = ORIGIN,
+  { didDocument = idleKey, exports = {} }: EdgeParts = {},
+): Promise<DashboardEdge> {
+  const pool = database.poolAs('docket_api', 6);
+  const errors: unknown[] = [];
+  const dashboard = openDashboard(pool, {
+    resources: openResources(pool, receiptIssuer(publicUrl), { isPending: async () => false }),
+    exports: {
+      exports: createExportRegistry(pool, systemSurroundings),
+      store: { read: async () => null, delete: async () => {} },
+      start() {},
+      onStoreError: (error) => errors.push(error),
+      ...exports,
+    },
+    didDocument,
+    publicUrl,
+    secret: randomBytes(32).toString('hex'),
+    supportEmail: 'support@docket.example',
+    exampleModel: () => 'a-model',
+    onError: (error) => errors.push(error),
+  });
+  const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });
+  return { app, errors, browser: (options) => new TestBrowser(app, options) };
+}
+
+/** Keeps cookies, and sends forms with what the page had in them. */
+export class TestBrowser {
+  readonly cookies = new Map<string, string>();
+  readonly #app: FastifyInstance;
+  readonly #origin: string;
+  readonly #address: string;
+
+  constructor(app: FastifyInstance, { origin = ORIGIN, address = '192.0.2.1' } = {}) {
+    this.#app = app;
+    this.#origin = origin;
+    this.#address = address;
+  }
+
+  async get(url: string) {
+    return this.#inject({ method: 'GET', url });
+  }
+
+  /** Sends a form as it is. */
+  async post(url: string, fields: Record<string, string | string[]>) {
+    const body = new URLSearchParams();
+    for (const [name, value] of Object.entries(fields)) {
+      for (const one of [value].flat()) body.append(name, one);
+    }
+    return this.#inject({
+      method: 'POST',
+      url,
+      payload: body.toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: this.#origin },
+    });
+  }
+
+  /** Opens a page and sends one of its forms, with the hidden token of the page. */
+  async send(page: string, url: string, fields: Record<string, string | string[]> = {}) {
+    const form = formTokenOf((await this.get(page)).payload);
+    return this.post(url, { form, ...fields });
+  }
+
+  async signIn({ email }: Pick<Person, 'email'>, password = PASSWORD) {
+    return this.send('/dashboard/sign-in', '/dashboard/sign-in', { email, password });
+  }
+
+  async #inject(request: {
+    method: 'GET' | 'POST';
+    url: string;
+    payload?: string;
+    headers?: Record<string, string>;
+  }) {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const reply = await this.#app.inject({
+      ...request,
+      headers: {
+        host: 'gateway.example',
+        'x-forwarded-for': this.#address,
+        ...(cookie === '' ? {} : { cookie }),
+        ...request.headers,
+      },
+    });
+    for (const { name, value, maxAge } of reply.cookies as {
+      name: string;
+      value: string;
+      maxAge?: number;
+    }[]) {
+      if (maxAge === 0 || value === '') this.cookies.delete(name);
+      else this.cookies.set(name, encodeURIComponent(value));
+    }
+    return reply;
+  }
+}
+
+export function formTokenOf(page: string): string {
+  return /name="form" value="([\w-]+)"/.exec(page)?.[1] ?? '';
+}

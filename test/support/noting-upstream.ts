@@ -1,0 +1,52 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What an upstream was asked. */
+export interface NotedRequest {
+  path: string;
+  headers: Record<string, string | string[] | undefined>;
+  body: Record<string, unknown>;
+}
+
+/** A model server that notes what it is asked, and who leaves before the answer is whole. */
+export abstract class NotingUpstream {
+  readonly requests: NotedRequest[] = [];
+  /** Calls whose caller closed the connection before the answer was whole. */
+  aborted = 0;
+  readonly #server: Server;
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      void read(request).then((body) => {
+        this.requests.push({ path: request.url ?? '', headers: request.headers, body });
+        if (request.method === 'GET') return void response.writeHead(200).end('{"data":[]}');
+        response.on('close', () => (this.aborted += response.writableFinished ? 0 : 1));
+        return this.answerTo(body, response);
+      });
+    });
+  }
+
+  /** Writes the answer to a POST. */
+  protected abstract answerTo(body: NotedRequest['body'], response: ServerResponse): void;
+
+  /** Returns the origin. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  get last(): NotedRequest {
+    return this.requests.at(-1)!;
+  }
+}
+
+async function read(request: IncomingMessage): Promise<NotedRequest['body']> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text === '' ? {} : (JSON.parse(text) as NotedRequest['body']);
+}

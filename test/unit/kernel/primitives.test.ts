@@ -1,0 +1,52 @@
+/** Where there is no Node, digests and text forms are computed by hand: they are those of Node. */
+import { hash } from 'node:crypto';
+import { crc32 as zlibCrc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import * as node from '#shared/kernel/primitives/node.ts';
+import * as portable from '#shared/kernel/primitives/portable.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
+
+const bytes = fc.uint8Array({ maxLength: 300 });
+const forms = ['hex', 'base64', 'base64url'] as const;
+
+describe('the primitives of browsers', () => {
+  it('digests are computed in browsers as Node computes them, at every length', () => {
+    for (let length = 0; length <= 300; length += 1) {
+      const message = new Uint8Array(length).fill(length);
+      expect(Buffer.from(portable.sha256(message)).toString('hex')).toBe(hash('sha256', message));
+    }
+    fc.assert(
+      fc.property(fc.oneof(bytes, fc.string({ unit: 'grapheme' })), (data) => {
+        expect(portable.sha256(data)).toEqual(Uint8Array.from(node.sha256(data)));
+        expect(portable.sha256Text(data, 'base64url')).toBe(node.sha256Text(data, 'base64url'));
+      }),
+    );
+  });
+
+  it('lengths, checksums and text forms of bytes are in browsers as in Node', () => {
+    fc.assert(
+      fc.property(bytes, fc.string({ unit: anyCharacter }), (data, text) => {
+        expect(portable.crc32(data)).toBe(zlibCrc32(data));
+        expect(portable.utf8Length(text)).toBe(node.utf8Length(text));
+        for (const form of forms) {
+          const written = node.encodeBytes(data, form);
+          expect(portable.encodeBytes(data, form)).toBe(written);
+          expect(portable.decodeBytes(written, form)).toEqual(data);
+        }
+      }),
+    );
+  });
+
+  it('text that is not the base64 of its bytes is told apart in browsers as in Node', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii' }), (text) => {
+        for (const form of ['base64', 'base64url'] as const) {
+          const same = (each: typeof node | typeof portable): boolean =>
+            each.encodeBytes(each.decodeBytes(text, form), form) === text;
+          expect(same(portable)).toBe(same(node));
+        }
+      }),
+    );
+  });
+});

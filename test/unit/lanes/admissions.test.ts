@@ -1,0 +1,32 @@
+import { stat } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { Admissions } from '#shared/lanes/redis/admission.ts';
+import { newLaneKey, testSeals } from '#test/support/seals.ts';
+
+const LIMITS = { requestsPerSecond: 10, burst: 10, requestsPerDay: 100, concurrentStreams: 1 };
+
+it('a process that had no time itself still hears that a request was admitted: it does not refuse what runs', async () => {
+  const admissions = new Admissions(
+    {
+      admit: () =>
+        new Promise((resolve) => {
+          // The answer comes while the process is busy for longer than Redis may take.
+          stat('.', () => resolve(['admitted', 0, 9, 0, 99, '1-0']));
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+        }),
+    },
+    1,
+    testSeals(newLaneKey()),
+  );
+  const entry = { id: 'req_1', orgId: 'org_1', shard: 0, region: 'eu-west', inbox: 'api-1' };
+  const admission = admissions.admit({
+    entry: { ...entry, startedAt: 0, deadlineAt: 1_000 } as InferenceEntry,
+    body: '{}',
+    limits: LIMITS,
+    keyLimit: null,
+    regionCapacity: 1,
+    orgCapacity: 1,
+  });
+  await expect(admission).resolves.toMatchObject({ verdict: 'admitted' });
+});

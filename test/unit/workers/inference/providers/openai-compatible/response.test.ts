@@ -1,0 +1,331 @@
+import fc from 'fast-check';
+import { gzipSync, brotliCompressSync } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { UpstreamResponse } from '#workers/inference/providers/openai-compatible/response.ts';
+import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
+import { until } from '#test/support/until.ts';
+import { anyCharacter } from '#test/support/any-character.ts';
+
+const PATIENT = { energyHeader: undefined, firstByteMs: 60_000, totalMs: 60_000 };
+const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
+
+afterEach(() => void vi.useRealTimers());
+
+interface Heard {
+  payloads: string[];
+  answers: string[];
+  ends: boolean[];
+  failures: UpstreamFailure[];
+}
+
+/** Feeds one HTTP answer, cut into these pieces, and returns what the sink heard. */
+interface Answer {
+  stream?: boolean;
+  status?: number;
+  headers?: Record<string, string>;
+}
+
+function receive(
+  pieces: readonly Uint8Array[],
+  { stream = true, status = 200, headers = { 'content-type': 'text/event-stream' } }: Answer = {},
+): Heard {
+  const heard: Heard = { payloads: [], answers: [], ends: [], failures: [] };
+  const response = new UpstreamResponse(
+    {
+      onPayload: (text) => heard.payloads.push(text),
+      onAnswer: (text) => heard.answers.push(text),
+      onEnd: (clean) => heard.ends.push(clean),
+      onFailure: (failure) => heard.failures.push(failure),
+    },
+    { stream, ...PATIENT },
+  );
+  response.onRequestStart(controller);
+  response.onResponseStart(controller, status, headers);
+  for (const piece of pieces) response.onResponseData(controller, Buffer.from(piece));
+  response.onResponseEnd();
+  return heard;
+}
+
+/** Cuts bytes at the given places. */
+function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const at = [...new Set(places.map((place) => place % (bytes.length + 1)))].toSorted(
+    (a, b) => a - b,
+  );
+  return [0, ...at].map((from, i) => bytes.subarray(from, at[i] ?? bytes.length));
+}
+
+const json = fc
+  .record({ id: fc.string(), text: fc.string({ unit: anyCharacter }), n: fc.integer() })
+  .map((value) => JSON.stringify(value));
+/** A call whose answer is fed piece by piece, with the failures it ends with and how often it was given up. */
+function beginStream() {
+  const failures: UpstreamFailure[] = [];
+  let aborted = 0;
+  const response = new UpstreamResponse(
+    {
+      onPayload: () => {},
+      onAnswer: () => {},
+      onEnd: () => {},
+      onFailure: (failure) => failures.push(failure),
+    },
+    { stream: true, ...PATIENT },
+  );
+  const call = { abort: () => (aborted += 1) } as never;
+  response.onRequestStart(call);
+  return { response, call, failures, aborts: () => aborted };
+}
+
+const lineEnd = fc.constantFrom('\n', '\r', '\r\n');
+const noise = fc.constantFrom(
+  '',
+  ': ping',
+  ':',
+  'event: message',
+  'id: 7',
+  'retry: 10',
+  'nonsense',
+);
+
+describe('a stream of an upstream', () => {
+  it('a stream is read the same however it is cut, with any line ends, with comments and other fields between', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(json, noise), { maxLength: 20 }),
+        lineEnd,
+        fc.array(fc.nat(), { maxLength: 40 }),
+        (frames, end, places) => {
+          const lines = frames.flatMap(([payload, extra]) => [
+            ...(extra === '' ? [] : [extra]),
+            `data: ${payload}`,
+            '',
+          ]);
+          const bytes = Buffer.from([...lines, 'data: [DONE]', '', ''].join(end));
+          const heard = receive(cut(bytes, places));
+          expect(heard.payloads).toEqual(frames.map(([payload]) => payload));
+          expect(heard.ends).toEqual([true]);
+          expect(heard.failures).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  it('the lines of a payload that comes in several are joined', () => {
+    const heard = receive([Buffer.from('data: {"a":1,\ndata: "b":2}\n\ndata: [DONE]\n\n')]);
+    expect(heard.payloads).toEqual(['{"a":1,\n"b":2}']);
+  });
+
+  it('a stream that ends without [DONE] is not clean, and its last half frame is no frame', () => {
+    const heard = receive([Buffer.from('data: {"a":1}\n\ndata: {"b"')]);
+    expect(heard).toMatchObject({ payloads: ['{"a":1}'], ends: [false] });
+  });
+
+  it('nothing of a stream is read after [DONE]', () => {
+    const heard = receive([Buffer.from('data: [DONE]\n\ndata: {"late":1}\n\n')]);
+    expect(heard).toMatchObject({ payloads: [], ends: [true] });
+  });
+
+  it('reading a stream never crashes on any bytes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 20 }), (pieces) => {
+        const heard = receive(pieces);
+        expect(heard.ends.length + heard.failures.length).toBe(1);
+      }),
+    );
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+  ])(
+    'an answer may be compressed as %s though it was not asked for',
+    async (encoding, compress) => {
+      const bytes = compress(Buffer.from('data: {"a":1}\n\ndata: [DONE]\n\n'));
+      const heard = receive(cut(bytes, [1, 5, 9]), {
+        headers: { 'content-type': 'text/event-stream', 'content-encoding': encoding },
+      });
+      await until(() => heard.ends.length === 1);
+      expect(heard.payloads).toEqual(['{"a":1}']);
+    },
+  );
+});
+
+describe('a stream that is framed oddly', () => {
+  it.each([
+    ['without a space after the colon', 'data:{"a":1}\n\ndata:[DONE]\n\n'],
+    ['with blanks after [DONE]', 'data: {"a":1}\n\ndata: [DONE] \r\n\r\n'],
+    ['with a byte order mark', '\uFEFFdata: {"a":1}\n\ndata: [DONE]\n\n'],
+    ['with carriage returns', 'data: {"a":1}\r\rdata: [DONE]\r\r'],
+  ])('a stream is read %s, also byte by byte', (_, text) => {
+    const bytes = Buffer.from(text);
+    const single = Array.from(bytes, (byte) => Buffer.from([byte]));
+    for (const pieces of [[bytes], single])
+      expect(receive(pieces)).toEqual({
+        payloads: ['{"a":1}'],
+        answers: [],
+        ends: [true],
+        failures: [],
+      });
+  });
+
+  it.each(['one line', 'many lines', 'compressed to a thousandth'])(
+    'a frame of 100 MB in %s is too large, and is not held',
+    async (how) => {
+      const { response, call, failures, aborts } = beginStream();
+      const encoding = how.startsWith('compressed') ? { 'content-encoding': 'gzip' } : {};
+      response.onResponseStart(call, 200, { 'content-type': 'text/event-stream', ...encoding });
+      const line = Buffer.from(
+        how === 'many lines' ? 'data: '.padEnd(65_535, 'x') + '\n' : 'x'.repeat(65_536),
+      );
+      const rest = how.startsWith('compressed')
+        ? cut(
+            gzipSync(
+              Buffer.concat([Buffer.from('data: '), ...Array.from({ length: 1_600 }, () => line)]),
+            ),
+            [1_000, 20_000, 60_000],
+          )
+        : Array.from({ length: 1_600 }, () => line);
+      if (!how.startsWith('compressed')) response.onResponseData(call, Buffer.from('data: '));
+      for (const piece of rest) response.onResponseData(call, piece);
+      await until(() => failures.length > 0);
+      expect(failures).toEqual([{ kind: 'too_large', detail: 'a stream frame is too large' }]);
+      expect(aborts()).toBe(1);
+    },
+  );
+});
+
+describe('a stream that goes wrong', () => {
+  const open = 'data: {"choices":[{"index":0}]}\n\n';
+
+  it.each([
+    ['event: error\ndata: {"error":{"message":"out of memory"}}\n\n', 'out of memory'],
+    ['event: error\ndata: {"message":"out of memory"}\n\n', 'out of memory'],
+    ['event: error\ndata: Trying to keep the first 9 tokens\n\n', ''],
+    ['error: {"code":500,"message":"out of memory","type":"server_error"}\n\n', 'out of memory'],
+  ])('an error event ends it, whatever it holds, though [DONE] follows: %j', (frame, message) => {
+    const heard = receive([Buffer.from(`${open}${frame}data: [DONE]\n\n`)]);
+    expect(heard.payloads).toHaveLength(1);
+    expect(heard.ends).toEqual([]);
+    expect(heard.failures).toMatchObject([{ kind: 'unavailable' }]);
+    expect(heard.failures[0]!.message ?? '').toBe(message);
+  });
+
+  it('a stream is over with [DONE], though the connection stays open, which is closed a second later', () => {
+    vi.useFakeTimers();
+    const ends: boolean[] = [];
+    let aborted = 0;
+    const counting = { abort: () => (aborted += 1) } as never;
+    const response = new UpstreamResponse(
+      {
+        onPayload: () => {},
+        onAnswer: () => {},
+        onEnd: (clean) => ends.push(clean),
+        onFailure: () => {},
+      },
+      { stream: true, ...PATIENT },
+    );
+    response.onRequestStart(counting);
+    response.onResponseStart(counting, 200, { 'content-type': 'text/event-stream' });
+    response.onResponseData(counting, Buffer.from(`${open}data: [DONE]\n\n`));
+    expect([ends, aborted]).toEqual([[true], 0]);
+    vi.advanceTimersByTime(1_000);
+    expect([ends, aborted]).toEqual([[true], 1]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it.each([
+    ['its first byte does not come in time', { firstByteMs: 50, totalMs: 500 }, [], 50],
+    ['it is not finished in time', { firstByteMs: 50, totalMs: 500 }, [10, 200, 400], 500],
+    ['the whole may take less than the first byte', { firstByteMs: 900, totalMs: 100 }, [], 100],
+  ])('a stream ends with a timeout when %s', (_, bounds, bytesAt, endsAt) => {
+    vi.useFakeTimers();
+    const failures: [string, number][] = [];
+    const begun = performance.now();
+    const response = new UpstreamResponse(
+      {
+        onPayload: () => {},
+        onAnswer: () => {},
+        onEnd: () => {},
+        onFailure: ({ kind }) => failures.push([kind, performance.now() - begun]),
+      },
+      { stream: true, energyHeader: undefined, ...bounds },
+    );
+    response.onRequestStart(controller);
+    response.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
+    for (const at of bytesAt) {
+      vi.advanceTimersByTime(at - (performance.now() - begun));
+      response.onResponseData(controller, Buffer.from(open));
+    }
+    vi.advanceTimersByTime(10_000);
+    expect(failures).toEqual([['timeout', endsAt]]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a whole answer of an upstream', () => {
+  it('a whole answer arrives as it was, however it is cut', () => {
+    fc.assert(
+      fc.property(json, fc.array(fc.nat(), { maxLength: 10 }), (text, places) => {
+        const heard = receive(cut(Buffer.from(text), places), {
+          stream: false,
+          headers: { 'content-type': 'application/json' },
+        });
+        expect(heard.answers).toEqual([text]);
+      }),
+    );
+  });
+
+  it.each([
+    [400, 'rejected'],
+    [401, 'misconfigured'],
+    [404, 'misconfigured'],
+    [408, 'unavailable'],
+    [422, 'rejected'],
+    [429, 'rate_limited'],
+    [500, 'unavailable'],
+    [503, 'unavailable'],
+  ])('an answer with status %i is a failure of the kind %s', (status, kind) => {
+    const body = JSON.stringify({ error: { message: 'why', code: 'c', param: 'p' } });
+    const heard = receive([Buffer.from(body)], { status, headers: { 'retry-after': '2' } });
+    expect(heard.failures).toMatchObject([
+      { kind, status, message: 'why', code: 'c', param: 'p', retryAfterMs: 2_000 },
+    ]);
+  });
+
+  it('an error without an end is read no further than its words may go', () => {
+    const { response, call, failures, aborts } = beginStream();
+    response.onResponseStart(call, 503, { 'content-type': 'application/json' });
+    for (let i = 0; i < 100; i += 1) response.onResponseData(call, Buffer.alloc(10_000, 'x'));
+    expect(failures).toMatchObject([{ kind: 'unavailable', status: 503 }]);
+    expect(aborts()).toBe(1);
+  });
+
+  it('of an error page the caller is given nothing', () => {
+    const heard = receive([Buffer.from('<html>secret</html>')], { status: 502, headers: {} });
+    expect(JSON.stringify(heard.failures)).not.toContain('secret');
+  });
+
+  it('an answer is abandoned at once when the caller goes', () => {
+    const failures: UpstreamFailure[] = [];
+    const response = new UpstreamResponse(
+      {
+        onPayload: () => {},
+        onAnswer: () => {},
+        onEnd: () => {},
+        onFailure: (f) => failures.push(f),
+      },
+      { stream: false, ...PATIENT },
+    );
+    let aborted = 0;
+    response.onRequestStart({
+      abort: () => (aborted += 1),
+    } as unknown as Dispatcher.DispatchController);
+    response.abort();
+    response.abort();
+    response.onResponseStart(controller, 200, {});
+    response.onResponseData(controller, Buffer.from('{}'));
+    response.onResponseEnd();
+    expect(aborted).toBe(1);
+    expect(failures.map(({ kind }) => kind)).toEqual(['aborted']);
+  });
+});

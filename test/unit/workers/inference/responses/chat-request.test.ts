@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { SAMPLES } from '#dev/responses-table.ts';
+import { chatRequestOf } from '#workers/inference/responses/chat-request.ts';
+
+describe('a request for a response, as a chat', () => {
+  it('keeps the order of a conversation, with calls in the message that made them', () => {
+    const { messages } = chatRequestOf({
+      instructions: 'Be short.',
+      input: [
+        { role: 'developer', content: 'In Danish.' },
+        { role: 'user', content: [{ type: 'input_text', text: 'Weather?' }] },
+        { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.' }] },
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'output_text', text: 'I look.', annotations: [] }],
+        },
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{"x":1}' },
+        { type: 'custom_tool_call', call_id: 'b', name: 'g', input: 'raw' },
+        { type: 'function_call_output', call_id: 'a', output: 'Rain.' },
+        {
+          type: 'custom_tool_call_output',
+          call_id: 'b',
+          output: [{ type: 'input_text', text: 'Wind.' }],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'And this?' },
+            { type: 'input_image', image_url: 'https://example.org/a.png', detail: 'low' },
+            { type: 'input_file', file_data: 'data:,x', filename: 'x.txt' },
+          ],
+        },
+      ],
+    });
+    expect(messages).toEqual([
+      { role: 'system', content: 'Be short.' },
+      { role: 'system', content: 'In Danish.' },
+      { role: 'user', content: 'Weather?' },
+      {
+        role: 'assistant',
+        content: 'I look.',
+        tool_calls: [
+          { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } },
+          { id: 'b', type: 'custom', custom: { name: 'g', input: 'raw' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'Rain.' },
+      { role: 'tool', tool_call_id: 'b', content: 'Wind.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'And this?' },
+          { type: 'image_url', image_url: { url: 'https://example.org/a.png', detail: 'low' } },
+          { type: 'file', file: { file_data: 'data:,x', filename: 'x.txt' } },
+        ],
+      },
+    ]);
+  });
+
+  it('says what it asks of the answer in the words of chats, and nothing that chat servers do not know', () => {
+    const schema = { type: 'object' };
+    const format = { type: 'json_schema', name: 'x', schema, strict: true };
+    const parameters = { type: 'object' };
+    expect(
+      chatRequestOf({
+        model: 'm',
+        input: 'Hi',
+        max_output_tokens: 9,
+        text: { format, verbosity: 'low' },
+        reasoning: { effort: 'low', summary: 'auto' },
+        tools: [
+          { type: 'function', name: 'f', description: null, parameters, strict: true },
+          {
+            type: 'custom',
+            name: 'g',
+            format: { type: 'grammar', syntax: 'regex', definition: '.' },
+          },
+        ],
+        tool_choice: {
+          type: 'allowed_tools',
+          mode: 'auto',
+          tools: [{ type: 'function', name: 'f' }],
+        },
+        top_logprobs: 2,
+        metadata: { team: 'x' },
+        store: true,
+        include: ['reasoning.encrypted_content'],
+        temperature: null,
+        seed: 7,
+      }),
+    ).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: 'Hi' }],
+      max_tokens: 9,
+      response_format: { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } },
+      verbosity: 'low',
+      reasoning_effort: 'low',
+      tools: [
+        { type: 'function', function: { name: 'f', parameters, strict: true } },
+        {
+          type: 'custom',
+          custom: {
+            name: 'g',
+            format: { type: 'grammar', grammar: { syntax: 'regex', definition: '.' } },
+          },
+        },
+      ],
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'f' } }] },
+      },
+      logprobs: true,
+      top_logprobs: 2,
+      seed: 7,
+    });
+  });
+
+  it('has an entry in the table of every field that OpenAI’s SDK knows', () => {
+    const types = readFileSync(
+      new URL(
+        '../../../../../node_modules/openai/resources/responses/responses.d.ts',
+        import.meta.url,
+      ),
+      'utf8',
+    );
+    const [, body] = /interface ResponseCreateParamsBase \{\n([^]*?)\n\}/.exec(types)!;
+    const fields = [...body!.matchAll(/^ {4}(\w+)\??:/gm)].map(([, name]) => name);
+    expect(fields.length).toBeGreaterThan(30);
+    expect(new Set(Object.keys(SAMPLES))).toEqual(new Set(fields));
+  });
+});

@@ -1,0 +1,47 @@
+import type { Found } from './checks.ts';
+import type { ServerReport } from './through-docket.ts';
+
+const INTRODUCTION = `# Real model servers
+
+What these servers do behind Docket, as \`npm run upstreams -- --write\` found it: it starts each of them with a tiny model of random weights, writes a catalogue, runs the product as \`npm start\` does, asks through it what clients ask, leaves, kills the server and starts it again, and compares every answer with its receipt and, where the server logs them, every count of tokens with its log. This page is written by that run; \`npm test\` holds the recorded answers of each server.
+
+**works**: as asked. **refused**: the server does not do it, and the caller is told so, or the receipt. **broken**: something was said that is not so.
+`;
+
+/**
+ * The page with what was found, server by server. Of a server that was not asked now the section stays as it was on the page
+ * before.
+ */
+export function pageOf(
+  reports: readonly ServerReport[],
+  before: string,
+  titles: readonly string[],
+): string {
+  const kept = new Map(
+    before.split(/^(?=## )/m).map((section) => [section.split('\n')[0]!.slice(3), section]),
+  );
+  for (const report of reports) kept.set(report.kind.title, sectionOf(report));
+  const sections = titles.flatMap((title) => kept.get(title)?.trimEnd() ?? []);
+  return `${[INTRODUCTION.trimEnd(), ...sections].join('\n\n')}\n`;
+}
+
+function sectionOf({ kind, yaml, found }: ServerReport): string {
+  return `## ${kind.title}
+
+\`${kind.packages[0]}\` from pip.
+
+\`\`\`yaml
+${yaml}
+\`\`\`
+
+${kind.notes.map((note) => `- ${note}`).join('\n')}
+
+| asked | found | |
+| --- | --- | --- |
+${Object.entries(found).map(rowOf).join('\n')}
+`;
+}
+
+function rowOf([name, { verdict, words }]: [string, Found]): string {
+  return `| ${name} | ${verdict} | ${words.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').replaceAll(/[<>]/g, '')} |`;
+}

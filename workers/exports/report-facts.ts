@@ -1,0 +1,122 @@
+import { DecimalSum } from '#shared/kernel/decimal.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { type CountedReceipt, Totals } from '#shared/packs/totals.ts';
+
+/** A figure of a record that receipts of the pack were computed from. */
+export interface ReportFactor {
+  record: string;
+  name: string;
+  value: string;
+  unit: string;
+  year: string;
+  sources: string[];
+}
+
+/** What a source is called, and under which licence it is used. */
+interface Source {
+  /** As figures cite it. */
+  name: string;
+  title: string;
+  licence: string;
+}
+
+/** The parts of a lineage document that the report shows. */
+interface LineageDocument {
+  bibliography: { id: string; name: string; text: string; license?: string }[];
+  measurement: {
+    hadPlan: { name: string; version: string };
+    used: {
+      name: string;
+      type: string[];
+      carried: boolean;
+      figures: {
+        name: string;
+        symbol: string;
+        unit: string;
+        value: string;
+        year: string;
+        sources: string[];
+      }[];
+    }[];
+  };
+}
+
+/** More figures of records than a page can show; all of them are in the lineage documents. */
+const FACTORS_MAX = 200;
+
+/** What the report says beside the totals, collected as receipts pass: bounded by models, regions and reasons. */
+export class ReportFacts {
+  /** What first receipts state, before anything was revised. */
+  readonly first = new Totals();
+  /** Revisions of the pack by why they were made. */
+  readonly revised = new Map<string, number>();
+  /** Uncovered requests by what failed. */
+  readonly uncovered = new Map<string, number>();
+  readonly factors = new Map<string, ReportFactor>();
+  readonly sources = new Map<string, Source>();
+  readonly methodologies = new Set<string>();
+  factorsLeftOut = 0;
+  /** By derivation: energy of counted receipts, and greenhouse gas of a kilowatt-hour where it is one figure. */
+  readonly #energy = new Map<string, DecimalSum>();
+  readonly #gasOfKwh = new Map<string, number>();
+
+  /** Takes the next receipt. @param derivation the key of how its numbers came about */
+  take(
+    document: ReceiptDocument,
+    counted: CountedReceipt,
+    counts: boolean,
+    derivation: string | undefined,
+  ): void {
+    if (document.wasRevisionOf === undefined) this.first.add(counted);
+    else add(this.revised, document.revisionReason ?? 'methodology_failed');
+    if (!counts) return;
+    if (document.degradation !== undefined) add(this.uncovered, document.degradation.code);
+    const energy = counted.values.energy?.value;
+    if (derivation === undefined || energy === undefined) return;
+    const sum = this.#energy.get(derivation) ?? new DecimalSum();
+    sum.add(energy);
+    this.#energy.set(derivation, sum);
+  }
+
+  /** Reads what the lineage document of a derivation says of records and sources. */
+  explain(derivation: string, bytes: Uint8Array): void {
+    const { bibliography, measurement } = JSON.parse(
+      Buffer.from(bytes).toString(),
+    ) as LineageDocument;
+    this.methodologies.add(`${measurement.hadPlan.name} ${measurement.hadPlan.version}`);
+    for (const source of bibliography) {
+      const { id, name, text: title, license: licence = 'not stated' } = source;
+      this.sources.set(id, { name, title, licence });
+    }
+    const gas = measurement.used
+      .filter(({ type }) => type.includes('GridFactor'))
+      .flatMap(({ figures }) => figures.filter(({ symbol }) => symbol === 'F_gwp'));
+    // An hourly factor is another one for each receipt.
+    if (gas.length === 1) this.#gasOfKwh.set(derivation, Number(gas[0]!.value));
+    for (const { name: record, type, carried, figures } of measurement.used) {
+      // What a request or the catalogue carries has no source to be named.
+      if (carried || type.includes('UsageRecord')) continue;
+      for (const { name, value, unit, year, sources } of figures) {
+        const key = `${record} ${name} ${value}`;
+        if (this.factors.has(key)) continue;
+        if (this.factors.size === FACTORS_MAX) this.factorsLeftOut += 1;
+        else this.factors.set(key, { record, name, value, unit, year, sources });
+      }
+    }
+  }
+
+  /** Greenhouse gas of the electricity alone, in kg; null where a derivation has no document or no one factor. */
+  useGas(): number | null {
+    let sum = 0;
+    for (const [derivation, energy] of this.#energy) {
+      const factor = this.#gasOfKwh.get(derivation);
+      if (factor === undefined) return null;
+      sum += Number(energy.toString()) * factor;
+    }
+    return sum;
+  }
+}
+
+function add(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}

@@ -1,0 +1,320 @@
+import type { RequestedDocument } from '#shared/packs/seal-format.ts';
+import { type PackRange } from '#shared/packs/layout.ts';
+import {
+  type PackTotals,
+  QUANTITIES,
+  Totals,
+  TOTALS_BY,
+  type TotalsBy,
+} from '#shared/packs/totals.ts';
+import { BARS_MAX, barChart } from './report-chart.ts';
+import type { ReportFacts } from './report-facts.ts';
+import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
+import { escaped } from './report-text.ts';
+import { REPORT_STYLE } from './report-style.ts';
+
+export interface ReportInput {
+  name: string;
+  issuer: string;
+  organisation: string;
+  log: string;
+  range: PackRange;
+  requested: RequestedDocument | undefined;
+  /** When the checkpoint was signed. */
+  at: string;
+  receipts: number;
+  revisions: number;
+  superseded: number;
+  totals: PackTotals;
+  facts: ReportFacts;
+}
+
+const BY_TITLES: Readonly<Record<TotalsBy, string>> = {
+  month: 'Month of the request, UTC',
+  model: 'Model',
+  region: 'Region',
+  data_quality: 'Quality of data',
+};
+
+const QUALITY_WORDS: Readonly<Record<string, string>> = {
+  T1: 'T1, energy measured',
+  T2: 'T2, size published, hardware stated',
+  T3: 'T3, size published or declared',
+  T4: 'T4, size guessed',
+  T5: 'T5, class of model alone',
+  '': 'no estimate',
+};
+
+const REVISION_WORDS: Readonly<Record<string, string>> = {
+  methodology_failed: 'an estimate had failed and was made later',
+  new_methodology: 'a newer methodology',
+  hourly_factor: 'the grid factor of the hour came',
+  measured: 'energy was metered',
+};
+
+/** The report of a pack for people: one file without scripts, made from what the pack holds and nothing else. */
+export function reportPage(input: ReportInput): string {
+  const total = input.totals.total();
+  const sections = [
+    head(input),
+    summary(total),
+    period(input),
+    boundary(input),
+    ...TOTALS_BY.map((by) => breakdown(input.totals, by)),
+    split(input, total),
+    coverage(input, total),
+    restatements(input, total),
+    disclosure(input, total),
+    uncertainty(),
+    factors(input.facts),
+    check(input),
+  ];
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Footprint report ${escaped(input.name)}</title><style>${REPORT_STYLE}</style></head><body><main>
+${sections.join('\n')}
+</main></body></html>
+`;
+}
+
+const rows = (pairs: readonly (readonly [string, string])[]): string =>
+  pairs.map(([name, text]) => `<tr><th scope="row">${name}</th><td>${text}</td></tr>`).join('\n');
+
+function head({ name, issuer, organisation, log, range, at, receipts }: ReportInput): string {
+  const { firstIndex, lastIndex, checkpointSize } = range;
+  return `<h1>Environmental footprint of inference</h1>
+<p class="lead">What the inferences of one organisation used, as the signed receipts in this evidence pack state it.</p>
+<table class="facts"><tbody>
+${rows([
+  ['Whose inferences', `<code>${escaped(organisation)}</code>`],
+  ['By which gateway', `<code>${escaped(issuer)}</code>`],
+  ['Ledger', `<code>${escaped(log)}</code>`],
+  [
+    'Receipts',
+    `${count(receipts)}, entries ${count(firstIndex)} to ${count(lastIndex)} of ${count(checkpointSize)}`,
+  ],
+  ['As of', timeWords(at)],
+  ['Pack', `<code>${escaped(name)}</code>`],
+])}
+</tbody></table>`;
+}
+
+function summary(total: Totals): string {
+  const { covered, uncovered, refused } = total.counts;
+  const cells = QUANTITIES.map((name) => {
+    const { value, lower, upper } = total.amount(name);
+    const scale = scaleFor(name, value);
+    const shown =
+      covered === 0
+        ? '<strong>not estimated</strong>'
+        : `<strong title="${value}">${scale.text(value)} ${scale.unit}</strong><span>[${scale.text(lower)}–${scale.text(upper)}]</span>`;
+    return `<div><span>${QUANTITY_TITLES[name]}</span>${shown}</div>`;
+  });
+  const ran = covered + uncovered;
+  const share = ran === 0 ? 'none ran' : `${((covered / ran) * 100).toFixed(1)} %`;
+  return `<section><h2>Totals</h2><div class="cards">${cells.join('')}
+<div><span>Covered</span><strong>${share}</strong><span>${count(covered)} of ${count(ran)} requests</span></div></div>
+<p>${counted(covered + uncovered + refused, 'request')}: ${count(covered)} with an estimate, ${count(uncovered)} without, ${count(refused)} refused before anything ran. Amounts are of the ${count(covered)} alone; brackets are 5–95 % intervals. Exact figures stand in <code>totals.csv</code>.</p></section>`;
+}
+
+function period({ requested, range, at, receipts }: ReportInput): string {
+  const paragraphs: string[] = [];
+  if (requested === undefined) {
+    paragraphs.push(
+      `A range of the ledger was asked for: entries ${count(range.firstIndex)} to ${count(range.lastIndex)}. All ${count(receipts)} are in the pack: their hashes rebuild the signed head of the ledger, which they could not if one were missing.`,
+    );
+  } else {
+    const { from, to, before, after, pending } = requested;
+    paragraphs.push(
+      `Asked for: receipts that entered the ledger ${from === undefined ? 'from its beginning' : `from ${timeWords(from)}`} ${to === undefined ? 'on' : `until ${timeWords(to)}`}.`,
+      `${before === undefined ? 'The range begins with the ledger' : `The entry before the first was integrated ${timeWords(before)}`}; ${after === undefined ? 'its last entry is the last under the signed head' : `the entry after the last was integrated ${timeWords(after)}`}. In between no entry is missing: the hashes rebuild the signed head. When each was integrated stands in <code>receipts/*.csv</code>.`,
+    );
+    if (to !== undefined) {
+      const over =
+        at < to
+          ? ` The period was not over when the head was signed (${timeWords(at)}): later receipts of it are not in this pack.`
+          : '';
+      paragraphs.push(
+        `Requests from before the end of the period that were still pending then: ${count(pending ?? 0)}. Their receipts entered the ledger after it, and belong to the pack of the next period.${over}`,
+      );
+    }
+  }
+  return `<section><h2>Period and completeness</h2>${paragraphs.map((text) => `<p>${text}</p>`).join('\n')}</section>`;
+}
+
+function boundary({ facts }: ReportInput): string {
+  const methods = [...facts.methodologies].toSorted().map(escaped).join(', ') || 'none';
+  return `<section><h2>Boundary</h2>
+<p>Counted by the methodologies of the receipts (${methods}): electricity of accelerators and hosts while answering, idle machines, the building (PUE); greenhouse gas, water, minerals and fossil energy of that electricity; water on site; and a share of making the hardware.</p>
+<p>Not counted: training of models, networks, the devices of callers, buildings, the gateway itself, and the water of manufacture.</p>
+<p>Emission factors of electricity are averages of the grid zones where requests ran (location-based). No contract for electricity was declared to the gateway, so there is no market-based figure.</p></section>`;
+}
+
+function breakdown(totals: PackTotals, by: TotalsBy): string {
+  const all = totals.by(by);
+  const named = all.map(
+    ([name, each]) =>
+      [by === 'data_quality' ? (QUALITY_WORDS[name] ?? name) : name || 'not stated', each] as const,
+  );
+  const shown = by === 'month' ? named : largestFirst(named);
+  const energy = scaleOf(named, 'energy');
+  const gas = scaleOf(named, 'gwp');
+  const water = scaleOf(named, 'water');
+  const lines = shown.map(([name, each]) => {
+    const { covered, uncovered, refused, outputTokens, uncoveredOutputTokens } = each.counts;
+    const cell = (quantity: 'energy' | 'gwp' | 'water', scale: typeof energy): string => {
+      const { value, lower, upper } = each.amount(quantity);
+      return covered === 0
+        ? '<td class="missing">not estimated</td>'
+        : `<td title="${value}">${scale.text(value)} <small>[${scale.text(lower)}–${scale.text(upper)}]</small></td>`;
+    };
+    return `<tr><th scope="row">${escaped(name)}</th><td>${count(covered + uncovered + refused)}</td><td>${count(uncovered)}</td><td>${count(outputTokens + uncoveredOutputTokens)}</td>${cell('energy', energy)}${cell('gwp', gas)}${cell('water', water)}</tr>`;
+  });
+  return `<section><h2>By ${BY_TITLES[by].toLowerCase().replace('utc', 'UTC')}</h2>
+${barChart(QUANTITY_TITLES.gwp, 'gwp', bars(shown, by))}
+<table class="figures"><thead><tr><th scope="col">${BY_TITLES[by]}</th><th scope="col">Requests</th><th scope="col">Without</th><th scope="col">Tokens out</th><th scope="col">Energy, ${energy.unit}</th><th scope="col">Gas, ${gas.unit}</th><th scope="col">Water, ${water.unit}</th></tr></thead><tbody>
+${lines.join('\n')}
+</tbody></table></section>`;
+}
+
+type Named = readonly (readonly [string, Totals])[];
+
+function largestFirst(named: Named): Named {
+  const gas = (totals: Totals): number => Number(totals.amount('gwp').value);
+  return named.toSorted(([a, x], [b, y]) => gas(y) - gas(x) || (a < b ? -1 : 1));
+}
+
+const scaleOf = (named: Named, quantity: 'energy' | 'gwp' | 'water') =>
+  scaleFor(quantity, Math.max(0, ...named.map(([, each]) => Number(each.amount(quantity).value))));
+
+/** All months; of the others the largest, and the rest together. What has no estimate has no bar. */
+function bars(shown: Named, by: TotalsBy): Named {
+  if (by === 'month') return shown;
+  const covered = shown.filter(([, each]) => each.counts.covered > 0);
+  if (covered.length <= BARS_MAX) return covered;
+  const other = new Totals();
+  for (const [, each] of covered.slice(BARS_MAX - 1)) other.merge(each.parts());
+  return [...covered.slice(0, BARS_MAX - 1), ['other', other]];
+}
+
+function split({ facts }: ReportInput, total: Totals): string {
+  const gas = Number(total.amount('gwp').value);
+  const use = facts.useGas();
+  if (gas === 0) return '';
+  const scale = scaleFor('gwp', gas);
+  const text =
+    use === null
+      ? 'Not divided: some receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
+      : `Use of electricity ${scale.text(use)} ${scale.unit} (${((use / gas) * 100).toFixed(0)} %), making of hardware ${scale.text(Math.max(0, gas - use))} ${scale.unit} (${(100 - (use / gas) * 100).toFixed(0)} %). Use is the energy of the receipts times the grid factor of their derivation; the rest is the hardware’s share.`;
+  return `<section><h2>Use and manufacture</h2><p>${text}</p></section>`;
+}
+
+function coverage({ facts, totals }: ReportInput, total: Totals): string {
+  const { counts } = total;
+  if (counts.uncovered === 0) {
+    return '<section><h2>Coverage</h2><p>Every request that ran has an estimate.</p></section>';
+  }
+  const why = [...facts.uncovered].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const tokens = counts.uncoveredInputTokens + counts.uncoveredOutputTokens;
+  // The most that a token of any covered model may have caused.
+  const worst = Math.max(
+    0,
+    ...totals.by('model').map(([, each]) => {
+      const of = each.counts.inputTokens + each.counts.outputTokens;
+      return of === 0 ? 0 : Number(each.amount('gwp').upper) / of;
+    }),
+  );
+  const scale = scaleFor('gwp', worst * tokens);
+  const standIn =
+    worst * tokens === 0
+      ? 'There is nothing in this pack from which to say how much they may have caused.'
+      : `A conservative stand-in, in no figure of this report: at the upper bound of the model in this pack that causes most per token, they come to at most ${scale.text(worst * tokens)} ${scale.unit}.`;
+  return `<section><h2>Coverage</h2><p>${count(counts.uncovered)} requests have no estimate, with ${count(counts.uncoveredInputTokens)} tokens in and ${count(counts.uncoveredOutputTokens)} out where these are known. ${standIn}</p>
+<table class="figures"><thead><tr><th scope="col">Why</th><th scope="col">Requests</th></tr></thead><tbody>
+${why.map(([code, number]) => `<tr><th scope="row"><code>${escaped(code)}</code></th><td>${count(number)}</td></tr>`).join('\n')}
+</tbody></table></section>`;
+}
+
+function restatements({ facts, superseded, revisions }: ReportInput, total: Totals): string {
+  if (superseded === 0 && facts.revised.size === 0) {
+    return '<section><h2>Restatements</h2><p>No receipt of this range was revised.</p></section>';
+  }
+  const why = [...facts.revised].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const lines = QUANTITIES.map((name) => {
+    const [before, now] = [facts.first.amount(name).value, total.amount(name).value];
+    const scale = scaleFor(name, Math.max(Number(before), Number(now)));
+    return `<tr><th scope="row">${QUANTITY_TITLES[name]}, ${scale.unit}</th><td>${scale.text(before)}</td><td>${scale.text(now)}</td></tr>`;
+  });
+  return `<section><h2>Restatements</h2><p>${count(superseded)} entries were revised, ${count(revisions)} of the revisions are from after the range. ${why.map(([reason, number]) => `${count(number)}: ${REVISION_WORDS[reason] ?? escaped(reason)}`).join('; ')}. What was first stated stays in the ledger and in this pack.</p>
+<table class="figures"><thead><tr><th scope="col">Total</th><th scope="col">As first stated</th><th scope="col">As it stands</th></tr></thead><tbody>
+${lines.join('\n')}
+</tbody></table></section>`;
+}
+
+function disclosure({ facts }: ReportInput, total: Totals): string {
+  const { covered, inputTokens, outputTokens } = total.counts;
+  const gas = total.amount('gwp');
+  const use = facts.useGas();
+  const per = (units: number): string => {
+    if (units === 0) return 'no unit';
+    const scale = scaleFor('gwp', Number(gas.value) / units);
+    const each = (amount: string | number): string => scale.text(Number(amount) / units);
+    const terms =
+      use === null
+        ? ''
+        : `; O = E × I is ${each(use)}, M ${each(Math.max(0, Number(gas.value) - use))}`;
+    return `${each(gas.value)} ${scale.unit} [${each(gas.lower)}–${each(gas.upper)}]${terms}`;
+  };
+  const energy = total.amount('energy');
+  const intensity =
+    use === null || Number(energy.value) === 0
+      ? ''
+      : `<p>I, the grid’s greenhouse gas weighted by the energy used: ${(use / Number(energy.value)).toPrecision(3)} kg CO₂e per kWh.</p>`;
+  return `<section><h2>For disclosures</h2>
+<p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based.</p>
+<p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1.</p>
+<p><strong>SCI for AI,</strong> (O + M) per functional unit: per request ${per(covered)}; per 1 000 tokens in and out ${per((inputTokens + outputTokens) / 1_000)}.</p>${intensity}</section>`;
+}
+
+function uncertainty(): string {
+  return `<section><h2>Uncertainty</h2><p>Each receipt states a 5–95 % interval. Receipts share their model of energy, the size of models, the batch, host and building, and grid factors, so their errors do not cancel: a total’s bounds are the sums of the bounds, as if every receipt erred in the same direction at once. No draws are made, and anybody can add up the same figures. Intervals are therefore wide: errors of single requests, which cancel in part, are not taken off.</p></section>`;
+}
+
+function factors({ factors: figures, factorsLeftOut, sources }: ReportFacts): string {
+  if (figures.size === 0) return '';
+  const used = new Map<string, number>();
+  const cite = (id: string): string => {
+    const number = used.get(id) ?? used.size + 1;
+    used.set(id, number);
+    return `[${number}]`;
+  };
+  const lines = [...figures.values()].map(
+    ({ record, name, value, unit, year, sources: of }) =>
+      `<tr><th scope="row">${escaped(record)}</th><td class="words">${escaped(name)}</td><td>${escaped(value)}</td><td class="words">${escaped(unit)}</td><td class="words">${escaped(year)}</td><td class="words">${of.map(cite).join(' ')}</td></tr>`,
+  );
+  const notes = [...used.keys()].map((id) => {
+    const source = sources.get(id);
+    return `<li>${escaped(source?.title ?? id)} <small>Licence: ${escaped(source?.licence ?? 'not stated')}.</small></li>`;
+  });
+  const more =
+    factorsLeftOut === 0
+      ? ''
+      : `<p>${count(factorsLeftOut)} further figures stand in the lineage documents.</p>`;
+  return `<section><h2>Factors</h2><table class="figures dense"><thead><tr><th scope="col">Record</th><th scope="col" class="words">Figure</th><th scope="col">Value</th><th scope="col" class="words">Unit</th><th scope="col" class="words">Vintage</th><th scope="col" class="words">Source</th></tr></thead><tbody>
+${lines.join('\n')}
+</tbody></table>${more}<h3>Sources</h3><ol class="sources">${notes.join('\n')}</ol></section>`;
+}
+
+function check({ issuer }: ReportInput): string {
+  return `<section><h2>How to check this</h2><p>The seal of the pack pins this page and the tables beside it by digest. <code>VERIFY.md</code> says how to verify the pack offline; <code>docket verify</code> and <code>verify.py</code> add up the receipts again and compare every figure of <code>totals.csv</code> and <code>receipts/*.csv</code>, from which this page was made. The seal is by <code>${escaped(issuer)}</code>: use keys that you fetched from it yourself.</p></section>`;
+}
+
+/** `22 Nov 2026, 14:05 UTC`, with seconds where there are any. */
+function timeWords(time: string): string {
+  const date = new Date(time);
+  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  const clock = time.slice(11, 19).replace(/:00$/, '');
+  return `${day}, ${clock} UTC`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

@@ -1,0 +1,19 @@
+import type { JsonObject } from './json.ts';
+
+/** Ids and names of servers are shorter; a longer one is left off the receipt rather than cut. */
+const NAME_MAX = 256;
+
+/** The `id` of an answer or chunk, by which its caller may fetch the receipt; embeddings have none. */
+export function answerIdIn(answer: JsonObject | undefined): string | undefined {
+  return name(answer?.['id']);
+}
+
+/** The model as an answer or chunk names it. */
+export function modelNamedIn(answer: JsonObject | undefined): string | undefined {
+  return name(answer?.['model']);
+}
+
+function name(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === '' || value.length > NAME_MAX) return undefined;
+  return value.isWellFormed() ? value : undefined;
+}

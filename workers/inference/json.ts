@@ -1,0 +1,20 @@
+export type JsonObject = Record<string, unknown>;
+
+/** The parsed body of a request. The api has validated it; what it does not name passes through and is untrusted here. */
+export type Json = Readonly<JsonObject>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}

@@ -1,0 +1,139 @@
+import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
+import { memberText, setMember } from '#shared/kernel/json-text.ts';
+import { answerIdIn, modelNamedIn } from '../answer-names.ts';
+import { isObject, type JsonObject, listOf } from '../json.ts';
+import { readUsage } from '../usage.ts';
+import type { ResponseStream } from './relay.ts';
+import { responseUsage, type ResponseWriterOptions } from './response-writer.ts';
+
+/** Events that come before anything of the answer: until another one, the call may be made again. */
+const ANNOUNCEMENTS: ReadonlySet<unknown> = new Set([
+  'response.created',
+  'response.queued',
+  'response.in_progress',
+]);
+/** Events that end a response which its server has finished. */
+export const ENDINGS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete']);
+/** What a server calls a response that is whole: as far as it was to go. */
+const ENDED: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
+
+/** Whether this event begins an answer, so that its client has seen something of it. */
+export function beginsResponse({ type }: JsonObject): boolean {
+  return typeof type === 'string' && type.startsWith('response.') && !ANNOUNCEMENTS.has(type);
+}
+
+/** The words of a response that failed, or of the event that says so, in the shape of an error; undefined when it did not. */
+export function failureIn(body: JsonObject): JsonObject | undefined {
+  const response = isObject(body['response']) ? body['response'] : body;
+  const failed = body['type'] === 'response.failed' || response['status'] === 'failed';
+  return failed ? { error: response['error'] ?? 'The response failed.' } : undefined;
+}
+
+/** Whether its server says that a response is whole. */
+export function isWholeResponse({ status }: JsonObject): boolean {
+  return ENDED.has(status);
+}
+
+/** What is the upstream's in a response and not its client's business: its name of the model, and what it would store. */
+export function asOurs(
+  text: string,
+  parsed: JsonObject,
+  model: string,
+  usage?: Usage | UnknownUsage,
+): string {
+  let ours = parsed['model'] === model ? text : setMember(text, 'model', JSON.stringify(model));
+  if (parsed['store'] !== false) ours = setMember(ours, 'store', 'false');
+  if (usage?.source === 'counted')
+    ours = setMember(ours, 'usage', JSON.stringify(responseUsage(usage)));
+  return ours;
+}
+
+/** Everything that a response holds of what was generated, for counting. */
+export function textOfResponse({ output }: JsonObject): string {
+  return listOf(output).filter(isObject).map(textOfItem).join('');
+}
+
+function textOfItem({ content, summary, name, arguments: args, input }: JsonObject): string {
+  const parts = [content, summary].flatMap(listOf);
+  const texts = parts.filter(isObject).flatMap(({ text, refusal }) => [text, refusal]);
+  return [...texts, name, args, input].filter((text) => typeof text === 'string').join('');
+}
+
+/** Passes the events of an upstream's response on as they come, and keeps the last one back. */
+export class NativeStream implements ResponseStream {
+  readonly #emit: (payload: string) => void;
+  readonly #model: string;
+  readonly #energy: Endpoint['energy'];
+  #announced: string[] | null = [];
+  #first: JsonObject | undefined;
+  #last: { text: string; response: JsonObject } | undefined;
+  #text = '';
+  usage: Usage | undefined;
+
+  constructor(
+    { emit, model }: Pick<ResponseWriterOptions, 'model'> & { emit: (payload: string) => void },
+    energy: Endpoint['energy'],
+  ) {
+    this.#emit = emit;
+    this.#model = model;
+    this.#energy = energy;
+  }
+
+  get texts(): readonly string[] {
+    return [this.#text];
+  }
+
+  get answerId(): string | undefined {
+    return answerIdIn(this.#first);
+  }
+
+  get modelNamed(): string | undefined {
+    return modelNamedIn(this.#first);
+  }
+
+  get isFinished(): boolean {
+    return this.#last !== undefined;
+  }
+
+  accept(given: string, event: JsonObject): boolean {
+    const { type, delta, response } = event;
+    let text = given;
+    if (isObject(response)) {
+      this.#first ??= response;
+      this.usage = readUsage(response['usage'], this.#energy) ?? this.usage;
+      text = this.#ours(given, response);
+      if (ENDINGS.has(type)) {
+        this.#last ??= { text, response };
+        return false;
+      }
+    }
+    if (ANNOUNCEMENTS.has(type) && this.#announced !== null) {
+      this.#announced.push(text);
+      return false;
+    }
+    this.#announce();
+    this.#emit(text);
+    if (typeof delta !== 'string' || delta === '') return false;
+    this.#text += delta;
+    return true;
+  }
+
+  finish(usage: Usage | UnknownUsage): string {
+    this.#announce();
+    const { text, response } = this.#last!;
+    return usage.source === 'counted' ? this.#ours(text, response, usage) : text;
+  }
+
+  #announce(): void {
+    for (const text of this.#announced ?? []) this.#emit(text);
+    this.#announced = null;
+  }
+
+  #ours(event: string, response: JsonObject, usage?: Usage | UnknownUsage): string {
+    const text = memberText(event, 'response');
+    if (text === undefined) return event;
+    const ours = asOurs(text, response, this.#model, usage);
+    return ours === text ? event : setMember(event, 'response', ours);
+  }
+}

@@ -1,0 +1,83 @@
+import type { Endpoint } from '#shared/catalogue/catalogue.ts';
+import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
+import { modelNamedIn } from '../answer-names.ts';
+import { StreamAccount } from '../stream-account.ts';
+import { isObject, type JsonObject } from '../json.ts';
+import { responseIdOf } from './output.ts';
+import type { ResponseStream } from './relay.ts';
+import { ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
+
+/** The tokens of an answer of a chat server that it spent on reasoning, where it says so. */
+function reasoningTokensIn(usage: unknown): number {
+  const details = isObject(usage) ? usage['completion_tokens_details'] : undefined;
+  const tokens = isObject(details) ? details['reasoning_tokens'] : undefined;
+  return Number.isSafeInteger(tokens) && (tokens as number) > 0 ? (tokens as number) : 0;
+}
+
+/** A chat completion as a response. */
+export function responseOfChat(
+  options: Omit<ResponseWriterOptions, 'emit'>,
+  chat: JsonObject,
+  usage: Usage | UnknownUsage,
+  isFinished: boolean,
+): JsonObject {
+  const writer = new ResponseWriter(options);
+  const [choice] = chat['choices'] as unknown[];
+  if (isObject(choice)) writer.take(choice);
+  return writer.end(usage, reasoningTokensIn(chat['usage']), isFinished);
+}
+
+/** The chunks of a chat server as events of a response. */
+export class TranslatedStream implements ResponseStream {
+  readonly #writer: ResponseWriter;
+  readonly #account = new StreamAccount();
+  readonly #requestId: string;
+  #hasBegun = false;
+  #reasoningTokens = 0;
+
+  constructor(
+    options: ResponseWriterOptions & { emit: (payload: string) => void },
+    energy: Endpoint['energy'],
+  ) {
+    this.#writer = new ResponseWriter(options);
+    this.#requestId = options.requestId;
+    this.#account.readFrom(energy);
+  }
+
+  get usage(): Usage | undefined {
+    return this.#account.usage;
+  }
+
+  get texts(): readonly string[] {
+    return this.#account.texts;
+  }
+
+  get answerId(): string {
+    return responseIdOf(this.#requestId);
+  }
+
+  get modelNamed(): string | undefined {
+    return modelNamedIn(this.#account.first);
+  }
+
+  get isFinished(): boolean {
+    return this.#account.isFinished;
+  }
+
+  accept(_given: string, chunk: JsonObject): boolean {
+    this.#reasoningTokens = reasoningTokensIn(chunk['usage']) || this.#reasoningTokens;
+    const noted = this.#account.note(chunk);
+    if (noted === undefined) return false;
+    if (!this.#hasBegun) this.#writer.begin();
+    this.#hasBegun = true;
+    // One answer was asked for.
+    for (const choice of chunk['choices'] as unknown[])
+      if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#writer.take(choice);
+    return noted.speaks;
+  }
+
+  finish(usage: Usage | UnknownUsage): string {
+    const response = this.#writer.end(usage, this.#reasoningTokens);
+    return this.#writer.lastEvent(response);
+  }
+}
