@@ -1,5 +1,7 @@
 import { Fault } from '#shared/kernel/errors.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import { faultOfWire, type Reply } from '#shared/lanes/messages.ts';
+import { startSaltedDigest } from '#shared/receipts/digest.ts';
 import type { UnroutedEntry } from './read.ts';
 
 /** How much longer than the pipeline's own deadline the api waits: the pipeline's word is better than a time-out. */
@@ -55,9 +57,8 @@ export class Exchange {
   #delivery = 1;
   #seq = 0;
   #framesSeen = false;
-  #last: Answer | undefined;
-  /** A whole answer of a delivery before this one, in case the receipt is of that one. */
-  #earlier: Answer | undefined;
+  /** What each delivery has answered, whole or as the last payload of a stream: the receipt may be of any of them. */
+  readonly #answers = new Map<number, string>();
   #receipt: { delivery: number; text: string } | undefined;
   #receiptTimer: NodeJS.Timeout | undefined;
   readonly #patience: NodeJS.Timeout;
@@ -115,11 +116,11 @@ export class Exchange {
         this.#join();
         return;
       case 'receipt_of_another':
-        this.#receiptIsOfAnother();
+        this.#receiptIsOfAnother(reply.attempt, payload);
         return;
       case 'error':
         // Its delivery has answered already: it has not heard that its outcome was written.
-        if (this.#last?.delivery === reply.attempt) return;
+        if (this.#answers.has(reply.attempt)) return;
         this.fail(faultOfWire(reply.error));
         return;
       case 'receipt_failed':
@@ -161,7 +162,7 @@ export class Exchange {
     const delivery = reply.attempt;
     if (delivery < this.#delivery) {
       // What an abandoned delivery says is dropped, but the request's receipt may be of its answer.
-      return reply.kind === 'receipt' && this.#earlier?.delivery === delivery;
+      return reply.kind === 'receipt';
     }
     if (delivery > this.#delivery) {
       // A second delivery begins from the start; what the client has already seen cannot be taken back.
@@ -170,7 +171,6 @@ export class Exchange {
         this.fail(RESTARTED);
         return false;
       }
-      if (!this.#framesSeen) this.#earlier = this.#last ?? this.#earlier;
       this.#delivery = delivery;
       this.#seq = 0;
     }
@@ -181,35 +181,36 @@ export class Exchange {
   }
 
   #answered(delivery: number, payload: string): void {
-    this.#last = { delivery, payload };
-    this.#receiptTimer ??= setTimeout(() => this.#finish(null), this.#host.receiptWaitMs);
+    this.#answers.set(delivery, payload);
+    this.#receiptTimer ??= setTimeout(
+      () => this.#finish(this.#likeliest(), null),
+      this.#host.receiptWaitMs,
+    );
     this.#join();
   }
 
   async #fetch(delivery: number, ref: string): Promise<void> {
     const text = await this.#host.fetchAnswer(ref).catch(() => null);
     if (this.#closed) return;
-    if (text === null) this.fail(ANSWER_LOST);
-    else this.#answered(delivery, text);
+    if (text !== null) this.#answered(delivery, text);
+    else if (delivery === this.#delivery) this.fail(ANSWER_LOST);
   }
 
   /** Answer and receipt belong together only when the same delivery made them. */
   #join(): void {
-    for (const answer of [this.#last, this.#earlier]) {
-      if (answer === undefined || this.#receipt?.delivery !== answer.delivery) continue;
-      this.#last = answer;
-      return this.#finish(this.#receipt.text);
-    }
+    const payload = this.#answers.get(this.#receipt?.delivery ?? 0);
+    if (payload !== undefined) this.#finish(payload, this.#receipt!.text);
   }
 
-  /** The receipt will never be of the delivery that is listened to: what the client gets is the answer that it is of. */
-  #receiptIsOfAnother(): void {
-    if (this.#earlier !== undefined) {
-      // Its receipt is on its way, and the time for that is running already.
-      this.#last = this.#earlier;
-      this.#delivery = this.#earlier.delivery;
-      return this.#join();
-    }
+  /**
+   * The receipt is not of what this delivery has answered: what the client gets is the answer that it is of. The release
+   * before this one does not say which receipt it is; that comes by itself, or is late.
+   */
+  #receiptIsOfAnother(delivery: number, receipt: string): void {
+    this.#answers.delete(delivery);
+    if (receipt === '' && this.#answers.size > 0) return this.#join();
+    for (const payload of this.#answers.values())
+      if (this.#isOf(receipt, payload)) return this.#finish(payload, receipt);
     if (this.entry.claim !== undefined && !this.#framesSeen) {
       this.close();
       return this.#sink!.settled();
@@ -217,17 +218,21 @@ export class Exchange {
     this.fail(RECEIPT_OF_ANOTHER);
   }
 
-  #finish(receipt: string | null): void {
-    const { payload } = this.#last!;
+  /** Whether a receipt is of an answer of which the client has seen nothing yet. */
+  #isOf(receipt: string, payload: string): boolean {
+    const digest = startSaltedDigest(this.entry.salt).update(payload).end();
+    return receipt.includes(multihashOf(digest, 'responseDigest'));
+  }
+
+  /** The answer that a receipt which is late will be of: the last one that was heard of. */
+  #likeliest(): string {
+    return this.#answers.get(Math.max(...this.#answers.keys()))!;
+  }
+
+  #finish(payload: string, receipt: string | null): void {
     this.close();
     this.#sink!.done(payload, receipt);
   }
-}
-
-/** A whole answer, or the last payload of a stream. */
-interface Answer {
-  delivery: number;
-  payload: string;
 }
 
 const GAVE_UP = new Fault('upstream_timeout', { message: 'The request was not finished in time.' });

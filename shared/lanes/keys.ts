@@ -54,6 +54,13 @@ export const idempotencyKey = (shard: number, orgId: string, digest: string): st
 /** List of requests that wait for a running one with the same Idempotency-Key. */
 export const waitersKey = (claimKey: string): string => `${claimKey}:waiters`;
 
+/** One of them, as it stands in that list. */
+export const waiterName = (inbox: string, id: string): string => `${inbox} ${id}`;
+export function waiterOf(name: string): { inbox: string; id: string } {
+  const [inbox, id] = name.split(' ') as [string, string];
+  return { inbox, id };
+}
+
 /**
  * The stored answer of an idempotent request, apart for each delivery: a worker that was taken for dead and answers
  * after all must not write over the answer whose receipt was issued.

@@ -70,7 +70,7 @@ type LastReply = ReplyHead & { kind: 'last' };
 type ErrorReply = ReplyHead & { kind: 'error'; error: WireFault };
 /** The signed receipt, as its exact bytes. */
 type ReceiptReply = { id: string; attempt: number; kind: 'receipt' };
-/** The receipt of this request is of the answer that another delivery gave. */
+/** The receipt of this request, as its exact bytes; it is of the answer that another delivery gave. */
 type ReceiptOfAnotherReply = { id: string; attempt: number; kind: 'receipt_of_another' };
 /** A receipt was required and could not be made. */
 type ReceiptFailedReply = {

@@ -1,15 +1,17 @@
 import { receiptsLane } from '#shared/lanes/keys.ts';
-import type { Reply } from '#shared/lanes/messages.ts';
+import type { Reply, WireFault } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
 
 type Command = Parameters<HolderWrite['command']>;
 
-/** One thing that was queued: a reply, a command of a shard's transaction, or an acknowledgement. */
+/** One thing that was queued: a reply, a command of a shard's transaction, a claim that is freed, or an acknowledgement. */
 export interface Queued {
   reply?: Reply & { inbox: string; payload: string };
   command?: Command;
+  freed?: [name: StoredAnswerName, fault: WireFault];
   done?: string;
 }
 
@@ -34,6 +36,10 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
   /** Everything that was queued, in order. */
   get queued(): Queued[] {
     return this.writes.flat();
+  }
+
+  get freed(): [name: StoredAnswerName, fault: WireFault][] {
+    return this.queued.flatMap(({ freed }) => (freed === undefined ? [] : [freed]));
   }
 
   get replies(): (Reply & { inbox: string; payload: string })[] {
@@ -61,6 +67,7 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
       command: (...command) => queue({ command }),
       record: (entry) =>
         queue({ command: ['XADD', receiptsLane(delivery.shard), '*', 'e', encodeMessage(entry)] }),
+      free: (...freed) => queue({ freed }),
       done: () => queue({ done: delivery.entryId }),
     };
   }
@@ -90,10 +97,11 @@ export class RecordedOutbox implements Pick<Outbox, 'send' | 'asHolder'> {
   }
 }
 
-/** A write in short: the kind of a reply, name and key of a command, `done`. */
+/** A write in short: the kind of a reply, name and key of a command, `free` and the claim, `done`. */
 export const inShort = (write: readonly Queued[]): string[] =>
-  write.map(({ reply, command, done }) => {
+  write.map(({ reply, command, freed, done }) => {
     if (reply !== undefined) return reply.kind;
+    if (freed !== undefined) return `free ${freed[0].claim}`;
     return done === undefined ? `${command![0]} ${command![1]}` : 'done';
   });
 

@@ -31,7 +31,7 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
     config.inferenceConcurrency,
     events.storeFailed,
   );
-  const { client, outbox, claims, slots } = lanes;
+  const { client, outbox, slots } = lanes;
   const providers = openProviders(config.upstreamCredential);
   const breakers = new Breakers((endpoint, region, open) => {
     events.breakerChanged(endpoint, region, open);
@@ -56,7 +56,6 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   const worker = new InferenceWorker(
     {
       outbox,
-      claims,
       client,
       seals,
       events,

@@ -2,7 +2,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { answerKey, begunKey, heldKey } from '#shared/lanes/keys.ts';
 import { type InferenceEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
-import { type Claims, STORED_S } from '#shared/lanes/redis/claims.ts';
+import { STORED_S } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { packAnswer, type StoredAnswer } from '#shared/lanes/stored-answer.ts';
@@ -21,7 +21,6 @@ const BROKE_OFF: WireFault = {
 
 export interface SettlementDeps extends RepliesDeps {
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
-  claims: Pick<Claims, 'free'>;
   events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'outcomeStale'>;
   /** Epoch milliseconds. */
   now: () => number;
@@ -81,9 +80,9 @@ export class Settlement {
 
   /** No answer at all: an error reply, no receipt, and the idempotency key may be used again. */
   async failed(fault: WireFault): Promise<void> {
-    if (!(await this.#freeClaim(fault))) return;
     const write = this.#deps.outbox.asHolder(this.#delivery);
     this.replies.error(write, fault);
+    this.#freeClaim(write, fault);
     this.#leaveLane(write);
     if (!this.#isStale(await write.written)) this.#deps.events.runFailed(this.#entry, fault);
   }
@@ -101,7 +100,6 @@ export class Settlement {
 
   async #complete(packed: Buffer | undefined, spent: Spent, reply: Reply): Promise<void> {
     const { claim, id: requestId } = this.#entry;
-    if (packed === undefined && !(await this.#freeClaim(TOO_LARGE))) return;
     const write = this.#deps.outbox.asHolder(this.#delivery);
     reply(write);
     if (packed !== undefined && claim !== undefined) {
@@ -109,15 +107,15 @@ export class Settlement {
       write.command('SET', key, packed, 'EX', STORED_S);
       // However long the receipt takes, the request must not be run again meanwhile.
       write.command('EXPIRE', claim, STORED_S);
-    }
+    } else this.#freeClaim(write, TOO_LARGE);
     await this.#handOver(write, 'complete', spent, packed?.length);
   }
 
   /** What broke off is receipted, not kept: a retry with the same key runs again. */
   async #incomplete(outcome: 'partial' | 'truncated', spent: Spent, reply: Reply): Promise<void> {
-    if (!(await this.#freeClaim(BROKE_OFF))) return;
     const write = this.#deps.outbox.asHolder(this.#delivery);
     reply(write);
+    this.#freeClaim(write, BROKE_OFF);
     await this.#handOver(write, outcome, spent);
   }
 
@@ -147,15 +145,10 @@ export class Settlement {
     write.done();
   }
 
-  /**
-   * The idempotency key may be used again; the requests that wait for this one fail with the same fault. Returns whether
-   * there is more to do: not when another delivery holds the entry, and its claim.
-   */
-  async #freeClaim(fault: WireFault): Promise<boolean> {
+  #freeClaim(write: HolderWrite, fault: WireFault): void {
     const { claim, id: requestId } = this.#entry;
-    if (claim === undefined) return true;
-    const name = { claim, requestId, delivery: this.#delivery.number };
-    return !this.#isStale(await this.#deps.claims.free(this.#delivery, name, fault));
+    if (claim === undefined) return;
+    write.free({ claim, requestId, delivery: this.#delivery.number }, fault);
   }
 
   /**

@@ -47,12 +47,12 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
   }, events.storeFailed);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
   const lanes = new LaneConnections(context, seals, BATCHES, events.storeFailed);
-  const { client, outbox, claims, slots } = lanes;
+  const { client, outbox, settleClaim, slots } = lanes;
   const worker = new ReceiptsWorker(
     {
       issuer,
       outbox,
-      claims,
+      settleClaim,
       batchMax: config.receiptsBatchMax,
       events,
       signer,

@@ -1,7 +1,7 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { type ReceiptEntry, wireFault } from '#shared/lanes/messages.ts';
-import type { Claims } from '#shared/lanes/redis/claims.ts';
+import type { SettleClaim } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
 import type { Slots } from '#shared/lanes/slots.ts';
@@ -15,7 +15,7 @@ import { type IssueDeps, type Issued, issueReceipt } from './issue.ts';
 export interface ReceiptsDeps extends IssueDeps {
   store: ReceiptStore;
   outbox: Pick<Outbox, 'asHolder'>;
-  claims: Claims;
+  settleClaim: SettleClaim;
   /** Receipts committed in one statement. */
   batchMax: number;
   events: Omit<ReceiptsEvents, 'signingKeysUnreadable'>;
@@ -162,6 +162,7 @@ export class ReceiptsWorker {
     const { outbox, events } = this.#deps;
     const write = outbox.asHolder(delivery);
     for (const pending of entry) {
+      freeUnlessAnswered(write, pending);
       if (isOwed(pending)) replyReceipt(write, pending);
       else setAside(write, pending);
     }
@@ -174,18 +175,14 @@ export class ReceiptsWorker {
     }
   }
 
-  /** Ends the claim of a request that had an Idempotency-Key. */
+  /** Keeps the answer to a request that had an Idempotency-Key, for those who repeat it. */
   async #settle(pending: Pending): Promise<void> {
-    const { claims, placeAnswer, events } = this.#deps;
+    const { settleClaim, placeAnswer } = this.#deps;
     const { delivery, handed } = pending;
-    if (handed?.claim === undefined) return;
+    if (handed?.claim === undefined || !isAnswered(pending)) return;
     const name = nameOf(handed, handed.claim);
-    if (!isOwed(pending)) await claims.free(delivery, name, FAILED).catch(events.storeFailed);
-    else if (isRefused(pending)) await claims.free(delivery, name, FAILED);
-    else if (isOfThisAnswer(pending)) {
-      const kept = await placeAnswer(name, handed.storedBytes ?? 0);
-      await claims.settle(delivery, name, pending.issued.row.text, kept);
-    }
+    const kept = await placeAnswer(name, handed.storedBytes ?? 0);
+    await settleClaim(delivery, name, pending.issued.row.text, kept);
   }
 }
 
@@ -193,8 +190,20 @@ function isOwed(pending: Pending): pending is Owed {
   return pending.issued !== null;
 }
 
+/** Whether the caller gets the answer that this entry is about, with the receipt that is committed. */
+function isAnswered(pending: Pending): pending is Owed {
+  return isOwed(pending) && !isRefused(pending) && isOfThisAnswer(pending);
+}
+
 function isOwing(entry: readonly Pending[]): boolean {
   return entry.some(isOwed);
+}
+
+/** The key of a request whose caller gets no answer may be used again. */
+function freeUnlessAnswered(write: HolderWrite, pending: Pending): void {
+  const { handed } = pending;
+  if (handed?.claim === undefined || (isOwed(pending) && !isRefused(pending))) return;
+  write.free(nameOf(handed, handed.claim), FAILED);
 }
 
 /** Tells the request's caller, or the api process that has it, of the receipt that is committed. */
@@ -203,9 +212,10 @@ function replyReceipt(write: HolderWrite, owed: Owed): void {
   const { inbox, attempt, record } = handed;
   const id = record.requestId;
   if (isRefused(owed)) replyFailed(write, handed);
-  else if (isOfThisAnswer(owed)) {
-    write.send(inbox, { id, attempt, kind: 'receipt' }, issued.row.text);
-  } else write.send(inbox, { id, attempt, kind: 'receipt_of_another' });
+  else {
+    const kind = isOfThisAnswer(owed) ? 'receipt' : 'receipt_of_another';
+    write.send(inbox, { id, attempt, kind }, issued.row.text);
+  }
 }
 
 /** Keeps what cannot be made into a receipt where a person can look at it, and tells who waits for it. */

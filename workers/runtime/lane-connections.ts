@@ -1,7 +1,7 @@
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Cancellation, Reply } from '#shared/lanes/messages.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
-import { type Claims, createClaims } from '#shared/lanes/redis/claims.ts';
+import { createSettleClaim, type SettleClaim } from '#shared/lanes/redis/claims.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import { type Delivery, LaneConsumer } from '#shared/lanes/redis/lane-consumer.ts';
 import { Liveness } from '#shared/lanes/redis/liveness.ts';
@@ -31,7 +31,7 @@ export class LaneConnections<Message extends Reply | Cancellation = never> {
   readonly #scripts: LaneScripts;
   readonly #seals: Seals;
   readonly outbox: Outbox;
-  readonly claims: Claims;
+  readonly settleClaim: SettleClaim;
   readonly slots: Slots;
   readonly #context: ProcessContext;
   readonly #onError: (error: unknown) => void;
@@ -54,7 +54,7 @@ export class LaneConnections<Message extends Reply | Cancellation = never> {
     this.#writer = this.#connect('patient');
     this.#scripts = defineLaneScripts(this.client);
     this.outbox = new Outbox(this.#writer, seals, onError);
-    this.claims = createClaims(this.#scripts, this.outbox);
+    this.settleClaim = createSettleClaim(this.#scripts, this.outbox);
     this.slots = new Slots(slotCount);
   }
 

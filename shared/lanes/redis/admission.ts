@@ -6,6 +6,7 @@ import {
   leasesKey,
   limitsKey,
   receiptsLane,
+  waiterName,
   waitersKey,
 } from '../keys.ts';
 import type { InferenceEntry, ReceiptEntry } from '../messages.ts';
@@ -249,7 +250,7 @@ export class Admissions {
       this.#receiptsLaneMax,
       request.fingerprint ?? '',
       lifeS,
-      `${entry.inbox} ${entry.id}`,
+      waiterName(entry.inbox, entry.id),
       written.apart ?? '',
       lifeS,
       this.#clockUs(),

@@ -10,8 +10,10 @@
 --       commands: name, key, and its further arguments
 --       receipts lanes: key, and the records that they are to get
 --       what inboxes are told: key, and the fields and values of one entry
+--       idempotency claims to be freed: key, key of its waiters, key of its stored answer, and the request that must hold it
 --
--- Returns {'written'}; or {'stale', then for each delivery 'held', 'taken' or 'gone'}, and nothing is written; or
+-- Returns {'written'} and, for each request that waited for a claim that is free now, which of them that was (from 0) and
+-- the waiter; or {'stale', then for each delivery 'held', 'taken' or 'gone'}, and nothing is written; or
 -- {'failed', error} when a command failed: those before it have happened, and nothing of what comes after.
 
 local group = ARGV[1]
@@ -73,6 +75,20 @@ each(function()
   at = at + count
 end)
 
+-- Nothing raises from here on: a request has left its lane when its claim is free.
+local written, nth = { 'written' }, -1
+each(function()
+  nth = nth + 1
+  local claim, waiters, answer = key(), key(), key()
+  if redis.call('HGET', claim, 'rid') == following() then
+    for _, waiter in ipairs(redis.call('LRANGE', waiters, 0, -1)) do
+      written[#written + 1] = nth
+      written[#written + 1] = waiter
+    end
+    redis.call('DEL', claim, waiters, answer)
+  end
+end)
+
 -- Lua passes about 8,000 arguments to one command.
 local PIECE = 2000
 for _, of in ipairs(leaving) do
@@ -83,4 +99,4 @@ for _, of in ipairs(leaving) do
     redis.call('XDEL', lane, unpack(ids, first, last))
   end
 end
-return { 'written' }
+return written

@@ -1,6 +1,5 @@
 import type { StoredAnswers } from '../postgres/stored-answers.ts';
-import { answerKey, CONSUMER_GROUP, waitersKey } from '../keys.ts';
-import type { Reply, WireFault } from '../messages.ts';
+import { answerKey, CONSUMER_GROUP, waiterOf, waitersKey } from '../keys.ts';
 import { type StoredAnswer, type StoredAnswerName, unpackAnswer } from '../stored-answer.ts';
 import type { RedisClient } from './connect.ts';
 import type { Delivery } from './lane-consumer.ts';
@@ -11,55 +10,41 @@ import type { Seals } from '../seals.ts';
 /** Specification: identical requests within 24 hours get the stored answer. */
 export const STORED_S = 86_400;
 
-export type Claims = ReturnType<typeof createClaims>;
+/** Keeps an answer under its claim, with its receipt; does nothing for a delivery that no longer holds its entry. */
+export type SettleClaim = (
+  by: Delivery,
+  name: StoredAnswerName,
+  receipt: string,
+  kept: 'redis' | 'postgres',
+) => Promise<Holding>;
 
 /**
- * Ends idempotency claims, and tells the requests that wait for one how it ended. Both are safe to repeat, and do nothing
- * for a delivery that no longer holds its entry.
+ * Ends claims whose answers are stored: identical requests get them from now on, and those that wait are told. It is safe
+ * to repeat. A claim without an answer is freed by the write that ends its request (`HolderWrite.free`).
  */
-export function createClaims(scripts: LaneScripts, outbox: Pick<Outbox, 'send'>) {
-  const end = async (
-    { lane, entryId, consumer, number }: Delivery,
-    { claim, requestId, delivery }: StoredAnswerName,
-    how: { end: 'done' | 'freed'; receipt: string; kept: string },
-    replyTo: (id: string) => Reply,
-  ): Promise<Holding> => {
+export function createSettleClaim(scripts: LaneScripts, outbox: Pick<Outbox, 'send'>): SettleClaim {
+  return async ({ lane, entryId, consumer, number }, name, receipt, kept) => {
+    const { claim, requestId, delivery } = name;
     const [holding, ...waiting] = (await scripts.settleClaim(
       claim,
       waitersKey(claim),
-      answerKey({ claim, requestId, delivery }),
+      answerKey(name),
       lane,
       requestId,
-      how.end,
-      how.receipt,
+      receipt,
       STORED_S,
       delivery,
-      how.kept,
+      kept,
       CONSUMER_GROUP,
       entryId,
       consumer,
       number,
     )) as [Holding, ...string[]];
     for (const waiter of waiting) {
-      const [inbox, id] = waiter.split(' ') as [string, string];
-      outbox.send(inbox, replyTo(id));
+      const { inbox, id } = waiterOf(waiter);
+      outbox.send(inbox, { id, kind: 'settled' });
     }
     return holding;
-  };
-  return {
-    /** The answer is stored: identical requests get it from now on, with this receipt. */
-    settle: (
-      by: Delivery,
-      name: StoredAnswerName,
-      receipt: string,
-      kept: 'redis' | 'postgres',
-    ): Promise<Holding> =>
-      end(by, name, { end: 'done', receipt, kept }, (id) => ({ id, kind: 'settled' })),
-    /** The request failed: its key may be used again, and those who wait for it fail as it did. */
-    free: (by: Delivery, name: StoredAnswerName, error: WireFault): Promise<Holding> =>
-      end(by, name, { end: 'freed', receipt: '', kept: '' }, (id) => {
-        return { id, attempt: 1, seq: 1, kind: 'error', error };
-      }),
   };
 }
 

@@ -1,7 +1,14 @@
 import type { Cluster } from 'ioredis';
 import type { RedisClient } from './connect.ts';
-import { CONSUMER_GROUP, inboxKey, receiptsLane } from '../keys.ts';
-import type { ReceiptEntry, Reply } from '../messages.ts';
+import {
+  answerKey,
+  CONSUMER_GROUP,
+  inboxKey,
+  receiptsLane,
+  waiterOf,
+  waitersKey,
+} from '../keys.ts';
+import type { ReceiptEntry, Reply, WireFault } from '../messages.ts';
 import type { Seals } from '../seals.ts';
 import {
   BATCH_FIELD,
@@ -10,6 +17,7 @@ import {
   encodeMessage,
   type Outgoing,
 } from '../wire-format.ts';
+import type { StoredAnswerName } from '../stored-answer.ts';
 import type { Delivery } from './lane-consumer.ts';
 import { callReplicated } from './replicated.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
@@ -46,6 +54,8 @@ export interface HolderWrite {
   command(...command: Command): void;
   /** What happened, for the receipts lane of the entry's shard. */
   record(entry: ReceiptEntry): void;
+  /** The idempotency key may be used again; the requests that wait for this one fail with the same fault. */
+  free(name: StoredAnswerName, fault: WireFault): void;
   /** The entry is acknowledged and removed, once everything else is written. */
   done(): void;
 }
@@ -55,11 +65,18 @@ interface Addressed extends Outgoing {
   processId: string;
 }
 
+/** A claim that is freed, and how its request failed. */
+interface Freed {
+  name: StoredAnswerName;
+  fault: WireFault;
+}
+
 class Write implements HolderWrite {
   readonly delivery: Delivery;
   readonly commands: Command[] = [];
   readonly records: string[] = [];
   readonly messages: Addressed[] = [];
+  readonly freed: Freed[] = [];
   readonly written: Promise<Holding>;
   isOpen = true;
   isLast = false;
@@ -88,6 +105,10 @@ class Write implements HolderWrite {
 
   record(entry: ReceiptEntry): void {
     this.records.push(encodeMessage(entry));
+  }
+
+  free(name: StoredAnswerName, fault: WireFault): void {
+    this.freed.push({ name, fault });
   }
 
   done(): void {
@@ -225,6 +246,7 @@ export class Outbox {
         ...string[],
       ];
       if (result === 'written') {
+        this.#tellWaiters(groups.flat(), rest);
         for (const write of left) write.settle('held');
         return [];
       }
@@ -233,6 +255,19 @@ export class Outbox {
     }
     await this.#tell(messages);
     return [];
+  }
+
+  /**
+   * Tells those who waited for claims that are free now. Where this process dies before it has, they notice: each process
+   * looks after the claims that its requests wait for.
+   */
+  #tellWaiters(writes: readonly Write[], waiting: readonly string[]): void {
+    const freed = writes.flatMap((write) => write.freed);
+    for (let i = 0; i < waiting.length; i += 2) {
+      const { inbox, id } = waiterOf(waiting[i + 1]!);
+      const error = freed[Number(waiting[i])]!.fault;
+      this.send(inbox, { id, attempt: 1, seq: 1, kind: 'error', error });
+    }
   }
 
   async #eachAlone(messages: Addressed[], writes: Write[], error: string): Promise<Failed[]> {
@@ -343,6 +378,12 @@ function argumentsOf(
   }
   args.push(told.length);
   for (const [inbox, fields] of told) args.push(placeOf(inbox), fields.length, ...fields);
+  const freed = writes.flatMap((write) => write.freed);
+  args.push(freed.length);
+  for (const { name } of freed) {
+    const keys = [name.claim, waitersKey(name.claim), answerKey(name)];
+    args.push(...keys.map(placeOf), name.requestId);
+  }
   return { keys: [...places.keys()], args };
 }
 

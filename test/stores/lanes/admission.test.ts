@@ -2,18 +2,21 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { INLINE_BYTES_MAX, intervalUsOf } from '#shared/lanes/redis/admission.ts';
-import { createClaims } from '#shared/lanes/redis/claims.ts';
+import { createSettleClaim } from '#shared/lanes/redis/claims.ts';
 import {
   bodyKey,
   heldKey,
   idempotencyKey,
+  inboxKey,
   inferenceLane,
   leasesKey,
   receiptsLane,
 } from '#shared/lanes/keys.ts';
 import type { ReceiptEntry, Reply } from '#shared/lanes/messages.ts';
+import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
+import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
-import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
+import { decodeBatch, decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
 import {
   admissionRequest,
   admissionsOn,
@@ -29,6 +32,9 @@ import { testSeals } from '#test/support/seals.ts';
 const LANE = inferenceLane(0, 'eu-west');
 const DAY_US = 86_400_000_000;
 const FAULT = { code: 'upstream_error', message: 'It failed.' } as const;
+const fail = (error: unknown): void => {
+  throw error;
+};
 let client: Redis;
 let nowUs = 1_800_000_000_000_000;
 
@@ -282,11 +288,30 @@ describe('a request that screening has refused', () => {
 
 describe('an idempotency claim', () => {
   const claim = idempotencyKey(0, 'org_a', 'digest');
-  /** Claims, and what those who wait for one are told. */
-  const claimsOn = () => {
+  /** Settles claims, and what those who wait for one are told. */
+  const settling = () => {
     const told: [inbox: string, reply: Reply][] = [];
     const outbox = { send: (inbox: string, reply: Reply) => void told.push([inbox, reply]) };
-    return { claims: createClaims(defineLaneScripts(client), outbox), told };
+    return { settle: createSettleClaim(defineLaneScripts(client), outbox), told };
+  };
+  /** Frees a claim in the write that ends its request. */
+  const free = async (delivery: Delivery, requestId: string): Promise<Holding> => {
+    const outbox = new Outbox(client, testSeals(), fail);
+    const write = outbox.asHolder(delivery);
+    write.free(nameOf(requestId), FAULT);
+    write.done();
+    const holding = await write.written;
+    await outbox.flushed();
+    return holding;
+  };
+  /** What is in the inbox of those who wait. */
+  const inbox = async (): Promise<Reply[]> => {
+    const key = inboxKey('api-test');
+    const entries = await client.xrange(key, '-', '+');
+    return entries
+      .flatMap(([, [field, text]]) => (field === 'b' ? text! : []))
+      .flatMap((text) => decodeBatch(testSeals(), key, text, fail))
+      .map(({ reply }) => reply);
   };
   const held = () => deliverTo(client, { lane: receiptsLane(0), consumer: 'w' });
   const nameOf = (requestId: string) => ({ claim, requestId, delivery: 1 });
@@ -313,17 +338,17 @@ describe('an idempotency claim', () => {
     'a settled claim is replayed without daily budget, and everyone who waited is told',
     { tags: ['idempotency.free'] },
     async () => {
-      const { claims, told } = claimsOn();
+      const { settle, told } = settling();
       const first = send();
       const { remainingToday } = await admissions().admit(first);
       const second = send();
       await admissions().admit(second);
       const delivery = await held();
       const settled = ['api-test', { id: second.entry.id, kind: 'settled' }];
-      await claims.settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
+      await settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
       expect(told).toEqual([settled]);
       // The worker that settled it may die before it tells them; the next one settles it again.
-      await claims.settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
+      await settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
       expect(told).toEqual([settled, settled]);
       const replay = await admissions().admit(send());
       expect(replay).toMatchObject({
@@ -337,20 +362,20 @@ describe('an idempotency claim', () => {
   );
 
   it('an idempotency key is free again after a failure', async () => {
-    const { claims, told } = claimsOn();
+    await client.xadd(inboxKey('api-test'), '*', 'm', 'greeting');
     const first = send();
     const second = send();
     await admissions().admit(first);
     await admissions().admit(second);
-    await claims.free(await held(), nameOf(first.entry.id), FAULT);
-    expect(told).toEqual([
-      ['api-test', { id: second.entry.id, attempt: 1, seq: 1, kind: 'error', error: FAULT }],
+    expect(await free(await held(), first.entry.id)).toBe('held');
+    expect(await inbox()).toEqual([
+      { id: second.entry.id, attempt: 1, seq: 1, kind: 'error', error: FAULT },
     ]);
     expect((await admissions().admit(send('another body'))).verdict).toBe('admitted');
   });
 
   it('looking a claim up admits nothing: it says that there is none, or what became of it', async () => {
-    const { claims } = claimsOn();
+    const { settle } = settling();
     const first = send();
     const look = (fingerprint = 'f') => {
       const { entry, limits, keyLimit } = send(fingerprint);
@@ -361,7 +386,7 @@ describe('an idempotency claim', () => {
     await admissions().admit(first);
     expect(await look()).toMatchObject({ verdict: 'wait', requestId: first.entry.id });
     expect(await look('other')).toMatchObject({ verdict: 'reused' });
-    await claims.settle(await held(), nameOf(first.entry.id), '{}', 'redis');
+    await settle(await held(), nameOf(first.entry.id), '{}', 'redis');
     expect(await look()).toMatchObject({ verdict: 'replay', requestId: first.entry.id });
     expect(await client.xlen(LANE)).toBe(1);
   });
@@ -393,11 +418,11 @@ describe('an idempotency claim', () => {
   });
 
   it('a claim cannot be ended by a request that does not hold it', async () => {
-    const { claims, told } = claimsOn();
+    await client.xadd(inboxKey('api-test'), '*', 'm', 'greeting');
     await admissions().admit(send());
     await admissions().admit(send());
-    await claims.free(await held(), nameOf('req_other'), FAULT);
-    expect(told).toEqual([]);
+    await free(await held(), 'req_other');
+    expect(await inbox()).toEqual([]);
     expect((await admissions().admit(send())).verdict).toBe('wait');
   });
 
@@ -405,7 +430,7 @@ describe('an idempotency claim', () => {
     'a claim cannot be ended by a delivery whose entry another worker has taken over',
     { tags: ['survives.stopped-worker'] },
     async () => {
-      const { claims, told } = claimsOn();
+      const { settle, told } = settling();
       const first = send();
       await admissions().admit(first);
       await admissions().admit(send());
@@ -413,11 +438,11 @@ describe('an idempotency claim', () => {
       const awake = await takeOver(client, asleep, 'other');
       const before = await snapshot();
       const name = nameOf(first.entry.id);
-      expect(await claims.settle(asleep, name, '{"receipt":1}', 'redis')).toBe('taken');
-      expect(await claims.free(asleep, name, FAULT)).toBe('taken');
+      expect(await settle(asleep, name, '{"receipt":1}', 'redis')).toBe('taken');
+      expect(await free(asleep, first.entry.id)).toBe('taken');
       expect(told).toEqual([]);
       expect(await snapshot()).toBe(before);
-      expect(await claims.settle(awake, name, '{"receipt":2}', 'redis')).toBe('held');
+      expect(await settle(awake, name, '{"receipt":2}', 'redis')).toBe('held');
       expect(await client.hget(claim, 'receipt')).toBe('{"receipt":2}');
     },
   );

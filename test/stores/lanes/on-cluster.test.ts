@@ -1,7 +1,15 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CONSUMER_GROUP, inboxKey, inferenceLane, receiptsLane } from '#shared/lanes/keys.ts';
+import {
+  CONSUMER_GROUP,
+  idempotencyKey,
+  inboxKey,
+  inferenceLane,
+  receiptsLane,
+  waiterName,
+  waitersKey,
+} from '#shared/lanes/keys.ts';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
@@ -71,6 +79,28 @@ it(
     }
   },
 );
+
+it('on a cluster a claim is freed in the write that ends its request, and who waits for it is told, wherever the inbox is', async () => {
+  const inbox = inboxKey('waiting');
+  await client.xadd(inbox, '*', 'hello', '1');
+  const outbox = new Outbox(client, testSeals(), (error) => {
+    throw error;
+  });
+  for (const shard of SHARDS) {
+    const claim = idempotencyKey(shard, 'org_a', 'digest');
+    await client.hset(claim, 'fp', 'f', 'state', 'running', 'rid', 'req_1');
+    await client.rpush(waitersKey(claim), waiterName('waiting', `req_${shard}`));
+    const lane = inferenceLane(shard, 'freeing');
+    const write = outbox.asHolder(await deliverTo(client as Redis, { lane, consumer: 'w' }));
+    write.free({ claim, requestId: 'req_1', delivery: 1 }, { code: 'worker_lost', message: '' });
+    write.done();
+    expect(await write.written).toBe('held');
+    await outbox.flushed();
+    expect(await client.exists(claim)).toBe(0);
+    expect(await client.xlen(lane)).toBe(0);
+    expect(await client.xlen(inbox)).toBe(shard + 2);
+  }
+});
 
 it('what a caller waits for is sent once: when its connection breaks it fails, and is not sent again', async () => {
   const admitting = connectRedis({ url, name: 'admitting', use: 'admission' });

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Exchange, type ExchangeHost, type ExchangeSink } from '#api/inference/exchange.ts';
 import type { Fault } from '#shared/kernel/errors.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import { startSaltedDigest } from '#shared/receipts/digest.ts';
 import { entry } from './doubles.ts';
 
 const RECEIPT_WAIT_MS = 2_000;
@@ -155,6 +157,35 @@ describe('an exchange', () => {
       one.open(sink);
       for (const step of [second, ofAnother]) step(one);
       expect(sink.log).toEqual([['settled']]);
+    });
+
+    it('of three deliveries that answered, the client gets the answer that the receipt is of, with that receipt', () => {
+      const third = (one: Exchange) => one.take(answer(3), 'third');
+      const ofThird = (one: Exchange) => one.take(receipt(3), 'R3');
+      expect(heard(first, second, third, ofFirst)).toEqual([['done', 'first', 'R1']]);
+      expect(heard(first, second, third, ofSecond)).toEqual([['done', 'second', 'R2']]);
+      expect(heard(first, second, third, ofThird)).toEqual([['done', 'third', 'R3']]);
+      for (const text of ['first', 'second']) {
+        const digest = startSaltedDigest(entry({}).salt).update(text).end();
+        const signed = `{"responseDigest":"${multihashOf(digest, 'responseDigest')}"}`;
+        const told = (one: Exchange) => one.take({ ...another, attempt: 3 }, signed);
+        expect(heard(first, second, third, told)).toEqual([['done', text, signed]]);
+      }
+    });
+
+    it('the client gets no answer with a receipt that is of none of those that came', () => {
+      const told = (one: Exchange) => one.take(another, '{"responseDigest":"uEiAnother"}');
+      expect(heard(first, second, told)).toEqual([['failed', 'worker_lost']]);
+    });
+
+    it('an answer of an abandoned delivery that cannot be fetched fails nothing', async () => {
+      const sink = listen();
+      const { one } = exchange(null);
+      one.open(sink);
+      one.take({ ...answer(1), ref: 'reply:req_1:1' }, '');
+      for (const step of [second, ofSecond]) step(one);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(sink.log).toEqual([['done', 'second', 'R2']]);
     });
 
     it('a stream that the client has seen a part of is not answered from the store', () => {

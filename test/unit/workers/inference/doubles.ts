@@ -1,8 +1,7 @@
 import type { Usage } from '#shared/kernel/inference.ts';
-import type { InferenceEntry, ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { InferenceEntry, ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Slots } from '#shared/lanes/slots.ts';
-import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { decodeReceiptEntry, encodeMessage } from '#shared/lanes/wire-format.ts';
 import { AnswerRoom } from '#workers/inference/answer-room.ts';
 import { Breakers } from '#workers/inference/breakers.ts';
@@ -89,7 +88,6 @@ export class ScriptedProvider implements Provider {
 export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps> = {}) {
   const outbox = new RecordedOutbox();
   const redis = new Map<string, string | Buffer>();
-  const freed: [StoredAnswerName, WireFault][] = [];
   const events: string[] = [];
   const note = (event: string) => (): void => void events.push(event);
   const clock = { now: 1_800_000_000_000 };
@@ -112,13 +110,6 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
         set: (key: string, value: string | Buffer) => {
           redis.set(key, value);
           return Promise.resolve('OK' as const);
-        },
-      },
-      claims: {
-        free: (by, name, fault) => {
-          const holding = outbox.holding(by);
-          if (holding === 'held') freed.push([name, fault]);
-          return Promise.resolve(holding);
         },
       },
       events: {
@@ -154,7 +145,7 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
     outbox.queued.flatMap(({ command }) =>
       command?.[1] === '{s0}:lane:receipts' ? decodeReceiptEntry(String(command.at(-1))) : [],
     );
-  return { worker, run, slots, outbox, redis, freed, events, clock, handed };
+  return { worker, run, slots, outbox, redis, events, clock, handed };
 }
 
 /** An entry as a lane delivers it. The clock of `workerWith` is at its start. */

@@ -398,7 +398,7 @@ describe('a request for a stream', () => {
     async () => {
       let upstream!: UpstreamSink;
       const provider = new ScriptedProvider((sink) => void (upstream = sink));
-      const { run, outbox, clock, handed, events, freed } = workerWith(provider);
+      const { run, outbox, clock, handed, events } = workerWith(provider);
       const one = delivery({ stream: true, claim: '{s0}:idem:org_a:digest' });
       const over = run(one);
       await until(() => upstream !== undefined);
@@ -415,7 +415,7 @@ describe('a request for a stream', () => {
       expect(outbox.replies.map(({ payload }) => payload)).toEqual([`data: ${hello[0]}\n\n`]);
       expect(provider.aborts).toBe(1);
       expect(handed()).toEqual([]);
-      expect(freed).toEqual([]);
+      expect(outbox.freed).toEqual([]);
       expect(events).toEqual(['outcomeStale taken']);
     },
   );

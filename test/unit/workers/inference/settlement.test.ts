@@ -9,25 +9,19 @@ import { COUNTED, delivery } from './doubles.ts';
 import { testSeals } from '#test/support/seals.ts';
 
 const CLAIM = idempotencyKey(0, 'org_a', 'digest');
+const FREED = `free ${CLAIM}`;
+const DEL_BEGUN = `DEL ${begunKey(0, 'req_1')}`;
 const TO_RECEIPTS = 'XADD {s0}:lane:receipts';
 const SPENT: Spent = { usage: COUNTED, calls: 1, responseDigest: 'digest', upstreamModel: 'up/m' };
 const FAULT = { code: 'upstream_error', message: 'It failed.' } as const;
 
 function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = {}) {
   const outbox = new RecordedOutbox();
-  const freed: unknown[][] = [];
   const one = delivery({ id: 'req_1', ...entry }, { number: 2 });
   const deps: SettlementDeps = {
     outbox,
     seals: testSeals(),
     client: { set: () => Promise.resolve('OK') } as unknown as SettlementDeps['client'],
-    claims: {
-      // With what was queued by then: freeing comes before the entry leaves its lane.
-      free: (_by, ...args) => {
-        freed.push([...args, inShort(outbox.queued)]);
-        return Promise.resolve('held');
-      },
-    },
     events: { runFinished: () => {}, runFailed: () => {}, outcomeStale: () => {} },
     now: () => 1_800_000_000_500,
     ...over,
@@ -36,29 +30,28 @@ function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = 
     const added = outbox.queued.find(({ command }) => command?.[0] === 'XADD');
     return added && decodeReceiptEntry(String(added.command!.at(-1)));
   };
-  return { settlement: new Settlement(deps, one, one.entry), outbox, freed, handed };
+  return { settlement: new Settlement(deps, one, one.entry), outbox, handed };
 }
 
 describe('an answer', () => {
   it('an answer without an Idempotency-Key is sent and handed over, and not kept', async () => {
-    const { settlement, outbox, freed, handed } = settle({});
+    const { settlement, outbox, handed } = settle({});
     await settlement.answered('{"a":1}', true, SPENT);
     expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, ...LEFT]]);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()).toMatchObject({ attempt: 2, record: { endedAt: 1_800_000_000_500 } });
-    expect(freed).toEqual([]);
+    expect(outbox.freed).toEqual([]);
   });
 
   it('an answer that its server did not finish is sent, receipted as truncated, and not kept: a retry runs again', async () => {
-    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM });
+    const { settlement, outbox, handed } = settle({ claim: CLAIM });
     await settlement.answered('{"a":1}', false, SPENT);
-    expect(outbox.writes.map(inShort)).toEqual([['answer', TO_RECEIPTS, ...LEFT]]);
+    expect(outbox.writes.map(inShort)).toEqual([['answer', FREED, TO_RECEIPTS, ...LEFT]]);
     expect(handed()).toMatchObject({ record: { outcome: 'truncated' } });
-    expect(freed).toHaveLength(1);
   });
 
   it('an answer with an Idempotency-Key is kept for its delivery, for a day, in the write that sends it', async () => {
-    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM });
+    const { settlement, outbox, handed } = settle({ claim: CLAIM });
     await settlement.answered('{"a":1}', true, SPENT);
     const key = answerKey({ claim: CLAIM, requestId: 'req_1', delivery: 2 });
     expect(outbox.writes.map(inShort)).toEqual([
@@ -73,7 +66,7 @@ describe('an answer', () => {
     expect(life).toEqual(['EX', 86_400]);
     expect(outbox.queued[2]!.command).toEqual(['EXPIRE', CLAIM, 86_400]);
     expect(handed()).toMatchObject({ claim: CLAIM, storedBytes: (packed as Buffer).length });
-    expect(freed).toEqual([]);
+    expect(outbox.freed).toEqual([]);
   });
 
   it('an answer that was streamed is kept with its frames', async () => {
@@ -84,7 +77,7 @@ describe('an answer', () => {
       expect.stringMatching(/^SET .*:answer:/) as string,
       `EXPIRE ${CLAIM}`,
       TO_RECEIPTS,
-      `DEL ${begunKey(0, 'req_1')}`,
+      DEL_BEGUN,
       ...LEFT,
     ]);
     const packed = outbox.queued[1]!.command![2] as Buffer;
@@ -96,11 +89,12 @@ describe('an answer', () => {
   });
 
   it('an answer that is too large to be kept frees its key, and those who wait are told so', async () => {
-    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true });
+    const { settlement, outbox, handed } = settle({ claim: CLAIM, stream: true });
     await settlement.streamed(null, '{"last":1}', SPENT);
     const name = { claim: CLAIM, requestId: 'req_1', delivery: 2 };
     const fault = { code: 'upstream_error', message: expect.stringContaining('too large') };
-    expect(freed).toEqual([[name, fault, []]]);
+    expect(outbox.freed).toEqual([[name, fault]]);
+    expect(outbox.writes.map(inShort)).toEqual([['last', FREED, TO_RECEIPTS, DEL_BEGUN, ...LEFT]]);
     expect(inShort(outbox.queued)).not.toContain(`EXPIRE ${CLAIM}`);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('complete');
@@ -108,16 +102,10 @@ describe('an answer', () => {
 });
 
 describe('a stream that broke off', () => {
-  it('a stream that broke off ends with an error frame, frees its key before the hand-over, and is not kept', async () => {
-    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true });
+  it('a stream that broke off ends with an error frame, frees its key in the write that hands it over, and is not kept', async () => {
+    const { settlement, outbox, handed } = settle({ claim: CLAIM, stream: true });
     await settlement.broke(FAULT, SPENT);
-    expect(freed.map(([, , queued]) => queued)).toEqual([[]]);
-    expect(inShort(outbox.queued)).toEqual([
-      'error',
-      TO_RECEIPTS,
-      `DEL ${begunKey(0, 'req_1')}`,
-      ...LEFT,
-    ]);
+    expect(outbox.writes.map(inShort)).toEqual([['error', FREED, TO_RECEIPTS, DEL_BEGUN, ...LEFT]]);
     expect(handed()).not.toHaveProperty('claim');
     expect(handed()!.record.outcome).toBe('truncated');
   });
@@ -135,26 +123,12 @@ describe('a request whose client has left', () => {
 describe('a request that failed', () => {
   it('a request that failed gets an error and no receipt, frees its key, and leaves nothing behind', async () => {
     const bodyRef = bodyKey(0, 'req_1');
-    const { settlement, outbox, freed, handed } = settle({ claim: CLAIM, stream: true, bodyRef });
+    const { settlement, outbox, handed } = settle({ claim: CLAIM, stream: true, bodyRef });
     await settlement.failed(FAULT);
-    expect(freed).toEqual([[{ claim: CLAIM, requestId: 'req_1', delivery: 2 }, FAULT, []]]);
-    expect(inShort(outbox.queued)).toEqual([
-      'error',
-      `DEL ${begunKey(0, 'req_1')}`,
-      `DEL ${bodyRef}`,
-      ...LEFT,
+    expect(outbox.freed).toEqual([[{ claim: CLAIM, requestId: 'req_1', delivery: 2 }, FAULT]]);
+    expect(outbox.writes.map(inShort)).toEqual([
+      ['error', FREED, DEL_BEGUN, `DEL ${bodyRef}`, ...LEFT],
     ]);
     expect(handed()).toBeUndefined();
   });
-
-  it.each(['failed', 'broke'] as const)(
-    'an entry stays on its lane while its key cannot be freed, so that it comes again (%s)',
-    async (how) => {
-      const claims = { free: () => Promise.reject(new Error('Redis is away')) };
-      const { settlement, outbox, handed } = settle({ claim: CLAIM }, { claims });
-      await expect(settlement[how](FAULT, SPENT)).rejects.toThrow('Redis is away');
-      expect(outbox.queued).toEqual([]);
-      expect(handed()).toBeUndefined();
-    },
-  );
 });

@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { ReceiptEntry, WireFault } from '#shared/lanes/messages.ts';
+import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { Slots } from '#shared/lanes/slots.ts';
-import type { StoredAnswerName } from '#shared/lanes/stored-answer.ts';
 import { encodeMessage } from '#shared/lanes/wire-format.ts';
 import { type ReceiptRow, UnstorableReceipt } from '#shared/receipts/columns.ts';
 import { type ReceiptsDeps, ReceiptsWorker } from '#workers/receipts/worker.ts';
@@ -58,15 +57,9 @@ function workerWith(over: Partial<ReceiptsDeps> = {}) {
       outbox,
       batchMax: 32,
       placeAnswer: () => Promise.resolve('redis'),
-      claims: {
-        settle: (_by: Delivery, name: StoredAnswerName, receipt: string, kept: string) => {
-          note('settle', name, receipt, kept);
-          return Promise.resolve('held' as const);
-        },
-        free: (_by: Delivery, name: StoredAnswerName, fault: WireFault) => {
-          note('free', name, fault.code);
-          return Promise.resolve('held' as const);
-        },
+      settleClaim: (_by, name, receipt, kept) => {
+        note('settle', name, receipt, kept);
+        return Promise.resolve('held');
       },
       events: {
         receiptIssued: say('receiptIssued'),
@@ -270,8 +263,11 @@ describe('an entry that no receipt can be made of', () => {
     await take(delivered('1-0', bad));
     await until(() => outbox.queued.some(({ done }) => done === '1-0'));
     const name = { claim: CLAIM, requestId: bad.record.requestId, delivery: 1 };
-    expect(log).toEqual([['free', name, 'receipt_generation_failed', []]]);
-    expect(inShort(outbox.queued)).toEqual(['receipt_failed', `XADD ${LANE}:set-aside`, 'done']);
+    expect(log).toEqual([]);
+    expect(outbox.freed).toMatchObject([[name, { code: 'receipt_generation_failed' }]]);
+    expect(outbox.writes.map(inShort)).toEqual([
+      [`free ${CLAIM}`, 'receipt_failed', `XADD ${LANE}:set-aside`, 'done'],
+    ]);
     expect(stored.size).toBe(0);
   });
 });
@@ -289,7 +285,7 @@ describe('a receipt without an estimate', () => {
   });
 
   it('a receipt without an estimate is stored but refused to a caller who requires one, and the claim is free again', async () => {
-    const { take, outbox, stored, log } = workerWith();
+    const { take, outbox, stored } = workerWith();
     const record = unsized();
     await take(delivered('1-0', handed({ record, receipt: 'required', claim: CLAIM })));
     expect([...stored.values()].map(({ kind }) => kind)).toEqual(['degraded']);
@@ -297,8 +293,8 @@ describe('a receipt without an estimate', () => {
       { kind: 'receipt_failed', error: { code: 'receipt_generation_failed' }, payload: '' },
     ]);
     const name = { claim: CLAIM, requestId: record.requestId, delivery: 1 };
-    expect(log.slice(1)).toEqual([['free', name, 'receipt_generation_failed', []]]);
-    expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
+    expect(outbox.freed).toMatchObject([[name, { code: 'receipt_generation_failed' }]]);
+    expect(outbox.writes.map(inShort)).toEqual([[`free ${CLAIM}`, 'receipt_failed', 'done']]);
   });
 });
 
@@ -311,12 +307,9 @@ describe('the claim of an idempotent request', () => {
         placed.push([name, bytes]);
         return Promise.resolve('postgres');
       },
-      claims: {
-        settle: (_by, ...args) => {
-          log.push(['settle', ...args]);
-          return settled.promise.then(() => 'held' as const);
-        },
-        free: () => Promise.reject(new Error('not to be freed')),
+      settleClaim: (_by, ...args) => {
+        log.push(['settle', ...args]);
+        return settled.promise.then(() => 'held' as const);
       },
     });
     const one = handed({ claim: CLAIM, storedBytes: 17, attempt: 2 });
@@ -350,7 +343,7 @@ describe('the claim of an idempotent request', () => {
 });
 
 describe('a request of which two deliveries answered', () => {
-  it('an answer is sent with the receipt of its own delivery only; the other delivery is told that the receipt is of another', async () => {
+  it('an answer is sent with the receipt of its own delivery only; the other delivery is told that the receipt is of another, and which', async () => {
     const { take, outbox } = workerWith();
     const requestId = newId('req');
     const answered = (fill: number) =>
@@ -361,7 +354,7 @@ describe('a request of which two deliveries answered', () => {
       outbox.replies.map(({ kind, payload, ...of }) => ({ kind, ...of, payload: payload !== '' })),
     ).toEqual([
       { kind: 'receipt', id: requestId, attempt: 1, inbox: 'api-test', payload: true },
-      { kind: 'receipt_of_another', id: requestId, attempt: 2, inbox: 'api-test', payload: false },
+      { kind: 'receipt_of_another', id: requestId, attempt: 2, inbox: 'api-test', payload: true },
     ]);
     expect(outbox.queued.flatMap(({ done }) => done ?? [])).toEqual(['1-0', '2-0']);
   });
