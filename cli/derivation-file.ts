@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { RECEIPT_BYTES_MAX, type MeasurementDocument } from '#shared/receipts/document.ts';
 import {
   derivationDigest,
@@ -24,8 +25,13 @@ export async function findDerivation(
   if (digest === undefined) return undefined;
   const file = given ?? join(receiptFile === '-' ? '.' : dirname(receiptFile), `${digest}.json`);
   if (given === undefined && !existsSync(file)) return undefined;
-  const text = utf8(await readInput(file, RECEIPT_BYTES_MAX));
-  return { file, document: parseDerivation(text, digest) };
+  const bytes = await readInput(file, RECEIPT_BYTES_MAX);
+  try {
+    return { file, document: parseDerivation(utf8(bytes), digest) };
+  } catch (error) {
+    if (!(error instanceof MalformedData)) throw error;
+    throw new MalformedData(error.code, file, error.message);
+  }
 }
 
 /** Finds this record, and no other. */

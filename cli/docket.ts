@@ -37,10 +37,12 @@ const program = new Command('docket')
   .enablePositionalOptions();
 
 // Whoever reads (`| head`) has seen enough; the exit code stays what it is.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit();
-});
+for (const output of [process.stdout, process.stderr]) {
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+}
 await load(program, process.argv[2]);
 try {
   await program.parseAsync();

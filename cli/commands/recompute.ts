@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
 import { type Difference, recompute } from '#shared/methodology/recompute.ts';
 import { derivationDigest, wholeMeasurement } from '#shared/receipts/derivation.ts';
@@ -8,7 +9,7 @@ import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { findDerivation, onlyDerivation } from '#cli/derivation-file.ts';
-import type { NamedDerivation } from '#cli/verify/judge-receipt.ts';
+import { checkIsAnswer, type NamedDerivation } from '#cli/verify/judge-receipt.ts';
 import { readAnswer } from '#cli/input.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { printFields, printJson, printTable } from '#cli/print.ts';
@@ -37,13 +38,24 @@ export function register(program: Command): void {
       '\nOffline, from the receipt and the derivation record that it names (fetch it from the address in measurement.derivation). This does not check the signature: that is `docket verify`.\n\nExample:\n  $ npx docket recompute receipt.json\n',
     )
     .action(async (file: string, options: RecomputeOptions) => {
-      const { document } = parseReceipt(locateReceipt(utf8(await readAnswer(file))));
+      const { document } = receiptIn(await readAnswer(file), file);
       const found = await findDerivation(document.measurement, file, options.derivation);
       const report = reproduce(document, found);
       if (options.json === true) printJson(report);
       else print(report);
       if (!report.reproduced) process.exitCode = 1;
     });
+}
+
+/** @throws Error that names the file, when there is no receipt in it */
+function receiptIn(source: Buffer, file: string): ReturnType<typeof parseReceipt> {
+  checkIsAnswer(source, file);
+  try {
+    return parseReceipt(locateReceipt(utf8(source)));
+  } catch (error) {
+    if (!(error instanceof MalformedData)) throw error;
+    throw new Error(`${file}: ${error.message}`, { cause: error });
+  }
 }
 
 interface Report {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
@@ -9,8 +9,10 @@ import { printJson, reasonOf } from '#cli/print.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
 import { readAnswer, readInput } from '#cli/input.ts';
 import { utf8 } from '#cli/utf8.ts';
+import { openArchive } from '#cli/verify/archive-file.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
 import {
+  checkIsAnswer,
   judgeReceipt,
   type NamedDerivation,
   NO_KEYS,
@@ -24,6 +26,7 @@ import {
 } from '#cli/verify/judge-receipt.ts';
 import { unjudged } from '#cli/verify/judgement.ts';
 import { verifyPackFile } from '#cli/verify/pack-command.ts';
+import { isArchive } from '#cli/verify/pack-file.ts';
 import { EXIT_CODES } from '#cli/verify/verdicts.ts';
 
 /** A did.json of thousands of keys. */
@@ -105,6 +108,7 @@ async function verifyPackAt(file: string, options: VerifyOptions): Promise<void>
 async function verifyReceiptAt(file: string, options: VerifyOptions): Promise<void> {
   const named = await findTrustFile(file, options);
   const source = await readAnswer(file);
+  checkIsAnswer(source, file === '-' ? 'standard input' : file);
   const trustFor = (issuer: () => string): Trust =>
     named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
   const judged = judgeReceipt(() => utf8(source), trustFor, Date.now());
@@ -147,15 +151,14 @@ async function findTrustFile(
   return pinnedTrust(didJson, pin, beside);
 }
 
-/** Packs are told by how a ZIP archive begins; they are too large to be read for that. */
+/** Packs are told by how a ZIP archive begins and ends; they are too large to be read for that. */
 function isZip(path: string): boolean {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
-  const fd = openSync(path, 'r');
+  const archive = openArchive(path);
   try {
-    const start = Buffer.alloc(2);
-    return readSync(fd, start, 0, 2, 0) === 2 && start.toString('latin1') === 'PK';
+    return isArchive(archive);
   } finally {
-    closeSync(fd);
+    archive.close();
   }
 }
 

@@ -11,7 +11,7 @@ import { type Anchored, readKeyStanding } from './key-standing.ts';
 import { LedgerWalk } from './ledger.ts';
 import { textOf } from './lines.ts';
 import { checkOwnKeys } from './own-keys.ts';
-import { openPack, type PackBytes } from './pack-file.ts';
+import { isArchive, openPack, type PackBytes } from './pack-file.ts';
 import { type JudgeShards, PackWalk, type SeenOnWalk } from './pack-walk.ts';
 
 /** A timestamp of the anchor. Its time is known only once imprint, signature and chain were checked. */
@@ -103,6 +103,7 @@ async function examine(
   seen: Seen,
 ): Promise<void> {
   const trusted = options.didJson === undefined ? undefined : namedKeys(options.didJson);
+  if (!isArchive(archive)) throw new CannotJudge('It is no pack: it is not a ZIP archive.');
   const pack = openPack(archive);
   const bag = openBag(pack);
   const { proof: _, ...seal } = bag.seal;

@@ -12,7 +12,7 @@ import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { fieldLines, plain, type Row } from '#cli/print.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import type { Verdict } from './judge-pack.ts';
-import { WORDS } from './verdicts.ts';
+import { headline } from './verdicts.ts';
 
 /** A did.json, and where it came from. */
 export interface TrustFile {
@@ -67,6 +67,24 @@ export function trustIn({ didJson, source, isChosen }: TrustFile): Trust {
   } catch (error) {
     throw new CannotJudge(`${source}: ${(error as Error).message}`, error);
   }
+}
+
+/** A receipt and an answer begin as an object of JSON, a stream with a field or a comment (after white space). */
+const BEGINS_AS_ANSWER = /^(?:\uFEFF|\s)*(?:\{|(?:data|event|id|retry)?:)/;
+
+/** How far in is looked for that: a file that begins with more white space was made by nobody. */
+const BEGINNING_BYTES = 4096;
+
+/** What is neither a receipt nor an answer is nothing to be judged, whatever it is. @throws CannotJudge */
+export function checkIsAnswer(source: Uint8Array | string, file: string): void {
+  const start =
+    typeof source === 'string'
+      ? source.slice(0, BEGINNING_BYTES)
+      : new TextDecoder().decode(source.subarray(0, BEGINNING_BYTES));
+  if (BEGINS_AS_ANSWER.test(start)) return;
+  throw new CannotJudge(
+    `${file} holds no receipt: it is neither a JSON object, nor a stream of an answer, nor a pack.`,
+  );
 }
 
 /** Finds the receipt in what somebody saved, and verifies it by keys that may depend on who its issuer is. */
@@ -156,11 +174,11 @@ export function receiptWords(
   { verdict, trust, found, derivation }: JudgedReceipt,
   file: string,
 ): string {
-  const head = `${WORDS[found]}  ${plain(verdict.message)}\n`;
+  const head = headline(found, verdict.message, { file });
   if (verdict.code === 'pending') return head;
   const { document, canonical, kid } = verdict;
   const fields = fieldLines({
-    ...(verdict.good ? {} : { file, reason: verdict.code }),
+    ...(verdict.good ? {} : { reason: verdict.code }),
     trusted: trust.source,
     ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
     ...(document === undefined ? {} : facts(document)),

@@ -3,6 +3,7 @@ import { utf8 } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import { judgePack, type JudgePackOptions, type PackTools, type Verdict } from './judge-pack.ts';
 import {
+  checkIsAnswer,
   judgeReceipt,
   NO_KEYS,
   receiptReport,
@@ -42,6 +43,7 @@ export function receiptJudgement(
   { trust, derivation, file = 'receipt', now = Date.now() }: ReceiptOptions,
 ): Judgement {
   try {
+    checkIsAnswer(source, file);
     const keys = trust === undefined ? NO_KEYS : trustIn(trust);
     const read = (): string => (typeof source === 'string' ? source : utf8(source));
     const judged = withDerivation(

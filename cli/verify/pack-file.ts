@@ -52,6 +52,22 @@ export function openPack(archive: PackBytes): PackFile {
   return { folder, files, read };
 }
 
+/** What a ZIP archive begins with, and what it ends with; one that was cut, or has something before it, has one of them. */
+const BEGINNING = [0x50, 0x4b];
+const END = [0x50, 0x4b, 5, 6];
+const END_BYTES = 22;
+
+/** Is this a ZIP archive, whole or not? Anything else is nothing to be judged as a pack. */
+export function isArchive(archive: PackBytes): boolean {
+  const has = (signature: readonly number[], at: number): boolean => {
+    const bytes = new Uint8Array(signature.length);
+    return (
+      archive.read(at, bytes) === bytes.length && signature.every((byte, i) => byte === bytes[i])
+    );
+  };
+  return has(BEGINNING, 0) || (archive.size >= END_BYTES && has(END, archive.size - END_BYTES));
+}
+
 function readDirectory(archive: PackBytes): ZipEntry[] {
   const { size } = archive;
   if (size < TAIL_BYTES)

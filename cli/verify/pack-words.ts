@@ -1,7 +1,7 @@
 import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { fieldLines, plain, type Row } from '#cli/print.ts';
 import type { PackVerdict } from './judge-pack.ts';
-import { WORDS } from './verdicts.ts';
+import { headline } from './verdicts.ts';
 
 /** Where keys came from when nobody named any. */
 const OWN_KEYS =
@@ -43,10 +43,10 @@ export function packWords(
 ): string {
   const { code, message, place, seal, signers, heads } = verdict;
   const holds = verdict.verdict === 'good' || verdict.verdict === 'intact';
-  const head = `${WORDS[verdict.verdict]}  ${plain(message)}\n`;
+  const head = headline(verdict.verdict, message, { file, place });
   if (verdict.verdict === 'cannot_judge') return head;
   const fields = fieldLines({
-    ...(holds ? outside(verdict) : { file, reason: code, where: place ?? null }),
+    ...(holds ? outside(verdict) : { reason: code }),
     trusted,
     ...(seal === undefined ? {} : facts(seal, holds)),
     ...(holds ? { 'signed heads': heads, lineage: lineageText(verdict) } : {}),

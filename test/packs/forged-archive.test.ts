@@ -1,8 +1,11 @@
 /** The ZIP archive as a weapon. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { MANIFEST, SEAL } from '#shared/packs/layout.ts';
+import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
 import { expectRefused, forge, newPath, GOOD_PACK, TRUST } from './forger.ts';
@@ -92,7 +95,6 @@ describe('the archive', () => {
       prepended: Buffer.concat([Buffer.from('x'), good]),
       cut: good.subarray(0, -1),
       half: good.subarray(0, good.length / 2),
-      empty: Buffer.alloc(0),
       text: Buffer.from('PK, but not really'),
     };
     for (const bytes of Object.values(variants)) {
@@ -100,10 +102,58 @@ describe('the archive', () => {
       writeFileSync(path, bytes);
       await expectRefused(path, ['not_a_zip', 'malformed_zip']);
     }
+    // What is no archive at all is nothing to be judged, for either of them.
+    const none = newPath();
+    for (const bytes of [Buffer.alloc(0), Buffer.from('x'), good.subarray(2, 5_000)]) {
+      writeFileSync(none, bytes);
+      const { verdict } = await verifyPack(none, { now: Date.now() });
+      expect([verdict, (await verifyWithPython(none, TRUST)).code]).toEqual(['cannot_judge', 2]);
+    }
     const commented = newPath();
     writeFileSync(commented, good);
     appendFileSync(commented, 'a comment');
     await expectRefused(commented, ['not_a_zip', 'malformed_zip']);
+  });
+});
+
+const SCRIPT = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
+const DOCKET = new URL('../../cli/docket.ts', import.meta.url).pathname;
+
+/** Runs a verifier whose reader has left before it says anything (`| head -0`), of its complaints as well where asked. */
+async function unread(command: readonly string[], leaves: 'stdout' | 'both') {
+  const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+  let complaint = '';
+  child.stdout.destroy();
+  if (leaves === 'both') child.stderr.destroy();
+  else child.stderr.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, complaint };
+}
+
+describe('a reader that leaves early', () => {
+  it('changes no exit code, and neither verifier complains of it', async () => {
+    const bad = await forge((pack) => pack.set('data/x.json', 'x'), 'nothing');
+    for (const [pack, trust, code] of [
+      [GOOD_PACK, ['--trust', TRUST], 0],
+      [GOOD_PACK, [], 3],
+      [bad, ['--trust', TRUST], 1],
+      [newPath(), [], 2],
+    ] as const) {
+      for (const verifier of [
+        [process.execPath, DOCKET, 'verify'],
+        ['python3', '-B', SCRIPT],
+      ]) {
+        const said = await unread([...verifier, pack, ...trust], 'stdout');
+        expect([verifier.at(-1), said]).toEqual([verifier.at(-1), { code, complaint: '' }]);
+      }
+    }
+  });
+
+  it('changes nothing either where Python, which lacks a package, would say so to nobody', async () => {
+    const alone = ['python3', '-I', '-S', '-B', SCRIPT];
+    expect(await unread([...alone, newPath()], 'both')).toMatchObject({ code: 2 });
+    const command = [process.execPath, DOCKET, 'verify', newPath()];
+    expect(await unread(command, 'both')).toMatchObject({ code: 2 });
   });
 });
 

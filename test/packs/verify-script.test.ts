@@ -1,5 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -15,6 +17,34 @@ describe('the script in a pack', () => {
     await expect(run('python3', [script])).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining('usage: verify.py') as unknown,
+    });
+  });
+
+  it('does not judge what is no archive, and calls one that was cut bad: each in one line that names the file', async () => {
+    const none = join(import.meta.dirname, 'forger.ts');
+    await expect(run('python3', [script, none])).rejects.toMatchObject({
+      code: 2,
+      stdout: `CANNOT JUDGE  ${none} is no pack: it is not a ZIP archive\n`,
+      stderr: '',
+    });
+    const directory = await mkdtemp(join(tmpdir(), 'docket-script-'));
+    const cut = join(directory, 'cut.zip');
+    await writeFile(cut, 'PK\u0003\u0004');
+    await expect(run('python3', [script, cut])).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^BAD {2}.*cut\.zip: .*\n$/) as unknown,
+      stderr: '',
+    });
+    await rm(directory, { recursive: true });
+  });
+
+  it('says its verdict where the terminal knows ASCII alone', async () => {
+    const missing = join(import.meta.dirname, 'µ.zip');
+    const env = { ...process.env, PYTHONIOENCODING: 'ascii:strict' };
+    await expect(run('python3', [script, missing], { env })).rejects.toMatchObject({
+      code: 2,
+      stdout: expect.stringContaining('CANNOT JUDGE') as unknown,
+      stderr: '',
     });
   });
 

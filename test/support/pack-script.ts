@@ -1,4 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { dirname } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { afterAll } from 'vitest';
@@ -33,6 +34,19 @@ interface Script {
 type Python = 'with packages' | 'alone';
 const running = new Map<Python, Script>();
 
+// Told while the file is collected: a hook that is told in the middle of a test is not run.
+afterAll(async () => {
+  const children = [...running.values()].map(({ child }) => child);
+  running.clear();
+  await Promise.all(
+    children.map((child) => {
+      const gone = once(child, 'exit');
+      child.kill();
+      return gone;
+    }),
+  );
+});
+
 function start(python: Python): Script {
   const flags = python === 'alone' ? ['-I', '-S'] : [];
   const child = spawn('python3', [...flags, '-c', DRIVER, dirname(SCRIPT)], {
@@ -41,7 +55,6 @@ function start(python: Python): Script {
   // Alone, it says each time that it is slower.
   if (python === 'alone') child.stderr.resume();
   else child.stderr.pipe(process.stderr);
-  afterAll(() => void child.kill());
   return { child, lines: createInterface(child.stdout), last: Promise.resolve() };
 }
 

@@ -481,6 +481,12 @@ class Pack:
 
     def __init__(self, path):
         self.file = open(path, 'rb')
+        size = self.file.seek(0, os.SEEK_END)
+        self.file.seek(max(0, size - 22))
+        end = self.file.read(4)
+        self.file.seek(0)
+        if self.file.read(2) != b'PK' and end != b'PK\5\6':
+            raise Cannot(f'{path} is no pack: it is not a ZIP archive')
         try:
             archive = zipfile.ZipFile(self.file)
         except (zipfile.BadZipFile, ValueError, struct.error) as error:
@@ -1691,9 +1697,12 @@ def verdict_of(options, trust=None):
     except OSError as problem:
         return 2, [f'CANNOT JUDGE  {problem.filename or options.pack} cannot be read: {problem.strerror}']
     except Bad as problem:
-        return 1, [f'BAD  {problem}']
+        return 1, [f'BAD  {options.pack}: {problem}']
     except MALFORMED as problem:
-        return 1, [f'BAD  the pack is malformed: {type(problem).__name__} {problem}']
+        what = f'it lacks {problem}' if isinstance(problem, KeyError) else problem
+        return 1, [f'BAD  {options.pack}: the pack is malformed: {what}']
+    except (MemoryError, subprocess.SubprocessError) as problem:
+        return 2, [f'CANNOT JUDGE  {options.pack}: {type(problem).__name__} {problem}']
 
 
 def parser():
@@ -1710,19 +1719,30 @@ def parser():
 def main(arguments):
     options = parser().parse_args(arguments)
     if Ed25519PublicKey is None:
-        print("Python's package `cryptography` is not there: signatures are checked in Python itself, which takes several times as"
-              ' long (Debian, Ubuntu: apt-get install python3-cryptography).', file=sys.stderr)
-    code, said = verdict_of(options)
+        say(["Python's package `cryptography` is not there: signatures are checked in Python itself, which takes several times as"
+             ' long (Debian, Ubuntu: apt-get install python3-cryptography).'], sys.stderr)
     try:
-        for line in said:
-            # Only what we make ourselves has more than one line.
-            print('\n'.join(plain(part) for part in line.split('\n')) if code in (0, 3) else plain(line))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever reads has enough; Python would complain of it when it closes the output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code, said = verdict_of(options)
+    except KeyboardInterrupt:
+        return 130
+    # Only what we make ourselves has more than one line.
+    say(('\n'.join(plain(part) for part in line.split('\n')) if code in (0, 3) else plain(line) for line in said), sys.stdout)
     return code
 
 
+def say(said, output):
+    """Prints lines for whoever still reads: one that has left does not change the verdict."""
+    try:
+        for line in said:
+            print(line, file=output)
+        output.flush()
+    except BrokenPipeError:
+        # Python would complain of it when it closes the output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+
+
 if __name__ == '__main__':
+    for stream in (sys.stdout, sys.stderr):
+        # Where the terminal lacks a letter, its number is shown.
+        stream.reconfigure(errors='backslashreplace')
     sys.exit(main(sys.argv[1:]))

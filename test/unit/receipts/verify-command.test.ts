@@ -29,7 +29,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-const save = (name: string, content: string): string => {
+const save = (name: string, content: string | Buffer): string => {
   const path = join(dir, name);
   mkdirSync(join(path, '..'), { recursive: true });
   writeFileSync(path, content);
@@ -70,9 +70,10 @@ describe('docket verify', () => {
   it('says BAD with exit code 1 when a field was edited', async () => {
     const trust = save('trusted/did.json', JSON.stringify(did));
     const edited = text.replace('"outputTokens":356', '"outputTokens":355');
-    const { out, code } = await run(save('receipt.json', edited), '--trust', trust);
+    const file = save('receipt.json', edited);
+    const { out, code } = await run(file, '--trust', trust);
     expect(code).toBe(1);
-    expect(out).toMatch(/^BAD {2}The signature does not fit/);
+    expect(out.startsWith(`BAD  ${file}: The signature does not fit`)).toBe(true);
     expect(out).toContain('signature_invalid');
   });
 
@@ -168,13 +169,32 @@ describe('docket verify', () => {
 
   it.each([
     ['a file that holds no receipt', '{"object":"list"}', 'missing_field'],
-    ['a file that is not JSON', 'hello', 'not_json'],
+    ['a receipt that was cut', text.slice(0, -20), 'not_json'],
     ['a field twice', text.replace('"tier":', '"tier":"audit","tier":'), 'duplicate_key'],
   ])('%s is BAD', async (_, content, reason) => {
     const { out, code } = await run(save('receipt.json', content), '--json');
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({ verdict: 'bad', code: reason });
   });
+
+  it.each([
+    ['a program', 'import { x } from "y";\n'],
+    ['nothing at all', ''],
+    ['a list', `[${text}]`],
+    ['what is no text', Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0x7b])],
+  ])(
+    '%s is nothing to be judged: one line names the file, with exit code 2',
+    async (_, content) => {
+      const file = save('use.mjs', content);
+      const { out, code } = await run(file);
+      expect(code).toBe(2);
+      expect(out).toBe(
+        `CANNOT JUDGE  ${file} holds no receipt: it is neither a JSON object, nor a stream of an answer, nor a pack.\n`,
+      );
+      const { code: verdict } = JSON.parse((await run(file, '--json')).out) as { code: string };
+      expect(verdict).toBe('cannot_judge');
+    },
+  );
 
   it('--json prints one object for programs', async () => {
     const trust = save('trusted/did.json', JSON.stringify(did));
