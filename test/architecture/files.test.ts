@@ -38,7 +38,7 @@ describe('entry points', () => {
   });
 
   it('npx can run the command line', () => {
-    const path = join(ROOT, 'cli/docket.ts');
+    const path = join(ROOT, 'cli/start.js');
     expect(readFileSync(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
     expect(statSync(path).mode & constants.S_IXUSR).not.toBe(0);
   });

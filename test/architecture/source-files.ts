@@ -10,6 +10,7 @@ const FOLDERS = [
   'shared',
   'migrations',
   'cli',
+  'client',
   'embedded',
   'dev',
   'bench',
