@@ -5,7 +5,12 @@ import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import type { Admission, Admissions, LimitState } from '#shared/lanes/redis/admission.ts';
+import type {
+  Admission,
+  AdmissionRequest,
+  Admissions,
+  LimitState,
+} from '#shared/lanes/redis/admission.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
 import type { Room } from '#shared/lanes/room.ts';
@@ -21,7 +26,7 @@ const DAY_MS = 86_400_000;
 const OUTAGE_RETRY_MS = 1_000;
 
 export interface AdmitDeps {
-  admissions: Pick<Admissions, 'admit' | 'recall' | 'record'>;
+  admissions: Pick<Admissions, 'admit' | 'recall' | 'record' | 'takeArrival'>;
   exchanges: OpenExchanges;
   events: Pick<ApiEvents, 'storeFailed'>;
   /** Room for requests in a region, by how fast it is served; none where no worker is. */
@@ -76,42 +81,19 @@ export async function recall(
  * @throws Fault when it is refused, and when Redis cannot be asked
  */
 export async function admit(
-  { admissions, exchanges, events, outage, roomIn }: AdmitDeps,
-  { entry, resolution, fingerprint }: Prepared,
+  deps: AdmitDeps,
+  prepared: Prepared,
   body: string | Uint8Array,
-  { limits, keyLimit }: Credential,
+  credential: Credential,
 ): Promise<Admitted> {
-  const exchange = exchanges.expect(entry);
-  let capacity = 0;
-  let org = 0;
-  const admission = await ask({ exchange, events, outage }, async () => {
-    let last: Admission | undefined;
-    for (const { region } of resolution.candidates) {
-      entry.region = region.code;
-      const room = roomIn(region);
-      ({ region: capacity, org } = room instanceof Promise ? await room : room);
-      last = await admissions.admit({
-        entry,
-        body,
-        limits,
-        keyLimit,
-        regionCapacity: capacity,
-        orgCapacity: org,
-        ...(fingerprint === undefined ? {} : { fingerprint }),
-      });
-      if (last.verdict !== 'saturated') break;
-    }
-    return last!;
-  });
-  const headers = limitHeaders(limits, admission, entry.startedAt);
-  // A stored answer is given also where nothing runs any more; a new request is not taken there.
-  if (admission.verdict === 'saturated' && capacity === 0) {
-    exchange.close();
-    throw new Fault('region_degraded', {
-      values: { where: `The region ${entry.region}` },
-      headers,
-    });
-  }
+  const { entry } = prepared;
+  const exchange = deps.exchanges.expect(entry);
+  const { admission, headers } = await whereThereIsRoom(
+    { ...deps, exchange },
+    prepared,
+    credential,
+    (place) => deps.admissions.admit({ ...place, body }),
+  );
   if (admission.verdict !== 'admitted') return repeated(admission, exchange, headers, entry.region);
   exchange.place = {
     region: entry.region,
@@ -123,14 +105,76 @@ export async function admit(
   return { exchange, entry, run: entry, stored: false, headers };
 }
 
+/**
+ * Takes the arrival of a request before others are asked to judge it: who is over a limit is refused first, and at no
+ * cost. It is not taken again when the request is admitted, or the refusal that follows is recorded.
+ * @throws Fault when it is refused, and when Redis cannot be asked
+ */
+export async function takeArrival(
+  deps: Pick<AdmitDeps, 'admissions' | 'events' | 'outage' | 'roomIn'>,
+  prepared: Prepared,
+): Promise<void> {
+  const { admission, headers } = await whereThereIsRoom(
+    deps,
+    prepared,
+    prepared.credential,
+    (place) => deps.admissions.takeArrival({ ...place, body: '' }),
+  );
+  if (admission.verdict !== 'arrived')
+    throw refusalOf(admission as Refused, prepared.entry.region, headers);
+  prepared.isPaid = true;
+}
+
+type Asking = Pick<AdmitDeps, 'events' | 'outage'> & { exchange?: Exchange };
+
+/** Asks for the first of a request's regions that has room. */
+async function whereThereIsRoom(
+  { roomIn, ...asking }: Asking & Pick<AdmitDeps, 'roomIn'>,
+  { entry, resolution, fingerprint, isPaid }: Prepared,
+  { limits, keyLimit }: Credential,
+  question: (place: Omit<AdmissionRequest, 'body'>) => Promise<Admission>,
+): Promise<{ admission: Admission; headers: Record<string, string> }> {
+  let capacity = 0;
+  let org = 0;
+  const admission = await ask(asking, async () => {
+    let last: Admission | undefined;
+    for (const { region } of resolution.candidates) {
+      entry.region = region.code;
+      const room = roomIn(region);
+      ({ region: capacity, org } = room instanceof Promise ? await room : room);
+      last = await question({
+        entry,
+        limits,
+        keyLimit,
+        regionCapacity: capacity,
+        orgCapacity: org,
+        ...(isPaid === true ? { isPaid } : {}),
+        ...(fingerprint === undefined ? {} : { fingerprint }),
+      });
+      if (last.verdict !== 'saturated') break;
+    }
+    return last!;
+  });
+  const headers = limitHeaders(limits, admission, entry.startedAt);
+  // A stored answer is given also where nothing runs any more; a new request is not taken there.
+  if (admission.verdict === 'saturated' && capacity === 0) {
+    asking.exchange?.close();
+    throw new Fault('region_degraded', {
+      values: { where: `The region ${entry.region}` },
+      headers,
+    });
+  }
+  return { admission, headers };
+}
+
 async function ask<T>(
-  { exchange, events, outage }: Pick<AdmitDeps, 'events' | 'outage'> & { exchange: Exchange },
+  { exchange, events, outage }: Asking,
   question: () => Promise<T>,
 ): Promise<T> {
   try {
     return await question();
   } catch (error) {
-    exchange.close();
+    exchange?.close();
     events.storeFailed(error);
     throw new Fault(outage, { cause: error, retryAfterMs: OUTAGE_RETRY_MS });
   }
@@ -143,12 +187,13 @@ async function ask<T>(
  */
 export async function recordRefusal(
   { admissions, events }: Pick<AdmitDeps, 'admissions' | 'events'>,
-  { entry, credential: { limits, keyLimit } }: Prepared,
+  { entry, credential: { limits, keyLimit }, isPaid = false }: Prepared,
   refused: ReceiptEntry,
 ): Promise<Record<string, string>> {
   let admission: Admission;
   try {
-    const request = { entry, body: '', limits, keyLimit, regionCapacity: 0, orgCapacity: 0 };
+    const nowhere = { body: '', regionCapacity: 0, orgCapacity: 0 };
+    const request = { entry, limits, keyLimit, isPaid, ...nowhere };
     admission = await admissions.record(request, refused);
   } catch (error) {
     events.storeFailed(error);
@@ -169,7 +214,8 @@ function repeated(
   const { entry } = exchange;
   if (admission.verdict !== 'wait' && admission.verdict !== 'replay') {
     exchange.close();
-    if (admission.verdict === 'recorded') throw new Error('a request to be run was recorded');
+    if (admission.verdict === 'recorded' || admission.verdict === 'arrived')
+      throw new Error(`a request to be run was ${admission.verdict}`);
     throw refusalOf(admission, region, headers);
   }
   headers['idempotent-replayed'] = 'true';
@@ -203,7 +249,10 @@ function durationText(ms: number): string {
   return `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds % 60}s`;
 }
 
-type Refused = Exclude<Admission, { verdict: 'admitted' | 'replay' | 'wait' | 'recorded' }>;
+type Refused = Exclude<
+  Admission,
+  { verdict: 'admitted' | 'arrived' | 'replay' | 'wait' | 'recorded' }
+>;
 
 const CODES = {
   reused: 'idempotency_key_reused',

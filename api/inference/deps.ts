@@ -23,17 +23,21 @@ import type { ProcessContext } from '#shared/process/run-process.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
-import { Moderator } from '#shared/screening/http/moderation.ts';
+import { JUDGED_AT_ONCE, Moderator } from '#shared/screening/http/moderation.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { InferenceDeps } from './handle.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { OpenExchanges } from './open-exchanges.ts';
 import { Replays } from './replays.ts';
 import { Trials } from './trials.ts';
+import { Turnstile } from './turnstile.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
+
+/** A quarter, so that a moderation endpoint that answers slowly to one organisation's texts judges those of others. */
+const JUDGED_OF_ONE = JUDGED_AT_ONCE / 4;
 
 export interface InferenceSources {
   pool: Pool;
@@ -116,6 +120,7 @@ export function openInference(
     screen: loadScreen(),
     tokens,
     moderator,
+    judging: new Turnstile(JUDGED_AT_ONCE, JUDGED_OF_ONE),
     supportEmail: config.supportEmail,
     roomIn: (region) => {
       const room = roomIn(region, serving.current());

@@ -1,18 +1,21 @@
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import { PROMPT_PARAMS, type Route } from '#shared/kernel/inference.ts';
+import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import type { ApiEvents } from '#api/events.ts';
-import { type AdmitDeps, recordRefusal } from './admit.ts';
+import { type AdmitDeps, recordRefusal, takeArrival } from './admit.ts';
 import type { Prepared } from './prepare.ts';
 import type { Read } from './read-prompt.ts';
+import type { Turnstile } from './turnstile.ts';
 
-export interface GuardDeps extends Pick<AdmitDeps, 'admissions'> {
+export interface GuardDeps extends Pick<AdmitDeps, 'admissions' | 'outage' | 'roomIn'> {
   screen: Screen;
   /** The second stage, for what the rules let through; none when it is not configured. */
   moderator?: Pick<Moderator, 'judge'> | undefined;
+  /** How many it judges at once, and of one organisation. */
+  judging: Pick<Turnstile, 'enter' | 'leave'>;
   supportEmail: string;
   events: Pick<ApiEvents, 'unjudged' | 'storeFailed'>;
   /** Epoch milliseconds. */
@@ -28,21 +31,22 @@ export async function guard(
   prepared: Prepared,
   { verdict, texts }: Pick<Read, 'verdict' | 'texts'>,
 ): Promise<void> {
-  const found = verdict ?? (await secondStage(deps, prepared.entry.route, texts));
+  const found = verdict ?? (await secondStage(deps, prepared, texts));
   if (found !== null) throw await refuse(deps, prepared, found);
 }
 
 async function secondStage(
-  { moderator, events }: GuardDeps,
-  route: Route,
+  deps: GuardDeps,
+  prepared: Prepared,
   texts: string[],
 ): Promise<Verdict | null> {
-  if (moderator === undefined) return null;
-  const moderation = await moderator.judge(texts);
+  if (deps.moderator === undefined) return null;
+  await takeArrival(deps, prepared);
+  const moderation = await inTurn(deps, prepared, () => deps.moderator!.judge(texts));
   if (moderation.outcome === 'flagged') return moderation.verdict;
   if (moderation.outcome === 'too_long')
     throw invalidParam(
-      PROMPT_PARAMS[route],
+      PROMPT_PARAMS[prepared.entry.route],
       'The texts are longer than the gateway can have judged.',
     );
   if (moderation.outcome === 'unavailable') {
@@ -51,8 +55,21 @@ async function secondStage(
       retryAfterMs: 1_000,
     });
   }
-  if (moderation.outcome === 'skipped') events.unjudged();
+  if (moderation.outcome === 'skipped') deps.events.unjudged();
   return null;
+}
+
+async function inTurn<T>(
+  { judging }: GuardDeps,
+  { entry: { orgId } }: Prepared,
+  judge: () => Promise<T>,
+): Promise<T> {
+  await judging.enter(orgId);
+  try {
+    return await judge();
+  } finally {
+    judging.leave(orgId);
+  }
 }
 
 /**

@@ -19,6 +19,8 @@ export interface Prepared {
   resolution: Resolution;
   credential: Credential;
   fingerprint?: string;
+  /** Its arrival has been taken. */
+  isPaid?: boolean;
 }
 
 /**

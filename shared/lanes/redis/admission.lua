@@ -12,7 +12,9 @@
 --      17 clock in microseconds ('': this server's, which all api processes share)
 --      19 requests the organisation may have waiting or running in the region  20 when this one is given up, ms
 --      18 record of a request that screening has refused ('': this one is to run)
---      21 '1': only look the claim up, and admit nothing     22 requests that may wait for one claim
+--      21 what is asked: 'admit' to run the request or record its refusal, 'paid' the same when its arrival has been taken
+--         before, 'arrival' to take only that, 'claim' to look the claim up and admit nothing
+--      22 requests that may wait for one claim
 --      23 when the caller stops waiting, by the same clock ('': never): nothing is written after that
 --
 -- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id | this clock when late}
@@ -58,12 +60,14 @@ if fingerprint ~= '' and ARGV[18] == '' then
   end
 end
 
-if ARGV[21] == '1' and not claim then return refuse('absent', 0) end
+if ARGV[21] == 'claim' and not claim then return refuse('absent', 0) end
 
-if now < allowed_at then return refuse('rate', allowed_at - now) end
+local paid = ARGV[21] == 'paid'
+if paid then tat = current_tat
+elseif now < allowed_at then return refuse('rate', allowed_at - now) end
 local key_interval = tonumber(ARGV[6])
 local key_tat = nil
-if key_interval > 0 then
+if key_interval > 0 and not paid then
   local key_allowed_at
   key_tat, key_allowed_at = arrival(redis.call('HGET', KEYS[2], 'tat'), key_interval, tonumber(ARGV[7]))
   if now < key_allowed_at then return refuse('rate', key_allowed_at - now) end
@@ -71,6 +75,10 @@ end
 
 -- Further fields of the organisation's limits are written along.
 local function take_arrival(...)
+  if paid then
+    if select('#', ...) > 0 then redis.call('HSET', KEYS[1], ...) end
+    return
+  end
   redis.call('HSET', KEYS[1], 'tat', string.format('%.0f', tat), ...)
   if key_tat then
     redis.call('HSET', KEYS[2], 'tat', string.format('%.0f', key_tat))
@@ -124,6 +132,13 @@ if held >= tonumber(ARGV[19]) then
   if held >= tonumber(ARGV[19]) then return refuse('saturated', 1000000) end
 end
 if redis.call('XLEN', KEYS[5]) >= tonumber(ARGV[11]) then return refuse('backlog', 1000000) end
+
+-- What comes next takes seconds, and the request may be refused after it: no more than its arrival is taken before.
+if ARGV[21] == 'arrival' then
+  take_arrival()
+  redis.call('EXPIRE', KEYS[1], 172800)
+  return answer('arrived', 0, tat, per_day - count)
+end
 
 take_arrival('day', day, 'count', count + 1)
 if stored[2] ~= day then redis.call('EXPIRE', KEYS[1], 172800) end

@@ -42,6 +42,8 @@ export interface AdmissionRequest {
   regionCapacity: number;
   /** The same for the requests of this organisation alone. */
   orgCapacity: number;
+  /** Its arrival was taken before (`takeArrival`), and is not taken again. */
+  isPaid?: boolean;
   /** What identical requests have in common, when the request has an Idempotency-Key (then `entry.claim` is set). */
   fingerprint?: string;
 }
@@ -67,6 +69,8 @@ export type Admission = LimitState &
     | { verdict: 'wait'; requestId: string }
     /** Screening had refused it, and that is on its way to a receipt. */
     | { verdict: 'recorded' }
+    /** Its arrival is taken, and nothing else has happened. */
+    | { verdict: 'arrived' }
     /** The Idempotency-Key was used with another body. */
     | { verdict: 'reused' }
     | { verdict: 'rate' | 'day' | 'streams' | 'waiters' | 'saturated' | 'backlog'; retryMs: number }
@@ -90,13 +94,13 @@ const BYTES_PER_MS = 16_384;
 /** A timer may fire this much early. */
 const TIMER_SLACK_MS = 5;
 
-/** What the script is asked: to admit a request, to record the refusal of one, or for its claim alone. */
+/** What the script is asked: to admit a request, to record the refusal of one, for its arrival or for its claim alone. */
 interface Asked {
   request: AdmissionRequest;
   /** What goes on the lane. */
   written: WrittenEntry;
   refused: string;
-  onlyClaim: boolean;
+  what: 'admit' | 'paid' | 'arrival' | 'claim';
 }
 
 const NOTHING: WrittenEntry = { text: '', apart: undefined };
@@ -140,7 +144,17 @@ export class Admissions {
 
   async admit(request: AdmissionRequest): Promise<Admission> {
     const written = await this.#write(request);
-    return found(await this.#decide({ request, written, refused: '', onlyClaim: false }));
+    return found(await this.#decide({ request, written, refused: '', what: admitting(request) }));
+  }
+
+  /**
+   * Takes the arrival of a request that cannot be admitted yet, unless it would be refused now: it is to be judged, which
+   * costs others something. It is admitted or recorded later with `isPaid`.
+   */
+  async takeArrival(request: AdmissionRequest): Promise<Admission> {
+    const { fingerprint: _ofItsClaim, ...unclaimed } = request;
+    const asked = { request: unclaimed, written: NOTHING, refused: '', what: 'arrival' } as const;
+    return found(await this.#decide(asked));
   }
 
   /**
@@ -148,7 +162,8 @@ export class Admissions {
    * the rate, and while the lane is full, nothing is recorded.
    */
   async record(request: AdmissionRequest, refused: ReceiptEntry): Promise<Admission> {
-    const asked = { request, written: NOTHING, refused: encodeMessage(refused), onlyClaim: false };
+    const record = encodeMessage(refused);
+    const asked = { request, written: NOTHING, refused: record, what: admitting(request) };
     return found(await this.#decide(asked));
   }
 
@@ -160,7 +175,7 @@ export class Admissions {
   async recall(request: ClaimLookUp): Promise<Exclude<Admission, { verdict: 'admitted' }> | null> {
     const entry = { ...request.entry, model: '', region: '', tier: 'audit' as const };
     const unplaced = { ...request, entry, body: '', regionCapacity: 0, orgCapacity: 0 };
-    const asked = { request: unplaced, written: NOTHING, refused: '', onlyClaim: true };
+    const asked = { request: unplaced, written: NOTHING, refused: '', what: 'claim' } as const;
     const result = await this.#decide(asked);
     if (result?.verdict === 'admitted') throw new Error('admission was asked for a claim only');
     return result;
@@ -217,10 +232,7 @@ export class Admissions {
     return encodeEntryWithBodyApart(this.#seals, head, bytes);
   }
 
-  async #run(
-    { request, written, refused, onlyClaim }: Asked,
-    until: number,
-  ): Promise<ScriptResult> {
+  async #run({ request, written, refused, what }: Asked, until: number): Promise<ScriptResult> {
     const { entry, limits, keyLimit } = request;
     const shard = entry.shard;
     const lifeS = Math.ceil((entry.deadlineAt - entry.startedAt) / 1_000) + AFTERLIFE_S;
@@ -257,11 +269,15 @@ export class Admissions {
       refused,
       request.orgCapacity,
       entry.deadlineAt,
-      onlyClaim ? 1 : 0,
+      what,
       WAITERS_MAX,
       this.#clocks?.of(shard).timeUs(until - performance.now()) ?? '',
     )) as ScriptResult;
   }
+}
+
+function admitting({ isPaid }: AdmissionRequest): 'admit' | 'paid' {
+  return isPaid === true ? 'paid' : 'admit';
 }
 
 function found(admission: Admission | null): Admission {
@@ -287,6 +303,7 @@ function readVerdict(result: ScriptResult): Admission | null {
       return { ...state, verdict, requestId: id };
     case 'reused':
     case 'recorded':
+    case 'arrived':
       return { ...state, verdict };
     case 'rate':
     case 'day':

@@ -56,6 +56,8 @@ async function snapshot(): Promise<string> {
   return keys.map((key, i) => `${key}=${dumps[i]!.toString('hex')}`).join('\n');
 }
 
+const snapshotOfLimits = () => client.hgetall('{s0}:limits:org_a');
+
 describe('admission', () => {
   it('an admitted request is on the lane of its region, whole', async () => {
     const request = admissionRequest();
@@ -282,6 +284,59 @@ describe('a request that screening has refused', () => {
       const full = admissionsOn(client, () => nowUs, 1);
       expect((await full.record(admissionRequest(), record)).verdict).toBe('backlog');
       expect(await client.xlen(receiptsLane(0))).toBe(1);
+    },
+  );
+});
+
+describe('an arrival that is taken before a request is judged', () => {
+  const slow = { ...GENEROUS, requestsPerSecond: 1, burst: 2, requestsPerDay: 2 };
+  const request = (rest = {}) => admissionRequest({}, { limits: slow, ...rest });
+
+  it('an arrival that is taken before is not taken again at admission, and no daily budget with it', async () => {
+    const together = await admissions().admit(request());
+    const alone = await snapshotOfLimits();
+    await client.flushall();
+    expect(await admissions().takeArrival(request())).toMatchObject({ verdict: 'arrived' });
+    expect(await client.hget('{s0}:limits:org_a', 'count')).toBeNull();
+    expect(await client.keys('*')).toEqual(['{s0}:limits:org_a']);
+    const admission = await admissions().admit(request({ isPaid: true }));
+    expect(admission).toEqual({ ...together, laneEntryId: expect.any(String) as string });
+    expect(await snapshotOfLimits()).toEqual(alone);
+  });
+
+  it('an arrival that is taken before is not taken again when the refusal is recorded, within the rate or at its end', async () => {
+    const record = { record: {}, inbox: 'api-test', attempt: 1, receipt: 'best_effort' };
+    const one = () => request({ keyLimit: { requestsPerSecond: 1, burst: 1 } });
+    await admissions().takeArrival(one());
+    expect((await admissions().takeArrival(one())).verdict).toBe('rate');
+    const paid = { ...one(), isPaid: true };
+    const { verdict } = await admissions().record(paid, record as unknown as ReceiptEntry);
+    expect(verdict).toBe('recorded');
+    expect((await admissions().takeArrival(request())).verdict).toBe('arrived');
+    expect((await admissions().takeArrival(request())).verdict).toBe('rate');
+  });
+
+  it(
+    'a request that would be refused has no arrival taken, by whichever limit, and costs nothing',
+    { tags: ['limits.before-moderation'] },
+    async () => {
+      const stream = (concurrentStreams: number) =>
+        admissionRequest(
+          { stream: true, deadlineAt: nowUs / 1_000 + 60_000 },
+          { limits: { ...slow, concurrentStreams } },
+        );
+      await admissions().admit(stream(1));
+      for (const [refusing, verdict] of [
+        [stream(1), 'streams'],
+        [request({ limits: { ...slow, burst: 1 } }), 'rate'],
+        [request({ limits: { ...slow, requestsPerDay: 1 } }), 'day'],
+        [request({ regionCapacity: 0 }), 'saturated'],
+        [request({ orgCapacity: 0 }), 'saturated'],
+      ] as const) {
+        const before = await snapshot();
+        expect((await admissions().takeArrival(refusing)).verdict).toBe(verdict);
+        expect(await snapshot()).toBe(before);
+      }
     },
   );
 });

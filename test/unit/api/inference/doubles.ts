@@ -1,3 +1,4 @@
+import { Turnstile } from '#api/inference/turnstile.ts';
 import { UnreadAnswers } from '#api/inference/unread-answers.ts';
 import { EventEmitter } from 'node:events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -35,6 +36,8 @@ export const refused = (
 ): Admission => ({ ...LIMIT_STATE, verdict, retryMs });
 /** A refusal by screening that is on its way to its receipt. */
 export const recorded = (): Admission => ({ ...LIMIT_STATE, verdict: 'recorded' });
+/** One whose arrival is taken before it is judged. */
+export const arrived = (): Admission => ({ ...LIMIT_STATE, verdict: 'arrived' });
 export const reused = (): Admission => ({ ...LIMIT_STATE, verdict: 'reused' });
 /** The same request as one that runs, or that is answered. */
 export const same = (verdict: 'wait' | 'replay'): Admission => ({
@@ -224,6 +227,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
       decoder: () => undefined,
       promptFits: () => true,
     } as unknown as InferenceDeps['tokens'],
+    judging: new Turnstile(1),
     supportEmail: 'support@example.com',
     roomIn: ({ capacity }) => ({ region: capacity, org: capacity }),
     admissions: {
@@ -239,6 +243,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
         return admissions.shift() ?? admitted();
       },
       record: () => Promise.resolve(recorded()),
+      takeArrival: () => Promise.resolve(arrived()),
     },
     exchanges,
     largeBodies: {

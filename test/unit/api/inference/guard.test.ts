@@ -3,12 +3,22 @@ import { ReaderHere } from '#api/inference/body-reader.ts';
 import { guard } from '#api/inference/guard.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
 import { prepare, type Prepared } from '#api/inference/prepare.ts';
+import { Turnstile } from '#api/inference/turnstile.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Moderation } from '#shared/screening/http/moderation.ts';
 import type { Screen, Verdict } from '#shared/screening/screen.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
-import { CREDENTIAL, NOW, openEdge, RECEIPT_ID, recorded, refused, REQUEST_ID } from './doubles.ts';
+import {
+  arrived,
+  CREDENTIAL,
+  NOW,
+  openEdge,
+  RECEIPT_ID,
+  recorded,
+  refused,
+  REQUEST_ID,
+} from './doubles.ts';
 
 const VERDICT: Verdict = {
   rule: 'rule-7',
@@ -34,6 +44,7 @@ const recording = (record: InferenceDeps['admissions']['record']): InferenceDeps
   admit: () => Promise.reject(new Error('not to be admitted')),
   recall: () => Promise.resolve(null),
   record,
+  takeArrival: () => Promise.resolve(arrived()),
 });
 
 /** A request before the guard, and what came of it. */
@@ -194,6 +205,61 @@ describe('the second stage of screening', () => {
       retryAfterMs: 1_000,
     });
     expect(closed.handed).toEqual([]);
+  });
+});
+
+describe('what is asked before the second stage', () => {
+  const passing = () => moderatorThatSays({ outcome: 'passed' });
+
+  it.each([
+    ['rate', 'requests_per_second_exceeded'],
+    ['day', 'daily_budget_exceeded'],
+    ['streams', 'concurrent_streams_exceeded'],
+    ['saturated', 'region_saturated'],
+    ['backlog', 'dispatch_unavailable'],
+  ] as const)(
+    'a request beyond the limit %s is refused before anybody is asked to judge it',
+    { tags: ['limits.before-moderation'] },
+    async (limit, code) => {
+      const moderator = passing();
+      const takeArrival = () => Promise.resolve(refused(limit));
+      const record = () => Promise.reject(new Error('not to be recorded'));
+      const { verdict } = bring({ moderator, admissions: { ...recording(record), takeArrival } });
+      await expect(verdict).rejects.toMatchObject({ code, retryAfterMs: 1_500 });
+      expect(moderator.judge).not.toHaveBeenCalled();
+    },
+  );
+
+  it('an arrival that was taken before judging is not taken again, neither for what passes nor for what is refused', async () => {
+    const passed = bring({ moderator: passing() });
+    await passed.verdict;
+    expect(passed.prepared.isPaid).toBe(true);
+    const record = vi.fn<InferenceDeps['admissions']['record']>(() => Promise.resolve(recorded()));
+    const moderator = moderatorThatSays({ outcome: 'flagged', verdict: VERDICT });
+    await expect(bring({ moderator, admissions: recording(record) }).verdict).rejects.toThrow();
+    expect(record.mock.calls[0]![0]).toMatchObject({ isPaid: true });
+  });
+
+  it('without a second stage nothing is asked of Redis before admission', async () => {
+    const takeArrival = () => Promise.reject(new Error('not to be asked'));
+    const record = () => Promise.resolve(recorded());
+    const one = bring({ admissions: { ...recording(record), takeArrival } });
+    await one.verdict;
+    expect(one.prepared.isPaid).toBeUndefined();
+  });
+
+  it('an organisation has a bounded number of requests judged at once, and the next when one of them has been', async () => {
+    const answers: ((moderation: Moderation) => void)[] = [];
+    const moderator = { judge: () => new Promise<Moderation>((resolve) => answers.push(resolve)) };
+    const judging = new Turnstile(3, 2);
+    const all = Array.from({ length: 3 }, () => bring({ moderator, judging }).verdict);
+    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(answers).toHaveLength(2);
+    answers[0]!({ outcome: 'passed' });
+    await vi.waitFor(() => expect(answers).toHaveLength(3));
+    for (const answer of answers) answer({ outcome: 'passed' });
+    await Promise.all(all);
   });
 });
 

@@ -185,7 +185,9 @@ describe('a stream that fails', () => {
 
   it('a stream whose admission Redis does not answer is internal_error', async () => {
     const admit = () => Promise.reject(new Error('away'));
-    const { ask } = openEdge({ admissions: { admit, recall: admit, record: admit } });
+    const { ask } = openEdge({
+      admissions: { admit, recall: admit, record: admit, takeArrival: admit },
+    });
     await expect(ask({ stream: true }).handled).rejects.toMatchObject({ code: 'internal_error' });
   });
 });

@@ -209,6 +209,7 @@ describe('admission', () => {
         admit: () => Promise.reject(cause),
         recall: () => Promise.reject(cause),
         record: () => Promise.reject(cause),
+        takeArrival: () => Promise.reject(cause),
       },
     });
     await expect(ask().handled).rejects.toMatchObject({

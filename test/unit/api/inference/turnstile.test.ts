@@ -19,6 +19,19 @@ it('an organisation with many large requests has one of them read at a time, and
   expect(inside).toEqual(['many', 'one', 'many']);
 });
 
+it('an organisation may have several in at once, and what it has beyond them waits while others enter', async () => {
+  const turnstile = new Turnstile(4, 2);
+  const inside = enterAll(turnstile, 'many', 'many', 'many', 'one', 'one', 'two');
+  await settled();
+  expect(inside).toEqual(['many', 'many', 'one', 'one']);
+  turnstile.leave('one');
+  await settled();
+  expect(inside).toEqual(['many', 'many', 'one', 'one', 'two']);
+  turnstile.leave('many');
+  await settled();
+  expect(inside.at(-1)).toBe('many');
+});
+
 it('as many large requests are read at once as there are readers, and the next when one of them has been', async () => {
   const turnstile = new Turnstile(3);
   const inside = enterAll(turnstile, 'a', 'b', 'c', 'd', 'a');
