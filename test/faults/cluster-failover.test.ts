@@ -61,9 +61,8 @@ async function ask(key: string): Promise<Told> {
   };
 }
 
-/** Sends for every organisation in turn until it is stopped; returns what was told. */
-function sendOn(): { told: Told[]; stop: () => Promise<void> } {
-  const told: Told[] = [];
+/** Sends for every organisation in turn until it is stopped; returns what was told, to these callers and those before. */
+function sendOn(told: Told[] = []): { told: Told[]; stop: () => Promise<void> } {
   const keys = Object.values(system.demo.keys);
   const ending = { stopped: false };
   const senders = Promise.all(
@@ -125,6 +124,8 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
       const killedAt = performance.now();
       // Also when this fails: the next test counts its nodes.
       onTestFinished(startAgain);
+      // Whoever was admitted before waits for the heir and is answered, which may be every one of these callers.
+      const latecomers = sendOn(load.told);
       await until(() => load.told.some(({ status }) => status !== 200), 'requests are refused');
       await until(() => ROLES.every((role) => linesOf(role, 'redis_master_found') > 0), 'all know');
       const heard = load.told.length;
@@ -134,7 +135,7 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
       ).catch((error: unknown) => {
         throw new Error(`since the kill:\n${timeline(load.told, killedAt)}`, { cause: error });
       });
-      await load.stop();
+      await Promise.all([load.stop(), latecomers.stop()]);
 
       const refused = load.told.filter(({ status }) => status !== 200);
       expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(
