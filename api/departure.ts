@@ -34,6 +34,7 @@ export class Departure {
     if (!this.#server.listening) return;
     this.#server.keepAliveTimeout = IDLE_MS;
     this.#server.prependListener('request', (request, response) => isLast(request, response));
+    this.#server.on('timeout', closeUnlessHeard);
     for (const socket of this.#sockets) {
       // oxlint-disable-next-line no-underscore-dangle -- the name is Node's
       const answer = socket._httpMessage;
@@ -45,6 +46,17 @@ export class Departure {
     Listener.prototype.close.call(this.#server);
     while (this.#sockets.size > 0) await delay(LOOK_MS);
   }
+}
+
+/**
+ * A process that was held up hears of the time before it hears of what came in meanwhile: what lies unread is read before
+ * the connection is given up.
+ */
+function closeUnlessHeard(socket: Socket): void {
+  const { bytesRead } = socket;
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead) socket.destroy();
+  });
 }
 
 function isLast({ socket }: IncomingMessage, response: ServerResponse): void {

@@ -1,0 +1,37 @@
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, it, onTestFinished } from 'vitest';
+import { Departure } from '#api/departure.ts';
+
+/** Above the time after which a leaving server gives up a connection on which nothing comes. */
+const HELD_UP_MS = 1_200;
+
+it('a request that came while the process was held up is answered, though its connection had been idle for too long', async () => {
+  const server = createServer((_request, response) => response.end('answered'));
+  const departure = new Departure(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => server.closeAllConnections());
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  await new Promise((resolve) => server.once('connection', resolve));
+
+  const left = departure.leave(0);
+  // Written at once, by the thread that is the server's too: it lies there unread until the time is over.
+  client.write('GET / HTTP/1.1\r\nHost: docket.example\r\n\r\n');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, HELD_UP_MS);
+
+  expect(await text(client)).toContain('answered');
+  await left;
+});
+
+it('an idle connection ends', async () => {
+  const server = createServer();
+  const departure = new Departure(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  await new Promise((resolve) => server.once('connection', resolve));
+
+  await departure.leave(0);
+
+  expect(await text(client)).toBe('');
+});
