@@ -57,6 +57,7 @@ create table anchor_epoch (
   index bigint not null,
   secret bytea not null,
   at timestamp(3) with time zone not null,
+  with_audit boolean not null default false,
   constraint anchor_epoch_pkey PRIMARY KEY (index),
   constraint anchor_epoch_secret_check CHECK ((length(secret) = 32))
 );
@@ -137,6 +138,18 @@ create table api_key (
   constraint api_key_state_check CHECK ((state = ANY (ARRAY['active'::text, 'revoked'::text, 'expired'::text]))),
   constraint api_key_tail_check CHECK ((length(tail) = 4))
 ) with (fillfactor=80);
+
+create table audit_checkpoint (
+  log_id text not null,
+  size bigint not null,
+  hash bytea not null,
+  note text not null,
+  signed_at timestamp(3) with time zone not null default now(),
+  constraint audit_checkpoint_hash_check CHECK ((length(hash) = 32)),
+  constraint audit_checkpoint_log_id_check CHECK ((log_id ~~ 'audit/%'::text)),
+  constraint audit_checkpoint_pkey PRIMARY KEY (log_id, size),
+  constraint audit_checkpoint_size_check CHECK ((size > 0))
+);
 
 create table audit_head (
   org_id text not null,
@@ -896,6 +909,17 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.audit_checkpoint_check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select from audit_checkpoint c where c.log_id = new.log_id and c.size >= new.size) then
+    raise exception 'a signed head is larger than those before it' using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.audit_log_link()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1123,6 +1147,9 @@ CREATE TRIGGER anchor_timestamp_no_change BEFORE DELETE OR UPDATE ON public.anch
 CREATE TRIGGER anchor_timestamp_no_truncate BEFORE TRUNCATE ON public.anchor_timestamp FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER api_key_announce AFTER INSERT OR DELETE OR UPDATE OF state, scopes, expires_at, requests_per_second, burst ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_key();
 CREATE TRIGGER api_key_check_state BEFORE INSERT OR DELETE OR UPDATE OF id, org_id, hash, lineage_id, state ON public.api_key FOR EACH ROW EXECUTE FUNCTION api_key_check_state();
+CREATE TRIGGER audit_checkpoint_check BEFORE INSERT ON public.audit_checkpoint FOR EACH ROW EXECUTE FUNCTION audit_checkpoint_check();
+CREATE TRIGGER audit_checkpoint_no_change BEFORE DELETE OR UPDATE ON public.audit_checkpoint FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER audit_checkpoint_no_truncate BEFORE TRUNCATE ON public.audit_checkpoint FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER audit_head_no_removal BEFORE DELETE ON public.audit_head FOR EACH ROW EXECUTE FUNCTION audit_log_refuse();
 CREATE TRIGGER audit_head_no_truncate BEFORE TRUNCATE ON public.audit_head FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
 CREATE TRIGGER audit_log_link BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_link();
@@ -1192,9 +1219,14 @@ grant insert, select on api_key to docket_api;
 grant select on api_key to docket_housekeeping;
 grant insert, select on api_key to docket_operator;
 grant delete, select on api_key to docket_purge;
+grant select on audit_checkpoint to docket_api;
+grant select on audit_checkpoint to docket_exports;
+grant insert, select on audit_checkpoint to docket_ledger;
+grant select on audit_checkpoint to docket_operator;
 grant insert, select, update on audit_head to docket_api;
 grant insert, select, update on audit_head to docket_exports;
 grant insert, select, update on audit_head to docket_housekeeping;
+grant select on audit_head to docket_ledger;
 grant insert, select, update on audit_head to docket_operator;
 grant insert, select, update on audit_head to docket_purge;
 grant insert, select, update on audit_head to docket_recalculation;
@@ -1344,6 +1376,7 @@ grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
 grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_operator;
 grant update (last_used_at) on api_key to docket_purge;
+grant select (org_id, sequence, previous_hash, hash) on audit_log to docket_ledger;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
 grant update (halted_at, halt_reason) on ledger_head to docket_operator;

@@ -7,42 +7,9 @@ import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { KEY_PURPOSES } from '#shared/ledger/key-events.ts';
 import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
-import { LogIndex, tilePath } from './fields.ts';
+import { anchorChoice, AnchorProof, AnchorQuery } from './anchor-fields.ts';
+import { tilePath } from './fields.ts';
 import { keptFor } from './kept.ts';
-
-const Choice = Type.Object({
-  head_size_max: Type.Optional(LogIndex),
-  before: Type.Optional(LogIndex),
-  anchor_size: Type.Optional(LogIndex),
-  attested: Type.Boolean({ default: false }),
-});
-
-const Base64 = Type.String({ contentEncoding: 'base64' });
-
-const AnchorProof = Type.Object(
-  {
-    object: Type.Literal('anchor_proof'),
-    checkpoint: Type.String({ description: 'The signed checkpoint of your log' }),
-    slot: Type.Integer({ minimum: 0, maximum: 1_048_575, description: 'Yours for ever' }),
-    salt: Base64,
-    path: Type.Array(Base64, {
-      minItems: 20,
-      maxItems: 20,
-      description: 'From leaf to heads root',
-    }),
-    entry: Type.String({ description: 'The exact text of the entry in the anchor log' }),
-    proof: Type.String({ description: 'C2SP tlog-proof of that entry' }),
-    timestamps: Type.Array(
-      Type.Object({
-        authority: Type.String(),
-        time: Type.String({ format: 'date-time' }),
-        response: Base64,
-      }),
-      { description: 'RFC 3161, over the text of the anchor checkpoint in `proof`' },
-    ),
-  },
-  { title: 'AnchorProof' },
-);
 
 const KeyEvent = Type.Object(
   {
@@ -95,7 +62,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
         summary: 'Prove that everyone was shown the same log',
         description:
           'Leads from a checkpoint of your log to a checkpoint of the one anchor log, which is public, and timestamped and cosigned where that is configured. `head_size_max`, `before` and `anchor_size` choose an older one; `attested` asks for one that somebody else has attested.',
-        querystring: Choice,
+        querystring: AnchorQuery,
         response: {
           200: exact('application/json', 'The proof.', AnchorProof, { proof: example.proof }),
         },
@@ -103,18 +70,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
       },
     },
     async (request, reply) => {
-      const {
-        head_size_max: headSizeMax,
-        before,
-        anchor_size: anchorSize,
-        attested,
-      } = request.query;
-      const proof = await anchor.proof(request.credential.orgId, {
-        attested,
-        ...(headSizeMax === undefined ? {} : { headSizeMax }),
-        ...(before === undefined ? {} : { before }),
-        ...(anchorSize === undefined ? {} : { anchorSize }),
-      });
+      const proof = await anchor.proof(request.credential.orgId, anchorChoice(request.query));
       if (proof === null) throw new Fault('anchor_proof_not_found');
       return reply
         .type('application/json; charset=utf-8')

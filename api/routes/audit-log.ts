@@ -1,11 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type, type Static } from 'typebox';
+import { CHECKPOINT as LEDGER_CHECKPOINT } from '#api/docs/examples/receipts.ts';
 import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
 import { ACTOR_KINDS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
-import { json } from '#api/docs/operation.ts';
+import anchorExample from '#api/docs/examples/anchor.json' with { type: 'json' };
+import { exact, json } from '#api/docs/operation.ts';
+import { Fault } from '#shared/kernel/errors.ts';
+import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
+import { auditLogOf } from '#shared/ledger/origins.ts';
+import type { AnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
+import { anchorChoice, AnchorProof, AnchorQuery } from './anchor-fields.ts';
 import { Nullable, Time } from './fields.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
+
+/** As one of a ledger, with `/audit/` in the name of the log. */
+const CHECKPOINT = LEDGER_CHECKPOINT.replaceAll('/log/', '/audit/');
 
 const Entry = Type.Object(
   {
@@ -57,12 +67,15 @@ const ENTRY = {
 
 export interface AuditLogRoutesOptions {
   audit: Pick<AuditLog, 'list'>;
+  /** The newest signed head of an organisation's audit log. */
+  checkpoint: (orgId: string) => Promise<string | null>;
+  anchor: Pick<AnchorReader, 'proof'>;
 }
 
 /** The caller's own audit log. */
 export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = async (
   app,
-  { audit },
+  { audit, checkpoint, anchor },
 ) => {
   app.get(
     '/audit-log',
@@ -87,6 +100,57 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
       const { orgId } = request.credential;
       const page = await audit.list({ orgId, ...request.query });
       return listOf({ ...page, items: page.items.map(describeEntry) });
+    },
+  );
+  app.get(
+    '/audit-log/checkpoint',
+    {
+      config: { scope: 'admin:keys' },
+      schema: {
+        operationId: 'retrieveAuditLogCheckpoint',
+        tag: 'Keys',
+        summary: 'Read the signed head of the audit log',
+        description:
+          'How many entries your audit log has and the hash of the last (base64), in the form of a C2SP checkpoint, signed by the key for checkpoints. It follows an entry within half a minute.',
+        response: {
+          200: exact('text/plain', 'A signed note.', Type.String(), { checkpoint: CHECKPOINT }),
+        },
+        errors: ['checkpoint_not_found'],
+      },
+    },
+    async (request, reply) => {
+      const note = await checkpoint(request.credential.orgId);
+      if (note === null) throw new Fault('checkpoint_not_found');
+      return reply.type('text/plain; charset=utf-8').header('cache-control', 'no-cache').send(note);
+    },
+  );
+  app.get(
+    '/audit-log/anchor',
+    {
+      config: { scope: 'admin:keys' },
+      schema: {
+        operationId: 'retrieveAuditLogAnchor',
+        tag: 'Keys',
+        summary: 'Prove that everyone was shown the same audit log',
+        description:
+          'Leads from a signed head of your audit log to a checkpoint of the anchor log, as `GET /ledger/anchor` does for your ledger; `head_size_max`, `before`, `anchor_size` and `attested` choose in the same way.',
+        querystring: AnchorQuery,
+        response: {
+          200: exact('application/json', 'The proof.', AnchorProof, { proof: anchorExample.proof }),
+        },
+        errors: ['anchor_proof_not_found'],
+      },
+    },
+    async (request, reply) => {
+      const proof = await anchor.proof(
+        auditLogOf(request.credential.orgId),
+        anchorChoice(request.query),
+      );
+      if (proof === null) throw new Fault('anchor_proof_not_found');
+      return reply
+        .type('application/json; charset=utf-8')
+        .header('cache-control', 'no-cache')
+        .send(formatAnchorProof(proof));
     },
   );
 };

@@ -7,6 +7,7 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { auditCheckpoint } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { createAnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { createLedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
@@ -31,6 +32,7 @@ export function openResources(
 ) {
   const now = () => surroundings.now();
   const ledger = createLedgerReader(pool);
+  const anchor = createAnchorReader(pool);
   const methodologies = loadMethodologies();
   return {
     receipts: {
@@ -51,10 +53,14 @@ export function openResources(
     usage: { usage: createUsageReader(pool), now },
     methodologies: { methodologies },
     ledger: { ledger },
-    anchor: { anchor: createAnchorReader(pool) },
+    anchor: { anchor },
     keys: { keys: createKeyRegistry(pool, surroundings), now },
     account: { accounts: createAccountRegistry(pool, surroundings) },
-    auditLog: { audit: createAuditLog(pool, surroundings) },
+    auditLog: {
+      audit: createAuditLog(pool, surroundings),
+      checkpoint: (orgId: string) => auditCheckpoint(pool, orgId),
+      anchor,
+    },
   };
 }
 

@@ -9,15 +9,13 @@ import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { type Repair, requeueReceipt, resumeLog } from '#shared/ledger/postgres/upkeep.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
-import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import type { KeyPurpose } from '#shared/ledger/key-events.ts';
-import type { SignatureCheck } from '#shared/ledger/notes.ts';
 import type { Finding, Severity } from '#cli/fsck/findings.ts';
 import { actorFrom, asOperator, databaseUrl } from '#cli/operator.ts';
 import { plain, printJson } from '#cli/print.ts';
 import { withRedis } from '#cli/redis.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
+import { signatureCheck } from '#cli/signature-check.ts';
 
 /** 0: sound, 1 (set by docket.ts): could not be examined. */
 const EXIT_DAMAGE = 2;
@@ -179,18 +177,4 @@ function attestationCheck(): AttestationCheck {
     verify: verifyEd25519,
     readTimestamp: readKeptTimestamp,
   };
-}
-
-/** The deployment's own keys of one purpose, retired ones included; null where this machine has none. */
-function signatureCheck(purpose: KeyPurpose): SignatureCheck | null {
-  try {
-    const keys = loadSigningKeys(loadToolConfig().signingKeysDir);
-    return {
-      publicKeys: keys.filter((key) => key.purpose === purpose).map((key) => key.publicKey),
-      verify: verifyEd25519,
-    };
-  } catch (error) {
-    if (error instanceof SigningKeyProblem) return null;
-    throw error;
-  }
 }

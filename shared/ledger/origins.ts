@@ -1,10 +1,21 @@
 /** Where the anchor log stands among the logs in storage: no organisation's id is without a prefix. */
 export const ANCHOR_LOG = 'anchor';
 
+/** Under which the audit log of an organisation, or of the service, stands among what is signed and anchored. */
+export function auditLogOf(orgId: string): string {
+  return `audit/${orgId}`;
+}
+
+export function isAuditLog(logId: string): boolean {
+  return logId.startsWith(auditLogOf(''));
+}
+
 /** Names of logs, which are also the names of the keys that sign their checkpoints. */
 export interface LogOrigins {
   /** `<host>/log/<organisation>` */
   organisation: (orgId: string) => string;
+  /** `<host>/audit/<organisation>`, of its audit log. */
+  audit: (orgId: string) => string;
   /** `<host>/anchor` */
   anchor: string;
 }
@@ -15,6 +26,7 @@ export function logOrigins(publicUrl: string): LogOrigins {
   const root = host + pathname.replace(/\/+$/, '');
   return {
     organisation: (orgId) => `${root}/log/${orgId}`,
+    audit: (orgId) => `${root}/${auditLogOf(orgId)}`,
     anchor: `${root}/anchor`,
   };
 }

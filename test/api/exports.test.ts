@@ -11,6 +11,7 @@ import {
   create,
   createReady,
   actionsOf,
+  database,
   middle,
   size,
 } from '#test/support/export-edge.ts';
@@ -71,6 +72,26 @@ describe('POST /exports', () => {
     expect(handed.at(-1)).toBe(created.id);
     expect(await actionsOf(created.id)).toEqual(['export.requested']);
     await ask('DELETE', `/exports/${created.id}`);
+  });
+
+  it('the audit log says what was asked for beside the range that came of it', async () => {
+    const from = '2020-01-01T00:00:00.000Z';
+    const to = new Date(middle).toISOString();
+    const details: unknown[] = [];
+    for (const body of [{ from, to }, { last_index: 9 }, {}]) {
+      const { id } = (await ask('POST', '/exports', { body })).json() as { id: string };
+      const { rows } = await database.pool.query<{ details: string }>(
+        `select details from audit_log where subject = $1 and action = 'export.requested'`,
+        [id],
+      );
+      details.push(JSON.parse(rows[0]!.details));
+      await ask('DELETE', `/exports/${id}`);
+    }
+    expect(details).toEqual([
+      { first_index: 0, last_index: 39, checkpoint_size: size, asked_from: from, asked_to: to },
+      { first_index: 0, last_index: 9, checkpoint_size: size, asked_last_index: 9 },
+      { first_index: 0, last_index: size - 1, checkpoint_size: size },
+    ]);
   });
 
   it(

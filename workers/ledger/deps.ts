@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
+import { publishAuditHeads } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { createTimestampAuthority } from '#shared/ledger/http/timestamp-authority.ts';
 import { createWitness } from '#shared/ledger/http/witness.ts';
 import { extendAnchor } from '#shared/ledger/postgres/anchor-append.ts';
@@ -120,6 +121,13 @@ function stepsOf(
         originOf: origins.organisation,
         limit: LOGS_PER_PUBLICATION,
         intervalMs: CHECKPOINT_MS,
+      }),
+    publishAudit: () =>
+      publishAuditHeads(pool, {
+        memory,
+        signer: signing().checkpoints,
+        originOf: origins.audit,
+        limit: LOGS_PER_PUBLICATION,
       }),
     backlog: () => readBacklog(pool),
     anchor: () =>

@@ -10,12 +10,21 @@ import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 const MERGE_DELAY_MAX_MS = 10_000;
 
 /** Steps that the worker repeats; one that fails does not stop the others. */
-export type LedgerStep = 'integrate' | 'sum_up' | 'publish' | 'backlog' | 'anchor' | 'attest';
+export type LedgerStep =
+  | 'integrate'
+  | 'sum_up'
+  | 'publish'
+  | 'publish_audit'
+  | 'backlog'
+  | 'anchor'
+  | 'attest';
 
 /** The events of this role, each as one function that writes the log line and the metric together. */
 export interface LedgerEvents {
   integrated(result: IntegrationResult): void;
   published(result: PublicationResult): void;
+  /** Heads of audit logs were signed; those that do not continue what was signed before are not, and are named each time. */
+  auditPublished(result: PublicationResult): void;
   backlogRead(backlog: LedgerBacklog): void;
   anchored(result: AnchorResult): void;
   /** A time-stamping authority or witness has attested the anchor log up to this size. */
@@ -45,6 +54,13 @@ export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
     published({ signed, halted }) {
       metrics.checkpoints.inc(signed.length);
       for (const { orgId, reason } of halted) haltLog(orgId, reason);
+    },
+    auditPublished({ signed, halted }) {
+      metrics.auditHeads.inc(signed.length);
+      for (const { orgId: auditLog, reason } of halted) {
+        metrics.auditRefusals.inc();
+        log.error({ event: 'audit_head_refused', auditLog, reason, remedy: 'docket audit verify' });
+      }
     },
     backlogRead({ pending, oldestMs, quarantined, haltedLogs }) {
       metrics.pending.set(pending);
@@ -106,6 +122,16 @@ function ledgerMetrics(registry: Registry) {
     halts: new Counter({
       name: 'docket_ledger_halts_total',
       help: 'Logs halted because they contradict what was stored or published',
+      registers,
+    }),
+    auditHeads: new Counter({
+      name: 'docket_ledger_audit_heads_total',
+      help: 'Heads of audit logs signed',
+      registers,
+    }),
+    auditRefusals: new Counter({
+      name: 'docket_ledger_audit_refusals_total',
+      help: 'Times that the head of an audit log was not signed because it does not continue what was signed before',
       registers,
     }),
     epochs: new Counter({

@@ -16,5 +16,7 @@ export const BACKLOG_MS = 5_000;
 export const EPOCH_MS = 10_000;
 /** Between looks at what is to be anchored: events of keys are in the log soon, heads in every tenth look. */
 export const ANCHOR_MS = 1_000;
+/** Between looks at which audit logs have grown: as far apart as heads trees, which hold what was signed then. */
+export const AUDIT_MS = 10_000;
 /** Between looks at who is to be asked for an attestation. */
 export const ATTEST_MS = 1_000;

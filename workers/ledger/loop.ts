@@ -7,6 +7,7 @@ import type { LedgerEvents, LedgerStep } from './events.ts';
 import {
   ANCHOR_MS,
   ATTEST_MS,
+  AUDIT_MS,
   BACKLOG_MS,
   IDLE_MS,
   PUBLISH_MS,
@@ -20,6 +21,8 @@ export interface LedgerSteps {
   /** Makes up for usage that an older release did not sum up. */
   sumUp: () => Promise<unknown>;
   publish: () => Promise<PublicationResult>;
+  /** Signs the heads of audit logs that have grown. */
+  publishAudit: () => Promise<PublicationResult>;
   backlog: () => Promise<LedgerBacklog>;
   anchor: () => Promise<AnchorResult>;
   publishAnchor: () => Promise<PublicationResult>;
@@ -46,10 +49,20 @@ export async function runLedger(options: LedgerLoopOptions, signal: AbortSignal)
     events.anchored(await steps.anchor());
     events.published(await steps.publishAnchor());
   });
+  const publishAudit = every(AUDIT_MS, options, 'publish_audit', async () => {
+    events.auditPublished(await steps.publishAudit());
+  });
   const attest = every(ATTEST_MS, options, 'attest', steps.attest);
   await Promise.all([
     integrateAndPublish(options, signal),
-    repeat(anchor, ANCHOR_MS, signal),
+    repeat(
+      async () => {
+        await publishAudit();
+        await anchor();
+      },
+      ANCHOR_MS,
+      signal,
+    ),
     repeat(attest, ATTEST_MS, signal),
   ]);
 }

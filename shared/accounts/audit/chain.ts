@@ -41,7 +41,13 @@ export const EMPTY_CHAIN: ChainHead = { size: 0, hash: CHAIN_START };
 /** A fault of a chain, and the entry where it is. */
 export interface ChainFault {
   sequence: number;
-  problem: 'gap' | 'broken_link' | 'altered' | 'truncated' | 'head_mismatch';
+  problem:
+    | 'gap'
+    | 'broken_link'
+    | 'altered'
+    | 'truncated'
+    | 'head_mismatch'
+    | 'signed_head_mismatch';
 }
 
 /** The result of rebuilding one organisation's chain: its head, and the first fault if there is one. */

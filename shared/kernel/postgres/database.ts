@@ -54,6 +54,7 @@ interface AnchorEpochTable {
   index: Int8;
   secret: Buffer;
   at: Date;
+  with_audit: Defaulted<boolean>;
 }
 
 interface AnchorHeadTable {
@@ -108,6 +109,14 @@ interface ApiKeyTable {
   expires_at: Date | null;
   revoked_at: Date | null;
   last_used_at: Date | null;
+}
+
+interface AuditCheckpointTable {
+  log_id: string;
+  size: Int8;
+  hash: Buffer;
+  note: string;
+  signed_at: Defaulted<Date>;
 }
 
 interface AuditHeadTable {
@@ -603,6 +612,7 @@ export interface Database {
   anchor_source: AnchorSourceTable;
   anchor_timestamp: AnchorTimestampTable;
   api_key: ApiKeyTable;
+  audit_checkpoint: AuditCheckpointTable;
   audit_head: AuditHeadTable;
   audit_log: AuditLogTable;
   declaration: DeclarationTable;

@@ -127,16 +127,22 @@ const HAS_NEW_HEADS = statement(
   { grown: 'bool' },
   `select exists (
      select from ledger_head h where h.org_id <> $1 and h.checkpoint_size > coalesce(
-       (select a.size from anchor_head a where a.org_id = h.org_id order by a.index desc limit 1), 0)) as grown`,
+       (select a.size from anchor_head a where a.org_id = h.org_id order by a.index desc limit 1), 0))
+   or exists (
+     select from audit_head h cross join lateral (
+       select c.size from audit_checkpoint c where c.log_id = 'audit/' || h.org_id order by c.size desc limit 1) c
+     where c.size > coalesce(
+       (select a.size from anchor_head a where a.org_id = 'audit/' || h.org_id order by a.index desc limit 1), 0)) as grown`,
 );
 
-/** Whether a checkpoint is newer than what is anchored of its organisation. */
+/** Whether a checkpoint or the signed head of an audit log is newer than what is anchored of it. */
 async function hasNewHeads(db: Queryable): Promise<boolean> {
   return (await queryRow(db, HAS_NEW_HEADS, [ANCHOR_LOG]))!.grown;
 }
 
-/** An organisation's newest checkpoint, and what the newest heads tree has of it. */
+/** The newest checkpoint of an organisation or of its audit log, and what the newest heads tree has of it. */
 interface NewestHead {
+  /** The organisation, or `auditLogOf` it. */
   orgId: string;
   slot: number | null;
   size: number;
@@ -147,17 +153,21 @@ interface NewestHead {
 
 const NEWEST_HEADS = statement(
   { org_id: 'text', slot: 'int4?', size: 'int8', note: 'text', anchored: 'int8?' },
-  `select h.org_id, s.slot, c.size, c.note, a.size as anchored
-   from ledger_head h
-   cross join lateral (
-     select c.size, c.note from ledger_checkpoint c where c.org_id = h.org_id order by c.size desc limit 1) c
+  `select h.org_id, s.slot, h.size, h.note, a.size as anchored
+   from (
+     select l.org_id, c.size, c.note from ledger_head l cross join lateral (
+       select c.size, c.note from ledger_checkpoint c where c.org_id = l.org_id order by c.size desc limit 1) c
+     union all
+     select c.log_id, c.size, c.note from audit_head l cross join lateral (
+       select c.log_id, c.size, c.note from audit_checkpoint c where c.log_id = 'audit/' || l.org_id
+       order by c.size desc limit 1) c) h
    left join anchor_slot s on s.org_id = h.org_id
    left join lateral (
      select a.size from anchor_head a where a.org_id = h.org_id order by a.index desc limit 1) a on true
    where h.org_id <> $1 order by h.org_id`,
 );
 
-/** The newest checkpoint of every organisation that has one. */
+/** The newest checkpoint of every organisation that has one, and of every audit log. */
 async function readNewestHeads(db: Queryable): Promise<NewestHead[]> {
   const rows = await queryRows(db, NEWEST_HEADS, [ANCHOR_LOG]);
   return rows.map(({ org_id: orgId, slot, size, note, anchored }) => {
@@ -228,7 +238,7 @@ function keyEventOf(due: DueKeyEvent, at: string, index: number): KeyEvent {
 
 const STORE_EPOCH = statement(
   {},
-  'insert into anchor_epoch (index, secret, at) values ($1, $2, $3)',
+  'insert into anchor_epoch (index, secret, at, with_audit) values ($1, $2, $3, true)',
 );
 
 const STORE_HEADS = statement(

@@ -10,6 +10,7 @@ import { formatProof } from '../proof-text.ts';
 import { inclusionRanges } from '../proofs.ts';
 import type { TileRequest } from '../tiles.ts';
 import { readKeyEvents } from './anchor-keys.ts';
+import { ANCHORED_CHECKPOINT, isInTree } from './anchored-heads.ts';
 import { readTile } from './published.ts';
 import { hashesOfRanges } from './tiles.ts';
 
@@ -42,7 +43,7 @@ export type AnchorReader = ReturnType<typeof createAnchorReader>;
 export function createAnchorReader(pool: Pool) {
   const trees = keepingTrees(pool);
   return {
-    /** One organisation's own proof; null when nothing of it is anchored as chosen. */
+    /** One organisation's own proof, or that of its audit log (`auditLogOf`); null when nothing of it is anchored as chosen. */
     proof: (orgId: string, choice: AnchorChoice = {}) => proveHead(pool, trees, orgId, choice),
     /** Everything that happened to signing keys, in the order of the log; up to a checkpoint of this size, if it is named. */
     keyEvents: (choice: Pick<AnchorChoice, 'anchorSize'> = {}) => proveKeyEvents(pool, choice),
@@ -104,9 +105,10 @@ const CHOSEN_HEAD = statement(
      select p.index, p.secret from anchor_epoch p
      where p.index < least($2, coalesce(
        (select n.index from anchor_head n where n.org_id = s.org_id and n.index > a.index order by n.index limit 1), $2))
+       and ${isInTree('p', 's.org_id')}
      order by p.index desc limit 1) p
    join anchor_entry b on b.index = p.index
-   join ledger_checkpoint c on c.org_id = s.org_id and c.size = a.size
+   join ${ANCHORED_CHECKPOINT} c on c.org_id = s.org_id and c.size = a.size
    where s.org_id = $1`,
 );
 
@@ -114,10 +116,11 @@ const CHOSEN_HEAD = statement(
 const HEADS_AT = statement(
   { slot: 'int4', note: 'text' },
   `select s.slot, c.note from anchor_slot s
+   join anchor_epoch p on p.index = $1 and ${isInTree('p', 's.org_id')}
    cross join lateral (
      select a.size from anchor_head a where a.org_id = s.org_id and a.index <= $1
      order by a.index desc limit 1) a
-   join ledger_checkpoint c on c.org_id = s.org_id and c.size = a.size`,
+   join ${ANCHORED_CHECKPOINT} c on c.org_id = s.org_id and c.size = a.size`,
 );
 
 type Trees = (index: number, secret: Uint8Array) => Promise<HeadsTree>;

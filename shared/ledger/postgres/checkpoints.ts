@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { execute, queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import {
+  type Checkpoint,
   type CheckpointMemory,
   type CheckpointSigner,
   formatCheckpoint,
@@ -236,9 +237,13 @@ async function sign(
 }
 
 function noteOf({ orgId, size, root }: DueHead, { signer, originOf }: PublisherOptions): string {
-  const origin = originOf(orgId);
-  const text = formatCheckpoint({ origin, size, root, extensions: [] });
+  return signedNote({ origin: originOf(orgId), size, root, extensions: [] }, signer);
+}
+
+/** A checkpoint as it is handed out, signed under the name of its log. */
+export function signedNote(checkpoint: Checkpoint, signer: CheckpointSigner): string {
+  const text = formatCheckpoint(checkpoint);
   const signature = signer.sign(new TextEncoder().encode(text));
-  const keyHash = noteKeyHash(origin, signer.publicKey);
-  return formatNote({ text, signatures: [{ name: origin, keyHash, signature }] });
+  const keyHash = noteKeyHash(checkpoint.origin, signer.publicKey);
+  return formatNote({ text, signatures: [{ name: checkpoint.origin, keyHash, signature }] });
 }

@@ -10,6 +10,7 @@ import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import type { ExportRecord } from '../export-record.ts';
 import { PACK_ENTRIES_MAX, type PackRange } from '../layout.ts';
 
@@ -46,7 +47,7 @@ export function createExportRegistry(pool: Pool, surroundings: Surroundings) {
           orgId,
           request,
         );
-        await appendAudit(client, surroundings, eventOf(record, 'export.requested', actor));
+        await appendAudit(client, surroundings, requestedEvent(record, request, actor));
         return record;
       }),
     /** Null when there is none here, or it was deleted. */
@@ -254,6 +255,20 @@ export function eventOf(record: ExportRecord, action: string, actor: Actor) {
       ...(record.error === null ? {} : { error: record.error.code }),
     },
   };
+}
+
+/** With what was asked for beside what came of it: of a range that was left open, nothing else says how. */
+function requestedEvent(record: ExportRecord, request: ExportRequest, actor: Actor) {
+  const { from, to, firstIndex, lastIndex, checkpointSize: size } = request;
+  const event = eventOf(record, 'export.requested', actor);
+  const asked = {
+    ...(from === undefined ? {} : { asked_from: timeText(from) }),
+    ...(to === undefined ? {} : { asked_to: timeText(to) }),
+    ...(firstIndex === undefined ? {} : { asked_first_index: firstIndex }),
+    ...(lastIndex === undefined ? {} : { asked_last_index: lastIndex }),
+    ...(size === undefined ? {} : { asked_checkpoint_size: size }),
+  };
+  return { ...event, details: { ...event.details, ...asked } };
 }
 
 export function exportOf(row: ExportRow): ExportRecord {

@@ -1,0 +1,167 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { auditLogOf } from '#shared/ledger/origins.ts';
+import { publishAuditHeads } from '#shared/ledger/postgres/audit-checkpoints.ts';
+import { publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
+import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
+import { type FetchedLog, judgeFetchedLog } from '#cli/audit/fetched-log.ts';
+import { createAnchorWriter } from '#test/support/anchor.ts';
+import { openEdge } from '#test/support/app.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { makeCheckpointMemory, makeCheckpointSigner } from '#test/support/ledger.ts';
+
+const database = await createTestDatabase();
+const worker = database.poolAs('docket_ledger', 2);
+const edge = await openEdge(database.poolAs('docket_api'));
+const [key, other] = ['org_a', 'org_b'].map((orgId) => edge.keyFor(orgId, ['admin:keys']));
+const signer = makeCheckpointSigner();
+const writer = createAnchorWriter();
+const did = 'did:web:gateway.example';
+const keysOf = (...publicKeys: Uint8Array[]) =>
+  trustedKeysOf(
+    JSON.stringify({
+      id: did,
+      verificationMethod: publicKeys.map((raw, i) => ({
+        id: `${did}#${i}`,
+        type: 'Multikey',
+        controller: did,
+        publicKeyMultibase: publicKeyMultibase(raw),
+      })),
+    }),
+  );
+const keys = keysOf(signer.publicKey, writer.signer.publicKey);
+
+interface Entry {
+  sequence: number;
+  reason: string | null;
+  [name: string]: unknown;
+}
+let entries: Entry[];
+let fetched: FetchedLog;
+
+beforeAll(async () => {
+  const log = createAuditLog(database.poolAs('docket_operator', 1), systemSurroundings);
+  const actor = { kind: 'user', id: 'usr_"1"\u2028', address: '192.0.2.7' } as const;
+  for (const orgId of ['org_a', 'org_b']) {
+    for (let i = 0; i < 25; i += 1) {
+      await log.append({
+        orgId,
+        actor,
+        action: 'key.revoked',
+        ...(i % 2 === 0 ? {} : { subject: `key_${i}`, reason: 'µ \\ "quoted" 🙂\n' }),
+        details: {
+          text: 'ä </script>',
+          count: i,
+          none: null,
+          is: true,
+          list: ['b', 'a'],
+          7: 'seven',
+        },
+      });
+    }
+  }
+  await publishAuditHeads(worker, {
+    signer,
+    memory: makeCheckpointMemory(),
+    originOf: (orgId) => `gateway.example/${auditLogOf(orgId)}`,
+    limit: 10,
+  });
+  await writer.turn(worker);
+  const first = (await edge.get('/audit-log?limit=20&order=asc', key!)).json();
+  const second = (
+    await edge.get(`/audit-log?limit=20&order=asc&after=${first.last_id}`, key!)
+  ).json();
+  entries = [...first.data, ...second.data];
+  fetched = {
+    // Pages in whatever order, one a line.
+    entries: `${JSON.stringify(second)}\n${JSON.stringify(first)}\n`,
+    checkpoint: (await edge.get('/audit-log/checkpoint', key!)).text,
+    anchor: (await edge.get('/audit-log/anchor', key!)).text,
+    keys,
+  };
+});
+
+const judged = (over: Partial<FetchedLog> = {}) => judgeFetchedLog({ ...fetched, ...over });
+const page = (data: readonly unknown[]): string => JSON.stringify({ object: 'list', data });
+
+describe('an audit log that its organisation fetched', () => {
+  it(
+    'is judged good offline, from its entries, its signed head and its anchor',
+    { tags: ['evidence.audit-log'] },
+    () => {
+      expect(judged()).toEqual({
+        verdict: 'good',
+        message: expect.any(String) as unknown,
+        log: 'gateway.example/audit/org_a',
+        size: 25,
+        beyond: 0,
+        anchored: 25,
+      });
+      const { keys: _, ...unknown } = fetched;
+      expect(judgeFetchedLog(unknown).verdict).toBe('intact');
+    },
+  );
+
+  it.each<[string, (all: Entry[]) => Entry[]]>([
+    ['altered', (all) => all.map((e) => (e.sequence === 7 ? { ...e, reason: 'another' } : e))],
+    [
+      'altered in its details',
+      (all) => all.map((e) => (e.sequence === 7 ? { ...e, details: {} } : e)),
+    ],
+    ['left out', (all) => all.filter(({ sequence }) => sequence !== 7)],
+    ['left out at the beginning', (all) => all.slice(1)],
+    ['left out at the end', (all) => all.slice(0, -1)],
+    ['doubled', (all) => [...all, all[3]!]],
+    [
+      'given the number of another',
+      (all) => all.map((e) => (e.sequence === 7 ? { ...e, sequence: 8 } : e)),
+    ],
+  ])('is judged bad when an entry was %s', (_, edit) => {
+    expect(judged({ entries: page(edit(entries)) }).verdict).toBe('bad');
+  });
+
+  it('is judged bad with the head, the anchor or the keys of another', async () => {
+    const [checkpoint, anchor] = await Promise.all(
+      ['checkpoint', 'anchor'].map(
+        async (what) => (await edge.get(`/audit-log/${what}`, other!)).text,
+      ),
+    );
+    expect(judged({ checkpoint: checkpoint! }).verdict).toBe('bad');
+    expect(judged({ anchor: anchor! }).verdict).toBe('bad');
+    expect(judged({ keys: keysOf(makeCheckpointSigner().publicKey) }).verdict).toBe('bad');
+    expect(judged({ keys: keysOf(signer.publicKey) }).verdict).toBe('bad');
+  });
+
+  it('cannot be judged from files that are something else', () => {
+    for (const over of [
+      { entries: 'x' },
+      { entries: '{}' },
+      { entries: page([null]) },
+      { checkpoint: 'x' },
+      { checkpoint: fetched.checkpoint.replaceAll('/audit/', '/log/') },
+      { anchor: '{}' },
+    ]) {
+      expect(() => judged(over), JSON.stringify(over)).toThrow(
+        expect.objectContaining({ name: 'CannotJudge' }) as Error,
+      );
+    }
+  });
+});
+
+describe('the signed head and the anchor of an audit log', () => {
+  it.each(['/audit-log/checkpoint', '/audit-log/anchor'])(
+    '%s is for keys that may read the audit log, and of nobody else’s',
+    async (path) => {
+      expect((await edge.get(path, null)).status).toBe(401);
+      expect((await edge.get(path, edge.keyFor('org_a'))).json().error.code).toBe(
+        'insufficient_scope',
+      );
+      expect((await edge.get(path, edge.keyFor('org_new', ['admin:keys']))).status).toBe(404);
+      const answer = await edge.get(path, other!);
+      expect(answer.text).toContain('gateway.example/audit/org_b\\n'.slice(0, -2));
+      expect(answer.text).not.toContain('org_a');
+      expect(answer.headers['cache-control']).toBe('no-cache');
+    },
+  );
+});
