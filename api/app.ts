@@ -24,6 +24,7 @@ import { auditLogRoutes, type AuditLogRoutesOptions } from '#api/routes/audit-lo
 import { docsRoutes } from '#api/routes/docs.ts';
 import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { DashboardDeps } from '#api/dashboard/deps.ts';
+import { sendError } from '#api/dashboard/guard.ts';
 import { dashboardRoutes } from '#api/dashboard/routes.ts';
 import { type FrontOptions, frontRoutes } from '#api/front/routes.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
@@ -98,8 +99,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     http: { requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options.newRequestId),
     // A request that fails before routing passes no hook and no error handler.
-    frameworkErrors: (error, request, reply) =>
-      sendFault(reply.header('x-request-id', request.id), faultOf(error)),
+    frameworkErrors: (error, request, reply) => {
+      void reply.header('x-request-id', request.id);
+      const isPage = options.dashboard !== undefined && /^\/dashboard\b/.test(request.url);
+      return isPage ? sendError(faultOf(error), request, reply) : sendFault(reply, faultOf(error));
+    },
   });
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); node would answer without a body.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));

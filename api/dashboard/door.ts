@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual, createHmac } from 'node:crypto';
 import { betterAuth } from 'better-auth';
-import { APIError } from 'better-auth/api';
+import { isAPIError } from 'better-auth/api';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { PASSWORD_LENGTH_MIN } from './password-rule.ts';
@@ -290,7 +290,8 @@ interface Sent {
 
 /** The status of a refusal. What is no refusal is thrown on. */
 function refusalOf(error: unknown): number {
-  if (!(error instanceof APIError) || error.statusCode >= 500) throw error;
+  // What its schemas refuse is of another class than what its handlers refuse.
+  if (!isAPIError(error) || error.statusCode >= 500) throw error;
   return error.statusCode;
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PageError } from './page-error.ts';
 import { type IdPrefix, isId } from '#shared/kernel/ids.ts';
 
 /** Fields of a form; each is read as one text. */
@@ -50,7 +51,13 @@ export const DAY_MS = 24 * 60 * 60 * 1_000;
 /** The beginning of a UTC day, in epoch milliseconds; undefined for what is none. */
 export function askedForDay(text: string): number | undefined {
   const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  return Number.isNaN(at) || at < 0 ? undefined : at;
+  // A thirty-first of February is read as a day of March.
+  const isDay = at >= 0 && new Date(at).toISOString().startsWith(text);
+  return isDay ? at : undefined;
+}
+
+function unreadable(): PageError {
+  return new PageError(400, 'That could not be read', 'The form holds a NUL character.');
 }
 
 /** Forms are the only bodies that pages take. */
@@ -59,6 +66,10 @@ export function takeForms(app: FastifyInstance): void {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'string' },
-    (_request, body, done) => done(null, new Form(new URLSearchParams(body as string))),
+    (_request, body, done) => {
+      // No store holds a NUL, and nobody types one.
+      if (/%00|\0/.test(body as string)) return done(unreadable());
+      done(null, new Form(new URLSearchParams(body as string)));
+    },
   );
 }

@@ -101,14 +101,30 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
     next(isOurs ? undefined : foreignForm());
   });
   app.setErrorHandler((error: Error, request, reply) => {
-    const { status, title, message } = shown(error);
-    if (status >= 500) onError(error);
-    if (error instanceof Fault && error.retryAfterMs !== undefined) {
+    if (shown(error).status >= 500) onError(error);
+    return sendError(error, request, reply);
+  });
+  // What no route takes fails in a hook before it gets here, and is shown like any other failure.
+  app.setNotFoundHandler(() => {
+    throw notFound();
+  });
+}
+
+/** Sends a page that says what went wrong. */
+export function sendError(
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const { status, title, message } = shown(error);
+  if (error instanceof Fault) {
+    void reply.headers(error.headers);
+    if (error.retryAfterMs !== undefined) {
       void reply.header('retry-after', Math.ceil(error.retryAfterMs / 1_000));
     }
-    const page = unframed(ASSETS.addresses, title, errorPage(title, message, request.id));
-    return sendPage(reply, page, status);
-  });
+  }
+  const page = unframed(ASSETS.addresses, title, errorPage(title, message, request.id));
+  return sendPage(reply, page, status);
 }
 
 function shown(error: Error & { statusCode?: number }): {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { hashPassword } from 'better-auth/crypto';
 import type { Pool } from 'pg';
-import { openDashboard } from '#api/dashboard/deps.ts';
+import { type DashboardDeps, openDashboard } from '#api/dashboard/deps.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -37,6 +37,8 @@ export async function newPerson(
 export interface DashboardEdge {
   app: FastifyInstance;
   errors: unknown[];
+  /** What its pages are made of. */
+  dashboard: DashboardDeps;
   /** A browser without any cookie. */
   browser: (options?: { origin?: string; address?: string }) => TestBrowser;
 }
@@ -85,7 +87,7 @@ export async function openDashboardEdge(
     onError: (error) => errors.push(error),
   });
   const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });
-  return { app, errors, browser: (options) => new TestBrowser(app, options) };
+  return { app, errors, dashboard, browser: (options) => new TestBrowser(app, options) };
 }
 
 /** Keeps cookies, and sends forms with what the page had in them. */

@@ -4,7 +4,7 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor, type Form } from '../forms.ts';
+import { askedAfter, askedFor, askedForDay, type Form } from '../forms.ts';
 import {
   type Exchange,
   isMemberOf,
@@ -49,7 +49,8 @@ const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
           kind: form.text('kind') === 'pilot' ? 'pilot' : 'service',
           documentSha256: form.text('digest').toLowerCase(),
           signatory: form.text('signatory'),
-          signedAt: dayFrom(form.text('signed')),
+          // A time that no rule takes, for what is no day.
+          signedAt: askedForDay(form.text('signed')) ?? Number.NaN,
         },
         actor,
       ),
@@ -159,9 +160,4 @@ function whyNot(request: FastifyRequest, orgId: string): string | undefined {
 
 function reasonFrom(form: Form, act: string): string {
   return form.text(`${act}-reason`).slice(0, 500);
-}
-
-/** The beginning of a UTC day; a time that no rule takes when it is not one. */
-function dayFrom(text: string): number {
-  return /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
 }
