@@ -24,6 +24,9 @@ export interface DemoAccounts {
   keys: Record<Plan, string>;
 }
 
+/** Requests a day where they may cost money: enough to try things, too few to be charged much by a key that lay about. */
+export const PAID_REQUESTS_PER_DAY = 200;
+
 const FILE = 'demo-keys.json';
 const OPERATOR: Actor = { kind: 'operator', id: 'embedded-mode' };
 const CONTACT = { name: 'Demo Contact', email: 'demo@docket.example' };
@@ -38,8 +41,13 @@ const NAMES: Readonly<Record<Plan, string>> = {
  * plaintext lives in `<dataDir>/demo-keys.json` (mode 0600) and nowhere else; a key that is no longer
  * there, or no longer active, is issued anew. Everything goes the way of a real customer, so the audit
  * log of a demo organisation is a true one.
+ * @param options.requestsPerDay of the enterprise organisation; limits that somebody else has set stay as they are
  */
-export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<DemoAccounts> {
+export async function ensureDemoAccounts(
+  pool: Pool,
+  dataDir: string,
+  { requestsPerDay = LIMITS_MAX.requestsPerDay }: { requestsPerDay?: number } = {},
+): Promise<DemoAccounts> {
   const accounts = createAccountRegistry(pool, systemSurroundings);
   const keys = createKeyRegistry(pool, systemSurroundings);
   const lists = createSanctionsStore(pool, systemSurroundings);
@@ -49,7 +57,9 @@ export async function ensureDemoAccounts(pool: Pool, dataDir: string): Promise<D
   const organisations: Partial<Record<Plan, string>> = {};
   const plaintexts: Partial<Record<Plan, string>> = {};
   for (const plan of PLANS) {
-    const account = await ensureAccount(pool, { accounts, vettings, vetter }, plan);
+    const ensured = await ensureAccount(pool, { accounts, vettings, vetter }, plan);
+    const account =
+      plan === 'enterprise' ? await ensureLimits(accounts, ensured, requestsPerDay) : ensured;
     organisations[plan] = account.id;
     plaintexts[plan] = await ensureKey(keys, account, stored[plan]);
   }
@@ -87,10 +97,19 @@ async function ensureAccount(pool: Pool, onboarding: Onboarding, plan: Plan): Pr
     account = next;
     next = await step(onboarding, account);
   }
-  if (plan === 'enterprise' && account.negotiatedLimits === null) {
-    account = await accounts.setLimits(account.id, LIMITS_MAX, OPERATOR);
-  }
   return account;
+}
+
+async function ensureLimits(
+  accounts: AccountRegistry,
+  account: Account,
+  requestsPerDay: number,
+): Promise<Account> {
+  const limits = account.negotiatedLimits;
+  const ours = [LIMITS_MAX.requestsPerDay, PAID_REQUESTS_PER_DAY];
+  const isOurs = limits === null || ours.includes(limits.requestsPerDay);
+  if (!isOurs || limits?.requestsPerDay === requestsPerDay) return account;
+  return accounts.setLimits(account.id, { ...(limits ?? LIMITS_MAX), requestsPerDay }, OPERATOR);
 }
 
 /** The next act on an account's way to active, or null when there is none left to take. */

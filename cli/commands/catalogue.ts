@@ -1,7 +1,14 @@
+import { existsSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import type { Catalogue, Footprint } from '#shared/catalogue/catalogue.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { loadToolConfig } from '#shared/config/config.ts';
+import { newestFactorSet } from '#shared/methodology/files/load.ts';
+import { catalogueText } from '#embedded/providers/catalogue-text.ts';
+import { localProviders, providersIn } from '#embedded/providers/in-environment.ts';
+import { askProviders } from '#embedded/providers/offer.ts';
+import { PROVIDERS } from '#embedded/providers/table.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
 import type { Probe } from '#cli/probe/probe.ts';
 import { linesOf, probeCatalogue, sandboxUrl } from '#cli/probe/probe-catalogue.ts';
@@ -29,6 +36,13 @@ export function register(program: Command): void {
     .option('--json', 'for programs')
     .addHelpText('after', PROBE_HELP)
     .action(check);
+  catalogue
+    .command('init [file]')
+    .description('write a catalogue of the models of providers whose keys are in the environment')
+    .option('--force', 'replace a file that is there')
+    .option('--json', 'for programs')
+    .addHelpText('after', INIT_HELP)
+    .action(init);
 }
 
 const PROBE_HELP = `
@@ -37,6 +51,66 @@ stream, and sends one prompt above the context window. A credential is taken fro
 this environment. It costs about twenty tokens for each model; and that long prompt, where an upstream takes it.
 
 Exit codes: 0 usable (warnings may be printed), 1 not usable, 2 usable, but an endpoint does not answer as it must.`;
+
+const INIT_HELP = `
+The file is catalogue.yaml unless another is named; - writes to standard output. Each provider is asked for its models:
+
+${PROVIDERS.map(({ title, keyVariable, baseVariable }) => `  ${title.padEnd(16)} ${[keyVariable, baseVariable].filter(Boolean).join(', ')}`).join('\n')}
+
+Ollama and vLLM are looked for on this machine as well, at their own ports. No key is written or printed.`;
+
+interface InitOptions {
+  force?: boolean;
+  json?: boolean;
+}
+
+/** A person waits. */
+const LIST_MS = 15_000;
+
+async function init(file = 'catalogue.yaml', { force, json }: InitOptions): Promise<void> {
+  const { upstreamCredential: credential } = loadToolConfig();
+  if (file !== '-' && force !== true && existsSync(file))
+    throw new Error(`${file} is there already; --force replaces it`);
+  const asking = { credential, factors: newestFactorSet(), timeoutMs: LIST_MS };
+  const [named, local] = await Promise.all([
+    askProviders(providersIn(credential), asking),
+    askProviders(localProviders(credential), asking),
+  ]);
+  for (const line of named.lines) process.stderr.write(`${plain(line)}\n`);
+  // What is not there was only looked for.
+  const offers = [...named.offers, ...local.offers];
+  if (offers.length === 0) {
+    throw new Error('no provider was found; set its key, as docket catalogue init --help names it');
+  }
+  const text = catalogueText(offers, { title: 'Written by docket catalogue init.' });
+  if (file === '-') {
+    process.stdout.write(text);
+    return;
+  }
+  writeFileSync(file, text, { flag: force === true ? 'w' : 'wx' });
+  const rows = offers.map(({ row, baseUrl, models }) => ({
+    provider: row.title,
+    address: baseUrl,
+    models: models.length,
+    'known to the factor set': models.filter(({ footprint }) => footprint.basis === 'record')
+      .length,
+  }));
+  if (json === true) {
+    printJson({
+      file,
+      providers: offers.map(({ row, baseUrl, models }) => ({
+        name: row.name,
+        base_url: baseUrl,
+        models: models.map(({ id }) => id),
+      })),
+    });
+    return;
+  }
+  printTable(rows, '');
+  process.stdout.write(
+    `\nWritten to ${plain(file)}. CATALOGUE=${plain(file)} npx docket up uses it.\n`,
+  );
+}
 
 interface CheckOptions {
   probe?: boolean;

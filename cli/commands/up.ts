@@ -16,6 +16,7 @@ Settings come from the environment; these matter here:
   DATABASE_URL      use this PostgreSQL in place of an embedded one
   REDIS_URL         use this Redis in place of one of our own
   CATALOGUE         models, regions and endpoints
+  PROVIDERS         whose models are offered when the environment has their key (OPENAI_API_KEY and others), or none
   REPLICAS          several of a role, as in api=2,inference=2
 
 SIGHUP has every process read the catalogue again; a bad one is refused, and the old one stays in use. Ctrl-C, SIGTERM and

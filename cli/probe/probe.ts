@@ -133,7 +133,7 @@ class Look {
       this.#problem(list.failure);
       return probe;
     }
-    const names = 'models' in list ? list.models : null;
+    const names = 'models' in list ? (list.models?.map(({ id }) => id) ?? null) : null;
     if (names !== null) probe.listed = names.some((name) => isListedAs(name, probe.upstreamModel));
     await this.#answer();
     if (probe.answers !== true) return probe;

@@ -9,9 +9,14 @@ import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
 import type { BackgroundRole } from '#shared/config/settings.ts';
 import { catalogueSources } from '#shared/process/open-catalogue.ts';
-import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
+import {
+  type DemoAccounts,
+  ensureDemoAccounts,
+  PAID_REQUESTS_PER_DAY,
+} from '#embedded/demo-accounts.ts';
 import { type DemoPersons, ensureDemoPersons } from '#embedded/demo-persons.ts';
 import { claimPort } from '#embedded/ports.ts';
+import { type ProviderInUse, startCatalogue } from '#embedded/providers/start-catalogue.ts';
 import { ensureDatabaseLogins, type ProcessName } from '#embedded/stores/database-logins.ts';
 import { ensurePassword } from '#embedded/stores/private-file.ts';
 import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-owner.ts';
@@ -36,6 +41,8 @@ export interface Running {
   readonly info: DevFile;
   /** A model of the catalogue that can chat, for the example. */
   readonly chatModel: string | undefined;
+  /** Whose models are offered beside the sandbox's. */
+  readonly providers: readonly ProviderInUse[];
   /** Stops everything in reverse order, each within its bound. */
   stop(): Promise<void>;
 }
@@ -83,7 +90,13 @@ export class Launcher {
     const sandboxPort = await claimPort('127.0.0.1', 0);
     const sandboxUrl = `http://127.0.0.1:${sandboxPort}`;
     // Settings and catalogue are refused before anything is started.
-    const common = this.#environment(sandboxUrl, host, port);
+    const { path, providers } = await startCatalogue(this.#config, this.#dataDir, (line) =>
+      output.say(line),
+    );
+    const common = {
+      ...this.#environment(sandboxUrl, host, port),
+      ...(path === undefined ? {} : { CATALOGUE: path }),
+    };
     const config = loadToolConfig(common);
     const chatModel = checkCatalogue(config);
     ensureSigningKeys(config.signingKeysDir);
@@ -105,8 +118,11 @@ export class Launcher {
     });
     const sessionSecret =
       config.secrets.sessionSecret ?? (await ensurePassword(join(this.#dataDir, 'session.secret')));
+    const withheld = providers.flatMap(({ keyVariable }) => keyVariable ?? []);
     const envOf = (name: ProcessName): Environment => ({
       ...common,
+      // Set, so that no process warns of a credential that is missing; the value is for those that call upstreams.
+      ...(name === 'inference' ? {} : Object.fromEntries(withheld.map((one) => [one, 'withheld']))),
       DATABASE_URL: databaseUrls[name],
       ...(name === 'api' ? { SESSION_SECRET: sessionSecret } : {}),
       REDIS_URL: stores.redis.url,
@@ -114,7 +130,7 @@ export class Launcher {
     output.say('starting every process of the Procfile');
     this.#settings = config;
     const [demo] = await Promise.all([
-      this.#demoAccounts(stores.postgres.url),
+      this.#demoAccounts(stores.postgres.url, providers.length > 0),
       this.#startRoles(background, envOf),
     ]);
     const info = (): DevFile => ({
@@ -131,7 +147,7 @@ export class Launcher {
     this.#stopIfAsked();
     await writeDevFile(this.#dataDir, info());
     this.#onChange = () => this.#rewrite(info);
-    return { info: info(), chatModel, stop: () => this.stop() };
+    return { info: info(), chatModel, providers, stop: () => this.stop() };
   }
 
   /** Stops what runs, in reverse order. Safe to call at any time, and twice. */
@@ -227,10 +243,14 @@ export class Launcher {
     });
   }
 
-  async #demoAccounts(url: string): Promise<DemoAccounts & { persons: DemoPersons }> {
+  async #demoAccounts(
+    url: string,
+    areCharged: boolean,
+  ): Promise<DemoAccounts & { persons: DemoPersons }> {
     const pool = createPool({ url, role: 'docket_operator', max: 1, applicationName: 'docket up' });
     try {
-      const accounts = await ensureDemoAccounts(pool, this.#dataDir);
+      const budget = areCharged ? { requestsPerDay: PAID_REQUESTS_PER_DAY } : {};
+      const accounts = await ensureDemoAccounts(pool, this.#dataDir, budget);
       const { enterprise } = accounts.organisations;
       return { ...accounts, persons: await ensureDemoPersons(pool, this.#dataDir, enterprise) };
     } finally {

@@ -7,6 +7,7 @@ import {
   type Role,
   SETTINGS,
 } from '#shared/config/settings.ts';
+import { PROVIDERS } from '#embedded/providers/table.ts';
 import { BACKGROUND } from '#embedded/stores/database-logins.ts';
 import type { Output } from './output.ts';
 import type { RoleCommand } from './role-process.ts';
@@ -134,11 +135,12 @@ export function sandboxCommand(output: Output, env: RoleCommand['env']): RoleCom
   };
 }
 
-/** It calls no store, so it gets the address of none. */
+/** It calls no store and no upstream, so it gets the address of none, and no key. */
 function withoutSecrets(env: RoleCommand['env']): RoleCommand['env'] {
-  const secrets = new Set(
-    Object.values(SETTINGS).flatMap(({ name, secret }) => (secret ? [name] : [])),
-  );
+  const secrets = new Set<string>([
+    ...Object.values(SETTINGS).flatMap(({ name, secret }) => (secret ? [name] : [])),
+    ...PROVIDERS.flatMap(({ keyVariable }) => keyVariable ?? []),
+  ]);
   return Object.fromEntries(Object.entries(env).filter(([name]) => !secrets.has(name)));
 }
 

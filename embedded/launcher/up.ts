@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty';
 import { readEnvironment } from '#shared/config/config.ts';
-import type { DevFile } from './dev-file.ts';
-import { Launcher } from './launch.ts';
+import { PAID_REQUESTS_PER_DAY } from '#embedded/demo-accounts.ts';
+import type { ProviderInUse } from '#embedded/providers/start-catalogue.ts';
+import { Launcher, type Running } from './launch.ts';
 import { type Output, terminalOutput } from './output.ts';
 
 /** Exit codes of a shell's convention: 128 and the number of the signal. */
@@ -19,7 +20,7 @@ export async function up(options: { root?: URL } = {}): Promise<void> {
   const told = signalled(launcher, output);
   try {
     const running = await launcher.start();
-    output.plain(welcome(running.info, running.chatModel, performance.now() - startedAt));
+    output.plain(welcome(running, performance.now() - startedAt));
     await told;
     await launcher.stop();
     output.say('stopped');
@@ -64,8 +65,11 @@ function signalled(launcher: Launcher, output: Output): Promise<void> {
   });
 }
 
-/** The text shown when everything is ready: where it is, with which key, where to sign in, and something to try. */
-export function welcome(info: DevFile, chatModel: string | undefined, tookMs: number): string {
+/** The text shown when everything is ready: where it is, with which key, where to sign in, whose models, and something to try. */
+export function welcome(
+  { info, chatModel, providers }: Pick<Running, 'info' | 'chatModel' | 'providers'>,
+  tookMs: number,
+): string {
   const body = JSON.stringify({
     model: chatModel ?? '<model>',
     messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
@@ -78,10 +82,25 @@ export function welcome(info: DevFile, chatModel: string | undefined, tookMs: nu
   dashboard   ${info.dashboard_url}
               ${info.owner.email}   ${info.owner.password}
   reference   ${info.base_url.replace(/\/v1$/, '/docs')}
-
+${providersText(providers)}
   curl ${info.base_url}/chat/completions \\
     -H 'Authorization: Bearer ${info.api_key}' \\
     -H 'Content-Type: application/json' \\
     -d '${body}'
+`;
+}
+
+/** Whose models are offered beside the sandbox's, by which key, and how far the demo key gets with them. */
+function providersText(providers: readonly ProviderInUse[]): string {
+  if (providers.length === 0) return '';
+  const lines = providers.map(
+    ({ title, baseUrl, keyVariable, models }, at) =>
+      `  ${(at === 0 ? 'providers' : '').padEnd(11)} ${title}, ${models} ${models === 1 ? 'model' : 'models'} (${
+        keyVariable ?? new URL(baseUrl).host
+      })`,
+  );
+  return `${lines.join('\n')}
+              GET /v1/models lists them; they cost what the provider charges, and the demo key
+              has ${PAID_REQUESTS_PER_DAY} requests a day while they are offered. PROVIDERS=none offers none.
 `;
 }

@@ -56,6 +56,20 @@ export const BACKGROUND_ROLES = [
 ] as const satisfies readonly Role[];
 export type BackgroundRole = (typeof BACKGROUND_ROLES)[number];
 
+/** Providers whose models the embedded mode offers when it finds their keys or addresses in the environment. */
+export const PROVIDER_NAMES = [
+  'openai',
+  'anthropic',
+  'gemini',
+  'mistral',
+  'groq',
+  'deepseek',
+  'openrouter',
+  'azure',
+  'ollama',
+  'vllm',
+] as const;
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 const path = plainText(1_024);
@@ -185,6 +199,12 @@ export const SETTINGS = {
     listOrNone(oneOf(BACKGROUND_ROLES), BACKGROUND_ROLES.length),
     BACKGROUND_ROLES.join(','),
     'Embedded mode: the roles that share one process, unless REPLICAS names them; none gives each its own.',
+  ),
+  providers: setting(
+    'PROVIDERS',
+    listOrNone(oneOf(PROVIDER_NAMES), PROVIDER_NAMES.length),
+    PROVIDER_NAMES.join(','),
+    'Embedded mode: the providers whose models are offered when their key or address is in the environment; none offers none.',
   ),
   allowVolatileRedis: setting(
     'ALLOW_VOLATILE_REDIS',

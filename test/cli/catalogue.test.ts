@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runDocket } from '#test/support/docket-cli.ts';
+import { NotingUpstream } from '#test/support/noting-upstream.ts';
 
 let directory: string;
 let bad: string;
@@ -46,3 +47,36 @@ describe('docket catalogue check', () => {
     expect(JSON.parse(refused.stdout)).toMatchObject({ ok: false, file: bad });
   });
 });
+
+describe('docket catalogue init', () => {
+  it('writes a catalogue that can be checked, never over a file that is there, and no key', async () => {
+    const upstream = new ListingUpstream();
+    upstream.list.text = '{"data":[{"id":"gpt-4o-mini"}]}';
+    const env = { OPENAI_BASE_URL: await upstream.listen(), OPENAI_API_KEY: 'sk-hush' };
+    const file = join(directory, 'written.yaml');
+    const { code, stdout, stderr } = await runDocket(['catalogue', 'init', file], env);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`CATALOGUE=${file}`);
+    expect(stderr).toBe('OpenAI: OPENAI_BASE_URL has no version: /v1 is added\n');
+    const checked = await runDocket(['catalogue', 'check', file, '--json'], env);
+    expect(JSON.parse(checked.stdout)).toMatchObject({
+      warnings: [],
+      models: expect.arrayContaining([
+        expect.objectContaining({ model: 'gpt-4o-mini', footprint: 'gpt-4o-mini' }),
+      ]) as unknown,
+    });
+    const again = await runDocket(['catalogue', 'init', file], env);
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toContain('is there already');
+    const forced = await runDocket(['catalogue', 'init', file, '--force', '--json'], env);
+    expect(JSON.parse(forced.stdout)).toMatchObject({ file });
+    upstream.close();
+    for (const text of [stdout, stderr, forced.stdout, readFileSync(file, 'utf8')])
+      expect(text).not.toContain('hush');
+  });
+});
+
+/** A server that lists models. */
+class ListingUpstream extends NotingUpstream {
+  protected override answerTo(): void {}
+}

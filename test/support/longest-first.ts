@@ -21,6 +21,7 @@ const LONGEST = [
   'pipeline/redis-cluster',
   'cli/docket',
   'pipeline/recalculation',
+  'embedded/launcher/providers',
   'cli/exports',
   'packs/tampering',
   'pipeline/regions',

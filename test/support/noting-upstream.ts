@@ -13,17 +13,25 @@ export abstract class NotingUpstream {
   readonly requests: NotedRequest[] = [];
   /** Calls whose caller closed the connection before the answer was whole. */
   aborted = 0;
+  /** What it answers to who asks for its models. */
+  list = { status: 200, text: '{"data":[]}' };
   readonly #server: Server;
 
   constructor() {
     this.#server = createServer((request, response) => {
       void read(request).then((body) => {
         this.requests.push({ path: request.url ?? '', headers: request.headers, body });
-        if (request.method === 'GET') return void response.writeHead(200).end('{"data":[]}');
+        if (request.method === 'GET') return this.#listTo(response);
         response.on('close', () => (this.aborted += response.writableFinished ? 0 : 1));
         return this.answerTo(body, response);
       });
     });
+  }
+
+  #listTo(response: ServerResponse): void {
+    response
+      .writeHead(this.list.status, { 'content-type': 'application/json' })
+      .end(this.list.text);
   }
 
   /** Writes the answer to a POST. */

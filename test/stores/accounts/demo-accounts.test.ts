@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ensureDemoAccounts } from '#embedded/demo-accounts.ts';
+import { ensureDemoAccounts, PAID_REQUESTS_PER_DAY } from '#embedded/demo-accounts.ts';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createCredentialSource } from '#shared/keys/postgres/credentials.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -40,6 +41,23 @@ describe('demo accounts', () => {
     const again = await ensureDemoAccounts(database.pool, dataDir);
     expect(again.organisations).toEqual(first.organisations);
     expect(again.keys.enterprise).not.toBe(first.keys.enterprise);
+  });
+
+  it('have a daily budget while requests may cost money, and none when they do not; what an operator agreed stays', async () => {
+    const credentials = createCredentialSource(database.poolAs('docket_api'));
+    const accounts = createAccountRegistry(database.pool, systemSurroundings);
+    const budget = async (options?: { requestsPerDay: number }): Promise<number> => {
+      const { keys } = await ensureDemoAccounts(database.pool, dataDir, options);
+      const hash = hashKey(keys.enterprise);
+      return (await credentials.findByHashes([hash])).get(hash)!.limits.requestsPerDay;
+    };
+    expect(await budget({ requestsPerDay: PAID_REQUESTS_PER_DAY })).toBe(200);
+    expect(await budget()).toBe(1_000_000_000_000);
+    const { organisations } = await ensureDemoAccounts(database.pool, dataDir);
+    const agreed = { requestsPerSecond: 1, burst: 1, requestsPerDay: 7, concurrentStreams: 1 };
+    await accounts.setLimits(organisations.enterprise, agreed, { kind: 'operator', id: 'ada' });
+    expect(await budget({ requestsPerDay: PAID_REQUESTS_PER_DAY })).toBe(7);
+    expect(await budget()).toBe(7);
   });
 
   it('have taken every step of the onboarding, in order, in a sound audit log', async () => {

@@ -62,7 +62,7 @@ describe('the launcher’s welcome', () => {
       api_key: 'k',
       owner,
     };
-    const text = welcome(info as never, 'm', 1234);
+    const text = welcome({ info: info as never, chatModel: 'm', providers: [] }, 1234);
     expect(text).toContain('after 1.2 s');
     expect(text).toContain('http://h/docs\n');
     expect(text).toMatch(/http:\/\/h\/dashboard\n\s+owner@h\s+phrase\n/);

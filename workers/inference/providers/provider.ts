@@ -1,4 +1,4 @@
-import type { Endpoint, Timeouts } from '#shared/catalogue/catalogue.ts';
+import type { Endpoint, ModelKind, Timeouts } from '#shared/catalogue/catalogue.ts';
 import type { Route } from '#shared/kernel/inference.ts';
 import type { AnswerHold } from '../answer-room.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
@@ -36,8 +36,17 @@ export interface UpstreamCall {
   abort(): void;
 }
 
-/** The names of an upstream's models; `null` when something answers there, and lists none. */
-export type ModelList = { models: readonly string[] | null } | { failure: UpstreamFailure };
+/** What an upstream's list says of a model. */
+export interface ListedModel {
+  id: string;
+  /** Absent where the list does not say. */
+  contextWindow?: number;
+  /** Empty when it is for nothing that is offered here; absent where the list does not say. */
+  kinds?: readonly ModelKind[];
+}
+
+/** An upstream's models; `null` when something answers there, and lists none. */
+export type ModelList = { models: readonly ListedModel[] | null } | { failure: UpstreamFailure };
 
 export interface Provider {
   call(request: UpstreamRequest, sink: UpstreamSink): UpstreamCall;
