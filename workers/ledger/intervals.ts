@@ -6,10 +6,12 @@ export const IDLE_MS = 250;
 export const RETRY_MS = 1_000;
 /** A log's checkpoints are at least this far apart. */
 export const CHECKPOINT_MS = 1_000;
-/** Between looks at which logs grew: it divides the interval of checkpoints evenly. */
+/** Between looks at which logs grew, while this process lets them grow: it divides the interval of checkpoints evenly. */
 export const PUBLISH_MS = 250;
 /** Between two portions of usage that an older release did not sum up; nothing else waits for them. */
 export const SUM_UP_MS = 250;
+/** Between looks for such portions once there are none: an older release may still be running beside this one. */
+export const SUMMED_UP_MS = 10_000;
 /** Between looks at the backlog: half the maximum merge delay, so that exceeding it is noticed. */
 export const BACKLOG_MS = 5_000;
 /** Heads trees of the anchor log are at least this far apart: the epoch. */

@@ -9,17 +9,19 @@ import {
   ATTEST_MS,
   AUDIT_MS,
   BACKLOG_MS,
+  CHECKPOINT_MS,
   IDLE_MS,
   PUBLISH_MS,
   RETRY_MS,
   SUM_UP_MS,
+  SUMMED_UP_MS,
 } from './intervals.ts';
 
 /** The steps that the loops repeat, as the composition root binds them to stores. */
 export interface LedgerSteps {
   integrate: () => Promise<IntegrationResult>;
-  /** Makes up for usage that an older release did not sum up. */
-  sumUp: () => Promise<unknown>;
+  /** Makes up for usage that an older release did not sum up. Resolves to whether there was any. */
+  sumUp: () => Promise<boolean>;
   publish: () => Promise<PublicationResult>;
   /** Signs the heads of audit logs that have grown. */
   publishAudit: () => Promise<PublicationResult>;
@@ -80,17 +82,24 @@ async function repeat(
 
 /** Integration and signing fail apart: receipts go on being integrated while nothing can be signed. */
 async function integrateAndPublish(options: LedgerLoopOptions, signal: AbortSignal): Promise<void> {
-  const publish = every(PUBLISH_MS, options, 'publish', async () => {
+  const { now } = options;
+  // What this process has integrated is signed within this time; logs that only others let grow can wait for a look.
+  let growingUntil = -Infinity;
+  const publishPeriod = (): number => (now() < growingUntil ? PUBLISH_MS : CHECKPOINT_MS);
+  const publish = every(publishPeriod, options, 'publish', async () => {
     options.events.published(await options.steps.publish());
   });
   const backlog = every(BACKLOG_MS, options, 'backlog', async () => {
     options.events.backlogRead(await options.steps.backlog());
   });
-  const sumUp = every(SUM_UP_MS, options, 'sum_up', async () => {
-    await options.steps.sumUp();
+  let isBehind = true;
+  const sumUpPeriod = (): number => (isBehind ? SUM_UP_MS : SUMMED_UP_MS);
+  const sumUp = every(sumUpPeriod, options, 'sum_up', async () => {
+    isBehind = await options.steps.sumUp();
   });
   while (!signal.aborted) {
-    const pauseMs = await integrateOnce(options);
+    const { pauseMs, claimed } = await integrateOnce(options);
+    if (claimed > 0) growingUntil = now() + 2 * CHECKPOINT_MS;
     await publish();
     await backlog();
     await sumUp();
@@ -98,33 +107,38 @@ async function integrateAndPublish(options: LedgerLoopOptions, signal: AbortSign
   }
 }
 
-/** One batch. Returns how long to wait for the next. */
-async function integrateOnce({ steps, events, batchMax }: LedgerLoopOptions): Promise<number> {
+/** One batch. Returns how many promises were claimed, and how long to wait for the next. */
+async function integrateOnce({
+  steps,
+  events,
+  batchMax,
+}: LedgerLoopOptions): Promise<{ claimed: number; pauseMs: number }> {
   try {
     const result = await steps.integrate();
     events.integrated(result);
-    return result.claimed < batchMax ? IDLE_MS : 0;
+    return { claimed: result.claimed, pauseMs: result.claimed < batchMax ? IDLE_MS : 0 };
   } catch (error) {
     events.failed('integrate', error);
-    return RETRY_MS;
+    return { claimed: 0, pauseMs: RETRY_MS };
   }
 }
 
-/** A step that is due at most every `periodMs`; its failure is told and it is tried again when it is next due. */
+/** A step that is due at most every `period` milliseconds; its failure is told and it is tried again when it is next due. */
 function every(
-  periodMs: number,
+  period: number | (() => number),
   { events, now }: LedgerLoopOptions,
   name: LedgerStep,
   step: () => Promise<void>,
 ): () => Promise<void> {
-  let dueAt = -Infinity;
+  const periodMs = typeof period === 'number' ? () => period : period;
+  let [startedAt, retryAt] = [-Infinity, -Infinity];
   return async () => {
-    if (now() < dueAt) return;
-    dueAt = now() + periodMs;
+    if (now() < Math.max(startedAt + periodMs(), retryAt)) return;
+    startedAt = now();
     try {
       await step();
     } catch (error) {
-      dueAt = now() + Math.max(periodMs, RETRY_MS);
+      retryAt = startedAt + RETRY_MS;
       events.failed(name, error);
     }
   };
