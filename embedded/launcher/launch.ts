@@ -122,7 +122,18 @@ export class Launcher {
     const envOf = (name: ProcessName): Environment => ({
       ...common,
       // Set, so that no process warns of a credential that is missing; the value is for those that call upstreams.
-      ...(name === 'inference' ? {} : Object.fromEntries(withheld.map((one) => [one, 'withheld']))),
+      ...(name === 'inference'
+        ? {}
+        : Object.fromEntries(
+            withheld.flatMap((one) => [
+              [one, 'withheld'],
+              [`${one}_FILE`, undefined],
+            ]),
+          )),
+      // Read here already, where they were in files.
+      DATABASE_URL_FILE: undefined,
+      REDIS_URL_FILE: undefined,
+      SESSION_SECRET_FILE: undefined,
       DATABASE_URL: databaseUrls[name],
       ...(name === 'api' ? { SESSION_SECRET: sessionSecret } : {}),
       REDIS_URL: stores.redis.url,

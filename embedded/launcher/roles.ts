@@ -39,6 +39,7 @@ function isRole(name: string): name is Role {
  */
 const SEMI_SPACE_MIB = { requests: 4, others: 1 };
 
+const SANDBOX_ENTRY = new URL('../sandbox/main.ts', import.meta.url);
 /** Runs the roles that are named to it, in one process. */
 const BACKGROUND_ENTRY = 'workers/background/main.ts';
 
@@ -117,6 +118,21 @@ function commandOf(
   };
 }
 
+/**
+ * The main file of a process: of one of the shipped Procfile, or of the sandbox.
+ * @throws Error for a name that is neither.
+ */
+export function entryOf(name: string): URL {
+  if (name === 'sandbox') return SANDBOX_ENTRY;
+  const entries = readProcfile(REPOSITORY);
+  const found = entries.find(({ role }) => role === name);
+  if (found === undefined) {
+    const names = entries.map(({ role }) => role).join(', ');
+    throw new Error(`There is no process ${name}; there are ${names}, and sandbox`);
+  }
+  return new URL(found.entry, REPOSITORY);
+}
+
 function isBackground(role: string): boolean {
   return (BACKGROUND_ROLES as readonly string[]).includes(role);
 }
@@ -126,7 +142,7 @@ export function sandboxCommand(output: Output, env: RoleCommand['env']): RoleCom
   return {
     name: 'sandbox',
     roles: [],
-    entry: new URL('../sandbox/main.ts', import.meta.url),
+    entry: SANDBOX_ENTRY,
     cwd: REPOSITORY,
     env: { ...withoutSecrets(env), HOST: '127.0.0.1' },
     probed: false,

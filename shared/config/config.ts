@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { type Setting, SETTINGS } from './settings.ts';
 
 /** The environment as a process gets it. An empty variable counts as one that is not set. */
@@ -20,7 +21,7 @@ type StoreUrls = 'databaseUrl' | 'redisUrl';
 /** The configuration of commands that can do without stores: the launcher, offline verification. */
 export interface ToolConfig extends Values<false> {
   readonly secrets: Values<true>;
-  /** Credential that the catalogue names (`api_key_env`); undefined when it is not set. */
+  /** Credential that the catalogue names (`api_key_env`); undefined when it is not set. Throws ConfigError for a file of it that cannot be read. */
   readonly upstreamCredential: (name: string) => string | undefined;
 }
 
@@ -46,8 +47,8 @@ export class ConfigError extends Error {
  */
 export function loadConfig(env: Environment = readEnvironment()): Config {
   const problems: string[] = [];
-  for (const { name } of [SETTINGS.databaseUrl, SETTINGS.redisUrl]) {
-    if (textOf(env, name) === undefined) problems.push(`${name} is not set`);
+  for (const setting of [SETTINGS.databaseUrl, SETTINGS.redisUrl]) {
+    if (givenOf(env, setting).source === 'unset') problems.push(`${setting.name} is not set`);
   }
   const { name } = SETTINGS.supportEmail;
   if (textOf(env, name) === undefined) {
@@ -74,20 +75,24 @@ function readConfig(env: Environment, problems: string[]): ToolConfig {
   const settings: Record<string, unknown> = {};
   const secrets: Record<string, unknown> = {};
   for (const [field, setting] of Object.entries(SETTINGS)) {
-    const set = textOf(env, setting.name);
-    const text = set ?? fallbackOf(env, setting);
+    const { text, source, problem } = givenOf(env, setting);
+    if (problem !== undefined) problems.push(`${setting.name} ${problem}`);
     try {
       const values = setting.secret ? secrets : settings;
       values[field] = text === undefined ? undefined : setting.parse(text);
     } catch (error) {
       // A default can only be wrong because the setting it is made from is: that one is reported.
-      if (set !== undefined) problems.push(`${setting.name} ${reasonOf(error)}`);
+      if (source !== 'default') problems.push(`${setting.name} ${reasonOf(error)}`);
     }
   }
   const config = {
     ...(settings as Values<false>),
     secrets: hideValues(secrets as Values<true>),
-    upstreamCredential: (name: string) => textOf(env, name),
+    upstreamCredential: (name: string) => {
+      const { text, problem } = secretOf(env, name);
+      if (problem !== undefined) throw new ConfigError([`${name} ${problem}`]);
+      return text;
+    },
   };
   if (problems.length === 0) problems.push(...contradictions(config));
   if (problems.length > 0) throw new ConfigError(problems);
@@ -112,6 +117,44 @@ function textOf(env: Environment, name: string): string | undefined {
   return text === '' ? undefined : text;
 }
 
+/** The text of a setting, and where it is from. */
+interface Given {
+  text: string | undefined;
+  source: SettingReport['source'];
+  /** Why there is no text, where there should be. */
+  problem?: string;
+}
+
+function givenOf(env: Environment, setting: Setting<unknown>): Given {
+  const { name } = setting;
+  const set = setting.secret ? secretOf(env, name) : { text: textOf(env, name) };
+  if (set.problem !== undefined) return { source: 'file', ...set };
+  if (set.text !== undefined) return { source: 'environment', ...set };
+  const text = fallbackOf(env, setting);
+  return { text, source: text === undefined ? 'unset' : 'default' };
+}
+
+/**
+ * A credential: the variable of its name, or the content of the file that `<name>_FILE` names, as containers are given
+ * secrets. Where both are there nobody knows which was meant.
+ */
+function secretOf(env: Environment, name: string): Omit<Given, 'source'> & { source?: 'file' } {
+  const text = textOf(env, name);
+  const file = textOf(env, `${name}_FILE`);
+  if (file === undefined) return { text };
+  const refused = (problem: string) => ({ text: undefined, source: 'file' as const, problem });
+  if (text !== undefined) return refused(`and ${name}_FILE are both set`);
+  try {
+    const content = textOf({ [name]: readFileSync(file, 'utf8') }, name);
+    return content === undefined
+      ? refused(`is in an empty file`)
+      : { text: content, source: 'file' };
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    return refused(`cannot be read from the file that ${name}_FILE names (${code})`);
+  }
+}
+
 function fallbackOf(env: Environment, { fallback }: Setting<unknown>): string | undefined {
   return typeof fallback === 'function' ? fallback((name) => textOrFallback(env, name)) : fallback;
 }
@@ -126,7 +169,7 @@ export interface SettingReport {
   name: string;
   /** As text, credentials masked; empty when unset. */
   value: string;
-  source: 'environment' | 'default' | 'unset';
+  source: 'environment' | 'file' | 'default' | 'unset';
   secret: boolean;
   description: string;
   /** The reason why the value cannot be used, or null. */
@@ -136,15 +179,14 @@ export interface SettingReport {
 /** Every setting with its value and where it came from; never throws, so that a doctor can use it. */
 export function describeSettings(env: Environment = readEnvironment()): SettingReport[] {
   return Object.values(SETTINGS).map((setting) => {
-    const set = textOf(env, setting.name);
-    const text = set ?? fallbackOf(env, setting);
+    const { text, source, problem } = givenOf(env, setting);
     return {
       name: setting.name,
       value: text === undefined ? '' : setting.secret ? maskSecret(text) : text,
-      source: set !== undefined ? 'environment' : text !== undefined ? 'default' : 'unset',
+      source,
       secret: setting.secret,
       description: setting.description,
-      problem: text === undefined ? null : problemOf(setting, text),
+      problem: problem ?? (text === undefined ? null : problemOf(setting, text)),
     };
   });
 }

@@ -48,13 +48,18 @@ describe('the pages', () => {
   });
 
   it('the pages name environment variables that exist', () => {
-    const known = new Set<string>(Object.values(SETTINGS).map(({ name }) => name));
+    const known = new Set<string>(
+      // A secret may be in a file.
+      Object.values(SETTINGS).flatMap(({ name, secret }) =>
+        secret ? [name, `${name}_FILE`] : name,
+      ),
+    );
     // Variables beside the settings: the sandbox has its own, and a catalogue may name any.
     const sources = sourceFiles().filter(({ path }) => !/^(test|bench)\//.test(path));
     const read = (name: string): boolean => sources.some(({ text }) => text.includes(`'${name}'`));
     const unknown = broken((page) => {
       const own = (name: string): boolean =>
-        new RegExp(`(export |\\bapi_key_env: |\\$\\{|\\b)${name}(=|\\}| |\\n)`).test(
+        new RegExp(`(export |\\bapi_key_env: |\\$\\{|\\b)${name}(=|:|\\}| |\\n)`).test(
           page.fences.map(({ text }) => text).join('\n'),
         );
       const names = shellText(page).flatMap((text) => [

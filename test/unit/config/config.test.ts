@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   ConfigError,
   describeSettings,
@@ -154,6 +157,46 @@ describe('credentials in the configuration', () => {
     const config = loadToolConfig({ OPENAI_API_KEY: 'sk-x', EMPTY: '' });
     expect(config.upstreamCredential('OPENAI_API_KEY')).toBe('sk-x');
     expect(config.upstreamCredential('EMPTY')).toBeUndefined();
+  });
+});
+
+describe('secrets in files', () => {
+  const { DATABASE_URL: _, ...rest } = STORES;
+  let directory: string;
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'docket-config-'));
+    writeFileSync(join(directory, 'url'), `${STORES.DATABASE_URL}\n`);
+    writeFileSync(join(directory, 'empty'), '\n');
+    return () => rmSync(directory, { recursive: true });
+  });
+
+  const inFile = (name: string) => ({ ...rest, DATABASE_URL_FILE: join(directory, name) });
+
+  it('are read from the file that <NAME>_FILE names, without its line end', () => {
+    expect(loadConfig(inFile('url')).secrets.databaseUrl).toBe(STORES.DATABASE_URL);
+    const { upstreamCredential } = loadToolConfig({ SOME_KEY_FILE: join(directory, 'url') });
+    expect(upstreamCredential('SOME_KEY')).toBe(STORES.DATABASE_URL);
+  });
+
+  it.each([
+    ['a file that is not there', () => inFile('none'), /^DATABASE_URL cannot be read .*ENOENT/],
+    ['an empty one', () => inFile('empty'), /^DATABASE_URL is in an empty file/],
+    ['a variable beside the file', () => ({ ...inFile('url'), ...STORES }), /both set/],
+  ])('are refused, and named once, of %s', (_what, env, problem) => {
+    expect(problemsOf(env())).toEqual([expect.stringMatching(problem)]);
+    const report = describeSettings(env()).find(({ name }) => name === 'DATABASE_URL');
+    expect(report).toMatchObject({ source: 'file', problem: expect.stringMatching(/./) as string });
+  });
+
+  it('are masked in the report of the doctor, which tells that they are from a file', () => {
+    const report = describeSettings(inFile('url')).find(({ name }) => name === 'DATABASE_URL');
+    expect(report).toMatchObject({ source: 'file', problem: null });
+    expect(JSON.stringify(report)).not.toContain('hunter2');
+  });
+
+  it('are no way to hand over what is no secret', () => {
+    expect(loadConfig({ ...STORES, PORT_FILE: join(directory, 'url') }).port).toBe(8_080);
   });
 });
 
