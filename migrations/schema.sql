@@ -1394,6 +1394,18 @@ grant execute on function ensure_ledger_partitions(months_ahead integer) to dock
 
 -- In the schema persons
 
+create table invitation (
+  org_id text not null,
+  email text not null,
+  role text not null,
+  created_at timestamp(3) with time zone not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint invitation_email_check CHECK (((email = lower(email)) AND (length(email) <= 254))),
+  constraint invitation_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint invitation_pkey PRIMARY KEY (org_id, email),
+  constraint invitation_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'auditor'::text])))
+);
+
 create table login (
   id text not null,
   person_id text not null,
@@ -1478,6 +1490,8 @@ create table verification (
   constraint verification_pkey PRIMARY KEY (id)
 );
 
+CREATE INDEX invitation_by_email ON persons.invitation USING btree (email);
+CREATE INDEX invitation_by_expiry ON persons.invitation USING btree (expires_at);
 CREATE INDEX login_by_person ON persons.login USING btree (person_id);
 CREATE INDEX membership_by_organisation ON persons.membership USING btree (org_id);
 CREATE INDEX person_unconfirmed ON persons.person USING btree (created_at) WHERE (NOT email_verified);
@@ -1489,9 +1503,10 @@ CREATE INDEX verification_by_identifier ON persons.verification USING btree (ide
 grant usage on schema persons to docket_api;
 grant usage on schema persons to docket_operator;
 
+grant delete, insert, select, update on invitation to docket_api;
 grant insert, select, update on login to docket_api;
 grant insert on login to docket_operator;
-grant insert, select on membership to docket_api;
+grant delete, insert, select on membership to docket_api;
 grant delete, insert, select, update on membership to docket_operator;
 grant delete, insert, select on person to docket_api;
 grant insert, select on person to docket_operator;
@@ -1504,6 +1519,7 @@ grant delete, insert, select, update on verification to docket_api;
 
 grant select (id, person_id, provider_id, account_id) on login to docket_operator;
 grant update (password, updated_at) on login to docket_operator;
+grant update (role) on membership to docket_api;
 grant update (email_verified, updated_at) on person to docket_api;
 grant update (email_verified, updated_at) on person to docket_operator;
 grant select (id, person_id) on session to docket_operator;

@@ -18,6 +18,7 @@ import {
   createPersonRegistry,
   takeAttempt,
 } from '#shared/persons/postgres/persons.ts';
+import { createTeams } from '#shared/persons/postgres/team.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
@@ -69,6 +70,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   return {
     door: () => (opened ??= openDoor()),
     persons,
+    teams: createTeams(pool, surroundings),
     accounts: createAccountRegistry(pool, surroundings),
     keys: createKeyRegistry(pool, surroundings),
     /** How the ledger is, and what of it waits for a person. */

@@ -17,6 +17,7 @@ import { lookUpRoutes } from './routes/look-up.ts';
 import { applyRoutes, onboardingRoutes } from './routes/onboarding.ts';
 import { organisationRoutes } from './routes/organisation.ts';
 import { reviewRoutes } from './routes/reviews.ts';
+import { invitationRoutes, teamRoutes } from './routes/team.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -32,13 +33,17 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
       doorstepRoutes(pages, deps);
       await pages.register(async (ours) => {
         demandSession(ours, deps);
-        ours.get('/', SESSION, (request, reply) => {
+        ours.get('/', SESSION, async (request, reply) => {
           const { memberships, staff } = request.visit;
           const [first] = memberships;
           if (first === undefined && staff.length > 0) return seeOther(reply, staffHome(staff));
-          return seeOther(reply, first === undefined ? '/dashboard/apply' : homeOf(first));
+          if (first !== undefined) return seeOther(reply, homeOf(first));
+          const invitations = await deps.teams.invitationsFor(request.visit.person);
+          const next = invitations.length > 0 ? 'invitations' : 'apply';
+          return seeOther(reply, `/dashboard/${next}`);
         });
         accountRoutes(ours, deps);
+        invitationRoutes(ours, deps);
         applyRoutes(ours, deps);
         await ours.register(
           async (service) => {
@@ -63,6 +68,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             ledgerRoutes(organisation, deps);
             usageRoutes(organisation, deps);
             organisationRoutes(organisation, deps);
+            teamRoutes(organisation, deps);
           },
           { prefix: '/:org' },
         );

@@ -8,12 +8,17 @@ const EMAIL_LENGTH_MAX = 254;
 /** Somebody who can be written to. Throws `invalid_name` or `invalid_email`. */
 export function checkPerson(who: Pick<Person, 'name' | 'email'>): Pick<Person, 'name' | 'email'> {
   const name = who.name.trim();
-  const email = who.email.trim().toLowerCase();
   if (name === '' || name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name)) {
     throw invalidParam('name', `A person needs a name of 1 to ${NAME_LENGTH_MAX} characters.`);
   }
+  return { name, email: checkEmail(who.email) };
+}
+
+/** An address in the form that it is kept in. Throws `invalid_email`. */
+export function checkEmail(typed: string): string {
+  const email = typed.trim().toLowerCase();
   if (email.length > EMAIL_LENGTH_MAX || !/^[^\s@<>",;]+@[^\s@<>",;]+$/.test(email)) {
     throw invalidParam('email', 'The e-mail address is not one.');
   }
-  return { name, email };
+  return email;
 }

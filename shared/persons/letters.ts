@@ -32,6 +32,30 @@ export function invitationLetter(person: Addressee, to: string, link: string): L
   ]);
 }
 
-function letter({ email }: Addressee, subject: string, paragraphs: readonly string[]): Letter {
+/** Tells somebody, who may not know of us, that a team wants them. The names in it are what others typed. */
+export function teamInvitationLetter(
+  email: string,
+  { inviter, orgName, link }: { inviter: string; orgName: string; link: string },
+): Letter {
+  return letter({ email }, 'You are invited to a team on Docket', [
+    'Hello,',
+    `${shortened(inviter)} invites you to the team of ${shortened(orgName)}. To accept or decline, sign in with this e-mail address, or sign up with it if you have not yet:`,
+    link,
+    'The invitation is open for fourteen days. If you do not know them, do nothing.',
+  ]);
+}
+
+/** A name is no place for a letter of its own. */
+function shortened(name: string): string {
+  const text = name.replaceAll(/\s+/g, ' ');
+  return `“${text.length > NAME_SHOWN_MAX ? `${text.slice(0, NAME_SHOWN_MAX)}…` : text}”`;
+}
+const NAME_SHOWN_MAX = 80;
+
+function letter(
+  { email }: Pick<Addressee, 'email'>,
+  subject: string,
+  paragraphs: readonly string[],
+): Letter {
   return { to: email, subject, body: paragraphs.join('\n\n') };
 }

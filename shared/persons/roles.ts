@@ -14,7 +14,8 @@ export type Act =
   | 'flag receipts'
   | 'make exports'
   | 'read the audit log'
-  | 'apply for the organisation';
+  | 'apply for the organisation'
+  | 'manage the team';
 
 const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'manage keys': ['owner', 'admin'],
@@ -22,10 +23,16 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'make exports': ['owner', 'admin', 'member'],
   'read the audit log': ['owner', 'admin', 'auditor'],
   'apply for the organisation': ['owner', 'admin'],
+  'manage the team': ['owner', 'admin'],
 };
 
 export function may(role: OrganisationRole, act: Act): boolean {
   return WHO_MAY[act].includes(role);
+}
+
+/** Whether a member in the role `by` lets people into this role, and out of it. */
+export function mayAssign(by: OrganisationRole, role: OrganisationRole): boolean {
+  return by === 'owner' || (by === 'admin' && role !== 'owner');
 }
 
 /** Someone with an e-mail address who can sign in to the dashboard. */

@@ -30,6 +30,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
             html`<a href="/dashboard/${orgId}/keys">${orgName}</a> <span class="soft">${role}</span
               ><br />`,
         )}
+        <a href="/dashboard/invitations">Invitations</a>
       </dd>
       ${
         frame.staff.length === 0

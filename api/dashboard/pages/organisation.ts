@@ -1,9 +1,8 @@
 import { html, type Html } from '#api/html.ts';
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { Page } from '#shared/kernel/page.ts';
-import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { Frame } from './layout.ts';
-import { badge, moment, pager, shortId, table } from './parts.ts';
+import { moment, pager, shortId, table } from './parts.ts';
 
 export interface AuditParts {
   page: Page<AuditEntry>;
@@ -54,27 +53,4 @@ export function auditPage(frame: Frame, { page, names, action, after }: AuditPar
           )
     }
     ${pager('acts', { address, filters: { action }, after, next })}`;
-}
-
-export function teamPage(frame: Frame, members: readonly Member[]): Html {
-  return html`<div class="head"><h1>Team</h1></div>
-    <p class="soft prose">
-      Owners and admins manage keys, and with auditors read the audit log. Everybody here sees keys.
-      Support adds members and changes roles.
-    </p>
-    ${table(
-      'Members',
-      ['Name', 'E-mail', 'Role', 'Since'],
-      members.map(
-        ({ name, email, emailVerified, role, since }) =>
-          html`<tr>
-            <th scope="row" class="clip" title="${name}">${name}</th>
-            <td class="nowrap">
-              ${email} ${emailVerified ? undefined : badge('warn', 'not confirmed yet')}
-            </td>
-            <td>${role}</td>
-            <td class="nowrap">${moment(since, frame.now)}</td>
-          </tr>`,
-      ),
-    )}`;
 }

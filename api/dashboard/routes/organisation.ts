@@ -2,14 +2,14 @@ import type { FastifyInstance } from 'fastify';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor } from '../forms.ts';
 import { demandRight, sendFramed } from '../guard.ts';
-import { auditPage, teamPage } from '../pages/organisation.ts';
+import { auditPage } from '../pages/organisation.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 /** Names of actions are short; a longer text names none. */
 const ACTION_LENGTH_MAX = 100;
 
-/** What an organisation knows of itself: its audit log, its members. */
+/** What was done in an organisation. */
 export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/audit-log', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');
@@ -28,14 +28,6 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
       title: 'Audit log',
       section: 'audit-log',
       body: (frame) => auditPage(frame, { page, names, action, after }),
-    });
-  });
-  app.get('/team', SESSION, async (request, reply) => {
-    const members = await deps.persons.members(request.membership.orgId);
-    return sendFramed(deps, [request, reply], {
-      title: 'Team',
-      section: 'team',
-      body: (frame) => teamPage(frame, members),
     });
   });
 }

@@ -536,6 +536,14 @@ interface UsageHourTable {
   adpf_upper: string;
 }
 
+interface PersonsInvitationTable {
+  org_id: string;
+  email: string;
+  role: 'owner' | 'admin' | 'member' | 'auditor';
+  created_at: Date;
+  expires_at: Date;
+}
+
 interface PersonsLoginTable {
   id: string;
   person_id: string;
@@ -646,6 +654,7 @@ export interface Database {
   stored_answer: StoredAnswerTable;
   usage_day: UsageDayTable;
   usage_hour: UsageHourTable;
+  'persons.invitation': PersonsInvitationTable;
   'persons.login': PersonsLoginTable;
   'persons.membership': PersonsMembershipTable;
   'persons.person': PersonsPersonTable;

@@ -154,11 +154,12 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         return founded;
       }),
 
-    /** Removes sessions and links whose time is over, and who never followed theirs and has no part anywhere. */
+    /** Removes sessions, links and invitations whose time is over, and who never followed theirs and has no part anywhere. */
     async removeExpired(): Promise<void> {
       const now = new Date(surroundings.now());
       await db.deleteFrom('persons.session').where('expires_at', '<', now).execute();
       await db.deleteFrom('persons.verification').where('expires_at', '<', now).execute();
+      await db.deleteFrom('persons.invitation').where('expires_at', '<', now).execute();
       await db
         .deleteFrom('persons.person as p')
         .where('email_verified', '=', false)

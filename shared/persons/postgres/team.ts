@@ -1,0 +1,250 @@
+import type { Pool, PoolClient } from 'pg';
+import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { appendAudit } from '#shared/accounts/postgres/audit.ts';
+import { queueLetter } from '#shared/accounts/postgres/mail.ts';
+import type { Letter } from '#shared/accounts/letters.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { checkEmail } from '../checks.ts';
+import { mayAssign, type OrganisationRole, type Person } from '../roles.ts';
+
+/** Long enough for a holiday; an invitation that nobody took is not left open for ever. */
+const INVITATION_MS = 14 * 24 * 60 * 60 * 1_000;
+
+/** A part in an organisation that waits for somebody to take it. */
+export interface Invitation {
+  orgId: string;
+  orgName: string;
+  email: string;
+  role: OrganisationRole;
+  /** Epoch milliseconds. */
+  at: number;
+  until: number;
+}
+
+/** An act on a team: whose it is, who does it, and in which role. */
+interface Act {
+  orgId: string;
+  actor: Actor;
+  by: OrganisationRole;
+}
+
+/** How an organisation lets people in and out by itself, in PostgreSQL. */
+export function createTeams(pool: Pool, surroundings: Surroundings) {
+  const open = () =>
+    queriesOn(pool)
+      .selectFrom('persons.invitation as i')
+      .innerJoin('account as a', 'a.id', 'i.org_id')
+      .select(['i.org_id', 'a.name', 'i.email', 'i.role', 'i.created_at', 'i.expires_at'])
+      .where('i.expires_at', '>', new Date(surroundings.now()))
+      .where('a.state', '<>', 'closed')
+      .orderBy('i.created_at')
+      .orderBy('i.email');
+  const read = async (rows: ReturnType<typeof open>): Promise<Invitation[]> =>
+    (await rows.execute()).map((row) => ({
+      orgId: row.org_id,
+      orgName: row.name,
+      email: row.email,
+      role: row.role,
+      at: row.created_at.getTime(),
+      until: row.expires_at.getTime(),
+    }));
+
+  return {
+    /** Those that an organisation has sent and nobody has taken. */
+    invitations: (orgId: string): Promise<Invitation[]> =>
+      read(open().where('i.org_id', '=', orgId)),
+
+    /** Those for somebody, by the address that they have confirmed. */
+    invitationsFor: ({ email }: Pick<Person, 'email'>): Promise<Invitation[]> =>
+      read(open().where('i.email', '=', email)),
+
+    /** Invites an address. Whether somebody has it is not told. Doing it again changes the role. */
+    invite: (
+      { orgId, actor, by }: Act,
+      typed: string,
+      role: OrganisationRole,
+      letterTo: (email: string) => Letter,
+    ): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const email = checkEmail(typed);
+        demandAssignable(by, role);
+        const on = queriesOn(client);
+        const known = await on
+          .selectFrom('persons.membership as m')
+          .innerJoin('persons.person as p', 'p.id', 'm.person_id')
+          .select('m.role')
+          .where('m.org_id', '=', orgId)
+          .where('p.email', '=', email)
+          .executeTakeFirst();
+        if (known !== undefined) throw invalidParam('email', 'They are in the team already.');
+        const before = await on
+          .selectFrom('persons.invitation')
+          .select('role')
+          .where('org_id', '=', orgId)
+          .where('email', '=', email)
+          .executeTakeFirst();
+        // Not even a lesser invitation of an owner is an admin's to replace.
+        if (before !== undefined) demandAssignable(by, before.role);
+        const now = surroundings.now();
+        const times = { created_at: new Date(now), expires_at: new Date(now + INVITATION_MS) };
+        await on
+          .insertInto('persons.invitation')
+          .values({ org_id: orgId, email, role, ...times })
+          .onConflict((conflict) =>
+            conflict.columns(['org_id', 'email']).doUpdateSet({ role, ...times }),
+          )
+          .execute();
+        await queueLetter(client, surroundings, letterTo(email));
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'member.invited',
+          actor,
+          details: { email, role },
+        });
+      }),
+
+    withdraw: ({ orgId, actor, by }: Act, email: string): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const role = await takeInvitation(client, orgId, email);
+        demandAssignable(by, role);
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'invitation.withdrawn',
+          actor,
+          details: { email, role },
+        });
+      }),
+
+    /** Takes the invitation of an organisation, which is for the address that this person has confirmed, or declines it. */
+    answer: (orgId: string, person: Person, actor: Actor, isTaken: boolean): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const { id, name, email } = person;
+        const role = await takeInvitation(client, orgId, email, new Date(surroundings.now()));
+        if (isTaken) {
+          await queriesOn(client)
+            .insertInto('persons.membership')
+            .values({
+              person_id: id,
+              org_id: orgId,
+              role,
+              created_at: new Date(surroundings.now()),
+            })
+            // Whoever is in already, by an operator, stays as they are.
+            .onConflict((conflict) => conflict.columns(['person_id', 'org_id']).doNothing())
+            .execute();
+        }
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: isTaken ? 'member.added' : 'invitation.declined',
+          actor,
+          subject: id,
+          details: { name, email, role },
+        });
+      }),
+
+    setRole: ({ orgId, actor, by }: Act, personId: string, role: OrganisationRole): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const member = await lockMember(client, orgId, personId);
+        demandAssignable(by, member.role);
+        demandAssignable(by, role);
+        if (member.role === role) return;
+        if (role !== 'owner') demandAnotherOwner(member);
+        await queriesOn(client)
+          .updateTable('persons.membership')
+          .set({ role })
+          .where('org_id', '=', orgId)
+          .where('person_id', '=', personId)
+          .execute();
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'member.role_changed',
+          actor,
+          subject: personId,
+          details: { name: member.name, email: member.email, from: member.role, to: role },
+        });
+      }),
+
+    /** Takes somebody out with their next request. Everybody may go by themselves. */
+    remove: ({ orgId, actor, by }: Act, personId: string): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const member = await lockMember(client, orgId, personId);
+        if (personId !== actor.id) demandAssignable(by, member.role);
+        demandAnotherOwner(member);
+        await queriesOn(client)
+          .deleteFrom('persons.membership')
+          .where('org_id', '=', orgId)
+          .where('person_id', '=', personId)
+          .execute();
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'member.removed',
+          actor,
+          subject: personId,
+          details: { name: member.name, email: member.email, role: member.role },
+        });
+      }),
+  };
+}
+
+function demandAssignable(by: OrganisationRole, role: OrganisationRole): void {
+  if (mayAssign(by, role)) return;
+  throw invalidParam('role', 'Only owners add owners, change their role and remove them.');
+}
+
+interface LockedMember {
+  name: string;
+  email: string;
+  role: OrganisationRole;
+  owners: number;
+}
+
+function demandAnotherOwner({ role, owners }: LockedMember): void {
+  if (role !== 'owner' || owners > 1) return;
+  throw invalidParam('role', 'An organisation keeps one owner: make somebody else one first.');
+}
+
+/** Locks the owners as well, in one order: two of them cannot take each other’s part away at once. */
+async function lockMember(
+  client: PoolClient,
+  orgId: string,
+  personId: string,
+): Promise<LockedMember> {
+  const locked = await queriesOn(client)
+    .selectFrom('persons.membership')
+    .select(['person_id', 'role'])
+    .where('org_id', '=', orgId)
+    .where((eb) => eb.or([eb('role', '=', 'owner'), eb('person_id', '=', personId)]))
+    .orderBy('person_id')
+    .forUpdate()
+    .execute();
+  const member = locked.find(({ person_id: id }) => id === personId);
+  if (member === undefined) throw new Fault('member_not_found');
+  const person = await queriesOn(client)
+    .selectFrom('persons.person')
+    .select(['name', 'email'])
+    .where('id', '=', personId)
+    .executeTakeFirstOrThrow();
+  const owners = locked.filter(({ role }) => role === 'owner').length;
+  return { ...person, role: member.role, owners };
+}
+
+/** Removes an invitation and gives its role, once. With `now` it must not be over. */
+async function takeInvitation(
+  client: PoolClient,
+  orgId: string,
+  email: string,
+  now = new Date(0),
+): Promise<OrganisationRole> {
+  const taken = await queriesOn(client)
+    .deleteFrom('persons.invitation')
+    .where('org_id', '=', orgId)
+    .where('email', '=', email)
+    .where('expires_at', '>', now)
+    .returning('role')
+    .executeTakeFirst();
+  if (taken === undefined) throw new Fault('invitation_not_found');
+  return taken.role;
+}

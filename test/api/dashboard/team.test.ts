@@ -1,0 +1,248 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type OrganisationRole, type Person } from '#shared/persons/roles.ts';
+import { activeAccount, createRegistries } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { browser, errors, dashboard } = await openDashboardEdge(database);
+
+interface Somebody {
+  person: Person;
+  visitor: TestBrowser;
+}
+
+let last = 0;
+let ours = '';
+let owner: Somebody;
+
+async function somebody(role?: OrganisationRole, orgId = ours): Promise<Somebody> {
+  const elsewhere = role === undefined;
+  const place = {
+    kind: 'organisation',
+    orgId: elsewhere ? (await activeAccount(registries)).id : orgId,
+    role: role ?? 'owner',
+  } as const;
+  const person = await newPerson(database.pool, [place], `Person ${(last += 1)}`);
+  const visitor = browser({ address: `192.0.2.${last}` });
+  await visitor.signIn(person);
+  return { person, visitor };
+}
+
+const team = (org = ours): string => `/dashboard/${org}/team`;
+
+const act = ({ visitor }: Somebody, name: string, fields: Record<string, string>) =>
+  visitor.send(team(), `${team()}/${name}`, fields);
+
+const rolesNow = async (): Promise<Record<string, string>> =>
+  Object.fromEntries((await dashboard.persons.members(ours)).map(({ id, role }) => [id, role]));
+
+const lettersTo = async (email: string): Promise<string[]> =>
+  (
+    await database.pool.query<{ body: string }>(
+      'select body from mail_outbox where recipient = $1',
+      [email],
+    )
+  ).rows.map(({ body }) => body);
+
+beforeEach(async () => {
+  ours = (await activeAccount(registries)).id;
+  owner = await somebody('owner');
+  errors.length = 0;
+});
+
+describe('the team', () => {
+  it(
+    'an invitation goes by letter to an address, and who has confirmed the address becomes a member by accepting, once',
+    { tags: ['dashboard.team'] },
+    async () => {
+      const invited = await somebody();
+      const { email, id } = invited.person;
+      const sent = await act(owner, 'invite', { email: email.toUpperCase(), role: 'admin' });
+      expect(sent.headers.location).toBe(`${team()}?done=invited`);
+      expect((await lettersTo(email)).join()).toContain('/dashboard/invitations');
+      // Nothing of the person is told to those who invite: not their name, not that there is one.
+      const seen = (await owner.visitor.get(team())).payload;
+      expect([seen.includes(email), seen.includes(invited.person.name)]).toEqual([true, false]);
+      expect((await invited.visitor.get(team())).statusCode).toBe(404);
+      const answer = { org: ours, answer: 'accept' };
+      const page = '/dashboard/invitations';
+      expect((await invited.visitor.get(page)).payload).toContain('Harmless Bakery');
+      const accepted = await invited.visitor.send(page, page, answer);
+      expect(accepted.headers.location).toBe(team());
+      expect((await rolesNow())[id]).toBe('admin');
+      expect((await invited.visitor.send(page, page, answer)).statusCode).toBe(404);
+      const { items } = await registries.audit.list({ orgId: ours, limit: 2, order: 'desc' });
+      expect(items.map(({ action, actorId }) => [action, actorId])).toEqual([
+        ['member.added', id],
+        ['member.invited', owner.person.id],
+      ]);
+      const again = await act(owner, 'invite', { email, role: 'owner' });
+      expect([again.statusCode, (await rolesNow())[id]]).toEqual([400, 'admin']);
+    },
+  );
+
+  it(
+    'an invitation is for one address: nobody else takes it, nor when it was withdrawn, declined or is over',
+    { tags: ['dashboard.team', 'dashboard.organisations'] },
+    async () => {
+      const [invited, other] = [await somebody(), await somebody()];
+      const page = '/dashboard/invitations';
+      const answer = { org: ours, answer: 'accept' };
+      const { email } = invited.person;
+      await act(owner, 'invite', { email, role: 'member' });
+      expect((await other.visitor.get(page)).payload).toContain('No invitations');
+      expect((await other.visitor.send(page, page, answer)).statusCode).toBe(404);
+      await act(owner, 'withdraw', { email });
+      expect((await invited.visitor.send(page, page, answer)).statusCode).toBe(404);
+      await act(owner, 'invite', { email, role: 'member' });
+      await invited.visitor.send(page, page, { org: ours, answer: 'decline' });
+      expect((await invited.visitor.send(page, page, answer)).statusCode).toBe(404);
+      await act(owner, 'invite', { email, role: 'member' });
+      await database.pool.query(
+        `update persons.invitation set expires_at = now() - interval '1 s'`,
+      );
+      expect((await invited.visitor.send(page, page, answer)).statusCode).toBe(404);
+      expect(Object.keys(await rolesNow())).toEqual([owner.person.id]);
+    },
+  );
+
+  it(
+    'the last owner can neither go nor become something else, also when two owners act at once',
+    { tags: ['dashboard.team'] },
+    async () => {
+      const member = owner.person.id;
+      for (const [name, fields] of [
+        ['remove', { member }],
+        ['role', { member, role: 'auditor' }],
+      ] as const) {
+        const refused = await act(owner, name, fields);
+        expect(refused.statusCode).toBe(400);
+        expect(refused.payload).toContain('keeps one owner');
+      }
+      const second = await somebody('owner');
+      const by = ({ person }: Somebody) =>
+        ({ orgId: ours, actor: { kind: 'user', id: person.id }, by: 'owner' }) as const;
+      for (let round = 0; round < 10; round += 1) {
+        await Promise.allSettled([
+          dashboard.teams.remove(by(owner), second.person.id),
+          dashboard.teams.remove(by(second), owner.person.id),
+          dashboard.teams.setRole(by(owner), owner.person.id, 'member'),
+        ]);
+        expect(Object.values(await rolesNow()).filter((role) => role === 'owner')).toHaveLength(1);
+        const both = [owner.person.id, second.person.id];
+        await database.pool.query(
+          `insert into persons.membership select id, $1, 'owner', now() from unnest($2::text[]) id
+             on conflict (person_id, org_id) do update set role = 'owner'`,
+          [ours, both],
+        );
+      }
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'an admin deals with everybody but owners; members and auditors with nobody; everybody may leave',
+    { tags: ['dashboard.team', 'dashboard.roles'] },
+    async () => {
+      const [admin, member, auditor] = [
+        await somebody('admin'),
+        await somebody('member'),
+        await somebody('auditor'),
+      ];
+      const before = await rolesNow();
+      const token = async ({ visitor }: Somebody): Promise<string> =>
+        formTokenOf((await visitor.get('/dashboard/account')).payload);
+      for (const one of [member, auditor]) {
+        const form = await token(one);
+        for (const [name, fields] of [
+          ['invite', { email: 'new@person.example', role: 'auditor' }],
+          ['withdraw', { email: 'new@person.example' }],
+          ['role', { member: one.person.id, role: 'owner' }],
+          ['remove', { member: admin.person.id }],
+        ] as const) {
+          const { statusCode } = await one.visitor.post(`${team()}/${name}`, { form, ...fields });
+          expect(statusCode).toBe(403);
+        }
+      }
+      for (const [name, fields] of [
+        ['invite', { email: 'new@person.example', role: 'owner' }],
+        ['role', { member: admin.person.id, role: 'owner' }],
+        ['role', { member: owner.person.id, role: 'member' }],
+        ['remove', { member: owner.person.id }],
+      ] as const) {
+        expect((await act(admin, name, fields)).statusCode).toBe(400);
+      }
+      await act(owner, 'invite', { email: 'boss@person.example', role: 'owner' });
+      for (const name of ['invite', 'withdraw']) {
+        const tried = await act(admin, name, { email: 'boss@person.example', role: 'auditor' });
+        expect(tried.statusCode).toBe(400);
+      }
+      expect(await rolesNow()).toEqual(before);
+      expect(await dashboard.teams.invitations(ours)).toMatchObject([{ role: 'owner' }]);
+      await act(admin, 'role', { member: member.person.id, role: 'auditor' });
+      await act(admin, 'remove', { member: auditor.person.id });
+      expect((await auditor.visitor.get(team())).statusCode).toBe(404);
+      await act(member, 'remove', { member: member.person.id });
+      expect(Object.keys(await rolesNow()).toSorted()).toEqual(
+        [owner.person.id, admin.person.id].toSorted(),
+      );
+    },
+  );
+
+  it(
+    'a team is dealt with by its own forms and ids alone: another organisation’s are not found, others’ forms are refused',
+    { tags: ['dashboard.team', 'dashboard.forms', 'dashboard.organisations'] },
+    async () => {
+      const stranger = await somebody();
+      const admin = await somebody('admin');
+      const form = formTokenOf((await stranger.visitor.get('/dashboard/account')).payload);
+      const own = formTokenOf((await owner.visitor.get('/dashboard/account')).payload);
+      for (const [name, fields] of [
+        ['invite', { email: 'x@person.example', role: 'owner' }],
+        ['withdraw', { email: 'x@person.example' }],
+        ['role', { member: admin.person.id, role: 'owner' }],
+        ['remove', { member: admin.person.id }],
+      ] as const) {
+        const address = `${team()}/${name}`;
+        expect((await stranger.visitor.post(address, { form, ...fields })).statusCode).toBe(404);
+        expect((await owner.visitor.post(address, { form, ...fields })).statusCode).toBe(403);
+        expect((await owner.visitor.post(address, fields)).statusCode).toBe(403);
+        expect(
+          (await browser({ origin: 'https://evil.example' }).post(address, { form: own }))
+            .statusCode,
+        ).toBe(403);
+      }
+      for (const name of ['role', 'remove']) {
+        const tried = await act(owner, name, { member: stranger.person.id, role: 'auditor' });
+        expect(tried.statusCode).toBe(404);
+      }
+      expect((await rolesNow())[admin.person.id]).toBe('admin');
+      expect(await lettersTo('x@person.example')).toEqual([]);
+    },
+  );
+
+  it(
+    'letters to an address are few, and hold what others typed as one short line',
+    { tags: ['dashboard.team', 'dashboard.escaped'] },
+    async () => {
+      const email = 'often@person.example';
+      const statuses: number[] = [];
+      for (let i = 0; i < 5; i += 1) {
+        statuses.push((await act(owner, 'invite', { email, role: 'member' })).statusCode);
+      }
+      expect(statuses).toEqual([303, 303, 303, 429, 429]);
+      expect(await lettersTo(email)).toHaveLength(3);
+      const hostile = 'a"><script>@person.example';
+      const refused = await act(owner, 'invite', { email: hostile, role: 'member' });
+      expect(refused.statusCode).toBe(400);
+      expect(refused.payload).not.toContain('<script>@');
+    },
+  );
+});
