@@ -52,6 +52,7 @@ export function printAccount(account: Account, json: boolean | undefined): void 
   const limits = limitsOf(account);
   printFields({
     ...rowOf(account),
+    identifier: account.identifier,
     'billing contact': `${account.billing.name} <${account.billing.email}>`,
     'technical contact': `${account.technical.name} <${account.technical.email}>`,
     limits: `${limits.requestsPerSecond}/s, burst ${limits.burst}, ${limits.requestsPerDay} a day, ${limits.concurrentStreams} streams`,

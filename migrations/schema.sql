@@ -16,10 +16,12 @@ create table account (
   technical_email text not null,
   created_at timestamp(3) with time zone not null,
   state_changed_at timestamp(3) with time zone not null,
+  identifier text,
   constraint account_burst_check CHECK ((burst > 0)),
   constraint account_check CHECK ((num_nulls(requests_per_second, burst, requests_per_day, concurrent_streams) = ANY (ARRAY[0, 4]))),
   constraint account_concurrent_streams_check CHECK ((concurrent_streams > 0)),
   constraint account_id_check CHECK ((id ~~ 'org\_%'::text)),
+  constraint account_identifier_check CHECK (((length(identifier) >= 1) AND (length(identifier) <= 200))),
   constraint account_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
   constraint account_pkey PRIMARY KEY (id),
   constraint account_plan_check CHECK ((plan = ANY (ARRAY['audit'::text, 'audit_plus'::text, 'enterprise'::text]))),
@@ -1372,6 +1374,7 @@ grant select on usage_hour to docket_exports;
 grant insert, select, update on usage_hour to docket_ledger;
 grant select on usage_hour to docket_operator;
 
+grant select (id, name, identifier) on account to docket_exports;
 grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_api;
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
 grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_operator;

@@ -4,6 +4,7 @@ import { json } from '#api/docs/operation.ts';
 import { describeAccount } from '#shared/accounts/describe.ts';
 import type { AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
+import { Nullable } from './fields.ts';
 
 const Contact = Type.Object({ name: Type.String(), email: Type.String() });
 
@@ -12,6 +13,9 @@ const Account = Type.Object(
     object: Type.Literal('account'),
     id: Type.String(),
     name: Type.String(),
+    identifier: Nullable(
+      Type.String({ description: 'A LEI, or a number in a register: for reports' }),
+    ),
     state: Type.String(),
     plan: Type.String({ enum: [...PLANS] }),
     limits: Type.Object({
@@ -34,6 +38,7 @@ const ACCOUNT = {
   object: 'account',
   id: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
   name: 'Harmless Bakery',
+  identifier: null,
   state: 'active',
   plan: 'audit_plus',
   limits: {

@@ -110,6 +110,22 @@ function registerTerms(accounts: Command): void {
       run(options, (deps, actor) => deps.accounts.setPlan(id, planFrom(plan), actor)),
     );
   accounts
+    .command('identify <org-id>')
+    .description('set how reports name an organisation beside its name')
+    .option('--identifier <text>', 'a LEI, a number in a register, with what it is: LEI 5299…')
+    .option('--none', 'none any more')
+    .requiredOption(...ACTOR)
+    .option('--json', 'for programs')
+    .action((id: string, options: Common & { identifier?: string; none?: boolean }) =>
+      run(options, (deps, actor) => {
+        const identifier = options.none === true ? null : options.identifier;
+        if (identifier === undefined) {
+          throw invalidParam('identifier', 'Name the identifier, or --none.');
+        }
+        return deps.accounts.identify(id, identifier, actor);
+      }),
+    );
+  accounts
     .command('set-limits <org-id>')
     .description('set the negotiated limits of an enterprise account')
     .option('--rps <n>', 'requests per second')

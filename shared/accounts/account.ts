@@ -24,7 +24,10 @@ export interface Contact {
 /** A customer: an organisation with its state, plan and contacts. */
 export interface Account {
   id: string;
+  /** Its legal name. */
   name: string;
+  /** How reports name it beside that: a LEI, a number in a register. */
+  identifier: string | null;
   state: AccountState;
   plan: Plan;
   /** Numbers agreed with an enterprise customer; null for the plan's own. */

@@ -7,6 +7,7 @@ export interface AccountDescription {
   object: 'account';
   id: string;
   name: string;
+  identifier: string | null;
   state: AccountState;
   plan: Plan;
   limits: {
@@ -27,6 +28,7 @@ export function describeAccount(account: Account): AccountDescription {
     object: 'account',
     id: account.id,
     name: account.name,
+    identifier: account.identifier,
     state: account.state,
     plan: account.plan,
     limits: {

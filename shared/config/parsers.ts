@@ -139,3 +139,34 @@ export const emailAddress: Parser<string> = (text) => {
     throw new Error('must be an e-mail address');
   return text;
 };
+
+/** A contract for the electricity of a region, as the operator declares it. */
+export interface ElectricityContract {
+  region: string;
+  /** Greenhouse gas, a decimal. */
+  kgCo2ePerKwh: string;
+  /** What it is: `guarantees of origin 2026`. */
+  name: string;
+}
+
+/** More regions than anybody has contracts for. */
+const CONTRACTS_MAX = 256;
+const CONTRACT = /^([a-z0-9][a-z0-9._-]{0,63})=((?:0|[1-9]\d{0,2})(?:\.\d{1,9})?) (\S.{0,199})$/;
+
+/** `eu-west=0.012 wind farm, contract of 2026; eu-north=0 guarantees of origin`: one for each region at most. */
+export const electricityContracts: Parser<readonly ElectricityContract[]> = (text) => {
+  const parts = text.split(';').map((part) => part.trim());
+  const contracts = parts.filter((part) => part !== '').map(contractIn);
+  const regions = new Set(contracts.map(({ region }) => region));
+  if (regions.size < contracts.length) throw new Error('must name each region once');
+  if (contracts.length > CONTRACTS_MAX) throw new Error(`must name at most ${CONTRACTS_MAX}`);
+  return Object.freeze(contracts);
+};
+
+function contractIn(part: string): ElectricityContract {
+  const [, region, kgCo2ePerKwh, name] = CONTRACT.exec(part) ?? [];
+  if (region === undefined || kgCo2ePerKwh === undefined || name === undefined) {
+    throw new Error('must be made of <region>=<kg CO2e per kWh> <what it is>; …');
+  }
+  return { region, kgCo2ePerKwh, name };
+}

@@ -3,6 +3,7 @@ import { inContainer } from './container.ts';
 import {
   code,
   counts,
+  electricityContracts,
   emailAddress,
   flag,
   integer,
@@ -253,6 +254,22 @@ export const SETTINGS = {
     integer(0, 86_400_000),
     '900000',
     'How long after it metered energy waits for the requests that used it to end and have their receipts.',
+  ),
+  operatorName: optional(
+    'OPERATOR_NAME',
+    plainText(200),
+    'Legal name of who operates the gateway, for the reports of evidence packs.',
+  ),
+  operatorIdentifier: optional(
+    'OPERATOR_IDENTIFIER',
+    plainText(128),
+    'How it is named beside that: a LEI, a number in a register, with what it is.',
+  ),
+  electricityContracts: setting(
+    'ELECTRICITY_CONTRACTS',
+    electricityContracts,
+    '',
+    'Contracts for electricity, `<region>=<kg CO2e per kWh> <what it is>`, with semicolons between: reports then state market-based figures too.',
   ),
   exportsConcurrency: setting(
     'EXPORTS_CONCURRENCY',

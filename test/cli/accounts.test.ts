@@ -50,6 +50,31 @@ async function declare(id: string, industry = 'retail', more = ['--director', 'D
 }
 
 describe('docket accounts, review, sanctions, keys, audit', () => {
+  it('an organisation gets an identifier for reports, which can be taken away; each is an act of an operator', async () => {
+    const id = await create('Identified');
+    const set = [
+      'accounts',
+      'identify',
+      id,
+      '--identifier',
+      ' LEI 529900T8BM49AURSDO55 ',
+      ...ACTOR,
+    ];
+    expect((await json(set)).identifier).toBe('LEI 529900T8BM49AURSDO55');
+    expect((await json(['accounts', 'show', id])).identifier).toBe('LEI 529900T8BM49AURSDO55');
+    await refused(['accounts', 'identify', id, '--identifier', 'x'.repeat(201), ...ACTOR]);
+    await refused(['accounts', 'identify', id, ...ACTOR]);
+    expect((await json(['accounts', 'identify', id, '--none', ...ACTOR])).identifier).toBe(null);
+    const { rows } = await database.pool.query<{ details: string }>(
+      `select details from audit_log where org_id = $1 and action = 'account.identified' order by sequence`,
+      [id],
+    );
+    expect(rows.map(({ details }) => JSON.parse(details) as unknown)).toEqual([
+      { identifier: 'LEI 529900T8BM49AURSDO55' },
+      { identifier: null },
+    ]);
+  });
+
   it('without a list an applicant goes to review; with one the harmless are approved at once', async () => {
     const early = await create('Early Bird');
     expect((await declare(early)).state).toBe('in_review');

@@ -13,6 +13,8 @@ import { ForgedPack, type Loose, type Repair } from './tampering.ts';
 const database = await createTestDatabase();
 export const directory = mkdtempSync(join(tmpdir(), 'docket-tamper-'));
 export const lab = new PackLab(database.pool, directory);
+/** With the rights of the exports process. */
+export const exportsPool = database.poolAs('docket_exports', 1);
 export const GOOD_PACK = join(directory, 'good.zip');
 export const TRUST = join(directory, 'did.json');
 export const FIRST = 20;

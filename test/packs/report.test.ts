@@ -2,11 +2,22 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { REPORT_PAGE, SEAL, tablePath, TOTALS_TABLE } from '#shared/packs/layout.ts';
+import { createPackSource } from '#shared/packs/postgres/pack-source.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
 import { ORG } from '#test/support/packs.ts';
-import { expectRefused, FIRST, forge, GOOD_PACK, lab, LAST, newPath, TRUST } from './forger.ts';
+import {
+  exportsPool,
+  expectRefused,
+  FIRST,
+  forge,
+  GOOD_PACK,
+  lab,
+  LAST,
+  newPath,
+  TRUST,
+} from './forger.ts';
 import { ForgedPack } from './tampering.ts';
 
 const table = (pack: ForgedPack): string => tablePath(pack.shard('receipts'));
@@ -155,6 +166,64 @@ describe('a pack of a period', () => {
       expect(pack.files.has(SEAL)).toBe(true);
     },
   );
+});
+
+describe('the parties of a report', () => {
+  const page = async (more: Parameters<typeof lab.pack>[2] = {}): Promise<string> => {
+    const path = newPath();
+    const checkpointSize = (await timesOf()).length;
+    await lab.pack(path, { firstIndex: FIRST, lastIndex: LAST, checkpointSize }, more);
+    await expectGood(path);
+    return new ForgedPack(path).text(REPORT_PAGE);
+  };
+  /** What stands between two texts of a page. */
+  const between = (text: string, start: string, end: string): string =>
+    text.slice(text.indexOf(start) + start.length).split(end)[0]!;
+
+  it('names organisation and operator as account and settings do, as text whatever they hold', async () => {
+    const named = { name: 'Bakery <b>& Sons</b>', identifier: 'LEI 529900T8BM49AURSDO55' };
+    const source = { ...createPackSource(lab.pool), organisation: async () => named };
+    const operator = { name: '"Gateway" <i>SE</i>', identifier: 'HRB 1 & 2', contracts: [] };
+    const text = await page({ source, operator });
+    for (const shown of [
+      'Bakery &#60;b&#62;&#38; Sons&#60;/b&#62;',
+      named.identifier,
+      '&#60;i&#62;SE&#60;/i&#62;',
+      'HRB 1 &#38; 2',
+    ]) {
+      expect(text).toContain(shown);
+    }
+    expect(text).toContain('there is no market-based figure');
+  });
+
+  it('an account lends its name and identifier, by the rights of the exports process', async () => {
+    const source = createPackSource(exportsPool);
+    expect(await source.organisation(ORG)).toBe(null);
+    await lab.pool.query(
+      `insert into account (id, name, identifier, state, plan, billing_name, billing_email, technical_name,
+         technical_email, created_at, state_changed_at)
+       values ('org_named', 'Bakery', 'LEI 5', 'onboarding', 'audit', 'b', 'b', 't', 't', now(), now())`,
+    );
+    expect(await source.organisation('org_named')).toEqual({ name: 'Bakery', identifier: 'LEI 5' });
+    await expect(exportsPool.query('select billing_email from account')).rejects.toThrow(
+      /permission denied/,
+    );
+  });
+
+  it('contracts give market-based figures: with the factor 0 nothing but the making of hardware is left', async () => {
+    const contract = { region: 'eu-west', kgCo2ePerKwh: '0', name: 'wind <farm>' };
+    const elsewhere = { region: 'moon', kgCo2ePerKwh: '9', name: 'of a region without requests' };
+    const text = await page({ operator: { contracts: [contract, elsewhere] } });
+    const made = Number.parseFloat(between(text, 'making of hardware ', ' '));
+    const use = Number.parseFloat(between(text, 'Use of electricity ', ' '));
+    expect(made).toBeGreaterThan(0);
+    const market = Number.parseFloat(between(text, 'location-based and ', ' '));
+    expect(market).toBeCloseTo(made, 6);
+    const located = Number.parseFloat(between(text, 'Greenhouse gas is ', ' '));
+    expect(located).toBeCloseTo(use + made, 1);
+    expect(text).toContain('wind &#60;farm&#62;');
+    expect(text).not.toContain('moon');
+  });
 });
 
 it('the report loads nothing, runs nothing and shows names as text', () => {

@@ -23,6 +23,7 @@ export function createBuilder(
     source: createPackSource(pool),
     store,
     documents: lab.documents,
+    operator: { contracts: [] },
     issuer: lab.issuer,
     signer: () => lab.signer('packs'),
     events: {

@@ -168,6 +168,7 @@ export class PackLab {
         orgId: ORG,
         source: createPackSource(this.pool),
         documents: this.documents,
+        operator: { contracts: [] },
         issuer: this.issuer,
         signer: this.signer('packs'),
         sink: async (bytes) => {

@@ -123,6 +123,8 @@ async function addReport(
   const page = reportPage({
     name: packName(build.orgId, build),
     issuer: packIssuer(build.issuer.publicUrl).did,
+    operator: build.operator,
+    named: await build.source.organisation(build.orgId),
     organisation: build.issuer.organisations + build.orgId,
     log: build.issuer.logs + build.orgId,
     range: build,

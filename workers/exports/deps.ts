@@ -37,6 +37,11 @@ export async function exportsProcess(context: ProcessContext): Promise<ProcessPa
     store,
     source: createPackSource(pool),
     documents: packDocuments(config),
+    operator: {
+      name: config.operatorName,
+      identifier: config.operatorIdentifier,
+      contracts: config.electricityContracts,
+    },
     issuer: receiptIssuer(config.publicUrl),
     signer: () => packSigner(config),
     events: exportEvents(log, registry),

@@ -11,6 +11,7 @@ import { PackDerivations } from './derivations.ts';
 import { ExportLost } from './failure.ts';
 import { LineageSection } from './lineage-section.ts';
 import type { PackFile } from './shard.ts';
+import type { OperatorStatement } from './operator-statement.ts';
 import { ReportFacts } from './report-facts.ts';
 import type { PackDocuments } from './documents.ts';
 
@@ -18,6 +19,8 @@ export interface PackBuild extends PackRange {
   orgId: string;
   source: PackSource;
   documents: PackDocuments;
+  /** What the operator states of itself. */
+  operator: OperatorStatement;
   issuer: ReceiptIssuer;
   /** Signs the seal. */
   signer: CredentialSigner;

@@ -56,8 +56,9 @@ export class ReportFacts {
   readonly sources = new Map<string, Source>();
   readonly methodologies = new Set<string>();
   factorsLeftOut = 0;
-  /** By derivation: energy of counted receipts, and greenhouse gas of a kilowatt-hour where it is one figure. */
-  readonly #energy = new Map<string, DecimalSum>();
+  /** Energy of counted receipts, by region and derivation. */
+  readonly #energy = new Map<string, Map<string, DecimalSum>>();
+  /** By derivation: greenhouse gas of a kilowatt-hour where it is one figure. */
   readonly #gasOfKwh = new Map<string, number>();
 
   /** Takes the next receipt. @param derivation the key of how its numbers came about */
@@ -73,9 +74,12 @@ export class ReportFacts {
     if (document.degradation !== undefined) add(this.uncovered, document.degradation.code);
     const energy = counted.values.energy?.value;
     if (derivation === undefined || energy === undefined) return;
-    const sum = this.#energy.get(derivation) ?? new DecimalSum();
+    const { region } = document.credentialSubject;
+    const ofRegion = this.#energy.get(region) ?? new Map<string, DecimalSum>();
+    this.#energy.set(region, ofRegion);
+    const sum = ofRegion.get(derivation) ?? new DecimalSum();
     sum.add(energy);
-    this.#energy.set(derivation, sum);
+    ofRegion.set(derivation, sum);
   }
 
   /** Reads what the lineage document of a derivation says of records and sources. */
@@ -105,13 +109,19 @@ export class ReportFacts {
     }
   }
 
-  /** Greenhouse gas of the electricity alone, in kg; null where a derivation has no document or no one factor. */
-  useGas(): number | null {
+  /**
+   * Greenhouse gas of the electricity alone, in kg, of one region or of all; null where a derivation has no document or no
+   * one factor.
+   */
+  useGas(region?: string): number | null {
     let sum = 0;
-    for (const [derivation, energy] of this.#energy) {
-      const factor = this.#gasOfKwh.get(derivation);
-      if (factor === undefined) return null;
-      sum += Number(energy.toString()) * factor;
+    for (const [name, ofRegion] of this.#energy) {
+      if (region !== undefined && name !== region) continue;
+      for (const [derivation, energy] of ofRegion) {
+        const factor = this.#gasOfKwh.get(derivation);
+        if (factor === undefined) return null;
+        sum += Number(energy.toString()) * factor;
+      }
     }
     return sum;
   }

@@ -8,6 +8,8 @@ import {
   type TotalsBy,
 } from '#shared/packs/totals.ts';
 import { BARS_MAX, barChart } from './report-chart.ts';
+import type { NamedParty } from '#shared/packs/postgres/pack-source.ts';
+import type { OperatorStatement } from './operator-statement.ts';
 import type { ReportFacts } from './report-facts.ts';
 import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
 import { escaped } from './report-text.ts';
@@ -16,6 +18,9 @@ import { REPORT_STYLE } from './report-style.ts';
 export interface ReportInput {
   name: string;
   issuer: string;
+  operator: OperatorStatement;
+  /** The organisation as its account names it. */
+  named: NamedParty | null;
   organisation: string;
   log: string;
   range: PackRange;
@@ -62,6 +67,7 @@ export function reportPage(input: ReportInput): string {
     boundary(input),
     ...TOTALS_BY.map((by) => breakdown(input.totals, by)),
     split(input, total),
+    marketBased(input, total),
     coverage(input, total),
     restatements(input, total),
     disclosure(input, total),
@@ -80,14 +86,26 @@ ${sections.join('\n')}
 const rows = (pairs: readonly (readonly [string, string])[]): string =>
   pairs.map(([name, text]) => `<tr><th scope="row">${name}</th><td>${text}</td></tr>`).join('\n');
 
-function head({ name, issuer, organisation, log, range, at, receipts }: ReportInput): string {
+/** By legal name and identifier where they are stated, and by the address that receipts have. */
+function party(
+  name: string | undefined,
+  identifier: string | null | undefined,
+  address: string,
+): string {
+  const named = name === undefined ? '' : `<strong>${escaped(name)}</strong><br>`;
+  const known = identifier ? `${escaped(identifier)}<br>` : '';
+  return `${named}${known}<code>${escaped(address)}</code>`;
+}
+
+function head(input: ReportInput): string {
+  const { name, issuer, operator, named, organisation, log, range, at, receipts } = input;
   const { firstIndex, lastIndex, checkpointSize } = range;
   return `<h1>Environmental footprint of inference</h1>
 <p class="lead">What the inferences of one organisation used, as the signed receipts in this evidence pack state it.</p>
 <table class="facts"><tbody>
 ${rows([
-  ['Whose inferences', `<code>${escaped(organisation)}</code>`],
-  ['By which gateway', `<code>${escaped(issuer)}</code>`],
+  ['Whose inferences', party(named?.name, named?.identifier, organisation)],
+  ['By which gateway', party(operator.name, operator.identifier, issuer)],
   ['Ledger', `<code>${escaped(log)}</code>`],
   [
     'Receipts',
@@ -142,12 +160,12 @@ function period({ requested, range, at, receipts }: ReportInput): string {
   return `<section><h2>Period and completeness</h2>${paragraphs.map((text) => `<p>${text}</p>`).join('\n')}</section>`;
 }
 
-function boundary({ facts }: ReportInput): string {
+function boundary({ facts, operator: { contracts } }: ReportInput): string {
   const methods = [...facts.methodologies].toSorted().map(escaped).join(', ') || 'none';
   return `<section><h2>Boundary</h2>
 <p>Counted by the methodologies of the receipts (${methods}): electricity of accelerators and hosts while answering, idle machines, the building (PUE); greenhouse gas, water, minerals and fossil energy of that electricity; water on site; and a share of making the hardware.</p>
 <p>Not counted: training of models, networks, the devices of callers, buildings, the gateway itself, and the water of manufacture.</p>
-<p>Emission factors of electricity are averages of the grid zones where requests ran (location-based). No contract for electricity was declared to the gateway, so there is no market-based figure.</p></section>`;
+<p>Emission factors of electricity are averages of the grid zones where requests ran (location-based). ${contracts.length === 0 ? 'No contract for electricity was declared to the gateway, so there is no market-based figure.' : 'Contracts for electricity were declared: the market-based figures stand beside them.'}</p></section>`;
 }
 
 function breakdown(totals: PackTotals, by: TotalsBy): string {
@@ -207,6 +225,37 @@ function split({ facts }: ReportInput, total: Totals): string {
       ? 'Not divided: some receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
       : `Use of electricity ${scale.text(use)} ${scale.unit} (${((use / gas) * 100).toFixed(0)} %), making of hardware ${scale.text(Math.max(0, gas - use))} ${scale.unit} (${(100 - (use / gas) * 100).toFixed(0)} %). Use is the energy of the receipts times the grid factor of their derivation; the rest is the hardware’s share.`;
   return `<section><h2>Use and manufacture</h2><p>${text}</p></section>`;
+}
+
+/** Where the operator has declared contracts: their factor in place of the grid's, for the electricity of their regions. */
+function marketBased({ facts, operator, totals }: ReportInput, total: Totals): string {
+  const regions = new Map(totals.by('region'));
+  const declared = operator.contracts.flatMap((contract) => {
+    const energy = Number(regions.get(contract.region)?.amount('energy').value ?? 0);
+    return energy === 0 ? [] : [{ ...contract, energy, gridGas: facts.useGas(contract.region) }];
+  });
+  if (declared.length === 0) return '';
+  const located = Number(total.amount('gwp').value);
+  let gas: number | null = located;
+  for (const { energy, kgCo2ePerKwh, gridGas } of declared) {
+    gas = gas === null || gridGas === null ? null : gas - gridGas + energy * Number(kgCo2ePerKwh);
+  }
+  const scale = scaleFor('gwp', Math.max(located, gas ?? 0));
+  const energyScale = scaleFor('energy', Math.max(...declared.map(({ energy }) => energy)));
+  const lines = declared.map(({ region, name, kgCo2ePerKwh, energy, gridGas }) => {
+    const [grid, contract] = [gridGas, energy * Number(kgCo2ePerKwh)].map((kg) =>
+      kg === null ? 'not divided' : scale.text(kg),
+    );
+    return `<tr><th scope="row">${escaped(region)}</th><td class="words">${escaped(name)}</td><td>${escaped(kgCo2ePerKwh)}</td><td>${energyScale.text(energy)}</td><td>${grid}</td><td>${contract}</td></tr>`;
+  });
+  const sum =
+    gas === null
+      ? 'There is no market-based total: the grid’s part of a region cannot be told from the rest, because some of its receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
+      : `Greenhouse gas is ${scale.text(located)} ${scale.unit} location-based and ${scale.text(Math.max(0, gas))} ${scale.unit} market-based.`;
+  return `<section><h2>Location-based and market-based</h2><p>${sum} Electricity of the regions below has the factor of its contract in the market-based figure; other regions, and the making of hardware, are the same in both. That the contracts are as stated, and cover this electricity, is the word of the operator: no receipt says so.</p>
+<table class="figures"><thead><tr><th scope="col">Region</th><th scope="col" class="words">Contract</th><th scope="col">kg CO₂e per kWh</th><th scope="col">Energy, ${energyScale.unit}</th><th scope="col">Grid, ${scale.unit}</th><th scope="col">Contract, ${scale.unit}</th></tr></thead><tbody>
+${lines.join('\n')}
+</tbody></table></section>`;
 }
 
 function coverage({ facts, totals }: ReportInput, total: Totals): string {
@@ -271,7 +320,7 @@ function disclosure({ facts }: ReportInput, total: Totals): string {
       ? ''
       : `<p>I, the grid’s greenhouse gas weighted by the energy used: ${(use / Number(energy.value)).toPrecision(3)} kg CO₂e per kWh.</p>`;
   return `<section><h2>For disclosures</h2>
-<p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based.</p>
+<p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based; market-based ones stand apart where contracts were declared.</p>
 <p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1.</p>
 <p><strong>SCI for AI,</strong> (O + M) per functional unit: per request ${per(covered)}; per 1 000 tokens in and out ${per((inputTokens + outputTokens) / 1_000)}.</p>${intensity}</section>`;
 }

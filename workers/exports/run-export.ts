@@ -7,12 +7,14 @@ import { buildPack } from './build-pack.ts';
 import type { PackDocuments } from './documents.ts';
 import type { ExportEvents } from './events.ts';
 import { ExportLost, PackFailure } from './failure.ts';
+import type { OperatorStatement } from './operator-statement.ts';
 
 export interface RunExportDeps {
   jobs: ExportJobs;
   source: PackSource;
   store: ExportStore;
   documents: PackDocuments;
+  operator: OperatorStatement;
   issuer: ReceiptIssuer;
   /** Made anew for each pack: keys rotate while the process runs. */
   signer: () => CredentialSigner;
@@ -58,7 +60,7 @@ export async function runExport(
 }
 
 async function write(
-  { jobs, store, source, documents, issuer, signer }: RunExportDeps,
+  { jobs, store, source, documents, operator, issuer, signer }: RunExportDeps,
   run: ExportRun,
   stopping: AbortSignal,
 ): Promise<{ sizeBytes: number }> {
@@ -73,6 +75,7 @@ async function write(
       orgId,
       source,
       documents,
+      operator,
       issuer,
       signer: signer(),
       sink: (bytes) => target.write(bytes),

@@ -100,6 +100,15 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         return account;
       }),
 
+    /** Sets how reports name the organisation beside its name; null takes that away. Throws `invalid_identifier`. */
+    identify: (orgId: string, identifier: string | null, actor: Actor): Promise<Account> =>
+      hold(orgId, (held) => {
+        const set = {
+          identifier: identifier === null ? null : checkLabel(identifier, 'identifier'),
+        };
+        return changeTerms(held, actor, { set, action: 'account.identified', details: set });
+      }),
+
     /** Sets negotiated limits, which only enterprise has (`invalid_plan`). Null goes back to the plan's numbers. */
     setLimits: (orgId: string, limits: Limits | null, actor: Actor): Promise<Account> =>
       hold(orgId, (held) => {
@@ -439,6 +448,7 @@ function accountOf(row: AccountRow): Account {
   return {
     id: row.id,
     name: row.name,
+    identifier: row.identifier,
     state: row.state,
     plan: row.plan,
     negotiatedLimits: negotiatedLimitsOf(row),

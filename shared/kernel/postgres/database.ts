@@ -29,6 +29,7 @@ interface AccountTable {
   technical_email: string;
   created_at: Date;
   state_changed_at: Date;
+  identifier: string | null;
 }
 
 interface AccountTransitionTable {

@@ -106,6 +106,17 @@ const PENDING = statement(
 
 export type PackSource = ReturnType<typeof createPackSource>;
 
+/** Somebody as reports name them. */
+export interface NamedParty {
+  name: string;
+  identifier: string | null;
+}
+
+const ORGANISATION = statement(
+  { name: 'text', identifier: 'text?' },
+  'select name, identifier from account where id = $1',
+);
+
 /**
  * All that a pack is made of. Each call is a short read along a primary key, outside any transaction: entries and
  * checkpoints never change.
@@ -123,6 +134,9 @@ export function createPackSource(pool: Pool) {
     async entries(orgId: string, from: number, to: number, size: number): Promise<PackEntry[]> {
       return (await queryRows(pool, ENTRIES_OF_RANGE, [orgId, size, from, to])).map(entryOf);
     },
+    /** The name of an organisation and its identifier, for people; null where there is no account. */
+    organisation: async (orgId: string): Promise<NamedParty | null> =>
+      (await queryRow(pool, ORGANISATION, [orgId])) ?? null,
     /** The entries with these indexes, in order. */
     async entriesAt(orgId: string, indexes: readonly number[], size: number): Promise<PackEntry[]> {
       return (await queryRows(pool, ENTRIES_AT, [orgId, size, indexes])).map(entryOf);

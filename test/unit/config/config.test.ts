@@ -90,6 +90,21 @@ describe('the configuration', () => {
     expect(problemsOf({ ...STORES, REGIONS: 'eu-west,,eu-north' })).toHaveLength(1);
   });
 
+  it('takes contracts for electricity as region, factor and words', () => {
+    const config = loadConfig({
+      ...STORES,
+      ELECTRICITY_CONTRACTS: 'eu-west=0.012 wind farm, contract of 2026; eu-north=0 guarantees',
+    });
+    expect(config.electricityContracts).toEqual([
+      { region: 'eu-west', kgCo2ePerKwh: '0.012', name: 'wind farm, contract of 2026' },
+      { region: 'eu-north', kgCo2ePerKwh: '0', name: 'guarantees' },
+    ]);
+    expect(loadConfig(STORES).electricityContracts).toEqual([]);
+    for (const bad of ['eu-west', 'eu-west=0.1', 'eu-west=-1 x', 'eu-west=1e3 x', 'a=0 x; a=1 y']) {
+      expect(problemsOf({ ...STORES, ELECTRICITY_CONTRACTS: bad }), bad).toHaveLength(1);
+    }
+  });
+
   it('takes witnesses as a verifier key and an address each', () => {
     const key = `witness.example/w1+0123abcd+${'A'.repeat(44)}`;
     const witnesses = [`${key} https://witness.example/submit`, `${key} http://127.0.0.1:1/w`];

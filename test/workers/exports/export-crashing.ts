@@ -61,6 +61,7 @@ await runExport(
     store,
     source: createPackSource(pool),
     documents: packDocuments({ signingKeysDir, publicUrl }),
+    operator: { contracts: [] },
     issuer: receiptIssuer(publicUrl),
     signer: () => createReceiptSigner({ privateKeyPem, did }),
     events: { started: ignore, ready: ignore, failed: ignore, lost: ignore, interrupted: ignore },
