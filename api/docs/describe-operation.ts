@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { codeRow, CODES, type DocumentedCode } from '#shared/kernel/error-codes.ts';
 import { fillIn } from '#shared/kernel/errors.ts';
@@ -205,6 +206,7 @@ function parametersOf({ schema }: DeclaredOperation, components: Components): Pa
     in: 'header' as const,
     required: false,
     ...REQUEST_HEADERS[name],
+    ...(name === 'Idempotency-Key' ? { example: exampleKey(schema.operationId) } : {}),
   }));
   const query = fieldsOf(schema.querystring, components).map(([name, field, isRequired]) => {
     const { description, ...rest } = field;
@@ -218,6 +220,12 @@ function parametersOf({ schema }: DeclaredOperation, components: Components): Pa
     };
   });
   return [...path, ...headers, ...query];
+}
+
+/** A UUID of the operation's own: with one key for two of them the second example would be refused. */
+function exampleKey(operationId: string): string {
+  const digits = hash('sha256', operationId).slice(0, 32);
+  return digits.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, '$1-$2-8$3-a$4-$5');
 }
 
 function fieldsOf(

@@ -85,7 +85,7 @@ The \`receipt\` in an answer is a W3C Verifiable Credential: who asked what mode
 
 ## Lists
 
-Lists are \`{object: "list", data, first_id, last_id, has_more}\` and take \`after\`, \`limit\` (1 to 100, 20 when absent) and \`order\`. The cursor pages of the OpenAI SDKs work on them.`;
+Lists are \`{object: "list", data, first_id, last_id, has_more}\` and take \`after\`, \`limit\` (1 to 100, 20 when absent) and \`order\`. A query parameter that is not known is refused. The cursor pages of the OpenAI SDKs work on them.`;
 }
 
 function errorRow(code: DocumentedCode): string {

@@ -88,6 +88,13 @@ export const CompletionBody = Type.Object(
     model: modelField,
     prompt: Prompt,
     ...samplerFields,
+    // Scoring: with `echo` and `logprobs` the answer is the prompt with the likelihood of its tokens.
+    max_tokens: maybe(
+      Type.Integer({
+        minimum: 0,
+        description: 'Where the answer ends at the latest; 0 generates nothing.',
+      }),
+    ),
     best_of: maybe(Type.Integer({ minimum: 1, maximum: 20 })),
     logprobs: maybe(Type.Integer({ minimum: 0, maximum: 5 })),
     echo: maybe(Type.Boolean()),

@@ -9,14 +9,17 @@ const OPTIONS: Options = { useDefaults: true, strict: false, verbose: true };
 
 /**
  * Validates what routes declare. A query and a path are text, so their numbers are read out of it. A body is taken at its
- * word: neither is `"5"` a number, nor is a misspelt field dropped without a word.
+ * word, where `"5"` is no number. In neither is a misspelt name dropped without a word.
  */
 export function validateParameters(app: FastifyInstance): void {
   const ofText = new Ajv({ ...OPTIONS, coerceTypes: true });
   const ofJson = new Ajv(OPTIONS);
-  app.setValidatorCompiler(({ schema, httpPart }) =>
-    (httpPart === 'body' ? ofJson : ofText).compile(schema as object),
-  );
+  app.setValidatorCompiler(({ schema, httpPart }) => {
+    if (httpPart === 'body') return ofJson.compile(schema as object);
+    // A misspelt filter would otherwise be an answer to another question.
+    const closed = httpPart === 'querystring' ? { additionalProperties: false } : {};
+    return ofText.compile({ ...(schema as object), ...closed });
+  });
   app.addHook('onRoute', (route) => {
     if (route.schema?.bodyOptional === true) route.preValidation = readAbsentBodyAsEmpty;
   });

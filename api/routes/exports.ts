@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
-import { json } from '#api/docs/operation.ts';
+import { exact, json } from '#api/docs/operation.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { describeExport, EXPORT_STATUSES, type ExportRecord } from '#shared/packs/export-record.ts';
@@ -37,6 +37,9 @@ const ExportObject = Type.Object(
   },
   { title: 'Export' },
 );
+
+/** Bytes, to programs that read descriptions of before 3.1 as well. */
+const ZIP = Type.String({ format: 'binary' });
 
 const Body = Type.Object(
   {
@@ -167,8 +170,8 @@ const readingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
         params: Params,
         requestHeaders: ['Range'],
         response: {
-          200: { description: 'The whole pack.' },
-          206: { description: 'The part that was asked for.' },
+          200: exact('application/zip', 'The whole pack.', ZIP, {}),
+          206: exact('application/zip', 'The part that was asked for.', ZIP, {}),
           304: { description: 'You have it already.' },
         },
         errors: [

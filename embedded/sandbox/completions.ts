@@ -43,7 +43,7 @@ export function readCompletionRequest(input: Input): CompletionRequest {
   const prompts = readPrompts(input.body['prompt']);
   const logprobs = input.number('logprobs', { low: 0, high: 20, whole: true });
   return {
-    ...readTextRequest(input, prompts.at(-1)?.text ?? '', logprobs),
+    ...readTextRequest(input, prompts.at(-1)?.text ?? '', logprobs, { tokensMin: 0 }),
     prompts,
     echo: input.flag('echo'),
     logprobs,

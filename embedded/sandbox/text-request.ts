@@ -40,8 +40,9 @@ export function readTextRequest(
   input: Input,
   topic: string,
   topLogprobs: number | undefined,
+  { tokensMin = 1 }: { tokensMin?: number } = {},
 ): TextRequest {
-  const tokens = { low: 1, high: MAX_TOKENS_LIMIT, whole: true };
+  const tokens = { low: tokensMin, high: MAX_TOKENS_LIMIT, whole: true };
   const penalty = { low: -2, high: 2 };
   const stream = input.flag('stream');
   return {

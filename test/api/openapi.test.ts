@@ -82,6 +82,22 @@ describe('the description of the API', () => {
     }
   });
 
+  it('no two operations show one Idempotency-Key, and each download says what comes', () => {
+    const shown = api.operations.flatMap(({ operation }) =>
+      (operation.parameters ?? []).flatMap(({ name, example }) =>
+        name === 'Idempotency-Key' ? [example] : [],
+      ),
+    );
+    expect(shown.length).toBeGreaterThan(3);
+    expect(new Set(shown).size).toBe(shown.length);
+    for (const one of shown) expect(one).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    for (const { operation } of api.operations) {
+      for (const [status, { content }] of Object.entries(operation.responses)) {
+        if (status === '200') expect(content, operation.operationId).toBeDefined();
+      }
+    }
+  });
+
   it('the description shows a receipt that is real', () => {
     const url = new URL('../vectors/receipt/receipt.json', import.meta.url);
     expect(RECEIPT).toEqual(JSON.parse(readFileSync(url, 'utf8')));

@@ -76,6 +76,11 @@ function wrongCalls(): WrongCall[] {
         calls.push({ what: `${operation.operationId} ${name}=${text.slice(0, 20)}`, listed, url });
       }
     }
+    // Those that have a query at all: a misspelt filter would be an answer to another question.
+    if (operation.parameters?.some((one) => one.in === 'query') === true) {
+      const what = `${operation.operationId} with a parameter that is not known`;
+      calls.push({ what, listed, url: `${base}?limitt=1` });
+    }
     const media = operation.requestBody?.content['application/json'];
     if (media === undefined || operation.tags[0] === 'Inference') return calls;
     const body = resolve(media.schema);

@@ -53,7 +53,7 @@ export const samplerRows = (make: Make): Row[] => {
     temperature: [-0.1, 2.1, '1', true, {}, [1]],
     top_p: [-0.1, 1.1, '1'],
     n: [0, 9, 1.5, '1'],
-    max_tokens: [0, -1, 1.5, '10'],
+    max_tokens: [-1, 1.5, '10'],
     presence_penalty: [-2.1, 2.1, 'x'],
     frequency_penalty: [-2.1, 2.1, 'x'],
     seed: [1.5, '1'],

@@ -20,6 +20,7 @@ describe('validateChat', () => {
   });
 
   refuses(validateChat, [
+    ['max_tokens: 0', chat({ max_tokens: 0 }), 'max_tokens'],
     ['a missing model', { messages: [user] }, 'model'],
     ['an empty model', chat({ model: '' }), 'model'],
     ['a model that is not a string', chat({ model: 5 }), 'model'],

@@ -10,6 +10,8 @@ describe('validateCompletion', () => {
     logprobs: [0, 5, null],
     echo: [true, null],
     suffix: ['x', null],
+    // Scoring generates nothing.
+    max_tokens: [0],
     best_of: [1, 20],
   });
   refuses(validateCompletion, [
