@@ -87,7 +87,7 @@ function tagOf({ properties }: JsonSchema): string {
     const { const: value, enum: values, anyOf } = members[tag] ?? {};
     const first = [value, ...((values as unknown[] | undefined) ?? []), ...constants(anyOf)];
     const text = first.find((one) => typeof one === 'string');
-    if (text !== undefined) return text as string;
+    if (text !== undefined) return text;
   }
   return '';
 }
