@@ -146,6 +146,17 @@ export function openDoor(options: DoorOptions) {
       }
     },
 
+    /** Whether this is the password of the one who is signed in. */
+    async isPassword(password: string, visitor: Visitor): Promise<boolean> {
+      try {
+        await auth.api.verifyPassword({ body: { password }, headers: headersOf(visitor) });
+        return true;
+      } catch (error) {
+        refusalOf(error);
+        return false;
+      }
+    },
+
     /** Sends a link to the address when a person has it. The caller cannot tell. */
     async sendReset(email: string): Promise<void> {
       try {

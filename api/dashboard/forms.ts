@@ -23,6 +23,27 @@ export class Form {
   all(name: string): string[] {
     return this.#fields.getAll(name);
   }
+
+  /** Every field as it came, to be sent again. */
+  entries(): [name: string, value: string][] {
+    return [...this.#fields];
+  }
+}
+
+/** The field that a form brings back when its person was asked for the password. */
+export const CONFIRMING_FIELD = 'confirming-password';
+
+/** The person behind a form is asked for the password; the form is kept, and sent again with it. */
+export class ConfirmationNeeded extends Error {
+  readonly form: Form;
+  readonly problem: string | undefined;
+
+  constructor(form: Form, problem?: string) {
+    super(problem);
+    this.name = 'ConfirmationNeeded';
+    this.form = form;
+    this.problem = problem;
+  }
 }
 
 /** A parameter of the address, without what no name has; empty when it is not there, or there twice. */

@@ -13,8 +13,8 @@ import {
 import type { DashboardDeps } from './deps.ts';
 import type { SignedIn, Visitor } from './door.ts';
 import { ASSETS } from '../front/assets.ts';
-import { Form } from './forms.ts';
-import { errorPage } from './pages/doorstep.ts';
+import { CONFIRMING_FIELD, ConfirmationNeeded, Form } from './forms.ts';
+import { confirmationPage, errorPage } from './pages/doorstep.ts';
 import { type Frame, framed, type PageParts, unframed } from './pages/layout.ts';
 import { notFound, PageError } from './page-error.ts';
 
@@ -101,6 +101,7 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
     next(isOurs ? undefined : foreignForm());
   });
   app.setErrorHandler((error: Error, request, reply) => {
+    if (error instanceof ConfirmationNeeded) return askToConfirm(error, request, reply);
     if (shown(error).status >= 500) onError(error);
     return sendError(error, request, reply);
   });
@@ -108,6 +109,18 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
   app.setNotFoundHandler(() => {
     throw notFound();
   });
+}
+
+/** The form again, with the password beside it. */
+function askToConfirm(
+  { form, problem }: ConfirmationNeeded,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const fields = form.entries().filter(([name]) => name !== CONFIRMING_FIELD);
+  const step = { address: request.url, fields, asked: CONFIRMING_FIELD, problem };
+  const page = unframed(ASSETS.addresses, 'Confirm that it is you', confirmationPage(step));
+  return sendPage(reply, page, 403);
 }
 
 /** Sends a page that says what went wrong. */

@@ -79,6 +79,30 @@ export function confirmPage(step: Doorstep & { token: string }): Html {
   </div>`;
 }
 
+/** Asks somebody who has signed in a while ago for the password. What they have filled in comes along. */
+export function confirmationPage(step: {
+  address: string;
+  fields: readonly (readonly [name: string, value: string])[];
+  /** The name of the field for the password. */
+  asked: string;
+  problem: string | undefined;
+}): Html {
+  const { address, fields, asked, problem } = step;
+  return html`<div class="stack">
+    <h1>Confirm that it is you</h1>
+    ${problem === undefined ? undefined : told({ problem })}
+    <p>
+      You signed in a while ago. What you have filled in is kept, and is done with your password.
+    </p>
+    <form class="form" method="post" action="${address}">
+      ${fields.map(([name, value]) => hidden(name, value))}
+      ${field({ name: asked, label: 'Password', type: 'password', autocomplete: 'current-password', required: true, help: 'For ten minutes you are not asked again. Revoking never asks.' })}
+      <button class="primary" type="submit">Go on</button>
+    </form>
+    <p><a href="/dashboard">Leave it</a></p>
+  </div>`;
+}
+
 /** Something that is not there, not allowed, or has failed. */
 export function errorPage(title: string, message: string, requestId: string): Html {
   return html`<div class="stack">

@@ -1,13 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Attempts } from '#shared/persons/postgres/persons.ts';
+import { mayTryPassword } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
 import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
 import { accountPage } from '../pages/account.ts';
-
-/** An open session must not be a way to try out passwords. */
-const PASSWORDS: Attempts = { burst: 8, intervalMs: 60_000 };
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -50,8 +47,7 @@ export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post('/account/password', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
-    const { id } = request.visit.person;
-    if ((await deps.takeAttempt(`password of ${id}`, PASSWORDS)) > 0) {
+    if (!(await mayTryPassword(deps, request.visit.person.id))) {
       return show(request, reply, { problem: 'Too many attempts. Wait a minute.' }, 429);
     }
     const changed = await (

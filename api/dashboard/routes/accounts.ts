@@ -3,6 +3,7 @@ import { ACCOUNT_STATES } from '#shared/accounts/account.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
+import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay, type Form } from '../forms.ts';
 import {
@@ -82,6 +83,9 @@ const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
   ],
 };
 
+/** They cannot wait for a password. */
+const TAKING_AWAY: ReadonlySet<string> = new Set(['suspend', 'close']);
+
 /** Organisations, as operators see them, and what they do about them. */
 export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/accounts', SESSION, async (request, reply) => {
@@ -115,6 +119,7 @@ export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     if (perform === undefined) throw new Fault('organisation_not_found');
     const mayNot = whyNot(request, id);
     if (mayNot !== undefined) throw new PageError(403, 'You cannot do this here', mayNot);
+    if (!TAKING_AWAY.has(act)) await confirmedForm(deps, [request, reply]);
     try {
       await perform(deps, id, staffActorOf(request), form);
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
+import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay, DAY_MS, doneOf } from '../forms.ts';
 import {
@@ -119,7 +120,7 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post('/keys', SESSION, async (request, reply) => {
     demandRight(request.membership, 'manage keys');
-    const fields = await sessionForm(deps, request);
+    const fields = await confirmedForm(deps, [request, reply]);
     const { orgId } = request.membership;
     const [name, expires, scopes] = [
       fields.text('name'),
@@ -138,7 +139,7 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post<OfKey>('/keys/:id/rotate', SESSION, async (request, reply) => {
     demandRight(request.membership, 'manage keys');
-    await sessionForm(deps, request);
+    await confirmedForm(deps, [request, reply]);
     const { orgId } = request.membership;
     try {
       const issued = await deps.keys.rotate(orgId, request.params.id, {}, actorOf(request));
@@ -234,7 +235,7 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   });
   app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
     demandRight(request.membership, 'manage keys');
-    await sessionForm(deps, request);
+    await confirmedForm(deps, [request, reply]);
     const { orgId } = request.membership;
     const { id } = request.params;
     try {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Applicant, RecordedVetting, Review } from '#shared/accounts/vetting.ts';
 import type { ListVersion } from '#shared/accounts/sanctions/listed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, doneOf } from '../forms.ts';
 import {
@@ -57,6 +58,7 @@ export function reviewRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     if (decision !== 'approved' && decision !== 'rejected') {
       throw new PageError(400, 'That could not be read', 'A review is approved or rejected.');
     }
+    if (decision === 'approved') await confirmedForm(deps, [request, reply]);
     const note = form.text(`${decision}-note`);
     try {
       // Of the review in the address, which may have been decided while another was opened.

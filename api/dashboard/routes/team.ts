@@ -3,6 +3,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { teamInvitationLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, type OrganisationRole } from '#shared/persons/roles.ts';
+import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf, type Form } from '../forms.ts';
 import {
@@ -30,6 +31,9 @@ const DONE: Readonly<Record<string, string>> = {
   removed: 'They are no longer in the team, and see nothing of it with the next page.',
 };
 
+/** What is done by acts that give somebody a part. */
+const GRANTING: ReadonlySet<string> = new Set(['invited', 'role']);
+
 /** The members of an organisation, and those whom it has invited. */
 export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/team', SESSION, (request, reply) =>
@@ -44,6 +48,7 @@ export function teamRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       const form = await sessionForm(deps, request);
       const isLeaving = done === 'removed' && form.text('member') === request.visit.person.id;
       if (!isLeaving) demandRight(request.membership, 'manage the team');
+      if (GRANTING.has(done)) await confirmedForm(deps, [request, reply]);
       try {
         await perform(actOf(request), form);
       } catch (error) {

@@ -1,0 +1,49 @@
+import type { Attempts } from '#shared/persons/postgres/persons.ts';
+import type { DashboardDeps } from './deps.ts';
+import { CONFIRMING_FIELD, ConfirmationNeeded, type Form } from './forms.ts';
+import { type Exchange, sessionForm, visitorOf } from './guard.ts';
+
+/** For so long after it has shown a password, a session creates, grants and restores: a few acts in a row, and no lunch. */
+const CONFIRMED_MS = 10 * 60_000;
+const CONFIRMED = /(?:^|; )docket_confirmed=([\w-]+)(?:;|$)/;
+
+/** An open session must not be a way to try out passwords. */
+const PASSWORDS: Attempts = { burst: 8, intervalMs: 60_000 };
+
+/** Counts that somebody who is signed in tries a password; false when they have tried too many. */
+export async function mayTryPassword(deps: DashboardDeps, personId: string): Promise<boolean> {
+  return (await deps.takeAttempt(`password of ${personId}`, PASSWORDS)) === 0;
+}
+
+/**
+ * Takes a form that creates, grants or restores: its person has signed in or shown the password just now, or is asked for it
+ * first. What takes away never asks: whoever finds a key leaked has no time.
+ * @throws ConfirmationNeeded when the password is to be asked for
+ */
+export async function confirmedForm(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+): Promise<Form> {
+  const form = await sessionForm(deps, request);
+  const { person, session } = request.visit;
+  const subject = `confirmed ${session.id}`;
+  const now = deps.now();
+  if (now - session.since < CONFIRMED_MS) return form;
+  const sealed = CONFIRMED.exec(request.headers.cookie ?? '')?.[1];
+  if (sealed !== undefined && Number(deps.flash.open(subject, sealed)) > now) return form;
+  const password = form.exact(CONFIRMING_FIELD);
+  if (password === '') throw new ConfirmationNeeded(form);
+  if (!(await mayTryPassword(deps, person.id))) {
+    throw new ConfirmationNeeded(form, 'Too many attempts. Wait a minute.');
+  }
+  if (!(await (await deps.door()).isPassword(password, visitorOf(request)))) {
+    throw new ConfirmationNeeded(form, 'The password is wrong. Nothing was done.');
+  }
+  const value = deps.flash.seal(subject, String(now + CONFIRMED_MS));
+  const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';
+  void reply.header(
+    'set-cookie',
+    `docket_confirmed=${value}; Path=/dashboard; Max-Age=${CONFIRMED_MS / 1_000}; HttpOnly; SameSite=Strict${secure}`,
+  );
+  return form;
+}

@@ -1,0 +1,168 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Person } from '#shared/persons/roles.ts';
+import {
+  activeAccount,
+  createRegistries,
+  declaration,
+  newAccount,
+  OPERATOR,
+  vetting,
+} from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  PASSWORD,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { keys } = registries;
+const { browser, dashboard, errors } = await openDashboardEdge(database);
+const ASKED = 'Confirm that it is you';
+
+let org = '';
+let owner: Person;
+let visitor: TestBrowser;
+
+/** Somebody whose sign-in was an hour ago. */
+async function signedInLongAgo(person: Person, address: string): Promise<TestBrowser> {
+  const one = browser({ address });
+  await one.signIn(person);
+  await database.pool.query(
+    `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+    [person.id],
+  );
+  return one;
+}
+
+/** The hidden fields of the form that a page asks with. */
+const keptIn = (page: string): Record<string, string[]> => {
+  const kept: Record<string, string[]> = {};
+  for (const [, name = '', value = ''] of page.matchAll(
+    /type="hidden" name="([^"]+)" value="([^"]*)"/g,
+  )) {
+    (kept[name] ??= []).push(value);
+  }
+  return kept;
+};
+
+const keysNow = async () => (await keys.list({ orgId: org, limit: 10, order: 'asc' })).items;
+
+beforeEach(async () => {
+  org = (await activeAccount(registries)).id;
+  owner = await newPerson(database.pool, [{ kind: 'organisation', orgId: org, role: 'owner' }]);
+  visitor = await signedInLongAgo(owner, '192.0.2.7');
+  errors.length = 0;
+});
+
+describe('acts that give', () => {
+  it(
+    'a key is created when the password comes with what was filled in; then nothing is asked for a while',
+    { tags: ['dashboard.step-up'] },
+    async () => {
+      const address = `/dashboard/${org}/keys`;
+      const fields = {
+        name: 'a <b>"key"',
+        expires: '',
+        scope: ['inference:read', 'inference:write'],
+      };
+      const asked = await visitor.send(`${address}/new`, address, fields);
+      expect([asked.statusCode, asked.payload.includes(ASKED)]).toEqual([403, true]);
+      expect(asked.payload).not.toContain('<b>"key"');
+      expect(await keysNow()).toEqual([]);
+      const kept = keptIn(asked.payload);
+      expect(kept['scope']).toEqual(fields.scope);
+      kept['name'] = [fields.name];
+      const wrong = await visitor.post(address, { ...kept, 'confirming-password': 'not this one' });
+      expect([wrong.statusCode, wrong.payload.includes('password is wrong')]).toEqual([403, true]);
+      expect(wrong.payload).not.toContain('not this one');
+      expect(await keysNow()).toEqual([]);
+      const done = await visitor.post(address, { ...kept, 'confirming-password': PASSWORD });
+      expect([done.statusCode, done.headers.location]).toEqual([
+        303,
+        expect.stringContaining('/issued'),
+      ]);
+      const [first] = await keysNow();
+      expect(first).toMatchObject({ name: fields.name, scopes: fields.scope });
+      await visitor.send(`${address}/new`, address, { ...fields, name: 'another' });
+      expect(await keysNow()).toHaveLength(2);
+    },
+  );
+
+  it(
+    'rotating, restoring, inviting, changing roles, approving and reinstating ask; revoking, removing and suspending do not',
+    { tags: ['dashboard.step-up'] },
+    async () => {
+      const pool = database.pool;
+      const { key } = await keys.issue(org, { name: 'a key' }, OPERATOR);
+      const place = { kind: 'organisation', orgId: org, role: 'member' } as const;
+      const member = (await newPerson(pool, [place])).id;
+      const operator = await signedInLongAgo(
+        await newPerson(pool, [{ kind: 'staff', role: 'operator' }]),
+        '192.0.2.8',
+      );
+      const reviewer = await signedInLongAgo(
+        await newPerson(pool, [{ kind: 'staff', role: 'reviewer' }]),
+        '192.0.2.9',
+      );
+      const { id: applicant } = await registries.accounts.create(newAccount(), OPERATOR);
+      await registries.accounts.declare(applicant, declaration(), OPERATOR);
+      await registries.vettings.record(applicant, vetting({ outcome: 'flagged' }));
+      const review = (await registries.vettings.openReview(applicant))!.id;
+      const account = `/dashboard/service/accounts/${org}`;
+      const isAsked = async (
+        who: TestBrowser,
+        address: string,
+        fields: Record<string, string> = {},
+      ): Promise<boolean> =>
+        (await who.send('/dashboard/account', address, fields)).payload.includes(ASKED);
+      const of = `/dashboard/${org}`;
+      expect(await isAsked(visitor, `${of}/keys/${key.id}/rotate`)).toBe(true);
+      expect(await isAsked(visitor, `${of}/keys/${key.id}/revoke`, { why: 'leaked' })).toBe(false);
+      expect((await keysNow()).map(({ state }) => state)).toEqual(['revoked']);
+      expect(await isAsked(visitor, `${of}/keys/${key.id}/restore`)).toBe(true);
+      expect(await isAsked(visitor, `${of}/team/invite`, { email: 'x@person.example' })).toBe(true);
+      expect(await isAsked(visitor, `${of}/team/role`, { member, role: 'owner' })).toBe(true);
+      expect(await isAsked(visitor, `${of}/team/remove`, { member })).toBe(false);
+      expect(await dashboard.persons.members(org)).toHaveLength(1);
+      expect(await isAsked(operator, `${account}/suspend`, { 'suspend-reason': 'x' })).toBe(false);
+      expect(await isAsked(operator, `${account}/reinstate`, { 'reinstate-reason': 'x' })).toBe(
+        true,
+      );
+      expect((await registries.accounts.get(org)).state).toBe('suspended');
+      const decide = `/dashboard/service/reviews/${review}/decide`;
+      expect(await isAsked(reviewer, decide, { decision: 'approved' })).toBe(true);
+      expect(await isAsked(reviewer, decide, { decision: 'rejected' })).toBe(false);
+    },
+  );
+
+  it(
+    'what was confirmed in one session opens no other, passwords cannot be tried out, and a form of another is not kept',
+    { tags: ['dashboard.step-up', 'dashboard.brute-force', 'dashboard.forms'] },
+    async () => {
+      const address = `/dashboard/${org}/team/invite`;
+      const fields = { email: 'x@person.example', role: 'member' };
+      const confirmed = { ...fields, 'confirming-password': PASSWORD };
+      await visitor.send('/dashboard/account', address, confirmed);
+      expect(await dashboard.teams.invitations(org)).toHaveLength(1);
+      const again = await signedInLongAgo(owner, '192.0.2.10');
+      again.cookies.set('docket_confirmed', visitor.cookies.get('docket_confirmed')!);
+      const other = { email: 'y@person.example', role: 'member' };
+      const asked = await again.send('/dashboard/account', address, other);
+      expect(asked.payload).toContain(ASKED);
+      const form = formTokenOf((await visitor.get('/dashboard/account')).payload);
+      const foreign = await again.post(address, { ...confirmed, form });
+      expect([foreign.statusCode, foreign.payload.includes(ASKED)]).toEqual([403, false]);
+      for (let i = 0; i < 8; i += 1) {
+        await again.send('/dashboard/account', address, { ...other, 'confirming-password': 'no' });
+      }
+      const late = { ...other, 'confirming-password': PASSWORD };
+      expect((await again.send('/dashboard/account', address, late)).payload).toContain('Too many');
+      expect(await dashboard.teams.invitations(org)).toHaveLength(1);
+      expect(errors).toEqual([]);
+    },
+  );
+});
