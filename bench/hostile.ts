@@ -16,6 +16,9 @@ const AT_ONCE = 10;
 const QUESTIONS_EACH_MS = 25;
 const WARM_MS = 35_000;
 const BODY_BYTES = 20 * 1024 * 1024 - 1_024;
+/** So many vectors of 1,024 numbers are 19 MB of JSON. */
+const STORED = 'stored answer';
+const STORED_INPUTS = 850;
 const MIB = 1_048_576;
 const seconds = Number(process.argv[2] ?? 6);
 
@@ -43,6 +46,11 @@ const BODIES: Record<string, [path: string, body: string]> = {
   image: [
     '/chat/completions',
     `{"model":"llama-3.1-8b","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,${filled('QUJD').slice(0, -1_024)}"}}]}]}`,
+  ],
+  // A small request; its answer of 19 MB is made once and given back from then on.
+  [STORED]: [
+    '/embeddings',
+    `{"model":"qwen3-embedding-8b","dimensions":1024,"input":[${'"a",'.repeat(STORED_INPUTS)}"a"]}`,
   ],
 };
 
@@ -112,10 +120,11 @@ async function attack([name, url, key, end]: [string, string, string, string]): 
   setPriority(19);
   const [path, text] = BODIES[name]!;
   const body = Buffer.from(text);
+  const headers: Record<string, string> = name === STORED ? { 'idempotency-key': STORED } : {};
   const statuses: Record<number, number> = {};
   const one = async (): Promise<void> => {
     while (Date.now() < Number(end)) {
-      const status = await send(`${url}${path}`, key, body);
+      const status = await send(`${url}${path}`, key, body, headers);
       statuses[status] = (statuses[status] ?? 0) + 1;
     }
   };
@@ -132,11 +141,16 @@ async function ready(child: ChildProcess) {
   }
 }
 
-async function send(url: string, key: string, body: string | Buffer<ArrayBuffer>): Promise<number> {
+async function send(
+  url: string,
+  key: string,
+  body: string | Buffer<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<number> {
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
       body,
     });
     await response.arrayBuffer();

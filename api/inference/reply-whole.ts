@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { Admitted, AdmitDeps } from './admit.ts';
 import { type AnswerDeps, answerHeaders, joinReceipt, withReceipt } from './answer.ts';
@@ -49,5 +50,13 @@ export async function replyWhole(
   return reply
     .headers(answerHeaders(deps, entry, headers))
     .type('application/json; charset=utf-8')
-    .send(text);
+    .send(text.length > LONG ? await bytesOf(text) : text);
+}
+
+/** A long answer in bytes, made in a turn of its own: it was joined in the one before, and is written in the next. */
+async function bytesOf(text: string): Promise<Buffer> {
+  await nextTurn();
+  const bytes = Buffer.from(text);
+  await nextTurn();
+  return bytes;
 }

@@ -16,6 +16,14 @@ function giveTurn(): void {
   if (waiting.length > 0) setImmediate(giveTurn);
 }
 
+/** Each pass over more than this takes about a millisecond or longer. */
+export const LONG = 1_048_576;
+
+/** Before a pass over something of this length: waits for a turn where it is long. */
+export async function turnFor(length: number): Promise<void> {
+  if (length > LONG) await nextTurn();
+}
+
 /** Runs work that yields between its slices, each in a turn of its own. */
 export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
   for (;;) {

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
+import { turnFor } from '#shared/kernel/turns.ts';
 import type { StoredAnswerHead } from './messages.ts';
 import { answerKey } from './keys.ts';
 import type { Seals } from './seals.ts';
@@ -37,7 +38,11 @@ export async function packAnswer(
   name: StoredAnswerName,
   { frames, last }: StoredAnswer,
 ): Promise<Buffer> {
-  return seals.sealBytes(await compress(encodeMessage({ last }, frames)), answerKey(name));
+  const length = last.length + frames.length;
+  await turnFor(length);
+  const text = encodeMessage({ last }, frames);
+  await turnFor(length);
+  return seals.sealBytes(await compress(text), answerKey(name));
 }
 
 /**
@@ -56,7 +61,11 @@ export async function unpackAnswer(
     await whenLarge();
     unpacked = await decompress(compressed, { maxOutputLength: UNPACKED_BYTES_MAX });
   }
-  const { head, payload } = decodeMessage<StoredAnswerHead>(unpacked.toString());
+  await turnFor(unpacked.length);
+  const text = unpacked.toString();
+  await turnFor(unpacked.length);
+  const { head, payload } = decodeMessage<StoredAnswerHead>(text);
+  await turnFor(unpacked.length);
   return { frames: payload, last: head.last };
 }
 

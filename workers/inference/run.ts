@@ -1,5 +1,6 @@
 import type { Catalogue, Endpoint, Timeouts } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
+import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
 import type { Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
@@ -116,12 +117,15 @@ export class Run {
       callForAnswer(this.#deps.providerOf(next.endpoint), this.#request(next)),
     );
     this.#endedAt = this.#deps.now();
+    await turnFor(answer.text.length);
     const { isFinished, parsed } = answer;
     if (isFinished) this.#succeeded(target);
     else this.#brokeOff(target, UNFINISHED);
     const usage = await this.#usageOf(answer, target);
     const text = this.#textOf(answer, target, usage);
+    await turnFor(text.length);
     this.#digest.update(text);
+    await turnFor(text.length);
     const isTranslated = route === 'responses' && target.endpoint.responses !== true;
     const answerId = isTranslated ? responseIdOf(this.#entry.id) : answerIdIn(parsed);
     const spent = this.#named(this.#spent(usage), answerId, modelNamedIn(parsed));

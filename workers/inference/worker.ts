@@ -1,5 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import type { UnknownUsage } from '#shared/kernel/inference.ts';
+import { turnFor } from '#shared/kernel/turns.ts';
 import { InFlight } from '#shared/lanes/in-flight.ts';
 import { begunKey } from '#shared/lanes/keys.ts';
 import { type Cancellation, type InferenceEntry, wireFault } from '#shared/lanes/messages.ts';
@@ -16,7 +17,7 @@ import { Settlement, type SettlementDeps, type Spent } from './settlement.ts';
 
 export interface WorkerDeps extends RunDeps, SettlementDeps {
   client: Pick<RedisClient, 'get' | 'getBuffer' | 'set'>;
-  seals: Pick<Seals, 'open' | 'openBytes' | 'sealBytes' | 'sealBytesInTurns'>;
+  seals: Pick<Seals, 'open' | 'openBytesInTurns' | 'sealBytes' | 'sealBytesInTurns'>;
   events: InferenceEvents;
   /** A request of this lane has ended, however. */
   finished: (lane: string) => void;
@@ -117,7 +118,12 @@ export class InferenceWorker {
     if (sealed === undefined && apart === null) return null;
     try {
       if (sealed !== undefined) return seals.open(sealed, place);
-      return seals.openBytes(apart!, place).toString();
+      const bytes = await seals.openBytesInTurns(apart!, place);
+      // They are made into a text, and that into bytes for the upstream.
+      await turnFor(bytes.length);
+      const body = bytes.toString();
+      await turnFor(bytes.length);
+      return body;
     } catch (error) {
       events.runCrashed(head, error);
       return undefined;

@@ -50,6 +50,22 @@ describe('a whole answer', () => {
     expect(happened).toEqual(['answered']);
   });
 
+  it('a long answer is sent as the bytes of its text, which are made in a turn of their own', async () => {
+    const { ask, hear } = openEdge();
+    const { reply, handled } = ask();
+    await turn();
+    const long = `{"id":"chatcmpl-1","text":"${'é'.repeat(1_048_576)}"}`;
+    hear({ kind: 'answer' }, long);
+    hear({ kind: 'receipt' }, RECEIPT);
+    await turn();
+    expect(reply.sent).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    await handled;
+    const sent = reply.sent!.text as unknown;
+    expect(sent).toBeInstanceOf(Buffer);
+    expect((sent as Buffer).toString()).toBe(`${long.slice(0, -1)},"receipt":${RECEIPT}}`);
+  });
+
   it('a request that is in the pipeline holds nothing of its body any more', async () => {
     const { ask, hear, holdAdmissions, released } = openEdge();
     const release = holdAdmissions();

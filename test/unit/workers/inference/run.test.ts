@@ -3,6 +3,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { begunKey, bodyKey, claimedReplyKey, heldKey } from '#shared/lanes/keys.ts';
 import { decodeRelayed, encodeRelayed } from '#shared/lanes/relayed.ts';
 import { INLINE_BYTES_MAX } from '#shared/lanes/redis/admission.ts';
+import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
+import { AnswerRoom } from '#workers/inference/answer-room.ts';
 import type { UpstreamSink } from '#workers/inference/providers/provider.ts';
 import type { UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
 import {
@@ -12,6 +14,7 @@ import {
   region,
 } from '#test/unit/catalogue/routed-catalogue.ts';
 import { inShort, LEFT } from '#test/support/outbox.ts';
+import { roundsDuring } from '#test/support/rounds.ts';
 import { until } from '#test/support/until.ts';
 import {
   answers,
@@ -152,6 +155,28 @@ describe('a request for a whole answer', () => {
       `DEL ${bodyRef}`,
       ...LEFT,
     ]);
+  });
+
+  it('a long body is opened, and a long answer told, in turns that others have between them', async () => {
+    const bodyRef = bodyKey(0, 'req_long');
+    const roundsOf = async (bodyMib: number, answerMib: number): Promise<number> => {
+      const padding = 'x'.repeat(answerMib * 1_048_576);
+      const usage = { prompt_tokens: 1, completion_tokens: 1 };
+      const provider = new ScriptedProvider(answers(completion({ ...usage, padding })));
+      const { run, redis } = workerWith(provider, { answerRoom: new AnswerRoom(2 ** 26) });
+      const one = delivery({ bodyRef }, { texts: [JSON.stringify(delivery({ bodyRef }).entry)] });
+      const { place } = decodeInferenceEntry(one.texts[0]!);
+      const body = `{"model":"m","padding":"${'x'.repeat(bodyMib * 1_048_576)}"}`;
+      redis.set(bodyRef, testSeals().sealBytes(body, place));
+      const rounds = await roundsDuring(() => run(one));
+      expect(provider.requests[0]!.body.length).toBeGreaterThan(bodyMib * 1_048_576);
+      return rounds;
+    };
+    const short = await roundsOf(0, 0);
+    // Four turns to open what is a little over four megabytes, one to make a text, one to send it.
+    expect(await roundsOf(4, 0)).toBeGreaterThanOrEqual(short + 6);
+    // One turn each after it is parsed, before it is digested and after that; four to seal it.
+    expect(await roundsOf(0, 4)).toBeGreaterThanOrEqual(short + 7);
   });
 
   it('a request whose body has expired is not run', async () => {
