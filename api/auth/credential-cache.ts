@@ -76,9 +76,13 @@ export class CredentialCache {
 
   /**
    * The credential of a bearer token, or null when there is no such key. Synchronous on a hit.
-   * Throws or rejects with `internal_error` when the answer cannot be known now.
+   * Throws or rejects with `internal_error` when the answer cannot be known now, and with what `mayRead` throws, which is
+   * asked before a key is read that is not in memory.
    */
-  lookup(token: string): Credential | null | Promise<Credential | null> {
+  lookup(
+    token: string,
+    mayRead: () => void = () => {},
+  ): Credential | null | Promise<Credential | null> {
     const hash = hashKey(token);
     const entry = this.#entries.get(hash);
     const now = this.#monotonicNow();
@@ -90,6 +94,7 @@ export class CredentialCache {
       this.#observer.lookedUp('unknown');
       return null;
     }
+    mayRead();
     this.#observer.lookedUp('miss');
     return this.#read(hash);
   }

@@ -10,7 +10,7 @@ import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { SCOPES, type Credential, type Scope } from '#shared/keys/credential.ts';
 import { authorize, invalidApiKey } from '#shared/keys/authorize.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
-import { refusal } from './rates.ts';
+import { type Addresses, refusal } from './rates.ts';
 
 /**
  * The demand of a route: a scope; `any` valid key; `session`, where the dashboard signs people in by
@@ -34,12 +34,17 @@ declare module 'fastify' {
 }
 
 export interface AuthenticateOptions {
-  credentials: { lookup(token: string): Credential | null | Promise<Credential | null> };
+  credentials: {
+    /** `mayRead` is asked before PostgreSQL is, for a key that is not in memory; it throws where it may not be. */
+    lookup(token: string, mayRead?: () => void): Credential | null | Promise<Credential | null>;
+  };
   keyUse: { used(keyId: string, now: number): void };
   /** Where the caller of a suspended account is sent. */
   supportEmail: string;
-  /** Counts requests whose key is not good; returns in how many milliseconds the next is taken. None are counted without. */
-  addresses?: { take(address: string): number };
+  /**
+   * Counts requests whose key is not good; says in how many milliseconds the next is taken. None are counted without.
+   */
+  addresses?: Pick<Addresses, 'take' | 'waitOf'>;
   /** Epoch milliseconds. */
   now?: () => number;
 }
@@ -90,8 +95,14 @@ function addAuthentication(app: FastifyInstance, options: AuthenticateOptions): 
     if (!(error instanceof Fault) || error.code !== 'invalid_api_key') return error;
     return refusal(options.addresses?.take(request.ip) ?? 0) ?? error;
   };
+  /** An address that has tried too many keys already has none looked up that nobody has used here. */
+  const mayRead = (request: FastifyRequest): void => {
+    const refused = refusal(options.addresses?.waitOf(request.ip) ?? 0);
+    if (refused !== undefined) throw refused;
+  };
   const check = (request: FastifyRequest, demand: Scope | 'any') => {
-    const found = credentials.lookup(parseBearer(request.headers.authorization));
+    const token = parseBearer(request.headers.authorization);
+    const found = credentials.lookup(token, () => mayRead(request));
     return found instanceof Promise
       ? found.then((credential) => admit(request, credential, demand))
       : admit(request, found, demand);

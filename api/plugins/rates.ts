@@ -131,14 +131,23 @@ export class Addresses {
 
   /** Counts a request; returns in how many milliseconds it would be taken, 0 when it is. */
   take(address: string): number {
+    const { name, now, aheadMs, waitMs } = this.#look(address);
+    if (waitMs === 0) this.#due.set(name, now + aheadMs + this.#intervalMs);
+    return waitMs;
+  }
+
+  /** The same without counting it. */
+  waitOf(address: string): number {
+    return this.#look(address).waitMs;
+  }
+
+  #look(address: string) {
     const name = isIPv6(address) && !address.startsWith('::ffff:') ? networkOf(address) : address;
     const now = this.#now();
     // Differences first: a full bucket is exactly zero ahead, whatever the clock says.
     const aheadMs = Math.max(0, (this.#due.get(name) ?? 0) - now);
-    const waitMs = aheadMs - (this.#burst - 1) * this.#intervalMs;
-    if (waitMs > 0) return Math.ceil(waitMs);
-    this.#due.set(name, now + aheadMs + this.#intervalMs);
-    return 0;
+    const waitMs = Math.max(0, Math.ceil(aheadMs - (this.#burst - 1) * this.#intervalMs));
+    return { name, now, aheadMs, waitMs };
   }
 }
 

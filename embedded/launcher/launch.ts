@@ -20,6 +20,7 @@ import { type ProviderInUse, startCatalogue } from '#embedded/providers/start-ca
 import { ensureDatabaseLogins, type ProcessName } from '#embedded/stores/database-logins.ts';
 import { ensurePassword } from '#embedded/stores/private-file.ts';
 import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-owner.ts';
+import { OWN_DIRECTORY_MODE } from '#embedded/stores/unprivileged-user.ts';
 import { type DevFile, removeDevFile, writeDevFile } from './dev-file.ts';
 import { Guard } from './guard.ts';
 import type { Output } from './output.ts';
@@ -80,7 +81,8 @@ export class Launcher {
    */
   async start(): Promise<Running> {
     const { output } = this.#options;
-    await mkdir(this.#dataDir, { recursive: true });
+    // One that is there may be of others, too, and stays as it is.
+    await mkdir(this.#dataDir, { recursive: true, mode: OWN_DIRECTORY_MODE });
     await claimDirectory(this.#dataDir);
     this.#claimed = true;
     const host = this.#options.env['HOST'] || '127.0.0.1';

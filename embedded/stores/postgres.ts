@@ -9,7 +9,13 @@ import { Client } from 'pg';
 import { writePrivateFile } from './private-file.ts';
 import { claimDirectory, releaseDirectory, stopOrphan } from './directory-owner.ts';
 import { type RunningServer, ServerStartError, startServer, withPort } from './server-process.ts';
-import { giveTo, runAs, type SystemUser, unprivilegedUser } from './unprivileged-user.ts';
+import {
+  giveTo,
+  OWN_DIRECTORY_MODE,
+  runAs,
+  type SystemUser,
+  unprivilegedUser,
+} from './unprivileged-user.ts';
 
 export interface EmbeddedPostgresOptions {
   /** The directory of the cluster; made at the first start, reused afterwards. */
@@ -53,7 +59,7 @@ export async function startEmbeddedPostgres(
   const user = await unprivilegedUser();
   // What is in the home is ours, so that nobody can put a link in the place of the cluster; its user only passes through.
   await lchown(home, process.getuid?.() ?? -1, process.getgid?.() ?? -1);
-  await chmod(home, user === undefined ? 0o700 : 0o711);
+  await chmod(home, OWN_DIRECTORY_MODE);
   await claimDirectory(home);
   const binaries = await findBinaries();
   const cluster = join(home, 'data');

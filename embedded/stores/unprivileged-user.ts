@@ -23,6 +23,9 @@ export async function unprivilegedUser(): Promise<SystemUser | undefined> {
   throw new Error(`The stores do not run as root, and there is no user ${CANDIDATES.join(' or ')}`);
 }
 
+/** Of a directory with what is ours: as root, the user of the stores passes through it on the way to its own. */
+export const OWN_DIRECTORY_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
+
 /** Gives a directory and everything in it to the user. Symbolic links are given as such: what they name is not. */
 export async function giveTo(user: Pick<SystemUser, 'uid' | 'gid'>, dir: string): Promise<void> {
   await lchown(dir, user.uid, user.gid);

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import type { AppOptions } from '#api/app.ts';
 import { rateClassOf } from '#api/plugins/rates.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
+import { generateKey } from '#shared/keys/format.ts';
 import { buildTestApp, type TestAppParts } from '#test/support/app.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/database.ts';
@@ -147,6 +149,34 @@ describe('an address', () => {
     },
   );
 });
+
+it(
+  'an address that is over its rate has no further key looked up in the database',
+  { tags: ['limits.addresses'] },
+  async () => {
+    const read: string[] = [];
+    const lookup: AppOptions['authenticate']['credentials']['lookup'] = (token, mayRead) => {
+      if (token === key) return credentials.lookup(token);
+      mayRead!();
+      read.push(token);
+      return Promise.resolve(null);
+    };
+    const app = await build({
+      perAddress: { requestsPerSecond: 0.001, burst: 3 },
+      authenticate: { credentials: { lookup }, keyUse: { used() {} } },
+    });
+    const codes: string[] = [];
+    for (let i = 0; i < 5; i += 1) {
+      const invented = generateKey(randomBytes);
+      const { text } = await ask(app, 'GET', '/v1/models', invented);
+      codes.push((JSON.parse(text) as { error: { code: string } }).error.code);
+    }
+    const over = 'requests_per_second_exceeded';
+    expect(codes).toEqual([...Array<string>(3).fill('invalid_api_key'), over, over]);
+    expect(read).toHaveLength(3);
+    expect((await ask(app, 'GET', '/v1/models')).status).toBe(200);
+  },
+);
 
 describe('a Redis that cannot be asked', () => {
   it(

@@ -291,9 +291,12 @@ describe('docket up that cannot start', { timeout: 2 * START_MS }, () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => squatter.once('listening', resolve));
     const { port } = squatter.address() as AddressInfo;
-    const launcher = startLauncher(dataDir, { PORT: String(port) });
+    const made = join(dataDir, 'made');
+    const launcher = startLauncher(made, { PORT: String(port) });
     expect(await launcher.exited).toBe(1);
     expect(launcher.output()).toContain(`Port ${port} on 127.0.0.1 is in use`);
+    // What it has made is closed to other users of the machine, but for those of the stores on their way through it.
+    expect((await stat(made)).mode & 0o777).toBe(process.getuid?.() === 0 ? 0o711 : 0o700);
     squatter.close();
   });
 

@@ -32,6 +32,22 @@ describe('the credential cache', () => {
     expect(source.asked).toHaveLength(1);
   });
 
+  it('a key that may not be read now is not, and one in memory is served all the same', async () => {
+    const refused = new Error('wait');
+    const mayRead = (): void => {
+      throw refused;
+    };
+    expect(() => cache.lookup(token, mayRead)).toThrow(refused);
+    await settle();
+    expect(source.asked).toEqual([]);
+    await cache.lookup(token);
+    expect(cache.lookup(token, mayRead)).toEqual(credential());
+    clock = 4_501;
+    expect(await cache.lookup(token, mayRead)).toEqual(credential());
+    expect(() => cache.lookup(generateKey(randomBytes), mayRead)).toThrow(refused);
+    expect(source.asked).toHaveLength(2);
+  });
+
   it('a key is served up to an age of 4.5 s while one refresh runs, whose result is served afterwards', async () => {
     await cache.lookup(token);
     source.rows.set(hash, REVOKED);
