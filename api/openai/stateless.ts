@@ -30,6 +30,9 @@ export function refuseState(body: Readonly<Record<string, unknown>>): void {
     if (value === undefined || value === null || value === false) continue;
     throw invalidParam(name, `\`${name}\` is not offered: ${REFUSALS[name]!}`);
   }
+  const { n } = body;
+  if (n !== undefined && n !== null && n !== 1)
+    throw invalidParam('n', '`n` is not offered: a response is one answer.');
   if (body['truncation'] === 'auto') {
     throw invalidParam(
       'truncation',

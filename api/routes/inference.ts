@@ -268,7 +268,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             },
           },
         },
-        errors: ['invalid_input', 'invalid_temperature', 'invalid_top_p', ...ERRORS],
+        errors: ['invalid_input', ...SAMPLER_ERRORS, ...ERRORS],
       },
     },
     (request, reply) => handle(deps, 'responses', request, reply),

@@ -331,6 +331,8 @@ describe('a response of a server that speaks chat completions', () => {
       [{ prompt: { id: 'pmpt_1' } }, 'invalid_prompt', 'prompt'],
       [{ background: true }, 'invalid_background', 'background'],
       [{ truncation: 'auto' }, 'invalid_truncation', 'truncation'],
+      [{ n: 2 }, 'invalid_n', 'n'],
+      [{ n: [1] }, 'invalid_n', 'n'],
       [{ tools: [{ type: 'web_search' }] }, 'invalid_tools', 'tools[0].type'],
       [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'invalid_input', 'input[0]'],
       [{ input: [{ id: 'msg_1' }] }, 'invalid_input', 'input[0]'],

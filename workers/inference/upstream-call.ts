@@ -1,4 +1,5 @@
 import type { Route } from '#shared/kernel/inference.ts';
+import { dropMembers } from '#shared/kernel/json-text.ts';
 import type {
   Provider,
   UpstreamCall,
@@ -56,10 +57,10 @@ export function callForAnswer(
   const fail = (failure: UpstreamFailure): void => reject(new UpstreamError(failure));
   const sink: UpstreamSink = {
     onAnswer(raw, joules) {
-      const text = raw.trim();
-      const parsed = parseObject(text);
-      if (parsed === undefined)
+      const read = parseObject(raw.trim());
+      if (read === undefined)
         return fail({ kind: 'malformed', detail: 'the answer is not a JSON object' });
+      const { text, parsed } = withoutReceipt(read);
       const error = errorIn(parsed);
       if (error !== undefined) return fail(failureOfErrorBody(error));
       const member = MEMBERS[request.route];
@@ -100,22 +101,23 @@ export function callForStream(
   };
   const sink: UpstreamSink = {
     onAnswer(text) {
-      const parsed = parseObject(text.trim());
+      const parsed = parseObject(text.trim())?.parsed;
       if (parsed !== undefined && isErrorBody(parsed)) fail(failureOfErrorBody(parsed));
       else fail({ kind: 'malformed', detail: 'a whole answer came where a stream was asked for' });
     },
     onPayload(text) {
       if (state === 'over') return;
-      const chunk = parseObject(text);
-      if (chunk === undefined)
+      const read = parseObject(text);
+      if (read === undefined)
         return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
+      const { text: payload, parsed: chunk } = withoutReceipt(read);
       const error = errorIn(chunk);
       if (error !== undefined) return fail(failureOfErrorBody(error));
       if (state === 'waiting' && begins(chunk)) {
         state = 'open';
         open({ ended });
       }
-      onPayload(text, chunk);
+      onPayload(payload, chunk);
     },
     onEnd(clean, joules) {
       if (state === 'open') end({ failure: null, clean, joules });
@@ -126,10 +128,26 @@ export function callForStream(
   return { opened, call: provider.call(request, sink) };
 }
 
-function parseObject(text: string): JsonObject | undefined {
+/** A JSON object, and the text that it was read from. */
+interface ReadObject {
+  text: string;
+  parsed: JsonObject;
+}
+
+/**
+ * What another gateway of this kind, or a server that means harm, says in the member that is ours: a client would find two
+ * receipts, or take that one for ours.
+ */
+function withoutReceipt(read: ReadObject): ReadObject {
+  if (!Object.hasOwn(read.parsed, 'receipt')) return read;
+  const { receipt: _theirs, ...parsed } = read.parsed;
+  return { text: dropMembers(read.text, ['receipt']), parsed };
+}
+
+function parseObject(text: string): ReadObject | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
-    return isObject(parsed) ? parsed : undefined;
+    return isObject(parsed) ? { text, parsed } : undefined;
   } catch {
     // Said by the caller in its own words: the text is not for the log.
     return undefined;

@@ -1,6 +1,6 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
-import { memberText, setMember } from '#shared/kernel/json-text.ts';
+import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import { isObject, type JsonObject, listOf } from '../json.ts';
 import { readUsage } from '../usage.ts';
@@ -35,7 +35,10 @@ export function isWholeResponse({ status }: JsonObject): boolean {
   return ENDED.has(status);
 }
 
-/** What is the upstream's in a response and not its client's business: its name of the model, and what it would store. */
+/**
+ * What is the upstream's in a response and not its client's business: its name of the model, what it would store, and what
+ * it has where our receipt stands.
+ */
 export function asOurs(
   text: string,
   parsed: JsonObject,
@@ -44,6 +47,7 @@ export function asOurs(
 ): string {
   let ours = parsed['model'] === model ? text : setMember(text, 'model', JSON.stringify(model));
   if (parsed['store'] !== false) ours = setMember(ours, 'store', 'false');
+  if (Object.hasOwn(parsed, 'receipt')) ours = dropMembers(ours, ['receipt']);
   if (usage?.source === 'counted')
     ours = setMember(ours, 'usage', JSON.stringify(responseUsage(usage)));
   return ours;
