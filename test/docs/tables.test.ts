@@ -7,7 +7,8 @@ function unpadded(text: string): string {
   return text.replaceAll(/ +\|/g, ' |').replaceAll(/-{3,}/g, '---');
 }
 
-describe.each(PAGES_WITH_TABLES)('%s', (path) => {
+/** The first of them loads what the tables are made from, all of the methodology among it: a minute where others work beside. */
+describe.each(PAGES_WITH_TABLES)('%s', { timeout: 120_000 }, (path) => {
   it('the tables say what the code says (if not: node dev/documentation-tables.ts)', () => {
     const { text } = readPage(path);
     expect(unpadded(text)).toBe(unpadded(withFreshTables(text)));
