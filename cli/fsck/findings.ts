@@ -3,6 +3,7 @@ export type FindingKind =
   | 'body_altered'
   | 'body_missing'
   | 'bodies_expired'
+  | 'usage_wrong'
   | 'leaf_altered'
   | 'entry_missing'
   | 'entry_beyond_head'
@@ -29,6 +30,7 @@ const SEVERITIES: Readonly<Record<FindingKind, Severity>> = {
   body_altered: 'damage',
   body_missing: 'damage',
   bodies_expired: 'note',
+  usage_wrong: 'damage',
   leaf_altered: 'damage',
   entry_missing: 'damage',
   entry_beyond_head: 'damage',

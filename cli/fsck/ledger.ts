@@ -20,6 +20,7 @@ import {
   readLevelZero,
   readLogs,
 } from './ledger-reads.ts';
+import { examineUsage } from './usage.ts';
 import { planByIndex } from '#shared/ledger/postgres/append.ts';
 
 export interface FsckOptions {
@@ -62,9 +63,15 @@ async function* examineLogs(db: Queryable, options: FsckOptions): AsyncGenerator
     const head = await readHead(db, orgId);
     if (head !== null) {
       const log = await openLog(db, { orgId, head }, history, options);
-      yield* examineLog(log, (entries) => {
+      let isDamaged = false;
+      for await (const found of examineLog(log, (entries) => {
         options.onProgress?.(done + Math.min(entries, size), total);
-      });
+      })) {
+        isDamaged ||= found.severity === 'damage';
+        yield found;
+      }
+      // What is summed up of a log that is damaged itself is as wrong as that.
+      if (!isDamaged && orgId !== ANCHOR_LOG) yield* examineUsage(db, orgId);
     } else if (hasEntries) {
       // Receipts that were promised a moment ago make no log yet; entries without a head are a loss.
       yield finding('head_missing', orgId, 'head', 'The log has entries, but no head.');

@@ -255,6 +255,12 @@ export const SETTINGS = {
     '900000',
     'How long after it metered energy waits for the requests that used it to end and have their receipts.',
   ),
+  meteredDays: setting(
+    'METERED_DAYS',
+    integer(1, 36_500),
+    '400',
+    'Days after which it is forgotten which requests ran on metered endpoints; intervals stay, as receipts name them.',
+  ),
   operatorName: optional(
     'OPERATOR_NAME',
     plainText(200),

@@ -1,9 +1,11 @@
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
+import { forgetMetered } from '#shared/metering/postgres/forget.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { JobRole } from '#workers/runtime/deps.ts';
 
 const CONNECTIONS = 2;
+const DAY_MS = 86_400_000;
 /** Records deleted by one run. More are left to the next, so that a run stays short. */
 const PURGED_MAX = 5_000;
 
@@ -14,6 +16,13 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
   role.does('key-purge', async () => {
     const purged = await keys.purgeDue(PURGED_MAX);
     if (purged > 0) context.log.info({ event: 'keys_purged', purged });
+  });
+  role.does('metered-purge', async () => {
+    const until = new Date(systemSurroundings.now() - context.config.meteredDays * DAY_MS);
+    const forgotten = await forgetMetered(role.pool, until, PURGED_MAX);
+    if (forgotten.requests + forgotten.readings > 0) {
+      context.log.info({ event: 'metered_purged', ...forgotten });
+    }
   });
   return {
     readiness: {

@@ -29,7 +29,7 @@ import {
   methodology,
   UNSIZED,
 } from '#test/support/issuing.ts';
-import { integrateAll, tamper } from '#test/support/ledger.ts';
+import { collectFindings, integrateAll, tamper } from '#test/support/ledger.ts';
 import { recalculateDeps } from '#test/support/recalculating.ts';
 
 /** A record whose tokens are known. */
@@ -393,6 +393,44 @@ describe('sums of the ledger', () => {
     const { rows } = await database.pool.query('select from ledger_head where usage_size <> size');
     expect(rows).toEqual([]);
   });
+
+  it.each([
+    ['a figure of an hour', `update usage_hour set energy = energy + 0.000000000001`, 2],
+    ['a group of an hour', `update usage_hour set model = model || 'x'`, 4],
+    ['a sum that is gone', 'delete from usage_hour', 2],
+    ['a figure of a day', `update usage_day set uncovered = uncovered + 1`, 1],
+    ['a receipt’s column', `update ledger_body set output_tokens = output_tokens + 1`, 1],
+  ])(
+    'fsck finds sums that are not those of the receipts: %s',
+    { tags: ['evidence.usage-sums'] },
+    async (_, change, found) => {
+      const wrong = async () =>
+        (await collectFindings(database.poolAs('docket_operator', 1), { orgId, signatures: null }))
+          .map(({ kind }) => kind)
+          .filter((kind) => kind === 'usage_wrong');
+      expect(await wrong()).toEqual([]);
+      const table = /update (\w+)|from (\w+)/.exec(change)!.slice(1).find(Boolean)!;
+      const { rows } = await database.pool.query<{ kept: object[] }>(
+        `select json_agg(t) as kept from ${table} t where org_id = $1`,
+        [orgId],
+      );
+      const column = table === 'ledger_body' ? 'entry_id' : 'model';
+      await tamper(
+        database.pool,
+        `${change} where org_id = $1 and ctid = (
+         select ctid from ${table} where org_id = $1 ${table === 'ledger_body' ? `and kind = 'inference'` : ''} order by ${column} limit 1)`,
+        [orgId],
+      );
+      expect(await wrong()).toHaveLength(found);
+      await tamper(database.pool, `delete from ${table} where org_id = $1`, [orgId]);
+      await tamper(
+        database.pool,
+        `insert into ${table} select * from json_populate_recordset(null::${table}, $1)`,
+        [JSON.stringify(rows[0]!.kept)],
+      );
+      expect(await wrong()).toEqual([]);
+    },
+  );
 
   it('bounds and quality of receipts from before are read from their bytes, and are the same', async () => {
     const range = { firstIndex: 0, lastIndex: 1_000_000 };

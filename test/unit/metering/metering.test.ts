@@ -138,50 +138,54 @@ const readings = fc.array(
 );
 
 describe('attribution', () => {
-  it('what is attributed and what is idle is what was metered, over random arrivals, overlaps, restarts, resets and gaps', () => {
-    fc.assert(
-      fc.property(
-        runs,
-        readings,
-        fc.option(fc.bigInt({ min: 0n, max: 500_000_000n })),
-        (drawn, steps, idle) => {
-          const all = drawn.map(({ ms, ...run }): Run => ({ ...run, to: run.from + ms }));
-          let at = 0;
-          let counter = 5_000_000;
-          let expected = 0n;
-          let found = 0n;
-          const given = new Map<string, bigint>();
-          let before = read(at, energyMj(0, counter));
-          for (const { ms, watts: power, event } of steps) {
-            at += event === 'gap' ? 400_000 : ms;
-            counter += power * ms;
-            if (event === 'restart') counter = 1;
-            if (event === 'away') continue;
-            const after = read(at, energyMj(0, counter));
-            const energy = energyBetween(before, after);
-            if (typeof energy !== 'string') {
-              expected +=
-                BigInt(Number(after.accelerators['GPU-0']!.energyUj)) -
-                BigInt(before.accelerators['GPU-0']!.energyUj!);
-              const { idleUj, shares } = attribute(energy, all, idle ?? undefined);
-              found += idleUj;
-              expect(idleUj).toBeGreaterThanOrEqual(0n);
-              for (const { receiptId, energyUj } of shares) {
-                expect(energyUj).toBeGreaterThanOrEqual(0n);
-                given.set(receiptId, (given.get(receiptId) ?? 0n) + energyUj);
+  it(
+    'what is attributed and what is idle is what was metered, over random arrivals, overlaps, restarts, resets and gaps',
+    { tags: ['receipts.metered'] },
+    () => {
+      fc.assert(
+        fc.property(
+          runs,
+          readings,
+          fc.option(fc.bigInt({ min: 0n, max: 500_000_000n })),
+          (drawn, steps, idle) => {
+            const all = drawn.map(({ ms, ...run }): Run => ({ ...run, to: run.from + ms }));
+            let at = 0;
+            let counter = 5_000_000;
+            let expected = 0n;
+            let found = 0n;
+            const given = new Map<string, bigint>();
+            let before = read(at, energyMj(0, counter));
+            for (const { ms, watts: power, event } of steps) {
+              at += event === 'gap' ? 400_000 : ms;
+              counter += power * ms;
+              if (event === 'restart') counter = 1;
+              if (event === 'away') continue;
+              const after = read(at, energyMj(0, counter));
+              const energy = energyBetween(before, after);
+              if (typeof energy !== 'string') {
+                expected +=
+                  BigInt(Number(after.accelerators['GPU-0']!.energyUj)) -
+                  BigInt(before.accelerators['GPU-0']!.energyUj!);
+                const { idleUj, shares } = attribute(energy, all, idle ?? undefined);
+                found += idleUj;
+                expect(idleUj).toBeGreaterThanOrEqual(0n);
+                for (const { receiptId, energyUj } of shares) {
+                  expect(energyUj).toBeGreaterThanOrEqual(0n);
+                  given.set(receiptId, (given.get(receiptId) ?? 0n) + energyUj);
+                }
               }
+              before = after;
             }
-            before = after;
-          }
-          for (const share of given.values()) found += share;
-          expect(found).toBe(expected);
-          for (const { receiptId, weight } of all)
-            if (weight === 0) expect(given.has(receiptId)).toBe(false);
-        },
-      ),
-      { numRuns: 500 },
-    );
-  });
+            for (const share of given.values()) found += share;
+            expect(found).toBe(expected);
+            for (const { receiptId, weight } of all)
+              if (weight === 0) expect(given.has(receiptId)).toBe(false);
+          },
+        ),
+        { numRuns: 500 },
+      );
+    },
+  );
 
   const interval = { from: 0, to: 10_000, energyUj: 1_000_000_000n };
   const run = (id: string, from: number, to: number, weight = 100): Run => ({

@@ -99,35 +99,44 @@ const due = async (): Promise<number> =>
   (await database.pool.query('select from grid_hour_due')).rowCount!;
 
 describe('the factor of the hour', () => {
-  it('an hour that is imported revises the receipts of the tier enterprise that were issued before, once, and again when it is corrected', async () => {
-    const [early, plain] = await issue({}, { tier: 'audit' });
-    expect(hourOf(early!)).toBeUndefined();
-    const { code, stdout } = await load(55.5);
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { zones: zone, hours: 1, new_hours: 1 }]);
-    const { version } = JSON.parse(stdout) as { version: string };
-    await revise();
-    await lab.integrate();
-    await revise();
-    expect(await due()).toBe(0);
-    expect(events.rows.map(({ supersedes }) => supersedes)).toEqual([early!.id.split('/').at(-1)]);
-    const revised = JSON.parse(events.rows[0]!.text) as ReceiptDocument;
-    expect(revised).toMatchObject({ revisionReason: 'hourly_factor', revisionNumber: 1 });
-    expect(hourOf(revised)).toMatchObject({
-      record: {
-        gwp_kgco2e_per_kwh: '0.0555',
-        hour: hourAt(start),
-        version,
-        zone,
-        provider: 'Electricity Maps',
-      },
-    });
-    expect(plain!.tier).toBe('audit');
-    await load(60);
-    await revise();
-    await lab.integrate();
-    expect(events.rows).toHaveLength(2);
-    expect(JSON.parse(events.rows[1]!.text)).toMatchObject({ revisionNumber: 2 });
-  });
+  it(
+    'an hour that is imported revises the receipts of the tier enterprise that were issued before, once, and again when it is corrected',
+    { tags: ['receipts.hourly-factors'] },
+    async () => {
+      const [early, plain] = await issue({}, { tier: 'audit' });
+      expect(hourOf(early!)).toBeUndefined();
+      const { code, stdout } = await load(55.5);
+      expect([code, JSON.parse(stdout)]).toMatchObject([
+        0,
+        { zones: zone, hours: 1, new_hours: 1 },
+      ]);
+      const { version } = JSON.parse(stdout) as { version: string };
+      await revise();
+      await lab.integrate();
+      await revise();
+      expect(await due()).toBe(0);
+      expect(events.rows.map(({ supersedes }) => supersedes)).toEqual([
+        early!.id.split('/').at(-1),
+      ]);
+      const revised = JSON.parse(events.rows[0]!.text) as ReceiptDocument;
+      expect(revised).toMatchObject({ revisionReason: 'hourly_factor', revisionNumber: 1 });
+      expect(hourOf(revised)).toMatchObject({
+        record: {
+          gwp_kgco2e_per_kwh: '0.0555',
+          hour: hourAt(start),
+          version,
+          zone,
+          provider: 'Electricity Maps',
+        },
+      });
+      expect(plain!.tier).toBe('audit');
+      await load(60);
+      await revise();
+      await lab.integrate();
+      expect(events.rows).toHaveLength(2);
+      expect(JSON.parse(events.rows[1]!.text)).toMatchObject({ revisionNumber: 2 });
+    },
+  );
 
   it('a receipt that cannot be read is reported, and the others of its hour are revised', async () => {
     const [first, second] = await issue({}, {});
@@ -147,15 +156,19 @@ describe('the factor of the hour', () => {
     expect(events.rows.map(({ supersedes }) => supersedes)).toEqual([second!.id.split('/').at(-1)]);
   });
 
-  it('an hour that was imported stands on receipts issued after, and both verifiers find their packs good', async () => {
-    await load(42);
-    const [late, next] = await issue({}, { startedAt: start + HOUR_MS + 5 });
-    expect(hourOf(late!)).toMatchObject({ record: { gwp_kgco2e_per_kwh: '0.042' } });
-    expect(hourOf(next!)).toBeUndefined();
-    await revise();
-    expect(events.rows).toEqual([]);
-    await expectGoodPack(lab, directory);
-  });
+  it(
+    'an hour that was imported stands on receipts issued after, and both verifiers find their packs good',
+    { tags: ['receipts.hourly-factors'] },
+    async () => {
+      await load(42);
+      const [late, next] = await issue({}, { startedAt: start + HOUR_MS + 5 });
+      expect(hourOf(late!)).toMatchObject({ record: { gwp_kgco2e_per_kwh: '0.042' } });
+      expect(hourOf(next!)).toBeUndefined();
+      await revise();
+      expect(events.rows).toEqual([]);
+      await expectGoodPack(lab, directory);
+    },
+  );
 
   it('a file of hours is refused that is marginal, in grams, of two zones, without hours, or states an hour twice or no whole one', () => {
     const rules: [string, RegExp][] = [
