@@ -57,7 +57,7 @@ export function scaleFor(quantity: QuantityName, largest: string | number): Scal
   return { unit, text: (amount) => digits(Number(amount) / factor) };
 }
 
-/** Three significant digits, with thin spaces between thousands, never an exponent. */
+/** Three significant digits, with narrow spaces between thousands that break no line, never an exponent. */
 function digits(value: number): string {
   if (value === 0) return '0';
   const rounded = Number(value.toPrecision(3));
@@ -67,7 +67,7 @@ function digits(value: number): string {
   return spaced(whole) + (fraction === undefined ? '' : `.${fraction}`);
 }
 
-/** A whole number with thin spaces between thousands. */
+/** A whole number with narrow spaces between thousands that break no line. */
 export function count(value: number): string {
   return spaced(String(value));
 }
@@ -78,7 +78,7 @@ export function counted(value: number, one: string): string {
 }
 
 function spaced(whole: string): string {
-  return whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u2009');
+  return whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u202F');
 }
 
 export const QUANTITY_TITLES: Readonly<Record<QuantityName, string>> = {

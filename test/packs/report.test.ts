@@ -226,6 +226,12 @@ describe('the parties of a report', () => {
   });
 });
 
+it('the report numbers its pages on paper, and breaks no number', () => {
+  const page = new ForgedPack(GOOD_PACK).text(REPORT_PAGE);
+  expect(page).toContain('counter(page) " of " counter(pages)');
+  expect(page).not.toContain('\u2009');
+});
+
 it('the report loads nothing, runs nothing and shows names as text', () => {
   const page = new ForgedPack(GOOD_PACK).text(REPORT_PAGE);
   expect(page).not.toMatch(/<script|src=|href=|url\(|@import/);

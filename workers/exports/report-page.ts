@@ -189,11 +189,18 @@ function breakdown(totals: PackTotals, by: TotalsBy): string {
     return `<tr><th scope="row">${escaped(name)}</th><td>${count(covered + uncovered + refused)}</td><td>${count(uncovered)}</td><td>${count(outputTokens + uncoveredOutputTokens)}</td>${cell('energy', energy)}${cell('gwp', gas)}${cell('water', water)}</tr>`;
   });
   return `<section><h2>By ${BY_TITLES[by].toLowerCase().replace('utc', 'UTC')}</h2>
-${barChart(QUANTITY_TITLES.gwp, 'gwp', bars(shown, by))}
-<table class="figures"><thead><tr><th scope="col">${BY_TITLES[by]}</th><th scope="col">Requests</th><th scope="col">Without</th><th scope="col">Tokens out</th><th scope="col">Energy, ${energy.unit}</th><th scope="col">Gas, ${gas.unit}</th><th scope="col">Water, ${water.unit}</th></tr></thead><tbody>
+${barChart(
+  QUANTITY_TITLES.gwp,
+  'gwp',
+  bars(shown, by).map(([name, each]) => [by === 'data_quality' ? tierOf(name) : name, each]),
+)}
+<table class="figures"><thead><tr><th scope="col">${BY_TITLES[by]}</th><th scope="col">Requests</th><th scope="col">Not estimated</th><th scope="col">Tokens out</th><th scope="col">Energy, ${energy.unit}</th><th scope="col">Gas, ${gas.unit}</th><th scope="col">Water, ${water.unit}</th></tr></thead><tbody>
 ${lines.join('\n')}
 </tbody></table></section>`;
 }
+
+/** `T2` of `T2, size published, hardware stated`: beside a bar there is no room for more. */
+const tierOf = (words: string): string => words.split(',')[0]!;
 
 type Named = readonly (readonly [string, Totals])[];
 

@@ -39,6 +39,6 @@ svg{width:100%;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}
 .sources{font-size:12px;padding-left:24px}
 .sources li{margin-bottom:4px;overflow-wrap:anywhere}
 @media(max-width:560px){.cards{grid-template-columns:1fr 1fr}.figures{display:block;overflow-x:auto}}
-@page{size:A4;margin:16mm 14mm}
+@page{size:A4;margin:16mm 14mm;@bottom-left{content:"Footprint report";font:9px system-ui,sans-serif;color:#5a6068}@bottom-right{content:counter(page) " of " counter(pages);font:9px system-ui,sans-serif;color:#5a6068}}
 @media print{main{max-width:none;padding:0}body{font-size:12px;print-color-adjust:exact;-webkit-print-color-adjust:exact}h2{margin-top:24px}}
 `;
