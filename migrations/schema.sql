@@ -1454,6 +1454,7 @@ create table person (
   image text,
   created_at timestamp(3) with time zone not null default now(),
   updated_at timestamp(3) with time zone not null default now(),
+  two_factor_enabled boolean not null default false,
   constraint person_email_check CHECK (((email = lower(email)) AND (length(email) <= 254))),
   constraint person_email_key UNIQUE (email),
   constraint person_id_check CHECK ((id ~~ 'usr\_%'::text)),
@@ -1488,6 +1489,19 @@ create table staff (
   constraint staff_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
   constraint staff_pkey PRIMARY KEY (person_id, role),
   constraint staff_role_check CHECK ((role = ANY (ARRAY['operator'::text, 'reviewer'::text])))
+);
+
+create table two_factor (
+  id text not null,
+  person_id text not null,
+  secret text not null,
+  backup_codes text not null,
+  verified boolean not null default false,
+  failed_verification_count integer not null default 0,
+  locked_until timestamp(3) with time zone,
+  constraint two_factor_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint two_factor_person_id_key UNIQUE (person_id),
+  constraint two_factor_pkey PRIMARY KEY (id)
 );
 
 create table verification (
@@ -1525,11 +1539,14 @@ grant delete, insert, select, update on session to docket_api;
 grant delete on session to docket_operator;
 grant select on staff to docket_api;
 grant delete, insert, select, update on staff to docket_operator;
+grant delete, insert, select, update on two_factor to docket_api;
+grant delete on two_factor to docket_operator;
 grant delete, insert, select, update on verification to docket_api;
 
 grant select (id, person_id, provider_id, account_id) on login to docket_operator;
 grant update (password, updated_at) on login to docket_operator;
 grant update (role) on membership to docket_api;
-grant update (email_verified, updated_at) on person to docket_api;
-grant update (email_verified, updated_at) on person to docket_operator;
+grant update (email_verified, updated_at, two_factor_enabled) on person to docket_api;
+grant update (email_verified, updated_at, two_factor_enabled) on person to docket_operator;
 grant select (id, person_id) on session to docket_operator;
+grant select (person_id) on two_factor to docket_operator;

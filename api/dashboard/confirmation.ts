@@ -3,7 +3,7 @@ import type { DashboardDeps } from './deps.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, type Form } from './forms.ts';
 import { type Exchange, sessionForm, visitorOf } from './guard.ts';
 
-/** For so long after it has shown a password, a session creates, grants and restores: a few acts in a row, and no lunch. */
+/** For so long after it has shown a password or a code, a session creates, grants and restores: a few acts in a row, and no lunch. */
 const CONFIRMED_MS = 10 * 60_000;
 const CONFIRMED = /(?:^|; )docket_confirmed=([\w-]+)(?:;|$)/;
 
@@ -16,7 +16,7 @@ export async function mayTryPassword(deps: DashboardDeps, personId: string): Pro
 }
 
 /**
- * Takes a form that creates, grants or restores: its person has signed in or shown the password just now, or is asked for it
+ * Takes a form that creates, grants or restores: its person has signed in or shown the password (a code, with a second factor) just now, or is asked for it
  * first. What takes away never asks: whoever finds a key leaked has no time.
  * @throws ConfirmationNeeded when the password is to be asked for
  */
@@ -31,13 +31,19 @@ export async function confirmedForm(
   if (now - session.since < CONFIRMED_MS) return form;
   const sealed = CONFIRMED.exec(request.headers.cookie ?? '')?.[1];
   if (sealed !== undefined && Number(deps.flash.open(subject, sealed)) > now) return form;
-  const password = form.exact(CONFIRMING_FIELD);
-  if (password === '') throw new ConfirmationNeeded(form);
+  const { hasSecondFactor } = request.visit;
+  const asks = hasSecondFactor ? 'code' : 'password';
+  const shown = form.exact(CONFIRMING_FIELD);
+  if (shown === '') throw new ConfirmationNeeded(form, asks);
   if (!(await mayTryPassword(deps, person.id))) {
-    throw new ConfirmationNeeded(form, 'Too many attempts. Wait a minute.');
+    throw new ConfirmationNeeded(form, asks, 'Too many attempts. Wait a minute.');
   }
-  if (!(await (await deps.door()).isPassword(password, visitorOf(request)))) {
-    throw new ConfirmationNeeded(form, 'The password is wrong. Nothing was done.');
+  const door = await deps.door();
+  const isRight = hasSecondFactor
+    ? await door.isCode(shown, visitorOf(request))
+    : await door.isPassword(shown, visitorOf(request));
+  if (!isRight) {
+    throw new ConfirmationNeeded(form, asks, `The ${asks} is wrong. Nothing was done.`);
   }
   const value = deps.flash.seal(subject, String(now + CONFIRMED_MS));
   const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';

@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual, createHmac } from 'node:crypto';
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
+import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { PASSWORD_LENGTH_MIN } from './password-rule.ts';
@@ -25,6 +26,8 @@ export interface Session {
 export interface SignedIn {
   person: Person;
   session: Session;
+  /** Whether signing in asks for a code of an app too. */
+  hasSecondFactor: boolean;
 }
 
 /** Set-Cookie lines. */
@@ -50,6 +53,10 @@ const SESSION_S = 12 * 60 * 60;
 const LINK_S = 60 * 60;
 /** Hashing takes the same time for all of them; there is no reason for more. */
 const PASSWORD_LENGTH_MAX = 128;
+/** The cookie that stands for a password that was right, until a code has come. */
+const CHALLENGE_COOKIE = /^(?:__Secure-)?docket\.two_factor=/;
+/** Of an app; recovery codes are longer. */
+const APP_CODE = /^\d{6}$/;
 /** Where the address of the one who asks is handed over. It is not read from a request. */
 const ADDRESS_HEADER = 'x-docket-visitor';
 
@@ -68,35 +75,116 @@ export function openDoor(options: DoorOptions) {
   };
   const formKey = createHmac('sha256', options.secret).update('forms').digest();
 
+  const takeCode = async (
+    typed: string,
+    headers: Headers,
+  ): Promise<{ cookies: Cookies } | null> => {
+    const code = typed.replaceAll(/\s/g, '');
+    const asked = { body: { code }, headers, returnHeaders: true } as const;
+    try {
+      const taken = APP_CODE.test(code)
+        ? await auth.api.verifyTOTP(asked)
+        : await auth.api.verifyBackupCode(asked);
+      return { cookies: taken.headers.getSetCookie() };
+    } catch (error) {
+      refusalOf(error);
+      return null;
+    }
+  };
+
   return {
     /** The person whose session the cookie names; null for no session, one that ended, and one that was made up. */
     async session(visitor: Visitor): Promise<SignedIn | null> {
       if (visitor.cookie === undefined) return null;
       const found = await auth.api.getSession({ headers: headersOf(visitor) });
       if (found === null || !found.user.emailVerified) return null;
-      const { id, name, email } = found.user;
-      return { person: { id, name, email }, session: sessionOf(found.session) };
+      // What a plugin adds to a person is not in the library's type of it.
+      const { id, name, email, twoFactorEnabled } = found.user as typeof found.user & {
+        twoFactorEnabled?: boolean | null;
+      };
+      return {
+        person: { id, name, email },
+        session: sessionOf(found.session),
+        hasSecondFactor: twoFactorEnabled === true,
+      };
     },
 
     /**
      * Opens a new session, never one that the visitor brought. `refused` says neither whether there is such a person nor
-     * which of the two was wrong.
+     * which of the two was wrong. With `needsCode` no session is open yet: the cookie stands for the password that was right.
      */
     async signIn(
       email: string,
       password: string,
       visitor: Visitor,
-    ): Promise<{ cookies: Cookies } | 'refused' | 'unconfirmed'> {
+    ): Promise<{ cookies: Cookies; needsCode: boolean } | 'refused' | 'unconfirmed'> {
       try {
-        const { headers } = await auth.api.signInEmail({
+        const { headers, response } = await auth.api.signInEmail({
           body: { email, password },
           headers: headersOf({ ...visitor, cookie: undefined }),
           returnHeaders: true,
         });
-        return { cookies: headers.getSetCookie() };
+        return { cookies: headers.getSetCookie(), needsCode: 'twoFactorRedirect' in response };
       } catch (error) {
         const status = refusalOf(error);
         return status === 403 ? 'unconfirmed' : 'refused';
+      }
+    },
+
+    /** Opens the session of somebody whose password was right, by a code of their app or one of their recovery codes. */
+    async signInWithCode(code: string, visitor: Visitor): Promise<{ cookies: Cookies } | null> {
+      // With a session beside it, the library would look at that one and count nothing.
+      const cookie = visitor.cookie?.split('; ').find((each) => CHALLENGE_COOKIE.test(each));
+      return takeCode(code, headersOf({ ...visitor, cookie }));
+    },
+
+    /** Whether this is a code of the one who is signed in and has a second factor. A recovery code works once. */
+    async isCode(code: string, visitor: Visitor): Promise<boolean> {
+      return (await takeCode(code, headersOf(visitor))) !== null;
+    },
+
+    /** Makes a secret for an app, and recovery codes; both count when a code of the app has come. Null for a wrong password. */
+    async beginSecondFactor(
+      password: string,
+      visitor: Visitor,
+    ): Promise<{ secret: string; recoveryCodes: readonly string[] } | null> {
+      try {
+        const begun = await auth.api.enableTwoFactor({
+          body: { password, method: 'totp' },
+          headers: headersOf(visitor),
+        });
+        if (!('totpURI' in begun)) return null;
+        const secret = new URL(begun.totpURI).searchParams.get('secret') ?? '';
+        return { secret, recoveryCodes: begun.backupCodes };
+      } catch (error) {
+        refusalOf(error);
+        return null;
+      }
+    },
+
+    /** Asks for a code from now on. The session goes on under another name. */
+    async confirmSecondFactor(
+      code: string,
+      visitor: Visitor,
+    ): Promise<{ cookies: Cookies } | null> {
+      // A recovery code shows nothing of the app.
+      return APP_CODE.test(code.trim()) ? takeCode(code, headersOf(visitor)) : null;
+    },
+
+    async endSecondFactor(
+      password: string,
+      visitor: Visitor,
+    ): Promise<{ cookies: Cookies } | null> {
+      try {
+        const { headers } = await auth.api.disableTwoFactor({
+          body: { password },
+          headers: headersOf(visitor),
+          returnHeaders: true,
+        });
+        return { cookies: headers.getSetCookie() };
+      } catch (error) {
+        refusalOf(error);
+        return null;
       }
     },
 
@@ -283,6 +371,23 @@ function authOptions(options: DoorOptions) {
         validateSchema: false,
       },
     },
+    plugins: [
+      twoFactor({
+        issuer: 'Docket',
+        schema: {
+          user: { fields: { twoFactorEnabled: 'two_factor_enabled' } },
+          twoFactor: {
+            modelName: 'two_factor',
+            fields: {
+              userId: 'person_id',
+              backupCodes: 'backup_codes',
+              failedVerificationCount: 'failed_verification_count',
+              lockedUntil: 'locked_until',
+            },
+          },
+        },
+      }),
+    ],
     // The dashboard counts attempts by itself, over all processes.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },

@@ -33,15 +33,20 @@ export class Form {
 /** The field that a form brings back when its person was asked for the password. */
 export const CONFIRMING_FIELD = 'confirming-password';
 
+/** What somebody is asked for who has signed in a while ago. */
+export type Proof = 'password' | 'code';
+
 /** The person behind a form is asked for the password; the form is kept, and sent again with it. */
 export class ConfirmationNeeded extends Error {
   readonly form: Form;
+  readonly asks: Proof;
   readonly problem: string | undefined;
 
-  constructor(form: Form, problem?: string) {
+  constructor(form: Form, asks: Proof, problem?: string) {
     super(problem);
     this.name = 'ConfirmationNeeded';
     this.form = form;
+    this.asks = asks;
     this.problem = problem;
   }
 }

@@ -113,12 +113,12 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
 
 /** The form again, with the password beside it. */
 function askToConfirm(
-  { form, problem }: ConfirmationNeeded,
+  { form, asks, problem }: ConfirmationNeeded,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
   const fields = form.entries().filter(([name]) => name !== CONFIRMING_FIELD);
-  const step = { address: request.url, fields, asked: CONFIRMING_FIELD, problem };
+  const step = { address: request.url, fields, asked: CONFIRMING_FIELD, asks, problem };
   const page = unframed(ASSETS.addresses, 'Confirm that it is you', confirmationPage(step));
   return sendPage(reply, page, 403);
 }

@@ -32,6 +32,18 @@ export function invitationLetter(person: Addressee, to: string, link: string): L
   ]);
 }
 
+/** Tells somebody that their sign-in has changed, in case it was not they who changed it. */
+export function secondFactorLetter(person: Addressee, isOn: boolean): Letter {
+  const subject = `Your second factor for Docket is ${isOn ? 'on' : 'off'}`;
+  return letter(person, subject, [
+    `Hello ${person.name},`,
+    isOn
+      ? 'From now on, signing in to the dashboard asks for a code of your app beside the password.'
+      : 'Signing in to the dashboard asks for your password alone again, and your recovery codes are deleted.',
+    'If it was not you, choose a new password at once: every open session is signed out by that.',
+  ]);
+}
+
 /** Tells somebody, who may not know of us, that a team wants them. The names in it are what others typed. */
 export function teamInvitationLetter(
   email: string,

@@ -1,12 +1,13 @@
 import { html, type Html } from '#api/html.ts';
 import type { Session } from '../door.ts';
 import { type Frame, staffHome, token } from './layout.ts';
-import { ACT, badge, field, moment, table, told } from './parts.ts';
+import { ACT, badge, copyable, field, moment, table, told } from './parts.ts';
 
 export interface AccountParts {
   sessions: readonly Session[];
   currentId: string;
   passwordLengthMin: number;
+  hasSecondFactor: boolean;
   problem?: string;
   done?: string;
 }
@@ -87,6 +88,87 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
         ${field({ name: 'current', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true })}
         ${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, help: `At least ${parts.passwordLengthMin} characters. All other sessions end with the change.` })}
         <div><button type="submit">Change password</button></div>
+      </form>
+    </section>
+    <section class="stack">
+      <h2>Second factor</h2>
+      ${parts.hasSecondFactor ? endForm(frame) : beginForm(frame)}
+    </section>`;
+}
+
+const PASSWORD_FIELD = {
+  id: 'factor-password',
+  name: 'current',
+  label: 'Your password',
+  type: 'password',
+  autocomplete: 'current-password',
+  required: true,
+} as const;
+const CODE_FIELD = {
+  name: 'code',
+  label: 'Code',
+  autocomplete: 'one-time-code',
+  required: true,
+  max: '20',
+} as const;
+
+function beginForm(frame: Frame): Html {
+  return html`<p class="soft prose">
+      With a second factor, a password alone lets nobody in: signing in also asks for a code that an
+      authenticator app on your phone shows.
+    </p>
+    <form class="form" method="post" action="/dashboard/account/second-factor/begin">
+      ${token(frame)} ${field(PASSWORD_FIELD)}
+      <div><button type="submit">Set up an app</button></div>
+    </form>`;
+}
+
+function endForm(frame: Frame): Html {
+  return html`<p class="prose">${badge('good', 'On')} Signing in asks for a code of your app.</p>
+    <form class="form" method="post" action="/dashboard/account/second-factor/end">
+      ${token(frame)} ${field(PASSWORD_FIELD)} ${field(CODE_FIELD)}
+      <div><button class="danger" type="submit">Turn it off</button></div>
+    </form>`;
+}
+
+interface SecondFactorParts {
+  begun?: { secret: string; recoveryCodes: readonly string[] };
+  problem?: string;
+}
+
+/** The secret for the app and the recovery codes, shown once, and the form for the first code. */
+export function secondFactorPage(frame: Frame, { begun, problem }: SecondFactorParts): Html {
+  return html`<div class="head">
+      <p class="crumb"><a href="/dashboard/account">Your account</a></p>
+      <h1>Second factor</h1>
+    </div>
+    ${problem === undefined ? undefined : told({ problem })}
+    ${
+      begun === undefined
+        ? undefined
+        : html`<section class="stack tight">
+              <h2>Add the key to your app</h2>
+              <p class="prose">
+                In the app, add an account by hand: the name is ${frame.person.email}, the key is
+                below, and the codes are by time.
+              </p>
+              <p>${copyable('totp-key', begun.secret)}</p>
+            </section>
+            <section class="stack tight">
+              <h2>Keep the recovery codes</h2>
+              <p class="prose">
+                Each of them works once in place of the app. They are shown now and not again; who
+                loses app and codes has to ask support.
+              </p>
+              <pre id="recovery-codes" tabindex="0">${begun.recoveryCodes.join('\n')}</pre>
+              <div><button type="button" hidden data-copy="recovery-codes">Copy</button></div>
+            </section>`
+    }
+    <section class="stack tight">
+      <h2>Enter the code that the app shows</h2>
+      <form class="form" method="post" action="/dashboard/account/second-factor/confirm">
+        ${token(frame)} ${field(CODE_FIELD)}
+        <div><button class="primary" type="submit">Turn it on</button></div>
       </form>
     </section>`;
 }

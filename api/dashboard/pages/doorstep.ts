@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import type { Proof } from '../forms.ts';
 import { field, told, type Told } from './parts.ts';
 
 /** What a form of the doorstep is drawn with. */
@@ -24,6 +25,20 @@ export function signInPage(step: Doorstep): Html {
     </form>
     <p><a href="/dashboard/password/forgot">Choose a new password</a></p>
     <p>New here? <a href="/dashboard/sign-up">Sign up</a></p>
+  </div>`;
+}
+
+/** The second step of signing in. */
+export function codePage(step: Doorstep): Html {
+  return html`<div class="stack">
+    <h1>Enter your code</h1>
+    ${told(step)}
+    <form class="form" method="post" action="/dashboard/sign-in/code">
+      ${hidden('form', step.formToken)} ${hidden('to', step.to ?? '')}
+      ${field({ name: 'code', label: 'Code', autocomplete: 'one-time-code', required: true, max: '20', help: 'The six digits that your app shows now, or one of your recovery codes, which works once.' })}
+      <button class="primary" type="submit">Sign in</button>
+    </form>
+    <p><a href="/dashboard/sign-in">Begin again</a></p>
   </div>`;
 }
 
@@ -83,20 +98,39 @@ export function confirmPage(step: Doorstep & { token: string }): Html {
 export function confirmationPage(step: {
   address: string;
   fields: readonly (readonly [name: string, value: string])[];
-  /** The name of the field for the password. */
+  /** The name of the field for what is asked for. */
   asked: string;
+  asks: Proof;
   problem: string | undefined;
 }): Html {
-  const { address, fields, asked, problem } = step;
+  const { address, fields, asked, asks, problem } = step;
   return html`<div class="stack">
     <h1>Confirm that it is you</h1>
     ${problem === undefined ? undefined : told({ problem })}
     <p>
-      You signed in a while ago. What you have filled in is kept, and is done with your password.
+      You signed in a while ago. What you have filled in is kept, and is done with your ${asks}.
     </p>
     <form class="form" method="post" action="${address}">
       ${fields.map(([name, value]) => hidden(name, value))}
-      ${field({ name: asked, label: 'Password', type: 'password', autocomplete: 'current-password', required: true, help: 'For ten minutes you are not asked again. Revoking never asks.' })}
+      ${
+        asks === 'code'
+          ? field({
+              name: asked,
+              label: 'Code',
+              autocomplete: 'one-time-code',
+              required: true,
+              max: '20',
+              help: 'The six digits that your app shows now, or a recovery code. For ten minutes you are not asked again.',
+            })
+          : field({
+              name: asked,
+              label: 'Password',
+              type: 'password',
+              autocomplete: 'current-password',
+              required: true,
+              help: 'For ten minutes you are not asked again. Revoking never asks.',
+            })
+      }
       <button class="primary" type="submit">Go on</button>
     </form>
     <p><a href="/dashboard">Leave it</a></p>

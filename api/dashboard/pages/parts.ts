@@ -99,6 +99,8 @@ export function pager(of: string, { address, filters = {}, after, next }: ListPa
 
 export interface FieldOptions {
   name: string;
+  /** On a page with several forms; the name otherwise. */
+  id?: string;
   label: string;
   type?: string;
   value?: string;
@@ -112,15 +114,25 @@ export interface FieldOptions {
 
 /** A field with its label above, its help below and its error beside it. */
 export function field(options: FieldOptions): Html {
-  const { name, label, type = 'text', value, help, error, autocomplete, required } = options;
+  const {
+    name,
+    id = name,
+    label,
+    type = 'text',
+    value,
+    help,
+    error,
+    autocomplete,
+    required,
+  } = options;
   const described = [
-    ...(error === undefined ? [] : [`${name}-error`]),
-    ...(help === undefined ? [] : [`${name}-help`]),
+    ...(error === undefined ? [] : [`${id}-error`]),
+    ...(help === undefined ? [] : [`${id}-help`]),
   ];
   return html`<div class="field">
-    <label for="${name}">${label}</label>
+    <label for="${id}">${label}</label>
     <input
-      id="${name}"
+      id="${id}"
       name="${name}"
       type="${type}"
       ${value === undefined ? undefined : html`value="${value}"`}
@@ -131,8 +143,8 @@ export function field(options: FieldOptions): Html {
       ${error === undefined ? undefined : html`aria-invalid="true"`}
       ${described.length === 0 ? undefined : html`aria-describedby="${described.join(' ')}"`}
     />
-    ${error === undefined ? undefined : html`<p class="error" id="${name}-error">${error}</p>`}
-    ${help === undefined ? undefined : html`<p class="help" id="${name}-help">${help}</p>`}
+    ${error === undefined ? undefined : html`<p class="error" id="${id}-error">${error}</p>`}
+    ${help === undefined ? undefined : html`<p class="help" id="${id}-help">${help}</p>`}
   </div>`;
 }
 

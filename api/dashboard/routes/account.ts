@@ -1,16 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { secondFactorLetter } from '#shared/persons/letters.ts';
 import { mayTryPassword } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
 import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
-import { accountPage } from '../pages/account.ts';
+import { accountPage, secondFactorPage } from '../pages/account.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
 const DONE: Readonly<Record<string, string>> = {
   ended: 'The session has ended.',
   others: 'All other sessions have ended.',
+  on: 'From now on, signing in asks for a code of your app.',
+  off: 'Signing in asks for the password alone. Recovery codes are deleted.',
   password: 'Your password was changed, and all other sessions have ended.',
 };
 
@@ -26,6 +29,7 @@ export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       sessions: await (await deps.door()).sessions(visitorOf(request)),
       currentId: request.visit.session.id,
       passwordLengthMin: PASSWORD_LENGTH_MIN,
+      hasSecondFactor: request.visit.hasSecondFactor,
       ...told,
     };
     return sendFramed(deps, [request, reply], {
@@ -60,9 +64,87 @@ export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     void reply.header('set-cookie', changed.cookies);
     return seeOther(reply, '/dashboard/account?done=password');
   });
+  secondFactorRoutes(app, deps, show);
   app.post('/sign-out', SESSION, async (request, reply) => {
     await sessionForm(deps, request);
     void reply.header('set-cookie', await (await deps.door()).signOut(visitorOf(request)));
     return seeOther(reply, '/dashboard/sign-in?done=out');
+  });
+}
+
+/** Draws the account's page again, with what was refused. */
+type Show = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  told: { problem?: string },
+  status: number,
+) => Promise<FastifyReply>;
+
+const TOO_MANY = 'Too many attempts. Wait a minute.';
+
+/** A code of an app at sign-in: begun with the password, on when one code has come, off with both. */
+function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Show): void {
+  const draw = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    parts: Parameters<typeof secondFactorPage>[1],
+    status = 200,
+  ): Promise<FastifyReply> =>
+    sendFramed(deps, [request, reply], {
+      title: 'Second factor',
+      status,
+      body: (frame) => secondFactorPage(frame, parts),
+    });
+  app.post('/account/second-factor/begin', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const { person } = request.visit;
+    if (!(await mayTryPassword(deps, person.id))) {
+      return show(request, reply, { problem: TOO_MANY }, 429);
+    }
+    const door = await deps.door();
+    const begun = await door.beginSecondFactor(form.exact('current'), visitorOf(request));
+    if (begun === null) {
+      const problem = 'The password is wrong, or there is a second factor already.';
+      return show(request, reply, { problem }, 400);
+    }
+    return draw(request, reply, { begun });
+  });
+  app.post('/account/second-factor/confirm', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const { person, hasSecondFactor } = request.visit;
+    if (hasSecondFactor) return seeOther(reply, '/dashboard/account');
+    if (!(await mayTryPassword(deps, person.id))) {
+      return draw(request, reply, { problem: TOO_MANY }, 429);
+    }
+    const door = await deps.door();
+    const on = await door.confirmSecondFactor(form.text('code'), visitorOf(request));
+    if (on === null) {
+      const problem = 'The code is wrong. Enter the one that the app shows now, or begin again.';
+      return draw(request, reply, { problem }, 400);
+    }
+    await deps.persons.sendLetter(secondFactorLetter(person, true));
+    void reply.header('set-cookie', on.cookies);
+    return seeOther(reply, '/dashboard/account?done=on');
+  });
+  app.post('/account/second-factor/end', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const { person, hasSecondFactor } = request.visit;
+    if (!hasSecondFactor) return seeOther(reply, '/dashboard/account');
+    if (!(await mayTryPassword(deps, person.id))) {
+      return show(request, reply, { problem: TOO_MANY }, 429);
+    }
+    const door = await deps.door();
+    const visitor = visitorOf(request);
+    const isTheirs =
+      (await door.isPassword(form.exact('current'), visitor)) &&
+      (await door.isCode(form.text('code'), visitor));
+    const off = isTheirs ? await door.endSecondFactor(form.exact('current'), visitor) : null;
+    if (off === null) {
+      const problem = 'The password or the code is wrong. Nothing was changed.';
+      return show(request, reply, { problem }, 400);
+    }
+    await deps.persons.sendLetter(secondFactorLetter(person, false));
+    void reply.header('set-cookie', off.cookies);
+    return seeOther(reply, '/dashboard/account?done=off');
   });
 }

@@ -19,6 +19,7 @@ import {
 } from '../guard.ts';
 import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
 import {
+  codePage,
   confirmPage,
   type Doorstep,
   forgotPage,
@@ -107,6 +108,28 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
       return again('Confirm your e-mail address first: a letter with a link is on its way.', 403);
     }
     await deps.persons.removeExpired().catch(deps.onError);
+    void reply.header('set-cookie', opened.cookies);
+    return seeOther(
+      reply,
+      opened.needsCode ? `/dashboard/sign-in/code?to=${encodeURIComponent(to)}` : to,
+    );
+  });
+  app.get('/sign-in/code', SESSION, (request, reply) => {
+    const to = placeToGo(askedFor(request, 'to'));
+    return draw(deps, [request, reply], title, codePage, { to });
+  });
+  app.post('/sign-in/code', SESSION, async (request, reply) => {
+    const form = await visitorForm(deps, request);
+    const to = placeToGo(form.text('to'));
+    const again = (problem: string, status: number): Promise<FastifyReply> =>
+      draw(deps, [request, reply], title, codePage, { to, problem }, status);
+    if (!(await isTaken(deps, [[nameOf('code', request.ip), OF_ADDRESS]]))) {
+      return again('Too many attempts. Wait a minute.', 429);
+    }
+    const opened = await (await deps.door()).signInWithCode(form.text('code'), visitorOf(request));
+    if (opened === null) {
+      return again('The code is wrong, or comes too late: then begin again.', 401);
+    }
     void reply.header('set-cookie', opened.cookies);
     return seeOther(reply, to);
   });

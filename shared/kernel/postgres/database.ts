@@ -576,6 +576,7 @@ interface PersonsPersonTable {
   image: string | null;
   created_at: Defaulted<Date>;
   updated_at: Defaulted<Date>;
+  two_factor_enabled: Defaulted<boolean>;
 }
 
 interface PersonsRateTable {
@@ -598,6 +599,16 @@ interface PersonsStaffTable {
   person_id: string;
   role: 'operator' | 'reviewer';
   created_at: Date;
+}
+
+interface PersonsTwoFactorTable {
+  id: string;
+  person_id: string;
+  secret: string;
+  backup_codes: string;
+  verified: Defaulted<boolean>;
+  failed_verification_count: Defaulted<number>;
+  locked_until: Date | null;
 }
 
 interface PersonsVerificationTable {
@@ -662,5 +673,6 @@ export interface Database {
   'persons.rate': PersonsRateTable;
   'persons.session': PersonsSessionTable;
   'persons.staff': PersonsStaffTable;
+  'persons.two_factor': PersonsTwoFactorTable;
   'persons.verification': PersonsVerificationTable;
 }

@@ -12,6 +12,7 @@ import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { checkPerson } from '../checks.ts';
+import { secondFactorLetter } from '../letters.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
 /** How long somebody who signed up may take to follow the link of the letter; they can ask for another. */
@@ -259,6 +260,31 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
           actor,
           subject: id,
           details: { name: person.name, email: person.email, role: removed.role },
+        });
+      }),
+
+    /** For somebody who has lost app and codes: the password alone lets them in again. Who they are, support has to find out. */
+    removeSecondFactor: (email: string, actor: Actor): Promise<void> =>
+      inTransaction(pool, async (client) => {
+        const on = queriesOn(client);
+        const person = await on
+          .updateTable('persons.person')
+          .set({ two_factor_enabled: false, updated_at: new Date(surroundings.now()) })
+          .where('email', '=', email.trim().toLowerCase())
+          .where('two_factor_enabled', '=', true)
+          .returning(['id', 'name', 'email'])
+          .executeTakeFirst();
+        if (person === undefined) {
+          throw invalidParam('email', 'There is no person with a second factor of this address.');
+        }
+        await on.deleteFrom('persons.two_factor').where('person_id', '=', person.id).execute();
+        await queueLetter(client, surroundings, secondFactorLetter(person, false));
+        await appendAudit(client, surroundings, {
+          orgId: SERVICE_CHAIN,
+          action: 'second_factor.reset',
+          actor,
+          subject: person.id,
+          details: { name: person.name, email: person.email },
         });
       }),
 

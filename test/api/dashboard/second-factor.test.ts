@@ -1,0 +1,183 @@
+import { createHmac } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
+import type { Person } from '#shared/persons/roles.ts';
+import { activeAccount, createRegistries, movableClock, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  PASSWORD,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { browser, errors } = await openDashboardEdge(database);
+const ACCOUNT = '/dashboard/account';
+const FACTOR = `${ACCOUNT}/second-factor`;
+const CODE = '/dashboard/sign-in/code';
+
+let org = '';
+let person: Person;
+let visitor: TestBrowser;
+let last = 0;
+
+/** The code of an app now (RFC 6238 with its defaults), by the key as a person would type it. */
+function codeOf(key: string, at = Date.now()): string {
+  const digits = Array.from(key.replaceAll('=', '')).map((letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+  );
+  const bytes = digits
+    .join('')
+    .match(/.{8}/g)!
+    .map((byte) => Number.parseInt(byte, 2));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)));
+  const mac = createHmac('sha1', Buffer.from(bytes)).update(counter).digest();
+  const number = mac.readUInt32BE(mac.at(-1)! & 15) & 0x7fffffff;
+  return String(number % 1_000_000).padStart(6, '0');
+}
+
+const wrongFor = (key: string): string => {
+  const taken = [-30_000, 0, 30_000].map((ms) => codeOf(key, Date.now() + ms));
+  return ['000000', '000001', '000002', '000003'].find((code) => !taken.includes(code))!;
+};
+
+/** Sets a second factor up; gives the key and the recovery codes. */
+async function setUp(): Promise<{ key: string; recovery: string[] }> {
+  const { payload } = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
+  const key = /<code id="totp-key">([A-Z2-7=]+)</.exec(payload)![1]!;
+  const recovery = /<pre id="recovery-codes"[^>]*>([^<]+)</.exec(payload)![1]!.trim().split('\n');
+  const on = await visitor.send(ACCOUNT, `${FACTOR}/confirm`, { code: codeOf(key) });
+  expect(on.headers.location).toBe(`${ACCOUNT}?done=on`);
+  return { key, recovery };
+}
+
+const stranger = (): TestBrowser => browser({ address: `198.51.100.${(last += 1)}` });
+const isIn = async (one: TestBrowser): Promise<boolean> =>
+  (await one.get(ACCOUNT)).statusCode === 200;
+
+beforeEach(async () => {
+  org = (await activeAccount(registries)).id;
+  person = await newPerson(database.pool, [{ kind: 'organisation', orgId: org, role: 'owner' }]);
+  visitor = stranger();
+  await visitor.signIn(person);
+  errors.length = 0;
+});
+
+describe('a second factor', () => {
+  it(
+    'is on when a code of the app has come; then the password alone opens no page, and a code does',
+    { tags: ['dashboard.second-factor', 'dashboard.sign-in'] },
+    async () => {
+      const wrong = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: 'not this one' });
+      expect(wrong.statusCode).toBe(400);
+      const begun = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
+      expect(begun.statusCode).toBe(200);
+      const second = stranger();
+      await second.signIn(person);
+      expect(await isIn(second), 'it asks for nothing before a first code').toBe(true);
+      const { key } = await setUp();
+      expect(await isIn(visitor)).toBe(true);
+      const one = stranger();
+      const asked = await one.signIn(person);
+      expect(asked.headers.location).toMatch(CODE);
+      expect(await isIn(one)).toBe(false);
+      expect((await one.send(CODE, CODE, { code: wrongFor(key) })).statusCode).toBe(401);
+      expect(await isIn(one)).toBe(false);
+      expect((await one.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(303);
+      expect(await isIn(one)).toBe(true);
+      const { rows } = await database.pool.query<{ subject: string }>(
+        'select subject from mail_outbox where recipient = $1',
+        [person.email],
+      );
+      expect(rows.map(({ subject }) => subject).join()).toContain('is on');
+      const kept = await database.pool.query('select * from persons.two_factor');
+      expect(JSON.stringify(kept.rows)).not.toContain(key);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a recovery code lets in once; codes without a password, for another person, or after five wrong ones do not',
+    { tags: ['dashboard.second-factor', 'dashboard.brute-force'] },
+    async () => {
+      const { key, recovery } = await setUp();
+      const one = stranger();
+      await one.signIn(person);
+      expect((await one.send(CODE, CODE, { code: recovery[0]! })).statusCode).toBe(303);
+      expect(await isIn(one)).toBe(true);
+      const two = stranger();
+      await two.signIn(person);
+      expect((await two.send(CODE, CODE, { code: recovery[0]! })).statusCode).toBe(401);
+      const three = stranger();
+      expect((await three.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(401);
+      expect(await isIn(three)).toBe(false);
+      // The session of somebody else beside the challenge opens nothing of either by their code.
+      const other = await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]);
+      const four = stranger();
+      await four.signIn(other);
+      expect((await four.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(401);
+      for (let i = 0; i < 5; i += 1) await two.send(CODE, CODE, { code: wrongFor(key) });
+      expect((await two.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(401);
+      expect(await isIn(two)).toBe(false);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'what gives something is confirmed by a code, and by no password',
+    { tags: ['dashboard.second-factor', 'dashboard.step-up'] },
+    async () => {
+      const { key } = await setUp();
+      await database.pool.query(
+        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        [person.id],
+      );
+      const address = `/dashboard/${org}/keys`;
+      const create = (confirming: string) =>
+        visitor.send(ACCOUNT, address, {
+          name: 'a key',
+          scope: 'inference:write',
+          'confirming-password': confirming,
+        });
+      expect((await create(PASSWORD)).payload).toContain('code is wrong');
+      expect((await create(wrongFor(key))).payload).toContain('code is wrong');
+      const { items } = await registries.keys.list({ orgId: org, limit: 1, order: 'asc' });
+      expect(items).toEqual([]);
+      expect((await create(codeOf(key))).statusCode).toBe(303);
+    },
+  );
+
+  it(
+    'is turned off with password and code, or by an operator for who has lost both, and only by forms of the session',
+    { tags: ['dashboard.second-factor', 'dashboard.forms'] },
+    async () => {
+      const { key } = await setUp();
+      const end = (current: string, code: string) =>
+        visitor.send(ACCOUNT, `${FACTOR}/end`, { current, code });
+      expect((await end(PASSWORD, wrongFor(key))).statusCode).toBe(400);
+      expect((await end('not this one', codeOf(key))).statusCode).toBe(400);
+      const other = stranger();
+      await other.signIn(await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]));
+      const form = formTokenOf((await other.get(ACCOUNT)).payload);
+      for (const act of ['begin', 'confirm', 'end']) {
+        const fields = { form, current: PASSWORD, code: codeOf(key) };
+        expect((await visitor.post(`${FACTOR}/${act}`, fields)).statusCode).toBe(403);
+      }
+      expect((await stranger().signIn(person)).headers.location).toMatch(CODE);
+      expect((await end(PASSWORD, codeOf(key))).headers.location).toBe(`${ACCOUNT}?done=off`);
+      expect((await stranger().signIn(person)).headers.location).toBe('/dashboard');
+      await setUp();
+      const persons = createPersonRegistry(database.poolAs('docket_operator', 1), movableClock());
+      await persons.removeSecondFactor(person.email, OPERATOR);
+      expect((await stranger().signIn(person)).headers.location).toBe('/dashboard');
+      await expect(persons.removeSecondFactor(person.email, OPERATOR)).rejects.toMatchObject({
+        code: 'invalid_email',
+      });
+      expect(errors).toEqual([]);
+    },
+  );
+});
