@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { Instance } from '#test/storms/instance.ts';
+import { Cache, inUserCache, NotToBeHad } from '#test/upstreams/cache.ts';
+import { CLIENTS } from './clients.ts';
+import { type ClientReport, pageOf } from './page.ts';
+import { runClient } from './run-client.ts';
+
+const USAGE = `npm run clients -- [--only NAME]… [--write] [--cache DIRECTORY]
+
+Starts the product with its sandbox and asks through client libraries of other languages what programs ask. Exit code 1 when
+something does not work. What this machine cannot get is skipped by name. Clients:
+${CLIENTS.map(({ name, language, version }) => `  ${language.padEnd(8)}${name} ${version}`).join('\n')}
+
+--write    write docs/clients.md; all clients must have run
+--cache    where they are installed, once; default: docket/clients in the user's cache directory
+`;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    write: { type: 'boolean', default: false },
+    cache: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const cache = new Cache(values.cache ?? inUserCache('clients'), say);
+const wanted = CLIENTS.filter(({ name }) => values.only?.includes(name) ?? true);
+const reports: ClientReport[] = [];
+const skipped: string[] = [];
+const instance = await Instance.start({ env: { REPLICAS: 'api=1' } });
+try {
+  const { base_url: baseUrl, api_key: apiKey } = instance.info;
+  const didJson = await (await fetch(new URL('/.well-known/did.json', baseUrl))).text();
+  for (const client of wanted) {
+    try {
+      const found = await runClient(client, { baseUrl, apiKey, didJson }, cache, say);
+      reports.push({ client, found });
+      say(`${client.name} ${client.version}`);
+      for (const { check, verdict, words = '' } of found) say(`  ${check}: ${verdict} ${words}`);
+    } catch (error) {
+      if (!(error instanceof NotToBeHad)) throw error;
+      skipped.push(`${client.name}: ${error.message}`);
+      say(`${client.name}: skipped; ${error.message}`);
+    }
+  }
+} finally {
+  await instance.remove();
+}
+
+const failed = reports.flatMap(({ client, found }) => {
+  if (found.length === 0) return [`${client.name}: its program said nothing`];
+  return found.flatMap(({ check, verdict }) =>
+    verdict === 'fails' ? [`${client.name}: ${check}`] : [],
+  );
+});
+const checks = reports.reduce((sum, { found }) => sum + found.length, 0);
+say(`${reports.length} clients, ${checks} checks, ${failed.length} do not work`);
+if (skipped.length > 0) say(`skipped: ${skipped.join('; ')}`);
+if (failed.length > 0) {
+  say(`do not work: ${failed.join('; ')}`);
+  process.exitCode = 1;
+}
+if (values.write) {
+  if (reports.length < CLIENTS.length)
+    throw new Error('the page is of all clients, and some have not run');
+  const page = join(import.meta.dirname, '../../docs/clients.md');
+  await writeFile(page, pageOf(reports));
+  await promisify(execFile)('oxfmt', [page]);
+}

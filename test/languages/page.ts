@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CHECKS, type Client } from './clients.ts';
+import type { Found } from './run-client.ts';
+
+export interface ClientReport {
+  client: Client;
+  found: readonly Found[];
+}
+
+const FENCES = { Python: 'python', Go: 'go' };
+const MARKS = { works: '✓', fails: '✗', 'not offered': '–' };
+
+const INTRODUCTION = `# Clients in other languages
+
+What stock client libraries do with Docket, as \`npm run clients -- --write\` found it: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version given here, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes. Those in JavaScript are among the tests that \`npm test\` runs ([openai](../test/clients/openai.test.ts), [the AI SDK](../test/clients/ai-sdk.test.ts), [LangChain](../test/clients/langchain.test.ts)).
+
+✓: works as its documentation says. ✗: does not. An empty cell: not asked of it, or it has no such thing. In the snippets, \`stored_receipt\` and \`StoredReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
+`;
+
+/** The page of all reports. */
+export function pageOf(reports: readonly ClientReport[]): string {
+  const head = `| client | version | ${CHECKS.join(' | ')} |\n| --- | --- | ${CHECKS.map(() => '---').join(' | ')} |`;
+  const rows = reports.map(({ client, found }) => {
+    const marks = CHECKS.map((name) => {
+      const one = found.find(({ check }) => check === name);
+      return one === undefined ? '' : MARKS[one.verdict];
+    });
+    return `| ${client.name} | ${client.version} | ${marks.join(' | ')} |`;
+  });
+  return `${INTRODUCTION}\n${head}\n${rows.join('\n')}\n\n${reports.map(sectionOf).join('\n')}`;
+}
+
+function sectionOf({ client, found }: ClientReport): string {
+  const failures = found
+    .filter(({ verdict }) => verdict === 'fails')
+    .map(({ check, words = '' }) => `- ${check}: ${words.replaceAll(/\s+/g, ' ')}\n`);
+  return `## ${client.name}
+
+${client.language}. The receipt, whole and streamed where both can be had:
+
+\`\`\`${FENCES[client.language]}
+${snippetOf(client)}
+\`\`\`
+${failures.length === 0 ? '' : `\n${failures.join('')}`}`;
+}
+
+/** Between two comments of the program, so that it is what was run. */
+export function snippetOf({ language, program }: Client): string {
+  const file = language === 'Python' ? `python/${program}` : `go/${program}/main.go`;
+  const text = readFileSync(join(import.meta.dirname, file), 'utf8');
+  const [, snippet] = /^(?:#|\/\/) snippet\n([^]*?)^(?:#|\/\/) end$/m.exec(text) ?? [];
+  if (snippet === undefined) throw new Error(`${file} has no snippet`);
+  return snippet.trim();
+}

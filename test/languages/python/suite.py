@@ -1,0 +1,80 @@
+"""What every client program has: where the service is, and how it says what it found: one JSON object per line."""
+
+import asyncio
+import inspect
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+import uuid
+
+BASE_URL = os.environ["DOCKET_BASE_URL"]
+API_KEY = os.environ["DOCKET_API_KEY"]
+MODEL = "llama-3.1-8b"
+EMBEDDING_MODEL = "bge-m3"
+QUESTION = "Tell me about the lighthouse."
+MESSAGES = [{"role": "user", "content": QUESTION}]
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+WEATHER = {
+    "type": "function",
+    "function": {"name": "get_weather", "description": "The weather", "parameters": CITY},
+}
+
+
+class NotOffered(Exception):
+    """The client has no such thing."""
+
+
+def expect(holds, what):
+    if not holds:
+        raise AssertionError(what)
+
+
+def check(name):
+    """Runs the function at once, and reports under this name. A receipt that it returns is verified by who reads the report."""
+
+    def run(function):
+        found = {"check": name, "verdict": "works"}
+        try:
+            result = function()
+            if inspect.isawaitable(result):
+                result = asyncio.run(result)
+            if isinstance(result, dict):
+                found["receipt"] = result
+            elif isinstance(result, str):
+                found["words"] = result
+        except NotOffered as reason:
+            found.update(verdict="not offered", words=str(reason))
+        except Exception as error:
+            found.update(verdict="fails", words=f"{type(error).__name__}: {error}"[:300])
+        print(json.dumps(found), flush=True)
+        return function
+
+    return run
+
+
+def fault(text):
+    """A fault of the sandbox, as a further field of the request's body."""
+    return {"sandbox_fault": text.replace("ID", uuid.uuid4().hex)}
+
+
+def stored_receipt(receipt_id):
+    """The receipt as the service has it, once it has it."""
+    end = time.monotonic() + 20
+    while True:
+        request = urllib.request.Request(
+            f"{BASE_URL}/receipts/{receipt_id}", headers={"Authorization": f"Bearer {API_KEY}"}
+        )
+        try:
+            with urllib.request.urlopen(request) as reply:
+                return json.load(reply)
+        except urllib.error.HTTPError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
