@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -9,6 +12,7 @@ import { type FetchedLog, judgeFetchedLog } from '#cli/audit/fetched-log.ts';
 import { createAnchorWriter } from '#test/support/anchor.ts';
 import { openEdge } from '#test/support/app.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { runDocket } from '#test/support/docket-cli.ts';
 import { makeCheckpointMemory, makeCheckpointSigner } from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
@@ -18,18 +22,17 @@ const [key, other] = ['org_a', 'org_b'].map((orgId) => edge.keyFor(orgId, ['admi
 const signer = makeCheckpointSigner();
 const writer = createAnchorWriter();
 const did = 'did:web:gateway.example';
-const keysOf = (...publicKeys: Uint8Array[]) =>
-  trustedKeysOf(
-    JSON.stringify({
-      id: did,
-      verificationMethod: publicKeys.map((raw, i) => ({
-        id: `${did}#${i}`,
-        type: 'Multikey',
-        controller: did,
-        publicKeyMultibase: publicKeyMultibase(raw),
-      })),
-    }),
-  );
+const didOf = (...publicKeys: Uint8Array[]): string =>
+  JSON.stringify({
+    id: did,
+    verificationMethod: publicKeys.map((raw, i) => ({
+      id: `${did}#${i}`,
+      type: 'Multikey',
+      controller: did,
+      publicKeyMultibase: publicKeyMultibase(raw),
+    })),
+  });
+const keysOf = (...publicKeys: Uint8Array[]) => trustedKeysOf(didOf(...publicKeys));
 const keys = keysOf(signer.publicKey, writer.signer.publicKey);
 
 interface Entry {
@@ -131,6 +134,37 @@ describe('an audit log that its organisation fetched', () => {
     expect(judged({ anchor: anchor! }).verdict).toBe('bad');
     expect(judged({ keys: keysOf(makeCheckpointSigner().publicKey) }).verdict).toBe('bad');
     expect(judged({ keys: keysOf(signer.publicKey) }).verdict).toBe('bad');
+  });
+
+  it('docket audit verify-file gives verdict and exit code, offline, in a line that names the file', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'docket-audit-'));
+    const saved = async (name: string, text: string): Promise<string> => {
+      const path = join(directory, name);
+      await writeFile(path, text);
+      return path;
+    };
+    const log = await saved('log.ndjson', fetched.entries);
+    const beside = [
+      '--checkpoint',
+      await saved('checkpoint.txt', fetched.checkpoint),
+      '--anchor',
+      await saved('anchor.json', fetched.anchor!),
+    ];
+    const trust = await saved('did.json', didOf(signer.publicKey, writer.signer.publicKey));
+    const cut = await saved('cut.json', page(entries.slice(0, -1)));
+    for (const [file, more, code, start] of [
+      [log, ['--trust', trust], 0, 'GOOD  '],
+      [log, [], 3, 'INTACT, ISSUER UNKNOWN  '],
+      [cut, ['--trust', trust], 1, `BAD  ${cut}: `],
+      [trust, ['--trust', trust], 2, 'CANNOT JUDGE  '],
+      [log, ['--trust', log], 2, 'CANNOT JUDGE  '],
+      [join(directory, 'none'), [], 2, 'CANNOT JUDGE  '],
+    ] as const) {
+      const said = await runDocket(['audit', 'verify-file', file, ...beside, ...more]);
+      expect([said.code, said.stderr], file).toEqual([code, '']);
+      expect(said.stdout.startsWith(start), said.stdout).toBe(true);
+    }
+    await rm(directory, { recursive: true });
   });
 
   it('cannot be judged from files that are something else', () => {
