@@ -10,6 +10,7 @@ import type {
 } from '../document-shape.ts';
 import { html, Html } from '#api/html.ts';
 import { inline, markdown } from './markdown.ts';
+import { samplesOf } from './samples.ts';
 import { membersOf, typeOf } from './schema.ts';
 
 /** One operation of the page. */
@@ -39,6 +40,14 @@ export function operationSection(
         : html`<h4>Body</h4>
             ${membersOf(document, body.schema)}${examples(document, body, 'Request')}`
     }
+    <h4>Samples</h4>
+    ${samplesOf(document, method, path, operation).map(
+      ({ language, code }) =>
+        html`<details>
+          <summary>${language}</summary>
+          <pre><code>${code}</code></pre>
+        </details>`,
+    )}
     <h4>Answers</h4>
     ${Object.entries(operation.responses)
       .filter(([status]) => status < '300')
