@@ -219,7 +219,17 @@ describe('the dashboard in a browser', () => {
       });
       const pack = await readFile(await download('Download'));
 
+      // While the verifier is still to come, the page says so and takes what is to be checked.
+      const bundled = Promise.withResolvers<void>();
+      await page.route('**/verify/docket-verify.js', async (route) => {
+        await bundled.promise;
+        await route.continue();
+      });
       await page.goto('/verify');
+      await page.getByText('Loading the verifier…').waitFor();
+      await page.getByRole('button', { name: 'Check' }).waitFor();
+      bundled.resolve();
+      await page.locator('#progress:empty').waitFor({ state: 'attached' });
       page.on('request', (request) => {
         if (request.method() !== 'GET') sent.push(request.url());
       });

@@ -28,11 +28,19 @@ const show = (verdict, text) => {
   at('result').focus();
 };
 
-const verifier = await import(form.dataset.verifier).catch((error) => {
-  show('cannot_judge', `The verifier could not be loaded: ${error.message} Reload the page.`);
-  throw error;
-});
+/** The first visitor of a process waits while it is bundled; the form can be filled in meanwhile. */
+const loading = import(form.dataset.verifier);
+at('progress').textContent = 'Loading the verifier…';
 form.hidden = false;
+const tellOfLoading = async () => {
+  try {
+    await loading;
+  } catch (error) {
+    show('cannot_judge', `The verifier could not be loaded: ${error.message} Reload the page.`);
+  }
+  at('progress').textContent = '';
+};
+void tellOfLoading();
 
 /** Fetched with the page, so that what follows needs no network. */
 const published = fetch('/.well-known/did.json').then((reply) => reply.text());
@@ -54,6 +62,8 @@ const trustOf = async () => {
 const ZIP = [0x50, 0x4b];
 
 const judge = async () => {
+  const verifier = await loading;
+  at('progress').textContent = 'Checking…';
   const trust = await trustOf();
   const [file] = form.file.files;
   const pasted = form.text.value.trim();
@@ -71,7 +81,6 @@ const judge = async () => {
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
-  at('progress').textContent = 'Checking…';
   try {
     const { verdict, text } = await judge();
     show(verdict, text);
