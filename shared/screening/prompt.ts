@@ -73,8 +73,8 @@ const QUIET_WORDS: ReadonlySet<string> = new Set(
 const MEDIA = ['image_url', 'input_audio', 'file', 'audio_url', 'video_url'] as const;
 /** And of a part of a response's input; these hold their data themselves. */
 const INPUT_MEDIA = ['input_image', 'input_file', 'input_audio'] as const;
-const INPUT_MEDIA_DATA: ReadonlySet<string> = new Set(['image_url', 'file_data', 'detail']);
-const MEDIA_DATA: ReadonlySet<string> = new Set(['url', 'data', 'file_data', 'file_id', 'format']);
+const INPUT_MEDIA_DATA: ReadonlySet<string> = new Set(['image_url', 'file_data']);
+const MEDIA_DATA: ReadonlySet<string> = new Set(['url', 'data', 'file_data']);
 /** Members that `textsOf` has read. */
 const READ = {
   message: new Set(['role', 'content', 'refusal', 'tool_calls', 'function_call']),
@@ -84,17 +84,7 @@ const READ = {
   tool: new Set(['function', 'description']),
   description: new Set(['description']),
   content: new Set(['content']),
-  item: new Set([
-    'type',
-    'role',
-    'status',
-    'content',
-    'output',
-    'summary',
-    'arguments',
-    'input',
-    'encrypted_content',
-  ]),
+  item: new Set(['type', 'role', 'status', 'content', 'output', 'summary', 'arguments', 'input']),
   itemPart: new Set(['type', 'text', 'refusal', 'input_audio', ...INPUT_MEDIA_DATA]),
 } as const satisfies Record<string, ReadonlySet<string>>;
 

@@ -117,6 +117,8 @@ describe('the texts beside the prompt', () => {
             { type: 'text', text: 'read already', cache_control: { type: canary(2) } },
             { type: 'file', file: { file_data: 'data:…', filename: canary(3) } },
             { type: 'image_url', image_url: { url: 'https://…', detail: canary(4) } },
+            { type: 'input_audio', input_audio: { data: 'AA==', format: canary(20) } },
+            { type: 'file', file: { file_id: canary(21) } },
           ],
         },
         {
@@ -156,11 +158,24 @@ describe('the texts beside the prompt', () => {
     };
     const found = besideTextsOf('chat.completions', body);
     const texts = 'texts' in found ? found.texts : [];
-    const expected = Array.from({ length: 19 }, (_, index) => canary(index + 1));
+    const expected = Array.from({ length: 21 }, (_, index) => canary(index + 1));
     expect(texts.filter((text) => text.startsWith('canary')).toSorted()).toEqual(
       expected.toSorted(),
     );
     expect(texts.filter((text) => !text.startsWith('canary'))).toEqual(['words']);
+  });
+
+  it('of input items are what names them and their media, and reasoning that came back sealed', () => {
+    const image = { type: 'input_image', image_url: 'data:…', detail: canary(1) };
+    const audio = { type: 'input_audio', input_audio: { data: 'AA==', format: canary(2) } };
+    const file = { type: 'input_file', file_data: 'data:…', filename: canary(3) };
+    const input = [
+      { type: 'message', role: 'user', content: [image, audio, file], id: canary(4) },
+      { type: 'reasoning', summary: [], encrypted_content: canary(5) },
+    ];
+    const texts = Array.from({ length: 5 }, (_, index) => canary(index + 1));
+    const found = besideTextsOf('responses', { input });
+    expect('texts' in found ? found.texts.toSorted() : found).toEqual(texts);
   });
 
   it('of completions and embeddings are the fields beside prompt and input', () => {
