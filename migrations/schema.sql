@@ -1499,6 +1499,7 @@ create table two_factor (
   verified boolean not null default false,
   failed_verification_count integer not null default 0,
   locked_until timestamp(3) with time zone,
+  last_step integer,
   constraint two_factor_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
   constraint two_factor_person_id_key UNIQUE (person_id),
   constraint two_factor_pkey PRIMARY KEY (id)

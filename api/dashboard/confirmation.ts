@@ -43,7 +43,8 @@ export async function confirmedForm(
     ? await door.isCode(shown, visitorOf(request))
     : await door.isPassword(shown, visitorOf(request));
   if (!isRight) {
-    throw new ConfirmationNeeded(form, asks, `The ${asks} is wrong. Nothing was done.`);
+    const problem = hasSecondFactor ? 'The code is wrong, or was used' : 'The password is wrong';
+    throw new ConfirmationNeeded(form, asks, `${problem}. Nothing was done.`);
   }
   const value = deps.flash.seal(subject, String(now + CONFIRMED_MS));
   const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';

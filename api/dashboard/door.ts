@@ -1,9 +1,11 @@
 import { hash, timingSafeEqual, createHmac } from 'node:crypto';
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
+import { symmetricDecrypt } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
 import type { Person } from '#shared/persons/roles.ts';
+import { stepOfCode } from './app-code.ts';
 import { PASSWORD_LENGTH_MIN } from './password-rule.ts';
 
 /** The one who asks, as far as a session is concerned. */
@@ -78,18 +80,51 @@ export function openDoor(options: DoorOptions) {
   const takeCode = async (
     typed: string,
     headers: Headers,
+    opens: 'a session' | 'nothing',
   ): Promise<{ cookies: Cookies } | null> => {
     const code = typed.replaceAll(/\s/g, '');
     const asked = { body: { code }, headers, returnHeaders: true } as const;
     try {
-      const taken = APP_CODE.test(code)
-        ? await auth.api.verifyTOTP(asked)
-        : await auth.api.verifyBackupCode(asked);
-      return { cookies: taken.headers.getSetCookie() };
+      if (!APP_CODE.test(code)) {
+        const taken = await auth.api.verifyBackupCode(asked);
+        return { cookies: taken.headers.getSetCookie() };
+      }
+      const taken = await auth.api.verifyTOTP(asked);
+      const { user, token } = taken.response;
+      if (await isFirstUse(user.id, code)) return { cookies: taken.headers.getSetCookie() };
+      if (opens === 'a session') {
+        await options.db.deleteFrom('persons.session').where('token', '=', token).execute();
+      }
+      return null;
     } catch (error) {
       refusalOf(error);
       return null;
     }
+  };
+
+  /**
+   * Takes a code of an app that is right, once: neither it nor one that was shown before it is taken again (RFC 6238, 5.2). One
+   * statement, so that of several at once one passes.
+   */
+  const isFirstUse = async (personId: string, code: string): Promise<boolean> => {
+    const kept = await options.db
+      .selectFrom('persons.two_factor')
+      .select('secret')
+      .where('person_id', '=', personId)
+      .executeTakeFirst();
+    if (kept === undefined) return false;
+    const { secretConfig: key } = await auth.$context;
+    const step = stepOfCode(await symmetricDecrypt({ key, data: kept.secret }), code, Date.now());
+    if (step === undefined) return false;
+    const taken = await options.db
+      .updateTable('persons.two_factor')
+      .set({ last_step: step })
+      .where('person_id', '=', personId)
+      .where('secret', '=', kept.secret)
+      .where((eb) => eb.or([eb('last_step', 'is', null), eb('last_step', '<', step)]))
+      .returning('id')
+      .executeTakeFirst();
+    return taken !== undefined;
   };
 
   return {
@@ -135,12 +170,12 @@ export function openDoor(options: DoorOptions) {
     async signInWithCode(code: string, visitor: Visitor): Promise<{ cookies: Cookies } | null> {
       // With a session beside it, the library would look at that one and count nothing.
       const cookie = visitor.cookie?.split('; ').find((each) => CHALLENGE_COOKIE.test(each));
-      return takeCode(code, headersOf({ ...visitor, cookie }));
+      return takeCode(code, headersOf({ ...visitor, cookie }), 'a session');
     },
 
-    /** Whether this is a code of the one who is signed in and has a second factor. A recovery code works once. */
+    /** Whether this is a code of the one who is signed in and has a second factor. Each works once. */
     async isCode(code: string, visitor: Visitor): Promise<boolean> {
-      return (await takeCode(code, headersOf(visitor))) !== null;
+      return (await takeCode(code, headersOf(visitor), 'nothing')) !== null;
     },
 
     /** Makes a secret for an app, and recovery codes; both count when a code of the app has come. Null for a wrong password. */
@@ -168,7 +203,7 @@ export function openDoor(options: DoorOptions) {
       visitor: Visitor,
     ): Promise<{ cookies: Cookies } | null> {
       // A recovery code shows nothing of the app.
-      return APP_CODE.test(code.trim()) ? takeCode(code, headersOf(visitor)) : null;
+      return APP_CODE.test(code.trim()) ? takeCode(code, headersOf(visitor), 'nothing') : null;
     },
 
     async endSecondFactor(

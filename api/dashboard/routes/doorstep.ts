@@ -128,7 +128,7 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     }
     const opened = await (await deps.door()).signInWithCode(form.text('code'), visitorOf(request));
     if (opened === null) {
-      return again('The code is wrong, or comes too late: then begin again.', 401);
+      return again('The code is wrong, was used before, or comes too late: then begin again.', 401);
     }
     void reply.header('set-cookie', opened.cookies);
     return seeOther(reply, to);

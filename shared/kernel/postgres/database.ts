@@ -609,6 +609,7 @@ interface PersonsTwoFactorTable {
   verified: Defaulted<boolean>;
   failed_verification_count: Defaulted<number>;
   locked_until: Date | null;
+  last_step: number | null;
 }
 
 interface PersonsVerificationTable {

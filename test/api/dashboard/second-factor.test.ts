@@ -40,6 +40,12 @@ function codeOf(key: string, at = Date.now()): string {
   return String(number % 1_000_000).padStart(6, '0');
 }
 
+/** As if the last code that was taken had been of long ago. */
+const later = () =>
+  database.pool.query('update persons.two_factor set last_step = 0 where person_id = $1', [
+    person.id,
+  ]);
+
 const wrongFor = (key: string): string => {
   const taken = [-30_000, 0, 30_000].map((ms) => codeOf(key, Date.now() + ms));
   return ['000000', '000001', '000002', '000003'].find((code) => !taken.includes(code))!;
@@ -48,10 +54,11 @@ const wrongFor = (key: string): string => {
 /** Sets a second factor up; gives the key and the recovery codes. */
 async function setUp(): Promise<{ key: string; recovery: string[] }> {
   const { payload } = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
-  const key = /<code id="totp-key">([A-Z2-7=]+)</.exec(payload)![1]!;
+  const key = /<code id="totp-key"[^>]*>([A-Z2-7=]+)</.exec(payload)![1]!;
   const recovery = /<pre id="recovery-codes"[^>]*>([^<]+)</.exec(payload)![1]!.trim().split('\n');
   const on = await visitor.send(ACCOUNT, `${FACTOR}/confirm`, { code: codeOf(key) });
   expect(on.headers.location).toBe(`${ACCOUNT}?done=on`);
+  await later();
   return { key, recovery };
 }
 
@@ -123,6 +130,44 @@ describe('a second factor', () => {
       for (let i = 0; i < 5; i += 1) await two.send(CODE, CODE, { code: wrongFor(key) });
       expect((await two.send(CODE, CODE, { code: codeOf(key) })).statusCode).toBe(401);
       expect(await isIn(two)).toBe(false);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a code of the app is taken once, for setting up, signing in and stepping up alike, also when it comes twice at once',
+    { tags: ['dashboard.second-factor'] },
+    async () => {
+      const { payload } = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
+      const key = /<code id="totp-key"[^>]*>([A-Z2-7=]+)</.exec(payload)![1]!;
+      const now = Date.now();
+      const [before, code, next] = [-30_000, 0, 30_000].map((ms) => codeOf(key, now + ms));
+      await visitor.send(ACCOUNT, `${FACTOR}/confirm`, { code: code! });
+      const signedIn = async (typed: string): Promise<boolean> => {
+        const one = stranger();
+        await one.signIn(person);
+        await one.send(CODE, CODE, { code: typed });
+        return isIn(one);
+      };
+      const sessions = async (): Promise<number> =>
+        (await database.pool.query('select from persons.session where person_id = $1', [person.id]))
+          .rowCount!;
+      expect(await sessions()).toBe(1);
+      expect(await signedIn(code!), 'what turned it on').toBe(false);
+      expect(await signedIn(before!), 'one from before it').toBe(false);
+      const atOnce = await Promise.all([next!, next!, next!].map(signedIn));
+      expect(atOnce.filter(Boolean)).toHaveLength(1);
+      expect(await sessions(), 'a refused code leaves no session').toBe(2);
+      await database.pool.query(
+        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        [person.id],
+      );
+      const fields = { name: 'k', scope: 'inference:write', 'confirming-password': next! };
+      const refused = await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, fields);
+      expect(refused.payload).toContain('was used');
+      expect(await isIn(visitor), 'a session that was open stays').toBe(true);
+      await later();
+      expect((await visitor.send(ACCOUNT, `/dashboard/${org}/keys`, fields)).statusCode).toBe(303);
       expect(errors).toEqual([]);
     },
   );
