@@ -57,8 +57,8 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
               <td class="clip" title="${session.userAgent ?? ''}">
                 ${session.userAgent ?? 'unknown'}
               </td>
-              <td class="nowrap">${session.address ?? 'unknown'}</td>
-              <td class="nowrap">${moment(session.since, now)}</td>
+              <td class="nowrap" data-head="Address">${session.address ?? 'unknown'}</td>
+              <td class="nowrap" data-head="Signed in">${moment(session.since, now)}</td>
               <td class="num">
                 ${
                   session.id === parts.currentId
@@ -72,6 +72,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
               </td>
             </tr>`,
         ),
+        'stacked',
       )}
       ${
         parts.sessions.length < 2
@@ -133,7 +134,7 @@ function endForm(frame: Frame): Html {
 
 interface SecondFactorParts {
   begun?: { secret: string; recoveryCodes: readonly string[] };
-  problem?: string;
+  problem?: Html | string;
 }
 
 /** The secret for the app and the recovery codes, shown once, and the form for the first code. */

@@ -45,11 +45,12 @@ export function auditPage(frame: Frame, { page, names, action, after }: AuditPar
                     ${names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`}
                   </td>
                   <td class="nowrap"><code>${entry.action}</code></td>
-                  <td>${entry.subject === null ? undefined : shortId(entry.subject)}</td>
+                  ${entry.subject === null ? html`<td></td>` : html`<td data-head="What">${shortId(entry.subject)}</td>`}
                   <td class="clip" title="${entry.reason ?? ''}">${entry.reason ?? undefined}</td>
-                  <td class="nowrap soft">${entry.address ?? undefined}</td>
+                  <td class="nowrap soft">${entry.address ?? ''}</td>
                 </tr>`,
             ),
+            'stacked',
           )
     }
     ${pager('acts', { address, filters: { action }, after, next })}`;

@@ -8,7 +8,7 @@ import {
   type OrganisationRole,
 } from '#shared/persons/roles.ts';
 import { type Frame, token } from './layout.ts';
-import { ACT, badge, field, moment, table, told } from './parts.ts';
+import { ACT, badge, field, moment, shortMoment, table, told } from './parts.ts';
 
 export interface TeamParts {
   members: readonly Member[];
@@ -36,6 +36,7 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
       'Members',
       ['Name', 'E-mail', 'Role', 'Since', ACT],
       members.map((member) => memberRow(frame, member)),
+      'stacked',
     )}
     ${manages && invitations.length > 0 ? invitationTable(frame, invitations) : undefined}
     ${manages ? inviteForm(frame, parts) : undefined}
@@ -58,11 +59,11 @@ function memberRow(frame: Frame, member: Member): Html {
     may(membership!.role, 'manage the team') && mayAssign(membership!.role, member.role);
   return html`<tr>
     <th scope="row" class="clip" title="${member.name}">${member.name}</th>
-    <td class="nowrap">
+    <td class="clip" title="${member.email}">
       ${member.email} ${member.emailVerified ? undefined : badge('warn', 'not confirmed yet')}
     </td>
     <td>${manages ? roleForm(frame, member) : member.role}</td>
-    <td class="nowrap">${moment(member.since, now)}</td>
+    <td data-head="Since">${shortMoment(member.since, now)}</td>
     <td class="num">
       ${
         manages || isSelf
@@ -112,8 +113,8 @@ function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html
         ({ email, role, until }) =>
           html`<tr>
             <th scope="row" class="clip" title="${email}">${email}</th>
-            <td>${role}</td>
-            <td class="nowrap">${moment(until, frame.now)}</td>
+            <td data-head="Role">${role}</td>
+            <td data-head="Open until">${moment(until, frame.now)}</td>
             <td class="num">
               ${
                 mayAssign(mine, role)
@@ -126,6 +127,7 @@ function invitationTable(frame: Frame, invitations: readonly Invitation[]): Html
             </td>
           </tr>`,
       ),
+      'stacked',
     )}
   </section>`;
 }

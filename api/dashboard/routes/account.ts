@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { html } from '#api/html.ts';
 import { secondFactorLetter } from '#shared/persons/letters.ts';
 import { mayTryPassword } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -119,7 +120,8 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
     const door = await deps.door();
     const on = await door.confirmSecondFactor(form.text('code'), visitorOf(request));
     if (on === null) {
-      const problem = 'The code is wrong. Enter the one that the app shows now, or begin again.';
+      const problem = html`The code is wrong. Enter the one that the app shows now, or
+        <a href="/dashboard/account">begin again</a> with another key.`;
       return draw(request, reply, { problem }, 400);
     }
     await deps.persons.sendLetter(secondFactorLetter(person, true));
