@@ -43,7 +43,11 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
 }
 
 /** Node takes the first of several and drops the others; a proxy before it may have believed another. */
-const ONE_ONLY: ReadonlySet<string> = new Set(['host', 'authorization']);
+const ONE_ONLY: Readonly<Record<string, string>> = {
+  host: 'Host',
+  authorization: 'Authorization',
+  'content-type': 'Content-Type',
+};
 
 /** Requests that no route takes, so that none has to look for them: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
@@ -66,16 +70,18 @@ function refusedFraming({ httpVersion, rawHeaders, headers }: IncomingMessage): 
     const message = 'The only transfer coding that is taken is chunked.';
     return new Fault('invalid_request', { message, param: 'Transfer-Encoding' });
   }
+  // RFC 9112, 6.1: whoever wrote it before us does not know what chunks are, and saw another end of the body.
+  if (coding !== undefined && httpVersion === '1.0') {
+    const message = 'HTTP/1.0 has no transfer codings.';
+    return new Fault('invalid_request', { message, param: 'Transfer-Encoding' });
+  }
   const seen: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const { length } = rawHeaders[i]!;
-    if (length !== 4 && length !== 13) continue;
     const name = rawHeaders[i]!.toLowerCase();
-    if (!ONE_ONLY.has(name)) continue;
-    if (seen.includes(name)) {
-      const param = name === 'host' ? 'Host' : 'Authorization';
+    const param = Object.hasOwn(ONE_ONLY, name) ? ONE_ONLY[name] : undefined;
+    if (param === undefined) continue;
+    if (seen.includes(name))
       return new Fault('invalid_request', { message: `The header ${param} came twice.`, param });
-    }
     seen.push(name);
   }
   return undefined;

@@ -271,6 +271,16 @@ describe('a request that two readers might read differently', () => {
       `HTTP/1.1\r\nhost: a\r\n${authorization}transfer-encoding: gzip, chunked\r\n`,
       'Transfer-Encoding',
     ],
+    [
+      'two Content-Types',
+      'HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-type: text/plain\r\n',
+      'Content-Type',
+    ],
+    [
+      'chunks in a version that has none',
+      `HTTP/1.0\r\nhost: a\r\n${authorization}transfer-encoding: chunked\r\n`,
+      'Transfer-Encoding',
+    ],
     ['a version that does not exist', 'HTTP/1.7\r\nhost: a\r\n', null],
     ['the version before 1.0', 'HTTP/0.9\r\nhost: a\r\n', null],
     ['the version of another protocol', 'HTTP/2.0\r\nhost: a\r\n', null],
