@@ -47,7 +47,7 @@ const QUALITY_WORDS: Readonly<Record<string, string>> = {
   T3: 'T3, size published or declared',
   T4: 'T4, size guessed',
   T5: 'T5, class of model alone',
-  '': 'no estimate',
+  '': 'no estimate or refused',
 };
 
 const REVISION_WORDS: Readonly<Record<string, string>> = {
@@ -318,7 +318,7 @@ function disclosure({ facts }: ReportInput, total: Totals): string {
     const terms =
       use === null
         ? ''
-        : `; O = E × I is ${each(use)}, M ${each(Math.max(0, Number(gas.value) - use))}`;
+        : `; O = E × I is ${each(use)} ${scale.unit}, M ${each(Math.max(0, Number(gas.value) - use))} ${scale.unit}`;
     return `${each(gas.value)} ${scale.unit} [${each(gas.lower)}–${each(gas.upper)}]${terms}`;
   };
   const energy = total.amount('energy');

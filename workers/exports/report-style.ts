@@ -7,7 +7,7 @@ main{max-width:720px;margin:0 auto;padding:40px 24px}
 h1{font-size:28px;line-height:1.2;margin:0 0 8px}
 h2{font-size:20px;margin:40px 0 12px;break-after:avoid}
 h3{font-size:16px;margin:24px 0 8px;break-after:avoid}
-p{margin:0 0 12px;max-width:75ch}
+p{margin:0 0 12px;max-width:75ch;break-inside:avoid}
 .lead{color:var(--soft);font-size:16px}
 code{font:12px/1.5 ui-monospace,monospace;overflow-wrap:anywhere}
 table{border-collapse:collapse;width:100%;margin:12px 0;font-size:12px}
@@ -15,7 +15,7 @@ th,td{padding:6px 8px;border-bottom:1px solid var(--line);vertical-align:top;tex
 th{font-weight:600;text-align:left;overflow-wrap:break-word}
 tbody th{min-width:96px}
 .figures tbody th{max-width:200px}
-.dense tbody th{min-width:76px;word-break:break-all}
+.dense tbody th{overflow-wrap:anywhere}
 thead th{border-bottom:2px solid var(--ink);text-align:right;vertical-align:bottom}
 thead .words{text-align:left}
 thead th:first-child{text-align:left}
@@ -24,7 +24,7 @@ tr{break-inside:avoid}
 .facts th{width:24%;font-weight:400;color:var(--soft)}
 .facts td,.words{text-align:left}
 .dense th,.dense td{padding:3px 6px}
-td small{color:var(--soft);font-size:11px;white-space:nowrap}
+td small{display:block;color:var(--soft);font-size:11px;white-space:nowrap}
 .missing{color:var(--soft);background:repeating-linear-gradient(45deg,transparent 0 4px,#e6e9ec 4px 5px)}
 .cards{display:grid;grid-template-columns:repeat(3,1fr);gap:12px;margin:12px 0}
 .cards div{border:1px solid var(--line);padding:12px;break-inside:avoid}
