@@ -142,11 +142,14 @@ export function faultOf(error: unknown): Fault {
 }
 
 /** Codes of parameters that have another name there, from before there were schemas. */
-const CODE_NAMES: Readonly<Record<string, string>> = { scopes: 'scope', expires_at: 'expiry' };
+const CODE_NAMES: ReadonlyMap<string, string> = new Map([
+  ['scopes', 'scope'],
+  ['expires_at', 'expiry'],
+]);
 
 /** The code of a parameter that is not what it must be: `invalid_<param>`. */
 export function codeOfParameter(param: string): `invalid_${string}` {
-  return `invalid_${CODE_NAMES[param] ?? param}`;
+  return `invalid_${CODE_NAMES.get(param) ?? param}`;
 }
 
 /** A schema of ours refused a query, a path or a body: names the first parameter at fault, and what it must be. */
@@ -160,14 +163,15 @@ function faultOfValidation(validation: NonNullable<FastifyError['validation']>):
   const unknown = params['additionalProperty'];
   if (typeof missing === 'string') path.push(missing);
   // The name of an unknown member is the caller's text, of any length.
-  if (typeof unknown === 'string' && /^\w{1,64}$/.test(unknown)) path.push(unknown);
+  const canBeNamed = typeof unknown === 'string' && /^\w{1,64}$/.test(unknown);
+  if (canBeNamed) path.push(unknown);
   const name = dotted(path) || 'request';
   const demand = demandOf(unmetSchema(validation, instancePath));
   const message =
     missing !== undefined
       ? `\`${name}\` is required.`
       : unknown !== undefined
-        ? `\`${name}\` is not known here.`
+        ? `\`${name}\` ${canBeNamed ? 'is not known' : 'holds a name that is not known'} here.`
         : `\`${name}\` must be ${demand}.`;
   return new Fault(codeOfParameter(String(path[0] ?? 'request')), { message, param: name });
 }

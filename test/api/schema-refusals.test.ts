@@ -137,6 +137,19 @@ describe('what a schema refuses', () => {
       if (shown !== undefined) expect(error).toEqual(shown);
     }
   });
+
+  it('a name that is not known is repeated only where it is a name, whatever JavaScript means by it', async () => {
+    for (const [query, code, message] of [
+      ['__proto__', 'invalid___proto__', '`__proto__` is not known here.'],
+      ['constructor', 'invalid_constructor', '`constructor` is not known here.'],
+      ['%F0%9F%98%80', 'invalid_request', '`request` holds a name that is not known here.'],
+      ['x'.repeat(3_000), 'invalid_request', '`request` holds a name that is not known here.'],
+    ] as const) {
+      const url = `/v1/keys?${query}=1`;
+      const reply = await app.inject({ method: 'GET', url, headers: { authorization } });
+      expect(reply.json().error).toMatchObject({ code, message });
+    }
+  });
 });
 
 describe('the codes that the interface refuses parameters with', () => {
