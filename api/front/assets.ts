@@ -11,6 +11,8 @@ const read = (...names: string[]): string =>
 const FILES = {
   css: { path: '/assets/style.css', type: 'text/css', text: read('tokens.css', 'dashboard.css') },
   script: { path: '/assets/copy.js', type: 'text/javascript', text: read('copy.js') },
+  /** The picture of the page's tab. */
+  icon: { path: '/assets/mark.svg', type: 'image/svg+xml', text: read('mark.svg') },
   verify: { path: '/assets/verify.js', type: 'text/javascript', text: read('verify.js') },
 } as const;
 
@@ -19,7 +21,11 @@ const versioned = ({ path, text }: { path: string; text: string }): string =>
 
 /** The stylesheet and the script of the pages, with addresses that change when they do. */
 export const ASSETS = {
-  addresses: { css: versioned(FILES.css), script: versioned(FILES.script) },
+  addresses: {
+    css: versioned(FILES.css),
+    icon: versioned(FILES.icon),
+    script: versioned(FILES.script),
+  },
   verify: versioned(FILES.verify),
 };
 

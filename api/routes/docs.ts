@@ -6,7 +6,7 @@ import { anyObject } from './fields.ts';
 
 /** The page runs no script and loads nothing but its stylesheet. */
 const PAGE_POLICY =
-  "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /** Short: the next version of the service may describe itself differently. */
 const CACHE = 'public, max-age=300';
 

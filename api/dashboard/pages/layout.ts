@@ -5,6 +5,8 @@ import { may } from '#shared/persons/roles.ts';
 /** Changes with every version of the files, which browsers keep. */
 export interface Assets {
   css: string;
+  /** The picture of the tab. */
+  icon: string;
   script: string;
 }
 
@@ -80,6 +82,7 @@ export function documentOf(assets: Assets, title: string, body: Html): Html {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
+        <link rel="icon" type="image/svg+xml" href="${assets.icon}" />
         <link rel="stylesheet" href="${assets.css}" />
         <script src="${assets.script}" defer></script>
       </head>

@@ -99,7 +99,7 @@ function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
     </section>
     <p class="soft small">
       Days are UTC. Band: 5–95 %, added up as if all receipts erred alike. Sums are of the current
-      receipt of each request, over ${count(parts.byDay.ledgerSize)} entries of the ledger. Dashed:
+      receipt of each request, with a ledger of size ${count(parts.byDay.ledgerSize)}. Dashed:
       requests without an estimate; a shaded day has nothing else.
     </p>
     ${dayTable(parts)} ${breakdown(base, parts)}`;

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ASSETS } from '#api/front/assets.ts';
 import type { ApiDocument, Method, Operation } from '../document-shape.ts';
 import { html, type Html } from '#api/html.ts';
 import { headings, markdown } from './markdown.ts';
@@ -21,6 +22,7 @@ export function docsPage(document: ApiDocument): string {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title} API</title>
+        <link rel="icon" type="image/svg+xml" href="${ASSETS.addresses.icon}" />
         <link rel="stylesheet" href="/docs/docs.css" />
       </head>
       <body>
