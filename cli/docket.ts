@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { reasonOf } from './print.ts';
+import { plain, reasonOf } from './print.ts';
 
 /** Each file of this folder is one command, named like it, and exports `register(program)`. */
 const COMMANDS = new URL('./commands/', import.meta.url);
@@ -34,6 +34,10 @@ const program = new Command('docket')
   .version(version(), '-V, --version')
   .showHelpAfterError('(add --help for what is possible)')
   .configureHelp({ sortSubcommands: true })
+  // Arguments are often text of others: a script passes on what it was sent.
+  .configureOutput({
+    outputError: (text, write) => write(text.split('\n').map(plain).join('\n')),
+  })
   .enablePositionalOptions();
 
 // Whoever reads (`| head`) has seen enough; the exit code stays what it is.

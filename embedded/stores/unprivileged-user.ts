@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { lchown, readdir, readFile, stat } from 'node:fs/promises';
+import { lchown, lstat, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -26,13 +26,16 @@ export async function unprivilegedUser(): Promise<SystemUser | undefined> {
 /** Of a directory with what is ours: as root, the user of the stores passes through it on the way to its own. */
 export const OWN_DIRECTORY_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
-/** Gives a directory and everything in it to the user. Symbolic links are given as such: what they name is not. */
+/**
+ * Gives a directory and everything in it to the user. Symbolic links are given as such: what they name is not. Nor is a
+ * file that has a second name, since its user may have linked one of ours in here.
+ */
 export async function giveTo(user: Pick<SystemUser, 'uid' | 'gid'>, dir: string): Promise<void> {
   await lchown(dir, user.uid, user.gid);
   for (const entry of await readdir(dir, { withFileTypes: true })) {
     const path = join(dir, entry.name);
     if (entry.isDirectory()) await giveTo(user, path);
-    else await lchown(path, user.uid, user.gid);
+    else if ((await lstat(path)).nlink === 1) await lchown(path, user.uid, user.gid);
   }
 }
 

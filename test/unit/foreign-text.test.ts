@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
 import { plain, printJson, reasonOf } from '#cli/print.ts';
@@ -25,6 +25,12 @@ describe('text of others in the output of commands', () => {
     expect(JSON.parse(shown)).toEqual(value);
     expect(shown).toContain('µ 😀');
     expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
+
+  it('an argument that is refused is quoted as plain text', () => {
+    const docket = fileURLToPath(new URL('../../cli/docket.ts', import.meta.url));
+    const { stderr } = spawnSync(process.execPath, [docket, 'verify', '--a\r\u001b[2KGOOD']);
+    expect(String(stderr)).toContain("'--a\\u{d}\\u{1b}[2KGOOD'");
   });
 
   it('the reason of a failure stays on one line', () => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import {
   chmodSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -51,6 +52,17 @@ describe('a directory that was given away', () => {
       before,
       before,
     ]);
+  });
+
+  it('what has another name elsewhere is not given along', async () => {
+    const dir = join(home, 'given');
+    mkdirSync(dir);
+    writeFileSync(join(dir, 'own'), '');
+    linkSync(join(precious, 'secret'), join(dir, 'file'));
+    const before = statSync(precious).uid;
+    await giveTo(NOBODY, dir);
+    expect(statSync(join(dir, 'own')).uid).toBe(NOBODY.uid);
+    expect(statSync(join(precious, 'secret')).uid).toBe(before);
   });
 
   it('a link in the place of the claim is replaced, and what it names keeps its content', async () => {
