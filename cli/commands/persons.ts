@@ -56,12 +56,14 @@ export function register(program: Command): void {
   withActOptions(
     persons
       .command('reset-second-factor <e-mail>')
-      .description('for somebody who has lost app and recovery codes; a letter tells them'),
+      .description(
+        'for somebody who has lost app and recovery codes; ends their sessions, and a letter tells them',
+      ),
   ).action((email: string, options: ActOptions) =>
     asOperator(async ({ pool, surroundings }) => {
       await createPersonRegistry(pool, surroundings).removeSecondFactor(email, actorOf(options));
       if (options.json === true) printJson({ reset: email });
-      else process.stdout.write(`${email} signs in with the password alone\n`);
+      else process.stdout.write(`${email} signs in anew, with the password alone\n`);
     }),
   );
   persons

@@ -181,6 +181,15 @@ export const JOBS = {
     concurrency: 1,
     everyMs: MINUTE,
   },
+  /** Removes sessions, links and invitations that are over, and who never followed the letter of their sign-up. */
+  'sign-in-expiry': {
+    payload: Nothing,
+    attempts: 1,
+    backoffMs: SECOND,
+    timeoutMs: 5 * MINUTE,
+    concurrency: 1,
+    everyMs: HOUR,
+  },
   /** Makes the partitions for the receipts of months to come. */
   'ledger-partitions': {
     payload: Nothing,

@@ -259,12 +259,31 @@ describe('the dashboard in a browser', () => {
     // Each page is looked at from four sides.
     { tags: ['dashboard.browser'], timeout: 240_000 },
     async () => {
-      const pages = ['/dashboard/account', ...PAGES.map((path) => `/dashboard/${orgId}/${path}`)];
+      await system.database.pool.query(
+        `insert into persons.invitation values ($1, $2, 'member', now(), now() + interval '1 day'),
+           ($1, 'grace@person.example', 'admin', now(), now() + interval '14 days')`,
+        [orgId, owner.email],
+      );
+      for (const name of ['x'.repeat(120), 'محمد بن موسى الخوارزمي']) {
+        await newPerson(
+          system.database.pool,
+          [{ kind: 'organisation', orgId, role: 'member' }],
+          name,
+        );
+      }
+      const pages = [
+        '/dashboard/account',
+        '/dashboard/invitations',
+        ...PAGES.map((path) => `/dashboard/${orgId}/${path}`),
+      ];
       const page = await open();
       await signIn(page);
       const found: string[] = [];
       const look = async (address: string): Promise<void> => {
         await page.goto(address);
+        await lookAt(address);
+      };
+      const lookAt = async (address: string): Promise<void> => {
         const { violations } = await new AxeBuilder({ page }).analyze();
         const scheme = await page.evaluate<boolean>(
           'matchMedia("(prefers-color-scheme: dark)").matches',
@@ -287,6 +306,21 @@ describe('the dashboard in a browser', () => {
         await page.setViewportSize({ width, height: 800 });
         for (const address of pages) await look(address);
       }
+      // Pages that only a form leads to, as they are on a phone in the dark.
+      await page.goto('/dashboard/account');
+      await page.locator('#factor-password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Set up an app' }).click();
+      await page.getByRole('heading', { name: 'Add the key to your app' }).waitFor();
+      await lookAt('set-up of a second factor');
+      await system.database.pool.query(
+        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        [owner.id],
+      );
+      await page.goto(`/dashboard/${orgId}/keys/new`);
+      await page.getByLabel('Name').fill('To be confirmed');
+      await page.getByRole('button', { name: 'Create key' }).click();
+      await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+      await lookAt('the password again');
       await page.context().clearCookies();
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme });
@@ -295,6 +329,7 @@ describe('the dashboard in a browser', () => {
           '/status',
           '/verify',
           '/dashboard/sign-in',
+          '/dashboard/sign-in/code',
           '/dashboard/password/forgot',
         ])
           await look(address);

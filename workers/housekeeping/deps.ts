@@ -6,6 +6,7 @@ import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { ensureLedgerPartitions } from '#shared/ledger/postgres/upkeep.ts';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import type { Config } from '#shared/config/config.ts';
@@ -16,7 +17,7 @@ import { JobRole } from '#workers/runtime/deps.ts';
 import { housekeepingHandlers } from './handlers.ts';
 
 /** One per kind of job that uses the database at the same time. */
-const CONNECTIONS = 7;
+const CONNECTIONS = 8;
 
 /** Composes the housekeeping process: vetting, expiry, partitions, mail. */
 export async function housekeepingProcess(context: ProcessContext): Promise<ProcessParts> {
@@ -36,6 +37,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
     outbox: createMailOutbox(pool, systemSurroundings, config.supportEmail),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
+    removeExpiredSignIns: () => createPersonRegistry(pool, systemSurroundings).removeExpired(),
     ensureLedgerPartitions: async () => {
       const made = await ensureLedgerPartitions(pool);
       if (made.length > 0) log.info({ event: 'ledger_partitions_made', partitions: made });
@@ -47,6 +49,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
   role.does('key-expiry', handlers['key-expiry']);
   role.does('key-expiry-warnings', handlers['key-expiry-warnings']);
   role.does('stored-answer-expiry', handlers['stored-answer-expiry']);
+  role.does('sign-in-expiry', handlers['sign-in-expiry']);
   role.does('ledger-partitions', handlers['ledger-partitions']);
   role.does('mail', handlers.mail);
   return {

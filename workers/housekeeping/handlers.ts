@@ -19,6 +19,8 @@ export interface HousekeepingOptions {
   mailer: Mailer;
   /** Deletes at most so many stored answers whose time is over; returns how many. */
   dropExpiredAnswers: (limit: number) => Promise<number>;
+  /** Removes what is over of those who sign in. */
+  removeExpiredSignIns: () => Promise<void>;
   /** Makes the partitions of months to come, those that are missing. */
   ensureLedgerPartitions: () => Promise<unknown>;
   /** Told of accounts that could not be vetted; the sweep goes on with the next. */
@@ -32,6 +34,7 @@ export type HousekeepingJob = Extract<
   | 'key-expiry'
   | 'key-expiry-warnings'
   | 'stored-answer-expiry'
+  | 'sign-in-expiry'
   | 'ledger-partitions'
   | 'mail'
 >;
@@ -52,6 +55,7 @@ export function housekeepingHandlers(options: HousekeepingOptions): {
       let dropped = BATCH;
       while (dropped === BATCH && !signal.aborted) dropped = await dropExpiredAnswers(BATCH);
     },
+    'sign-in-expiry': () => options.removeExpiredSignIns(),
     'ledger-partitions': async () => {
       await ensureLedgerPartitions();
     },

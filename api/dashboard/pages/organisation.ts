@@ -24,6 +24,9 @@ export function auditPage(frame: Frame, { page, names, action, after }: AuditPar
       </div>
       <button type="submit">Show</button>
       ${action === '' ? undefined : html`<a href="${address}">Show all</a>`}
+      <a class="button" href="${address}.csv?${new URLSearchParams({ action }).toString()}" download
+        >Download CSV</a
+      >
     </form>
     ${
       page.items.length === 0

@@ -58,7 +58,7 @@ function memberRow(frame: Frame, member: Member): Html {
   const manages =
     may(membership!.role, 'manage the team') && mayAssign(membership!.role, member.role);
   return html`<tr>
-    <th scope="row" class="clip" title="${member.name}">${member.name}</th>
+    <th scope="row" class="clip name" title="${member.name}">${member.name}</th>
     <td class="clip" title="${member.email}">
       ${member.email} ${member.emailVerified ? undefined : badge('warn', 'not confirmed yet')}
     </td>

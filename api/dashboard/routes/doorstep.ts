@@ -107,7 +107,6 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     if (opened === 'unconfirmed') {
       return again('Confirm your e-mail address first: a letter with a link is on its way.', 403);
     }
-    await deps.persons.removeExpired().catch(deps.onError);
     void reply.header('set-cookie', opened.cookies);
     return seeOther(
       reply,

@@ -1,13 +1,18 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor } from '../forms.ts';
-import { demandRight, sendFramed } from '../guard.ts';
+import { demandRight, sendFile, sendFramed } from '../guard.ts';
+import { auditCsv } from '../pages/audit-csv.ts';
 import { auditPage } from '../pages/organisation.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
 /** Names of actions are short; a longer text names none. */
 const ACTION_LENGTH_MAX = 100;
+/** Entries of one file, newest first: years of most organisations, and a few megabytes. */
+const CSV_ENTRIES_MAX = 10_000;
+/** Entries of a file that are read at once. */
+const CSV_READ = 1_000;
 
 /** What was done in an organisation. */
 export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -15,7 +20,7 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
     demandRight(request.membership, 'read the audit log');
     const { orgId } = request.membership;
     const after = askedAfter(request, 'aud');
-    const action = askedFor(request, 'action').slice(0, ACTION_LENGTH_MAX);
+    const action = askedAction(request);
     const page = await deps.audit.list({
       orgId,
       limit: PAGE_LENGTH,
@@ -30,4 +35,25 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
       body: (frame) => auditPage(frame, { page, names, action, after }),
     });
   });
+  app.get('/audit-log.csv', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'read the audit log');
+    const { orgId } = request.membership;
+    const action = askedAction(request);
+    const asked = { orgId, limit: CSV_READ, order: 'desc', ...(action && { action }) } as const;
+    let page = await deps.audit.list(asked);
+    const entries = [...page.items];
+    while (page.hasMore && entries.length < CSV_ENTRIES_MAX) {
+      page = await deps.audit.list({ ...asked, after: entries.at(-1)!.id });
+      entries.push(...page.items);
+    }
+    const names = await deps.persons.names(entries.map(({ actorId }) => actorId));
+    return sendFile(reply, {
+      name: 'audit-log.csv',
+      type: 'text/csv; charset=utf-8',
+      content: auditCsv(entries, names),
+    });
+  });
 }
+
+const askedAction = (request: FastifyRequest): string =>
+  askedFor(request, 'action').slice(0, ACTION_LENGTH_MAX);

@@ -13,6 +13,7 @@ import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { checkPerson } from '../checks.ts';
 import { secondFactorLetter } from '../letters.ts';
+import { keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
 /** How long somebody who signed up may take to follow the link of the letter; they can ask for another. */
@@ -208,6 +209,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
             .where('id', '=', orgId)
             .executeTakeFirst();
           if (known === undefined) throw new Fault('organisation_not_found');
+          if (role !== 'owner') await keepAnOwner(client, orgId, person.id);
           await on
             .insertInto('persons.membership')
             .values({ ...part, org_id: orgId, role })
@@ -227,7 +229,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         return person;
       }),
 
-    /** Takes a part away. The person stays, with their other parts. */
+    /** Takes a part away. The person stays, with their other parts; an organisation keeps an owner. */
     remove: (email: string, place: Place, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {
         const on = queriesOn(client);
@@ -237,6 +239,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
           .where('email', '=', email.trim().toLowerCase())
           .executeTakeFirst();
         const id = person?.id ?? '';
+        if (place.kind === 'organisation') await keepAnOwner(client, place.orgId, id);
         const removed =
           place.kind === 'staff'
             ? await on
@@ -263,7 +266,10 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         });
       }),
 
-    /** For somebody who has lost app and codes: the password alone lets them in again. Who they are, support has to find out. */
+    /**
+     * For somebody who has lost app and codes: the password alone lets them in again, and whoever has a session open has to
+     * sign in anew. Who they are, support has to find out.
+     */
     removeSecondFactor: (email: string, actor: Actor): Promise<void> =>
       inTransaction(pool, async (client) => {
         const on = queriesOn(client);
@@ -278,6 +284,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
           throw invalidParam('email', 'There is no person with a second factor of this address.');
         }
         await on.deleteFrom('persons.two_factor').where('person_id', '=', person.id).execute();
+        await on.deleteFrom('persons.session').where('person_id', '=', person.id).execute();
         await queueLetter(client, surroundings, secondFactorLetter(person, false));
         await appendAudit(client, surroundings, {
           orgId: SERVICE_CHAIN,

@@ -201,18 +201,25 @@ interface LockedMember {
   owners: number;
 }
 
-function demandAnotherOwner({ role, owners }: LockedMember): void {
+function demandAnotherOwner({ role, owners }: Pick<LockedMember, 'role' | 'owners'>): void {
   if (role !== 'owner' || owners > 1) return;
   throw invalidParam('role', 'An organisation keeps one owner: make somebody else one first.');
 }
 
-/** Locks the owners as well, in one order: two of them cannot take each other’s part away at once. */
-async function lockMember(
+/** For an operator, who takes parts away from outside: locks as members do, and refuses for the last owner. */
+export async function keepAnOwner(
   client: PoolClient,
   orgId: string,
   personId: string,
-): Promise<LockedMember> {
-  const locked = await queriesOn(client)
+): Promise<void> {
+  const locked = await lockOwnersAnd(client, orgId, personId);
+  const role = locked.find(({ person_id: id }) => id === personId)?.role;
+  if (role !== undefined) demandAnotherOwner({ role, owners: ownersAmong(locked) });
+}
+
+/** Locks the owners as well, in one order: two of them cannot take each other’s part away at once. */
+function lockOwnersAnd(client: PoolClient, orgId: string, personId: string) {
+  return queriesOn(client)
     .selectFrom('persons.membership')
     .select(['person_id', 'role'])
     .where('org_id', '=', orgId)
@@ -220,6 +227,17 @@ async function lockMember(
     .orderBy('person_id')
     .forUpdate()
     .execute();
+}
+
+const ownersAmong = (members: readonly { role: OrganisationRole }[]): number =>
+  members.filter(({ role }) => role === 'owner').length;
+
+async function lockMember(
+  client: PoolClient,
+  orgId: string,
+  personId: string,
+): Promise<LockedMember> {
+  const locked = await lockOwnersAnd(client, orgId, personId);
   const member = locked.find(({ person_id: id }) => id === personId);
   if (member === undefined) throw new Fault('member_not_found');
   const person = await queriesOn(client)
@@ -227,8 +245,7 @@ async function lockMember(
     .select(['name', 'email'])
     .where('id', '=', personId)
     .executeTakeFirstOrThrow();
-  const owners = locked.filter(({ role }) => role === 'owner').length;
-  return { ...person, role: member.role, owners };
+  return { ...person, role: member.role, owners: ownersAmong(locked) };
 }
 
 /** Removes an invitation and gives its role, once. With `now` it must not be over. */

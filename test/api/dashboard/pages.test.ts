@@ -261,6 +261,20 @@ describe('the audit log and the team', () => {
       expect(payload).toContain('&#60;b&#62;Olivia&#60;/b&#62;');
       expect(payload).not.toContain('key.issued</code></td>');
       expect((await visitors.member.get(log)).statusCode).toBe(403);
+      const file = await visitors.auditor.get(`${log}.csv?action=key.revoked`);
+      expect(file.headers['content-type']).toContain('text/csv');
+      expect(file.payload).toContain('"<b>Olivia</b> & ""Co""",key.revoked,');
+      expect(file.payload).toContain('leaked: in a log');
+      expect(file.payload).not.toContain('key.issued');
+      const whole = (await visitors.auditor.get(`${log}.csv`)).payload;
+      expect(whole).toContain('key.issued');
+      expect(whole).not.toContain(otherOrgId);
+      for (const [visitor, status] of [
+        [visitors.member, 403],
+        [visitors.stranger, 404],
+      ] as const) {
+        expect((await visitor.get(`${log}.csv`)).statusCode).toBe(status);
+      }
       expect((await visitors.stranger.get(log)).statusCode).toBe(404);
       // An address that was changed by hand is no error.
       for (const query of [

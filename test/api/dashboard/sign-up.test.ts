@@ -213,6 +213,7 @@ describe('signing up', () => {
     async () => {
       const clock = movableClock();
       const persons = createPersonRegistry(database.poolAs('docket_api'), clock);
+      const housekeeping = createPersonRegistry(database.poolAs('docket_housekeeping'), clock);
       await persons.signUp({ name: 'Eve', email: 'eve@newcomer.example' });
       const staff = { name: 'Rob', email: 'rob@newcomer.example' };
       await createPersonRegistry(database.pool, clock).add(
@@ -222,10 +223,10 @@ describe('signing up', () => {
       );
       const confirmed = await newPerson(database.pool, [{ kind: 'staff', role: 'operator' }]);
       clock.advance(6 * DAY_MS);
-      await persons.removeExpired();
+      await housekeeping.removeExpired();
       expect(await persons.find('eve@newcomer.example')).toBeDefined();
       clock.advance(2 * DAY_MS);
-      await persons.removeExpired();
+      await housekeeping.removeExpired();
       expect(await persons.find('eve@newcomer.example')).toBeUndefined();
       expect(await persons.find(staff.email)).toBeDefined();
       expect(await persons.find(confirmed.email)).toBeDefined();

@@ -35,6 +35,7 @@ const vetter = new Vetter({
 });
 const failures: unknown[] = [];
 const jobs = housekeepingHandlers({
+  removeExpiredSignIns: async () => {},
   dropExpiredAnswers: () => Promise.resolve(0),
   ensureLedgerPartitions: () => Promise.resolve(),
   vettings: theirs.vettings,
@@ -196,6 +197,7 @@ describe('vetting', () => {
     const good = await accounts.create(newAccount(), OPERATOR);
     for (const { id } of [bad, good]) await accounts.declare(id, declaration(), OPERATOR);
     const troubled = housekeepingHandlers({
+      removeExpiredSignIns: async () => {},
       dropExpiredAnswers: () => Promise.resolve(0),
       ensureLedgerPartitions: () => Promise.resolve(),
       vettings: theirs.vettings,

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { activeAccount, createRegistries } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { type CommandResult, runDocket } from '#test/support/docket-cli.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const ACTOR = ['--actor', 'operator:ada'];
+
+const persons = (...args: string[]): Promise<CommandResult> =>
+  runDocket(['persons', ...args], { DATABASE_URL: database.url });
+
+const add = (email: string, ...place: string[]): Promise<CommandResult> =>
+  persons('add', email, '--name', 'Somebody', ...place, ...ACTOR);
+
+async function roles(orgId: string): Promise<string[]> {
+  const { stdout } = await persons('list', '--org', orgId, '--json');
+  const members = JSON.parse(stdout) as { email: string; role: string }[];
+  return members.map(({ email, role }) => `${email} ${role}`).toSorted();
+}
+
+describe('docket persons', () => {
+  it(
+    'adds, changes and removes members; the last owner is neither removed nor made anything else',
+    { tags: ['dashboard.team'] },
+    async () => {
+      const org = (await activeAccount(registries)).id;
+      const [one, two] = ['one@person.example', 'two@person.example'];
+      expect((await add(one, '--org', org, '--role', 'owner')).code).toBe(0);
+      expect((await add(two, '--org', org, '--role', 'member')).code).toBe(0);
+      const removal = await persons('remove', one, '--org', org, ...ACTOR);
+      expect(removal).toMatchObject({ code: 1, stdout: '' });
+      expect(removal.stderr).toContain('keeps one owner');
+      expect((await add(one, '--org', org, '--role', 'admin')).code).toBe(1);
+      expect(await roles(org)).toEqual([`${one} owner`, `${two} member`]);
+      expect((await add(two, '--org', org, '--role', 'owner')).code).toBe(0);
+      expect((await persons('remove', one, '--org', org, ...ACTOR)).code).toBe(0);
+      expect((await persons('remove', one, '--org', org, ...ACTOR)).code).toBe(1);
+      expect(await roles(org)).toEqual([`${two} owner`]);
+    },
+  );
+
+  it(
+    'a second factor is reset with the sessions that were open, of this person alone',
+    { tags: ['dashboard.second-factor'] },
+    async () => {
+      const emails = ['lost@person.example', 'other@person.example'];
+      for (const email of emails) {
+        expect((await add(email, '--staff', 'operator')).code).toBe(0);
+        await database.pool.query(
+          `with someone as (
+             update persons.person set two_factor_enabled = true where email = $1 returning id
+           ), factor as (
+             insert into persons.two_factor (id, person_id, secret, backup_codes, verified)
+             select id, id, 'secret', 'codes', true from someone
+           )
+           insert into persons.session (id, person_id, token, expires_at, created_at, updated_at)
+           select id, id, id, now() + interval '1 hour', now(), now() from someone`,
+          [email],
+        );
+      }
+      const reset = await persons('reset-second-factor', emails[0]!, ...ACTOR);
+      expect(reset).toMatchObject({ code: 0, stderr: '' });
+      const { rows } = await database.pool.query(
+        `select p.email, p.two_factor_enabled as "isOn",
+                exists (select from persons.two_factor f where f.person_id = p.id) as "hasSecret",
+                exists (select from persons.session s where s.person_id = p.id) as "hasSession"
+         from persons.person p where p.email = any ($1) order by p.email`,
+        [emails],
+      );
+      expect(rows).toEqual([
+        { email: emails[0], isOn: false, hasSecret: false, hasSession: false },
+        { email: emails[1], isOn: true, hasSecret: true, hasSession: true },
+      ]);
+      expect((await persons('reset-second-factor', emails[0]!, ...ACTOR)).code).toBe(1);
+    },
+  );
+});
