@@ -11,6 +11,19 @@ try {
 } catch (error) {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const refusal = startRefusal(cause);
-  if (refusal === undefined) throw error;
-  refuseToStart(refusal);
+  if (refusal !== undefined) refuseToStart(refusal);
+  const failed = failedConnection(cause);
+  if (failed === undefined) throw error;
+  process.stderr.write(
+    `PostgreSQL cannot be reached, so nothing was migrated: ${failed.message}\n`,
+  );
+  process.exitCode = 1;
+}
+
+/** Why there is no connection; undefined where there was one. A name of several addresses fails once at each. */
+function failedConnection(error: unknown): Error | undefined {
+  if (error instanceof AggregateError) return failedConnection(error.errors[0]);
+  const isOfSocket =
+    error instanceof Error && ['connect', 'getaddrinfo'].includes(Reflect.get(error, 'syscall'));
+  return isOfSocket ? error : undefined;
 }

@@ -105,4 +105,15 @@ describe('a start that a person has to make possible', () => {
       expect(code).toBe(78);
     },
   );
+
+  it('migrations say in one line that PostgreSQL cannot be reached', async () => {
+    const away = new URL(database.url);
+    // Nobody listens at the port of tcpmux.
+    away.port = '1';
+    const { code, lines } = await runMain('migrations/main.ts', { DATABASE_URL: away.href });
+    expect(lines).toEqual([
+      expect.stringMatching(/^PostgreSQL cannot be reached, so nothing was migrated: .*:1$/),
+    ]);
+    expect(code).toBe(1);
+  });
 });
