@@ -125,7 +125,12 @@ it.each([
         )
       ).json();
     const { total } = await usage('month');
-    const counts = ['requests', 'refused', 'covered', 'uncovered'];
+    const tokens = ['input_tokens', 'cached_input_tokens', 'output_tokens'];
+    const counts = [
+      ...['requests', 'refused', 'covered', 'uncovered'],
+      ...tokens.flatMap((name) => [name, `uncovered_${name}`]),
+    ];
+    expect(total.uncovered_output_tokens).toBeGreaterThan(0);
     expect(total.covered).toBeGreaterThan(20);
     expect(total.uncovered).toBeGreaterThan(5);
     expect(pick(table[0]!, [...counts, ...AMOUNTS])).toEqual(pick(total, [...counts, ...AMOUNTS]));
