@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { createAccountRegistry, type AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
 import { createVettings, type Vettings } from '#shared/accounts/postgres/vetting.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { createKeyRegistry, type KeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
@@ -28,6 +29,8 @@ export interface DemoAccounts {
 export const PAID_REQUESTS_PER_DAY = 200;
 
 const FILE = 'demo-keys.json';
+/** Screening goes through the applicants every few seconds: more refusals than that have another cause. */
+const REFUSED_MAX = 20;
 const OPERATOR: Actor = { kind: 'operator', id: 'embedded-mode' };
 const CONTACT = { name: 'Demo Contact', email: 'demo@docket.example' };
 const NAMES: Readonly<Record<Plan, string>> = {
@@ -93,11 +96,18 @@ async function ensureAccount(pool: Pool, onboarding: Onboarding, plan: Plan): Pr
         )
       : await accounts.get(known.id);
   // Each step begins where an interrupted start has left off.
-  for (let next = await step(onboarding, account); next !== null;) {
-    account = next;
-    next = await step(onboarding, account);
+  for (let refused = 0; ;) {
+    try {
+      const next = await step(onboarding, account);
+      if (next === null) return account;
+      account = next;
+    } catch (error) {
+      // Housekeeping runs already, and screens applicants: what was read for this step may be of before.
+      refused += 1;
+      if (!(error instanceof Fault) || refused === REFUSED_MAX) throw error;
+      account = await accounts.get(account.id);
+    }
   }
-  return account;
 }
 
 async function ensureLimits(

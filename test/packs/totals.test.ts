@@ -127,7 +127,10 @@ it.each([
     const { total } = await usage('month');
     const tokens = ['input_tokens', 'cached_input_tokens', 'output_tokens'];
     const counts = [
-      ...['requests', 'refused', 'covered', 'uncovered'],
+      'requests',
+      'refused',
+      'covered',
+      'uncovered',
       ...tokens.flatMap((name) => [name, `uncovered_${name}`]),
     ];
     expect(total.uncovered_output_tokens).toBeGreaterThan(0);

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ensureDemoAccounts, PAID_REQUESTS_PER_DAY } from '#embedded/demo-accounts.ts';
 import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { createVettings } from '#shared/accounts/postgres/vetting.ts';
+import { Vetter } from '#shared/accounts/vetter.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createCredentialSource } from '#shared/keys/postgres/credentials.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -15,6 +18,9 @@ import { createTestDatabase } from '#test/support/database.ts';
 const database = await createTestDatabase();
 const dataDir = await mkdtemp(join(tmpdir(), 'demo-'));
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+/** How often housekeeping screens each applicant, in a row. */
+const TIMES = 5;
 
 describe('demo accounts', () => {
   it('work, survive a second start, and are issued anew when their file is gone', async () => {
@@ -80,5 +86,29 @@ describe('demo accounts', () => {
       'key.issued',
     ]);
     for await (const verdict of audit.verify()) expect(verdict.fault).toBeNull();
+  });
+
+  it('are made while housekeeping screens the same applicants', async () => {
+    const { pool } = await createTestDatabase();
+    const vettings = createVettings(pool, systemSurroundings);
+    const lists = createSanctionsStore(pool, systemSurroundings);
+    const vetter = new Vetter({ vettings, lists, monotonicNow: () => performance.now() });
+    const directory = await mkdtemp(join(dataDir, 'beside-'));
+    const making = { isOver: false };
+    const made = ensureDemoAccounts(pool, directory).finally(() => (making.isOver = true));
+    const screened = new Map<string, number>();
+    const housekeeping = (async () => {
+      while (!making.isOver) {
+        const { rows } = await pool.query<{ id: string }>(
+          `select id from account where state = 'in_review'`,
+        );
+        for (const { id } of rows.filter((row) => (screened.get(row.id) ?? 0) < TIMES)) {
+          screened.set(id, (screened.get(id) ?? 0) + 1);
+          await vetter.vet(id, 'list_import');
+        }
+      }
+    })();
+    expect(Object.keys((await made).keys)).toHaveLength(3);
+    await housekeeping;
   });
 });
