@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as Listener, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 
-/** A connection on which nothing comes for this long has no request on its way any more. */
+/** A connection on which nothing comes for this long has no request on its way any more, unless its client is held up. */
 const IDLE_MS = 1_000;
 const LOOK_MS = 20;
 
@@ -11,16 +11,19 @@ type HttpSocket = Socket & { _httpMessage?: ServerResponse | null };
 
 /**
  * Lets a server leave without a failed request. A connection is never closed while a request may be on its way to it:
- * every answer from now on says `Connection: close`, so that clients open their next connection elsewhere, and what has
- * been idle for a second goes.
+ * every answer from now on says `Connection: close`, so that clients open their next connection elsewhere, and what stays
+ * idle goes: as late as the process serves anyway, since a client that is held up hears late that a connection is gone.
  */
 export class Departure {
   readonly #server: Server;
   readonly #sockets = new Set<HttpSocket>();
+  /** How many connections there have been. */
+  #taken = 0;
 
   constructor(server: Server) {
     this.#server = server;
     server.on('connection', (socket: Socket) => {
+      this.#taken += 1;
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
@@ -32,16 +35,22 @@ export class Departure {
    */
   async leave(lameDuckMs: number): Promise<void> {
     if (!this.#server.listening) return;
-    this.#server.keepAliveTimeout = IDLE_MS;
+    const idleMs = Math.max(IDLE_MS, lameDuckMs);
+    this.#server.keepAliveTimeout = idleMs;
     this.#server.prependListener('request', (request, response) => isLast(request, response));
     this.#server.on('timeout', closeUnlessHeard);
     for (const socket of this.#sockets) {
       // oxlint-disable-next-line no-underscore-dangle -- the name is Node's
       const answer = socket._httpMessage;
-      if (answer === undefined || answer === null) socket.setTimeout(IDLE_MS);
+      if (answer === undefined || answer === null) socket.setTimeout(idleMs);
       else answer.shouldKeepAlive = false;
     }
     await delay(lameDuckMs);
+    // What the kernel has taken for this process while it was held up would be reset: it is taken first.
+    for (let known = -1; known !== this.#taken;) {
+      known = this.#taken;
+      await turn();
+    }
     // Not the HTTP server's own: that closes idle connections at once, some just as their next request arrives.
     Listener.prototype.close.call(this.#server);
     while (this.#sockets.size > 0) await delay(LOOK_MS);

@@ -32,7 +32,10 @@ export async function runStorm({ name, seed, seconds, say }: StormOptions): Prom
   const storm: Storm = STORMS[name]!;
   const random = new Random(seed);
   const cluster = storm.onCluster === true ? await RedisCluster.start() : null;
-  const instance = await Instance.start({ env: cluster?.env ?? {}, diskMib: storm.diskMib });
+  const instance = await Instance.start({
+    env: { ...storm.env, ...cluster?.env },
+    diskMib: storm.diskMib,
+  });
   try {
     const { base_url: baseUrl, api_key: apiKey } = instance.info;
     const target = { baseUrl, apiKey };

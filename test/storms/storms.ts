@@ -1,6 +1,7 @@
 import { rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Environment } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
 import type { Instance } from './instance.ts';
 import type { Excuse } from './judge.ts';
@@ -33,6 +34,8 @@ export interface Storm {
   diskMib?: number;
   /** Runs on a Redis Cluster. */
   onCluster?: boolean;
+  /** Settings of the instance that are not those of one machine. */
+  env?: Environment;
   run: (weather: Weather) => Promise<void>;
 }
 
@@ -57,6 +60,8 @@ export const STORMS: Record<string, Storm> = {
   restart: {
     description: 'every process stopped and replaced in turn, twice around',
     gentle: true,
+    // Where others than its owner notice a restart. A client that is held up itself hears late that a connection is gone.
+    env: { LAME_DUCK_MS: '4000' },
     run: restartAround,
   },
 };

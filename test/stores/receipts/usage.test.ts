@@ -44,6 +44,10 @@ const reader = createUsageReader(database.poolAs('docket_api', 1));
 const receipts = database.poolAs('docket_receipts', 1);
 const ledger = database.poolAs('docket_ledger', 1);
 
+/** Of receipts that none has replaced: only those are in the sums. */
+const CURRENT = `and kind = 'inference'
+  and not exists (select from receipt_revision r where r.original_id = entry_id)`;
+
 const at = (time: number, more: Partial<CountedRecord> = {}): CountedRecord =>
   inferenceRecord({
     requestId: newId('req', time),
@@ -418,7 +422,7 @@ describe('sums of the ledger', () => {
       await tamper(
         database.pool,
         `${change} where org_id = $1 and ctid = (
-         select ctid from ${table} where org_id = $1 ${table === 'ledger_body' ? `and kind = 'inference'` : ''} order by ${column} limit 1)`,
+         select ctid from ${table} where org_id = $1 ${table === 'ledger_body' ? CURRENT : ''} order by ${column} limit 1)`,
         [orgId],
       );
       expect(await wrong()).toHaveLength(found);

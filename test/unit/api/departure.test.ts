@@ -6,6 +6,7 @@ import { Departure } from '#api/departure.ts';
 
 /** Above the time after which a leaving server gives up a connection on which nothing comes. */
 const HELD_UP_MS = 1_200;
+const LAME_DUCK_MS = 50;
 
 it('a request that came while the process was held up is answered, though its connection had been idle for too long', async () => {
   const server = createServer((_request, response) => response.end('answered'));
@@ -19,6 +20,24 @@ it('a request that came while the process was held up is answered, though its co
   // Written at once, by the thread that is the server's too: it lies there unread until the time is over.
   client.write('GET / HTTP/1.1\r\nHost: docket.example\r\n\r\n');
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, HELD_UP_MS);
+
+  expect(await text(client)).toContain('answered');
+  await left;
+});
+
+it('a connection that came while the process was held up is answered, though it was to listen no more', async () => {
+  const server = createServer((_request, response) => response.end('answered'));
+  const departure = new Departure(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => server.closeAllConnections());
+
+  const left = departure.leave(LAME_DUCK_MS);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write('GET / HTTP/1.1\r\nHost: docket.example\r\n\r\n');
+  // It connects in this turn of the loop; the next one begins with timers, and ends with what came in.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * LAME_DUCK_MS);
 
   expect(await text(client)).toContain('answered');
   await left;
