@@ -13,6 +13,8 @@ export interface ApiEvents {
   failedInside: (error: unknown, request: FastifyRequest) => void;
   receiptLate: (entry: InferenceEntry) => void;
   clientGone: (entry: UnroutedEntry) => void;
+  /** Redis has neither the request nor the answer to it any more. */
+  requestLost: (entry: UnroutedEntry) => void;
   /** A request passed without the second stage of screening, which could not be asked. */
   unjudged: () => void;
   storeFailed: (error: unknown) => void;
@@ -50,6 +52,11 @@ function apiMetrics(registry: Registry) {
     gone: new Counter({
       name: 'docket_clients_gone_total',
       help: 'Requests whose client left before the end',
+      registers,
+    }),
+    lost: new Counter({
+      name: 'docket_requests_lost_total',
+      help: 'Requests that Redis lost, before they ran or with their answer',
       registers,
     }),
     unjudged: new Counter({
@@ -102,6 +109,10 @@ export function apiEvents(log: Logger, registry: Registry): ApiEvents {
     clientGone(entry) {
       metrics.gone.inc();
       log.debug({ event: 'client_gone', requestId: entry.id });
+    },
+    requestLost(entry) {
+      metrics.lost.inc();
+      log.warn({ event: 'request_lost', requestId: entry.id });
     },
     unjudged() {
       metrics.unjudged.inc();

@@ -92,6 +92,7 @@ export function openInference(
     scripts,
     seals,
     readStanding: (claim) => readStanding(client, claim),
+    inboxReadAt: () => inbox.lastReadAt,
     receiptWaitMs,
     redisNow: (shard) => {
       const us = clocks.of(shard).timeUs(0);

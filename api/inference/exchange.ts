@@ -47,8 +47,10 @@ export class Exchange {
   leased = false;
   /** The claim's request that this one waits for. */
   waitsFor: string | undefined = undefined;
-  /** How often in a row that one was not seen running. */
+  /** How often in a row that one was not seen running, or this one was seen to be lost. */
   sightings = 0;
+  /** Nothing has come of it since this was set. */
+  isSilent = false;
   #sink: ExchangeSink | undefined;
   /** A failure that came before the caller was ready. */
   #earlyFault: Fault | undefined;
@@ -62,6 +64,7 @@ export class Exchange {
   #receipt: { delivery: number; text: string } | undefined;
   #receiptTimer: NodeJS.Timeout | undefined;
   readonly #patience: NodeJS.Timeout;
+  #isAnswered = false;
   #closed = false;
   /** Replies that came before the caller was ready; null once it is. */
   #early: [Reply, string][] | null = [];
@@ -76,6 +79,11 @@ export class Exchange {
     }, patienceMs);
   }
 
+  /** It was admitted, and a worker is to answer it. */
+  get awaitsWorker(): boolean {
+    return this.place !== undefined && !this.#isAnswered;
+  }
+
   /** The caller is ready: hands over what has come already, and everything from now on as it comes. */
   open(sink: ExchangeSink): void {
     this.#sink = sink;
@@ -88,6 +96,8 @@ export class Exchange {
   /** Takes a reply from the inbox. */
   take(reply: Reply, payload: string): void {
     if (this.#closed) return;
+    this.isSilent = false;
+    this.sightings = 0;
     if (this.#early !== null) {
       this.#early.push([reply, payload]);
       return;
@@ -105,10 +115,12 @@ export class Exchange {
         this.#sink!.frames(payload);
         return;
       case 'answer':
+        this.#isAnswered = true;
         if (reply.ref === undefined) this.#answered(reply.attempt, payload);
         else void this.#fetch(reply.attempt, reply.ref);
         return;
       case 'last':
+        this.#isAnswered = true;
         this.#answered(reply.attempt, payload);
         return;
       case 'receipt':

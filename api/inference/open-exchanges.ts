@@ -17,19 +17,21 @@ export interface OpenExchangesOptions {
   client: Pick<RedisClient, 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
   /** A patient connection of its own, for large answers: the longest take more than a second, and hold up nobody. */
   answers: Pick<RedisClient, 'getdelBuffer'>;
-  scripts: Pick<LaneScripts, 'withdraw'>;
+  scripts: Pick<LaneScripts, 'gone' | 'withdraw'>;
   seals: Pick<Seals, 'openBytesInTurns'>;
   /** How a claim stands; null when it is free. */
   readStanding: (claim: string) => Promise<ClaimStanding | null>;
+  /** When the inbox was last read, in milliseconds of the steady clock. */
+  inboxReadAt: () => number;
   receiptWaitMs: number;
   /** What time it is for Redis, in epoch milliseconds: leases end by that clock, and this machine's may be another. */
   redisNow: (shard: number) => number;
-  events: Pick<ApiEvents, 'clientGone' | 'storeFailed'>;
+  events: Pick<ApiEvents, 'clientGone' | 'requestLost' | 'storeFailed'>;
 }
 
-/** How often the claims are looked at that requests wait for. */
+/** How often the claims are looked at that requests wait for, and the entries of requests that nothing is heard of. */
 const WATCH_MS = 2_000;
-/** So often in a row a claim must be seen without one that runs: the word of its end may be on its way. */
+/** So often in a row a claim must be seen without one that runs, or an entry be gone: the word of its end may be on its way. */
 const SIGHTINGS = 3;
 
 /**
@@ -41,6 +43,7 @@ export class OpenExchanges implements ExchangeHost {
   readonly #open = new InFlight<Exchange>();
   #renewal: NodeJS.Timeout | undefined;
   #watch: NodeJS.Timeout | undefined;
+  #watchedAt = 0;
   #whenEmpty: (() => void)[] = [];
 
   constructor(options: OpenExchangesOptions) {
@@ -54,7 +57,10 @@ export class OpenExchanges implements ExchangeHost {
   start(): void {
     this.#renewal = setInterval(() => this.#renewLeases(), LEASE_RENEWAL_MS);
     this.#renewal.unref();
-    this.#watch = setInterval(() => this.#watchClaims(), WATCH_MS);
+    this.#watch = setInterval(() => {
+      this.#watchClaims();
+      this.#watchEntries();
+    }, WATCH_MS);
     this.#watch.unref();
   }
 
@@ -162,6 +168,38 @@ export class OpenExchanges implements ExchangeHost {
     for (const [claim, exchanges] of waiting) look(claim, exchanges).catch(events.storeFailed);
   }
 
+  /**
+   * An entry, or the answer to it, is lost with a Redis that dies before its replica, or its disk, has what it was told.
+   * Nobody else would say so, and the client would wait for the whole of its deadline.
+   */
+  #watchEntries(): void {
+    const { scripts, inboxReadAt, events } = this.#options;
+    const isInboxRead = inboxReadAt() >= this.#watchedAt;
+    this.#watchedAt = performance.now();
+    // What says how a request ended may lie in the inbox.
+    if (!isInboxRead) return;
+    const silent: Exchange[] = [];
+    for (const exchange of this.#open.values()) {
+      if (exchange.isSilent && exchange.awaitsWorker) silent.push(exchange);
+      exchange.isSilent = true;
+    }
+    for (const [lane, exchanges] of Map.groupBy(silent, ({ place }) => place!.lane)) {
+      const ids = exchanges.map(({ place }) => place!.entryId);
+      const look = async (): Promise<void> => {
+        const gone = new Set((await scripts.gone(lane, CONSUMER_GROUP, ...ids)) as string[]);
+        for (const exchange of exchanges) this.#count(exchange, gone.has(exchange.place!.entryId));
+      };
+      look().catch(events.storeFailed);
+    }
+  }
+
+  #count(exchange: Exchange, isGone: boolean): void {
+    exchange.sightings = isGone && exchange.isSilent ? exchange.sightings + 1 : 0;
+    if (exchange.sightings < SIGHTINGS) return;
+    this.#options.events.requestLost(exchange.entry);
+    exchange.fail(REQUEST_LOST);
+  }
+
   #renewLeases(): void {
     const { client, events, redisNow } = this.#options;
     for (const { entry, leased } of this.#open.values()) {
@@ -193,6 +231,10 @@ const RECEIPT_OUTSTANDING = new Fault('dispatch_unavailable', {
   message:
     'The answer to the first request with this Idempotency-Key is kept, and its receipt is not committed yet. Try again.',
   retryAfterMs: 5_000,
+});
+const REQUEST_LOST = new Fault('dispatch_unavailable', {
+  message: 'The request, or the answer to it, was lost on its way. Try again.',
+  retryAfterMs: 1_000,
 });
 const SHUTTING_DOWN = new Fault('dispatch_unavailable', {
   message: 'The gateway is restarting. Try again.',

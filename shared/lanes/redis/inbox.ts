@@ -21,6 +21,7 @@ export class Inbox<Head extends Reply | Cancellation> {
   readonly #onMessage: (head: Head, payload: string) => void;
   readonly #onError: (error: unknown) => void;
   #lastId = '0-0';
+  #lastReadAt = -Infinity;
   #stopped = false;
   #loop: Promise<void> = Promise.resolve();
 
@@ -42,6 +43,11 @@ export class Inbox<Head extends Reply | Cancellation> {
   /** The id up to which everything has been handed over. */
   get lastRead(): string {
     return this.#lastId;
+  }
+
+  /** When a read last came back, with messages or without any; in milliseconds of the steady clock. */
+  get lastReadAt(): number {
+    return this.#lastReadAt;
   }
 
   start(): void {
@@ -68,6 +74,7 @@ export class Inbox<Head extends Reply | Cancellation> {
           this.#lastId,
         )) as StreamReply;
         if (reply !== null) this.#deliver(reply[0]![1]);
+        this.#lastReadAt = performance.now();
       } catch (error) {
         if (this.#stopped) return;
         this.#onError(error);

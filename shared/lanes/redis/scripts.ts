@@ -18,6 +18,7 @@ const SOURCES = {
   takeArrival: { file: 'take-arrival.lua', keyCount: 1 },
   settleClaim: { file: 'settle-claim.lua', keyCount: 4, asksHolding: true },
   withdraw: { file: 'withdraw.lua', keyCount: 1 },
+  gone: { file: 'gone.lua', keyCount: 1 },
   dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
   takeOver: { file: 'take-over.lua', keyCount: 1, asksHolding: true },
   apply: { file: 'apply.lua', keyCount: null, asksHolding: true },

@@ -143,6 +143,9 @@ class RedisDouble {
   /** The worker that holds the entry which is to be withdrawn; none while it waits on its lane. */
   holder = '';
   isAway = false;
+  /** The entries that it has no longer. */
+  gone: string[] = [];
+  inboxReadAt = (): number => performance.now();
   readonly values = new Map<string, string>();
 
   readonly client: OpenExchangesOptions['client'] & OpenExchangesOptions['answers'];
@@ -166,7 +169,10 @@ class RedisDouble {
       zadd: record('zadd'),
       zrem: record('zrem'),
     } as unknown as RedisDouble['client'];
-    this.scripts = { withdraw: record('withdraw', () => this.holder) };
+    this.scripts = {
+      withdraw: record('withdraw', () => this.holder),
+      gone: record('gone', () => this.gone),
+    };
   }
 
   named(name: string): unknown[][] {
@@ -195,6 +201,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     answered: note('answered'),
     clientGone: note('clientGone'),
     receiptLate: note('receiptLate'),
+    requestLost: note('requestLost'),
     refused: note('refused'),
     storeFailed: note('storeFailed'),
     unjudged: note('unjudged'),
@@ -206,6 +213,7 @@ export function openEdge(over: Partial<InferenceDeps> = {}) {
     scripts: redis.scripts,
     seals: testSeals(),
     readStanding: () => Promise.resolve(standing.now),
+    inboxReadAt: () => redis.inboxReadAt(),
     receiptWaitMs: RECEIPT_WAIT_MS,
     redisNow: () => Date.now() + REDIS_AHEAD_MS,
     events,

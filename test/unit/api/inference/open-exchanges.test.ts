@@ -41,7 +41,7 @@ describe('the lease of an open stream', () => {
     whole.place = PLACE;
     await vi.advanceTimersByTimeAsync(10_000);
     whole.close();
-    expect(redis.commands).toEqual([]);
+    expect(redis.commands.filter(([name]) => name !== 'gone')).toEqual([]);
   });
 
   it('a stream that was not admitted has no lease to give back', () => {
@@ -83,6 +83,63 @@ describe('a request that the pipeline is silent about', () => {
     exchanges.expect(entry());
     await vi.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(redis.commands).toEqual([]);
+  });
+});
+
+describe('a request that Redis has lost', () => {
+  const LOST = ['dispatch_unavailable'];
+  const watched = () => {
+    const edge = openEdge();
+    edge.exchanges.start();
+    const failures: string[] = [];
+    const exchange = edge.exchanges.expect(entry());
+    exchange.place = PLACE;
+    exchange.open({ ...silent, failed: ({ code }) => failures.push(code) });
+    return { ...edge, exchange, failures };
+  };
+
+  it('a request whose entry is gone without a word fails within ten seconds, once, and is reported', async () => {
+    const { redis, failures, happened } = watched();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(failures).toEqual([]);
+    redis.gone = [PLACE.entryId];
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(failures).toEqual(LOST);
+    expect(happened).toEqual(['requestLost']);
+    expect(redis.named('gone')[0]).toEqual(['gone', PLACE.lane, 'workers', PLACE.entryId]);
+  });
+
+  it('a request whose answer has come waits for its receipt, and is not looked for', async () => {
+    const { redis, exchange, failures } = watched();
+    redis.gone = [PLACE.entryId];
+    exchange.take({ id: 'req_1', attempt: 1, seq: 1, kind: 'answer' }, '{}');
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(failures).toEqual([]);
+    expect(redis.named('gone')).toEqual([]);
+  });
+
+  it('an answer that is on its way when the entry is gone arrives, and a stream that goes on is not looked for', async () => {
+    const { redis, exchange, failures } = watched();
+    redis.gone = [PLACE.entryId];
+    for (let seq = 1; seq < 20; seq += 1) {
+      await vi.advanceTimersByTimeAsync(4_500);
+      exchange.take({ id: 'req_1', attempt: 1, seq, kind: 'frames' }, 'data: 1\n\n');
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it('while the inbox cannot be read, or Redis not be asked, nothing is taken for lost', async () => {
+    const { redis, failures } = watched();
+    redis.gone = [PLACE.entryId];
+    redis.inboxReadAt = () => 0;
+    await vi.advanceTimersByTimeAsync(60_000);
+    redis.inboxReadAt = () => performance.now();
+    redis.isAway = true;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(failures).toEqual([]);
+    redis.isAway = false;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(failures).toEqual(LOST);
   });
 });
 
