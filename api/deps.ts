@@ -60,6 +60,7 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     exports: exports.routes,
     didDocument: publication.publicDocuments.didDocument,
     exampleModel,
+    index: inference.deps.index,
     onError: events.storeFailed,
   });
 

@@ -35,6 +35,8 @@ const credential: Credential = {
   accountState: 'active',
   limits: PLAN_LIMITS.enterprise,
   keyLimit: null,
+  allowedRegions: null,
+  allowedModels: null,
 };
 const text = JSON.stringify({
   model: 'llama-3.1-8b',

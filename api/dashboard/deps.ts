@@ -4,6 +4,7 @@ import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createDrafts } from '#shared/accounts/postgres/drafts.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import type { Config } from '#shared/config/config.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
@@ -39,6 +40,8 @@ export interface DashboardOptions {
   supportEmail: string;
   /** A model for the examples. */
   exampleModel: () => string | undefined;
+  /** The catalogue as it is now. */
+  index: () => RoutingIndex;
   onError: (error: unknown) => void;
   surroundings?: Surroundings;
 }
@@ -95,6 +98,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     publicUrl,
     supportEmail: options.supportEmail,
     exampleModel: options.exampleModel,
+    index: options.index,
     onError,
   };
 }

@@ -9,6 +9,7 @@ import { accountsRoutes } from './routes/accounts.ts';
 import { doorstepRoutes } from './routes/doorstep.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { receiptRoutes } from './routes/receipts.ts';
+import { rotationRoutes } from './routes/rotation.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { exportRoutes } from './routes/exports.ts';
 import { ledgerRoutes } from './routes/ledger.ts';
@@ -17,6 +18,7 @@ import { lookUpRoutes } from './routes/look-up.ts';
 import { applyRoutes, onboardingRoutes } from './routes/onboarding.ts';
 import { organisationRoutes } from './routes/organisation.ts';
 import { reviewRoutes } from './routes/reviews.ts';
+import { settingsRoutes } from './routes/settings.ts';
 import { invitationRoutes, teamRoutes } from './routes/team.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -63,12 +65,14 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             demandMembership(organisation);
             onboardingRoutes(organisation, deps);
             keyRoutes(organisation, deps);
+            rotationRoutes(organisation, deps);
             receiptRoutes(organisation, deps);
             exportRoutes(organisation, deps);
             ledgerRoutes(organisation, deps);
             usageRoutes(organisation, deps);
             organisationRoutes(organisation, deps);
             teamRoutes(organisation, deps);
+            settingsRoutes(organisation, deps);
           },
           { prefix: '/:org' },
         );

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import { PLANS, planCovers } from '#shared/kernel/plan.ts';
-import { isOpenTo } from '#shared/catalogue/routing.ts';
+import { mayUseRegion } from '#shared/catalogue/routing.ts';
 import type { RouteAccount } from '#shared/catalogue/routing.ts';
 import type { ModelRoutes } from '#shared/catalogue/route-index.ts';
 
@@ -58,7 +58,7 @@ export function modelObject(
     kinds: [...model.kinds],
     max_n: model.maxN,
     regions: regions
-      .filter(({ region }) => region.status !== 'decommissioned' && isOpenTo(region, account))
+      .filter(({ region }) => region.status !== 'decommissioned' && mayUseRegion(region, account))
       .map(({ region }) => region.code),
     tiers: tiers.filter((tier) => planCovers(account.plan, tier)),
     footprint: footprintOf(model.footprint, confidenceOf),

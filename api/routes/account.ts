@@ -24,6 +24,16 @@ const Account = Type.Object(
       requests_per_day: Type.Integer(),
       concurrent_streams: Type.Integer(),
     }),
+    allowed_regions: Nullable(
+      Type.Array(Type.String(), {
+        description: 'Regions that the organisation has chosen to use; null for all that are offered',
+      }),
+    ),
+    allowed_models: Nullable(
+      Type.Array(Type.String(), {
+        description: 'Models that the organisation has chosen to use; null for all that are offered',
+      }),
+    ),
     billing_contact: Contact,
     technical_contact: Contact,
     created_at: Type.String(),
@@ -47,6 +57,8 @@ const ACCOUNT = {
     requests_per_day: 400_000,
     concurrent_streams: 100,
   },
+  allowed_regions: null,
+  allowed_models: null,
   billing_contact: CONTACT,
   technical_contact: CONTACT,
   created_at: '2026-10-01T08:00:00.000Z',

@@ -32,6 +32,9 @@ export interface Account {
   plan: Plan;
   /** Numbers agreed with an enterprise customer; null for the plan's own. */
   negotiatedLimits: Limits | null;
+  /** Codes of the regions that it has chosen to use, and ids of the models; null for all that are offered, also later on. */
+  allowedRegions: readonly string[] | null;
+  allowedModels: readonly string[] | null;
   billing: Contact;
   technical: Contact;
   /** Epoch milliseconds. */
@@ -41,6 +44,19 @@ export interface Account {
 
 /** The fields that an account begins with. */
 export type NewAccount = Pick<Account, 'name' | 'plan' | 'billing' | 'technical'>;
+
+/** What an organisation lets its own requests use; null for all that is offered. */
+export type Allowed = Pick<Account, 'allowedRegions' | 'allowedModels'>;
+
+/** Whether something may be used afterwards that was left out before. */
+export function widens(before: Allowed, after: Allowed): boolean {
+  const more = (from: readonly string[] | null, to: readonly string[] | null): boolean =>
+    from !== null && (to === null || to.some((each) => !from.includes(each)));
+  return (
+    more(before.allowedRegions, after.allowedRegions) ||
+    more(before.allowedModels, after.allowedModels)
+  );
+}
 
 /** The limits that apply: negotiated numbers count only while the plan is enterprise. */
 export function limitsOf(account: Pick<Account, 'plan' | 'negotiatedLimits'>): Limits {

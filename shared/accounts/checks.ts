@@ -63,6 +63,22 @@ export function checkLimits(limits: Limits, plan: Plan): Limits {
   return limits;
 }
 
+/** As many as the schema takes: a catalogue has fewer. */
+const ALLOWED_MAX = 1_000;
+
+/** Ids of what may be used, one at least, each once; null for all that is offered. Throws `invalid_<param>`. */
+export function checkAllowed(
+  ids: readonly string[] | null,
+  param: 'regions' | 'models',
+): string[] | null {
+  if (ids === null) return null;
+  if (ids.length === 0) {
+    throw invalidParam(param, `Choose one of the ${param} at least: with none, nothing would work.`);
+  }
+  if (ids.length > ALLOWED_MAX) throw invalidParam(param, `At most ${ALLOWED_MAX} ${param}.`);
+  return [...new Set(ids.map((id) => checkLabel(id, param)))].toSorted();
+}
+
 /** The codes that ISO 3166-1 has given out. */
 export const COUNTRIES: readonly string[] = Object.keys(iso31661Alpha2ToAlpha3).toSorted();
 

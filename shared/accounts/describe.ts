@@ -16,6 +16,8 @@ export interface AccountDescription {
     requests_per_day: number;
     concurrent_streams: number;
   };
+  allowed_regions: string[] | null;
+  allowed_models: string[] | null;
   billing_contact: Contact;
   technical_contact: Contact;
   created_at: string;
@@ -37,6 +39,8 @@ export function describeAccount(account: Account): AccountDescription {
       requests_per_day: limits.requestsPerDay,
       concurrent_streams: limits.concurrentStreams,
     },
+    allowed_regions: account.allowedRegions === null ? null : [...account.allowedRegions],
+    allowed_models: account.allowedModels === null ? null : [...account.allowedModels],
     billing_contact: account.billing,
     technical_contact: account.technical,
     created_at: new Date(account.createdAt).toISOString(),

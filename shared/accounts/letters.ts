@@ -39,7 +39,7 @@ export function supportLines(supportEmail: string): string {
 
 /** The letter to the contacts about a step of their account; null where none is needed. */
 export function draftOfAccountAct(
-  account: Pick<Account, 'name' | 'plan'>,
+  account: Pick<Account, 'name' | 'plan' | 'billing' | 'technical'>,
   action: string,
 ): Draft | null {
   const { name } = account;
@@ -79,10 +79,23 @@ export function draftOfAccountAct(
       return draft(`${name}: your account is closed`, [
         'Your account is closed and its keys are revoked. Receipts that were issued to you stay verifiable.',
       ]);
+    case 'account.renamed':
+      return draft(`${name}: the name of your organisation was changed`, [
+        `In Docket your organisation is called ${name} now, also in the reports of evidence packs. The name is being screened.`,
+        UNEXPECTED,
+      ]);
+    case 'account.contacts_set':
+      return draft(`${name}: the contacts of your organisation were changed`, [
+        `Letters about the account go to ${account.billing.email}, letters about keys to ${account.technical.email}.`,
+        UNEXPECTED,
+      ]);
     default:
       return null;
   }
 }
+
+const UNEXPECTED =
+  'The audit log of your organisation says who did it. If you did not expect this, write to us at once.';
 
 const KEY_ACTS: Readonly<Record<string, string>> = {
   'key.issued': 'was issued',

@@ -188,13 +188,27 @@ export function checkCorrection(actor: Pick<Actor, 'kind'>): void {
  * Throws `invalid_account_state` or `invalid_actor`.
  */
 export function checkTermsChange(state: AccountState, actor: Pick<Actor, 'kind'>): void {
-  if (state === 'closed' || state === 'rejected') {
-    throw new Fault('invalid_account_state', { message: `The account is ${state}.` });
-  }
+  checkNotEnded(state);
   if (actor.kind !== 'operator') {
     throw new Fault('invalid_actor', {
       message: 'Plans and limits are set by operators.',
       param: 'actor',
     });
   }
+}
+
+/** Settings are an organisation's own, and support helps with them, until it has ended. Throws `invalid_account_state` or `invalid_actor`. */
+export function checkSettingsChange(state: AccountState, actor: Pick<Actor, 'kind'>): void {
+  checkNotEnded(state);
+  if (actor.kind !== 'operator' && actor.kind !== 'user') {
+    throw new Fault('invalid_actor', {
+      message: 'Settings are changed by persons.',
+      param: 'actor',
+    });
+  }
+}
+
+function checkNotEnded(state: AccountState): void {
+  if (state !== 'closed' && state !== 'rejected') return;
+  throw new Fault('invalid_account_state', { message: `The account is ${state}.` });
 }

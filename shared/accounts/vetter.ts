@@ -45,6 +45,7 @@ export class Vetter {
       lists: lists.versions,
       declarationId: applicant.declarationId,
       contractId: applicant.contractId,
+      namesRevision: applicant.namesRevision,
       durationMs: monotonicNow() - startedAt,
     });
   }

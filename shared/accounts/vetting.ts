@@ -11,6 +11,8 @@ export interface Applicant extends Party {
   /** The declaration and the contract that the names are of. */
   declarationId: string;
   contractId: string | null;
+  /** Which of the account's own names these are: it grows when one changes. */
+  namesRevision: number;
 }
 
 /** An account was compared with lists and rules: what came of it, and what it was compared with. */
@@ -22,6 +24,7 @@ export interface Vetting extends Assessment {
   /** The declaration and the contract that were compared; null where that is not on record. */
   declarationId?: string | null;
   contractId?: string | null;
+  namesRevision?: number | null;
 }
 
 /** A vetting as it is on record. */

@@ -47,6 +47,9 @@ const DIMENSIONS_ASSUMED = 4_096;
 export interface RouteAccount {
   orgId: string;
   plan: Plan;
+  /** What the organisation has chosen to use of what is offered; null for all of it. */
+  allowedRegions: readonly string[] | null;
+  allowedModels: readonly string[] | null;
 }
 
 export interface Resolution {
@@ -86,13 +89,22 @@ export function resolveRoute(
 
 /** The models that an account may use, in the catalogue's order. */
 export function modelsFor(index: RoutingIndex, account: RouteAccount): ModelRoutes[] {
-  return [...index.models.values()].filter((routes) => isOpenTo(routes.model, account));
+  return [...index.models.values()].filter(({ model }) => mayUseModel(model, account));
+}
+
+/** Whether a region is open to an account, and not left out by the organisation itself. */
+export function mayUseRegion(region: Region, account: RouteAccount): boolean {
+  return isOpenTo(region, account) && (account.allowedRegions?.includes(region.code) ?? true);
+}
+
+function mayUseModel(model: Model, account: RouteAccount): boolean {
+  return isOpenTo(model, account) && (account.allowedModels?.includes(model.id) ?? true);
 }
 
 /** True when a model or region is for this account: neither its plan nor its organisation is left out. */
 export function isOpenTo(
   resource: Pick<Model | Region, 'plans' | 'organisations'>,
-  account: RouteAccount,
+  account: Pick<RouteAccount, 'orgId' | 'plan'>,
 ): boolean {
   return (
     (resource.plans?.includes(account.plan) ?? true) &&
@@ -105,6 +117,12 @@ function findModel(index: RoutingIndex, request: RouteRequest, account: RouteAcc
   // One answer for both, so that a caller does not learn which models other customers have.
   if (routes === undefined || !isOpenTo(routes.model, account)) {
     throw new Fault('invalid_model');
+  }
+  if (!mayUseModel(routes.model, account)) {
+    throw invalidParam(
+      'model',
+      `The settings of your organisation leave out the model ${routes.model.id}.`,
+    );
   }
   if (!routes.model.kinds.includes(request.kind)) {
     const kinds = routes.model.kinds.join(' and ');
@@ -130,6 +148,9 @@ function findPin(
   const found = index.regions.get(code);
   if (found === undefined || !isOpenTo(found, account)) {
     throw new Fault('invalid_region');
+  }
+  if (!mayUseRegion(found, account)) {
+    throw invalidParam('region', `The settings of your organisation leave out the region ${code}.`);
   }
   return found;
 }
@@ -192,7 +213,7 @@ function healthyRegions(
   account: RouteAccount,
   health: RegionHealth,
 ): readonly RegionRoute[] {
-  const open = routes.regions.filter((route) => isOpenTo(route.region, account));
+  const open = routes.regions.filter((route) => mayUseRegion(route.region, account));
   if (open.length === 0) {
     throw invalidParam(
       'model',

@@ -39,6 +39,9 @@ export interface Credential {
   limits: Limits;
   /** A sub-limit of this key alone; null when it has none. */
   keyLimit: { requestsPerSecond: number; burst: number } | null;
+  /** Codes of the regions that the organisation has chosen, and ids of the models; null for all that are offered. */
+  allowedRegions: readonly string[] | null;
+  allowedModels: readonly string[] | null;
 }
 
 /** A notice that something changed. It does not say to what. */

@@ -15,7 +15,8 @@ export type Act =
   | 'make exports'
   | 'read the audit log'
   | 'apply for the organisation'
-  | 'manage the team';
+  | 'manage the team'
+  | 'change settings';
 
 const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'manage keys': ['owner', 'admin'],
@@ -24,6 +25,7 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'read the audit log': ['owner', 'admin', 'auditor'],
   'apply for the organisation': ['owner', 'admin'],
   'manage the team': ['owner', 'admin'],
+  'change settings': ['owner', 'admin'],
 };
 
 export function may(role: OrganisationRole, act: Act): boolean {

@@ -97,6 +97,16 @@ describe('the dashboard in a browser', () => {
       await page.getByRole('button', { name: 'Issue the successor' }).click();
       const successor = (await page.locator('#secret').textContent())!;
       expect(await Promise.all([secret, successor].map(statusWith))).toEqual([200, 200]);
+      // The page of the rotation looks again by itself, here as if ten seconds had passed.
+      await page.clock.install();
+      await page.getByRole('link', { name: 'I have stored it' }).click();
+      await page.locator('[aria-current=step]', { hasText: 'Deploy' }).waitFor();
+      await system.database.pool.query(
+        'update api_key set last_used_at = now() where org_id = $1 and (id = $2 or predecessor_id = $2)',
+        [orgId, id],
+      );
+      await page.clock.fastForward(10_000);
+      await page.locator('[aria-current=step]', { hasText: 'Confirm' }).waitFor();
 
       // From the list of keys it is two clicks.
       await page.getByRole('link', { name: 'Keys' }).first().click();
@@ -143,6 +153,13 @@ describe('the dashboard in a browser', () => {
     await page.getByText('The key is revoked').waitFor();
     await page.getByRole('button', { name: 'Restore key' }).click();
     await page.getByText('The key is restored').waitFor();
+    await page.getByRole('link', { name: 'Rotate…' }).click();
+    await page.getByRole('button', { name: 'Issue the successor' }).click();
+    await page.getByRole('link', { name: 'I have stored it' }).click();
+    await page.getByRole('link', { name: 'Look again' }).click();
+    await page.getByText('Revoke the old key…').click();
+    await page.getByRole('button', { name: 'Revoke the old key' }).click();
+    await page.getByText('The rotation is complete').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('You are signed out').waitFor();
   });
@@ -271,7 +288,12 @@ describe('the dashboard in a browser', () => {
           name,
         );
       }
+      const { rows } = await system.database.pool.query<{ id: string }>(
+        `select predecessor_id as id from api_key where org_id = $1 and predecessor_id is not null order by id desc limit 1`,
+        [orgId],
+      );
       const pages = [
+        `/dashboard/${orgId}/keys/${rows[0]!.id}/rotation`,
         '/dashboard/account',
         '/dashboard/invitations',
         ...PAGES.map((path) => `/dashboard/${orgId}/${path}`),
@@ -351,4 +373,5 @@ const PAGES = [
   'keys/new',
   'audit-log',
   'team',
+  'settings',
 ];

@@ -105,6 +105,7 @@ export async function currentVetting(
     lists: await sanctions.currentVersions(),
     declarationId: applicant?.declarationId ?? null,
     contractId: applicant?.contractId ?? null,
+    namesRevision: applicant?.namesRevision ?? null,
     ...over,
   });
 }

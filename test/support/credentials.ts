@@ -18,6 +18,8 @@ export class TestCredentials {
       accountState: 'active',
       limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
       keyLimit: null,
+      allowedRegions: null,
+      allowedModels: null,
       ...over,
     });
     return token;

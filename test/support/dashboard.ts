@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { hashPassword } from 'better-auth/crypto';
 import type { Pool } from 'pg';
 import { type DashboardDeps, openDashboard } from '#api/dashboard/deps.ts';
+import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
@@ -44,6 +45,8 @@ export interface DashboardEdge {
 }
 
 interface EdgeParts {
+  /** An empty catalogue when absent. */
+  index?: RoutingIndex;
   didDocument?: () => object;
   exports?: Partial<ExportRoutesOptions>;
 }
@@ -66,7 +69,11 @@ const idleKey = (): object => ({
 export async function openDashboardEdge(
   database: TestDatabase,
   publicUrl = ORIGIN,
-  { didDocument = idleKey, exports = {} }: EdgeParts = {},
+  {
+    didDocument = idleKey,
+    exports = {},
+    index = { models: new Map(), regions: new Map() },
+  }: EdgeParts = {},
 ): Promise<DashboardEdge> {
   const pool = database.poolAs('docket_api', 6);
   const errors: unknown[] = [];
@@ -84,6 +91,7 @@ export async function openDashboardEdge(
     secret: randomBytes(32).toString('hex'),
     supportEmail: 'support@docket.example',
     exampleModel: () => 'a-model',
+    index: () => index,
     onError: (error) => errors.push(error),
   });
   const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });

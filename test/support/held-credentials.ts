@@ -13,6 +13,8 @@ export const credential = (over: Partial<Credential> = {}): Credential => ({
   accountState: 'active',
   limits: PLAN_LIMITS.audit,
   keyLimit: null,
+  allowedRegions: null,
+  allowedModels: null,
   ...over,
 });
 export const REVOKED = credential({ keyState: 'revoked' });

@@ -160,7 +160,7 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
   const { id, status, done, total, sizeBytes, sha256, error, firstIndex, lastIndex } = record;
   const address = `${base(frame)}/${id}`;
   const underWay = status === 'queued' || status === 'running';
-  return html`<div id="live" class="stack" ${underWay ? html`data-live` : undefined}>
+  return html`<div id="live" class="stack" ${underWay ? html`data-live="2"` : undefined}>
       <div class="head">
         <p class="crumb"><a href="${base(frame)}">Exports</a></p>
         <h1>Evidence pack ${shortId(id)}</h1>

@@ -9,6 +9,7 @@ import type { KeyRecord } from '#shared/keys/record.ts';
 import { scopesOnPlan } from '#shared/keys/rules.ts';
 import { may } from '#shared/persons/roles.ts';
 import { type Frame, token } from './layout.ts';
+import { rotationNote } from './rotation.ts';
 import {
   ACT,
   badge,
@@ -79,6 +80,8 @@ export function keysPage(
 }
 
 function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
+  const isActive = (key: KeyRecord): boolean => stateAt(key, frame.now) === 'active';
+  const succeeded = new Set(keys.filter(isActive).map(({ predecessorId }) => predecessorId));
   return table(
     'Keys',
     ['Name', 'Key', 'State', 'Scopes', 'Last used', 'Created', ACT],
@@ -90,7 +93,14 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
           <a href="${base(frame)}/${key.id}">${key.name}</a>
         </th>
         <td class="nowrap"><code>${displayText(key.display)}</code></td>
-        <td>${stateBadge(key, frame.now)}</td>
+        <td>
+          ${stateBadge(key, frame.now)}
+          ${
+            state === 'active' && succeeded.has(key.id)
+              ? html`<a class="small" href="${base(frame)}/${key.id}/rotation">being rotated</a>`
+              : undefined
+          }
+        </td>
         <td class="clip short soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
         <td data-head="Last used">
           ${
@@ -231,30 +241,22 @@ export function issuedPage(frame: Frame, parts: IssuedParts): Html {
       </p>`,
       html`<p class="secret">${copyable('secret', plaintext)}</p>`,
     )}
-    ${predecessor === undefined ? undefined : rotationSteps(frame, predecessor)}
     <section class="stack">
       <h2>Try it</h2>
       ${snippets({ ...parts, model: parts.model ?? 'your-model' })}
     </section>
-    <p><a class="button" href="${base(frame)}/${key.id}">I have stored it</a></p>`;
-}
-
-function rotationSteps(frame: Frame, predecessor: KeyRecord): Html {
-  return html`<section class="stack tight">
-    <h2>What comes next</h2>
-    <ol class="prose">
-      <li>Deploy the new key.</li>
-      <li>
-        Watch the old one, ${displayText(predecessor.display)}: its page shows when it was last
-        used.
-      </li>
-      <li>
-        When nothing uses it any more,
-        <a href="${base(frame)}/${predecessor.id}?do=revoke">revoke the old key</a>. Until then both
-        work.
-      </li>
-    </ol>
-  </section>`;
+    <p>
+      <a
+        class="button"
+        href="${base(frame)}/${predecessor === undefined ? key.id : `${predecessor.id}/rotation`}"
+        >I have stored it</a
+      >
+      ${
+        predecessor === undefined
+          ? undefined
+          : html`<span class="soft">The rotation goes on there; both keys work meanwhile.</span>`
+      }
+    </p>`;
 }
 
 function snippets({ plaintext, baseUrl, model }: IssuedParts): Html {
@@ -301,6 +303,7 @@ export interface KeyParts {
   key: KeyRecord;
   /** The keys of its lineage that are known beside it. */
   predecessor: KeyRecord | undefined;
+  successor: KeyRecord | null;
   /** The act whose form is open. */
   open: string | undefined;
   problem?: string;
@@ -308,15 +311,17 @@ export interface KeyParts {
 }
 
 export function keyPage(frame: Frame, parts: KeyParts): Html {
-  const { key, predecessor } = parts;
+  const { key, predecessor, successor } = parts;
   const { now, membership } = frame;
   const state = stateAt(key, now);
+  const rotated = rotatedKey(parts, now);
   return html`<div class="head">
       <p class="crumb"><a href="${base(frame)}">Keys</a></p>
       <h1>${key.name}</h1>
       ${stateBadge(key, now)}
     </div>
     ${told(parts)}
+    ${rotated === undefined ? undefined : rotationNote(`${base(frame)}/${rotated.id}`)}
     <dl class="facts">
       <dt>Key</dt>
       <dd><code>${displayText(key.display)}</code></dd>
@@ -350,6 +355,15 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
               </dd>`
       }
       ${
+        successor === null
+          ? undefined
+          : html`<dt>Succeeded by</dt>
+              <dd>
+                <a href="${base(frame)}/${successor.id}">${successor.name}</a>
+                <code>${displayText(successor.display)}</code>
+              </dd>`
+      }
+      ${
         key.revokedAt === null
           ? undefined
           : html`<dt>Revoked</dt>
@@ -357,6 +371,18 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
       }
     </dl>
     ${may(membership!.role, 'manage keys') ? acts(frame, parts, state) : undefined}`;
+}
+
+/** The key that is being rotated: this one, or the one before it. */
+function rotatedKey(
+  { key, predecessor, successor }: KeyParts,
+  now: number,
+): KeyRecord | undefined {
+  const isActive = (one: KeyRecord | null | undefined): boolean =>
+    one != null && stateAt(one, now) === 'active';
+  if (!isActive(key)) return undefined;
+  if (isActive(successor)) return key;
+  return isActive(predecessor) ? predecessor : undefined;
 }
 
 function acts(frame: Frame, { key, open }: KeyParts, state: KeyRecord['state']): Html | undefined {
@@ -377,17 +403,10 @@ function acts(frame: Frame, { key, open }: KeyParts, state: KeyRecord['state']):
   }
   if (state !== 'active') return undefined;
   return html`<section class="stack tight">
-    <details class="act" ${open === 'rotate' ? html`open` : undefined}>
-      <summary>Rotate…</summary>
-      <form class="stack tight" method="post" action="${address}/rotate">
-        ${token(frame)}
-        <p class="prose">
-          Issues a successor with the same scopes and limits. This key goes on working until you
-          revoke it, so that you can deploy the new one first.
-        </p>
-        <div><button class="primary" type="submit">Issue the successor</button></div>
-      </form>
-    </details>
+    <p class="row">
+      <a class="button" href="${address}/rotation">Rotate…</a>
+      <span class="soft">A successor takes its place, step by step; nothing stops meanwhile.</span>
+    </p>
     <details class="act" ${open === 'revoke' ? html`open` : undefined}>
       <summary>Revoke…</summary>
       <form class="form" method="post" action="${address}/revoke">

@@ -148,6 +148,7 @@ function menu(membership: Membership, section: string | undefined): Html {
     ['usage', 'Usage'],
     ...(may(membership.role, 'read the audit log') ? [['audit-log', 'Audit log'] as const] : []),
     ['team', 'Team'],
+    ['settings', 'Settings'],
   ];
   return menuOf(membership.orgName, `/dashboard/${membership.orgId}`, entries, section);
 }

@@ -7,7 +7,7 @@ import { count } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { countryName } from './countries.ts';
 import { type Frame, token } from './layout.ts';
-import { badge, field, moment, note } from './parts.ts';
+import { badge, field, moment, note, progress } from './parts.ts';
 
 /** What was wrong with a form: the field, or none for the whole of it, and the message. */
 export interface Problem {
@@ -30,18 +30,6 @@ const STEP_OF: Readonly<Record<AccountState, number>> = {
   suspended: 5,
   closed: 5,
 };
-
-function progress(current: number): Html {
-  return html`<ol class="steps" aria-label="Steps">
-    ${STEPS.map((name, index) => {
-      const state = index < current ? 'done' : index === current ? 'now' : 'next';
-      return html`<li class="${state}" ${state === 'now' ? html`aria-current="step"` : undefined}>
-        <span class="mark" aria-hidden="true">${state === 'done' ? '✓' : index + 1}</span>
-        <span>${name}<span class="hidden-words">${state === 'done' ? ', done' : ''}</span></span>
-      </li>`;
-    })}
-  </ol>`;
-}
 
 /** A problem at the top of a form, leading to its field. */
 function problemNote(problem: Problem | undefined): Html | undefined {
@@ -78,7 +66,7 @@ export function applyPage(frame: Frame, { typed, problem }: ApplyParts): Html {
       ${field({ name: kind, label: 'E-mail', type: 'email', value: valueOf(kind, frame.person.email), required: true, max: '254', error: errorOf(kind) })}
     </fieldset>`;
   return html`<div class="head"><h1>Apply for an organisation</h1></div>
-    ${progress(0)} ${problemNote(problem)}
+    ${progress(STEPS, 0)} ${problemNote(problem)}
     <p class="prose">
       Docket is used by organisations. You name yours, its owners and directors, and what the
       service is used for; the names are compared with sanctions lists, and then a contract is
@@ -152,7 +140,7 @@ export function onboardingPage(frame: Frame, parts: OnboardingParts): Html {
       <h1>${account.name}</h1>
       ${stateBadge(account.state)}
     </div>
-    ${progress(step)} ${problemNote(problem)}
+    ${progress(STEPS, step)} ${problemNote(problem)}
     ${
       account.state === 'onboarding'
         ? may(frame.membership!.role, 'apply for the organisation')

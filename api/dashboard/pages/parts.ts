@@ -74,6 +74,19 @@ export function told({ problem, done }: Told): Html {
   ${done === undefined ? undefined : note('good', done)}`;
 }
 
+/** The steps of something that takes several, and which of them is under way; all are done when it is past the last. */
+export function progress(steps: readonly string[], current: number): Html {
+  return html`<ol class="steps" aria-label="Steps">
+    ${steps.map((name, index) => {
+      const state = index < current ? 'done' : index === current ? 'now' : 'next';
+      return html`<li class="${state}" ${state === 'now' ? html`aria-current="step"` : undefined}>
+        <span class="mark" aria-hidden="true">${state === 'done' ? '✓' : index + 1}</span>
+        <span>${name}<span class="hidden-words">${state === 'done' ? ', done' : ''}</span></span>
+      </li>`;
+    })}
+  </ol>`;
+}
+
 /** Where a page of a list stands: what the list was asked for, and the ids that this page and the next begin after. */
 interface ListPage {
   address: string;

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault } from '#shared/kernel/errors.ts';
+import { isId } from '#shared/kernel/ids.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -76,17 +77,20 @@ function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 async function showKey(
   deps: DashboardDeps,
   [request, reply]: Exchange,
-  parts: Omit<KeyParts, 'key' | 'predecessor'>,
+  parts: Omit<KeyParts, 'key' | 'predecessor' | 'successor'>,
   status = 200,
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
   const key = await deps.keys.get(orgId, (request.params as OfKey['Params']).id);
-  const predecessor = await predecessorOf(deps, key);
+  const [predecessor, successor] = await Promise.all([
+    predecessorOf(deps, key),
+    deps.keys.successor(orgId, key.id),
+  ]);
   return send(
     deps,
     [request, reply],
     key.name,
-    (frame) => keyPage(frame, { key, predecessor, ...parts }),
+    (frame) => keyPage(frame, { key, predecessor, successor, ...parts }),
     status,
   );
 }
@@ -231,7 +235,10 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     } catch (error) {
       return refused(deps, [request, reply], 'revoke', error);
     }
-    return seeOther(reply, `/dashboard/${orgId}/keys/${id}?done=revoked`);
+    // Of a rotation, back to where it stands; at another key's address there is none.
+    const rotated = fields.text('rotation');
+    const page = isId('key', rotated) ? `${rotated}/rotation` : id;
+    return seeOther(reply, `/dashboard/${orgId}/keys/${page}?done=revoked`);
   });
   app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
     demandRight(request.membership, 'manage keys');

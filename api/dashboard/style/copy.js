@@ -1,4 +1,4 @@
-// What is under way is looked at again every two seconds, and drawn in its place, until it has ended.
+// What is under way is looked at again, every so many seconds as it says, and drawn in its place, until it has ended.
 const look = async () => {
   const shown = document.querySelector('[data-live]');
   if (shown === null) return;
@@ -11,9 +11,13 @@ const look = async () => {
       shown.replaceWith(document.adoptNode(page.querySelector('[data-live]')));
     }
   }
-  setTimeout(look, 2000);
+  wait();
 };
-setTimeout(look, 2000);
+const wait = () => {
+  const live = document.querySelector('[data-live]');
+  if (live !== null) setTimeout(look, 1000 * live.dataset.live);
+};
+wait();
 
 // Buttons that copy what stands beside them. Without this script they are not shown.
 for (const button of document.querySelectorAll('button[data-copy]')) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { sql, type ExpressionBuilder, type Selectable, type Updateable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -12,12 +13,14 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import type {
   Account,
   AccountState,
+  Allowed,
   Declaration,
   NewAccount,
   ServiceContract,
 } from '../account.ts';
 import type { Actor, AuditDetails } from '../audit/entry.ts';
 import {
+  checkAllowed,
   checkContact,
   checkContract,
   checkDeclaration,
@@ -26,6 +29,7 @@ import {
 } from '../checks.ts';
 import {
   checkCorrection,
+  checkSettingsChange,
   checkTermsChange,
   transition,
   type AccountAct,
@@ -36,6 +40,9 @@ import { draftOfEndedExpiries } from '../letters.ts';
 import { queueAccountMail, queueLetter } from './mail.ts';
 
 type AccountRow = Selectable<Database['account']>;
+
+/** To whom letters about an account go. */
+type Contacts = Pick<Account, 'billing' | 'technical'>;
 
 export type AccountRegistry = ReturnType<typeof createAccountRegistry>;
 
@@ -100,13 +107,64 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
         return account;
       }),
 
+    /** The contract that was signed last, as it is on record; null before there is one. */
+    async contract(orgId: string): Promise<ServiceContract | null> {
+      const row = await queriesOn(pool)
+        .selectFrom('service_contract')
+        .select(['kind', 'document_sha256', 'signatory', 'signed_at'])
+        .where('org_id', '=', orgId)
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      if (row === undefined) return null;
+      return {
+        kind: row.kind,
+        documentSha256: row.document_sha256.toString('hex'),
+        signatory: row.signatory,
+        signedAt: row.signed_at.getTime(),
+      };
+    },
+
     /** Sets how reports name the organisation beside its name; null takes that away. Throws `invalid_identifier`. */
     identify: (orgId: string, identifier: string | null, actor: Actor): Promise<Account> =>
       hold(orgId, (held) => {
+        const { name } = held.account;
+        return setNames(held, { name, identifier }, actor);
+      }),
+
+    /**
+     * Sets the legal name and the identifier, both or none. A new name is screened like the first one. Throws
+     * `invalid_name` or `invalid_identifier`.
+     */
+    setNames: (
+      orgId: string,
+      names: Pick<Account, 'name' | 'identifier'>,
+      actor: Actor,
+    ): Promise<Account> => hold(orgId, (held) => setNames(held, names, actor)),
+
+    /** Sets to whom letters go. Their names are screened like the first ones. Throws `invalid_billing` or `invalid_technical`. */
+    setContacts: (orgId: string, contacts: Contacts, actor: Actor): Promise<Account> =>
+      hold(orgId, async (held) => {
+        const { account } = held;
+        const set = contactColumns({
+          billing: checkContact(contacts.billing, 'billing'),
+          technical: checkContact(contacts.technical, 'technical'),
+        });
+        if (isDeepStrictEqual(set, contactColumns(account))) return account;
+        return changeSettings(held, actor, { set, action: 'account.contacts_set', details: set });
+      }),
+
+    /** Sets which regions and models the organisation uses of those that are offered. Throws `invalid_regions` or `invalid_models`. */
+    setAllowed: (orgId: string, allowed: Allowed, actor: Actor): Promise<Account> =>
+      hold(orgId, async (held) => {
+        const { allowedRegions, allowedModels } = held.account;
         const set = {
-          identifier: identifier === null ? null : checkLabel(identifier, 'identifier'),
+          allowed_regions: checkAllowed(allowed.allowedRegions, 'regions'),
+          allowed_models: checkAllowed(allowed.allowedModels, 'models'),
         };
-        return changeTerms(held, actor, { set, action: 'account.identified', details: set });
+        const before = { allowed_regions: allowedRegions, allowed_models: allowedModels };
+        if (isDeepStrictEqual(set, before)) return held.account;
+        return changeSettings(held, actor, { set, action: 'account.allowed_set', details: set });
       }),
 
     /** Sets negotiated limits, which only enterprise has (`invalid_plan`). Null goes back to the plan's numbers. */
@@ -223,10 +281,7 @@ export async function createAccount(
       id: surroundings.newId('org'),
       name,
       plan: account.plan,
-      billing_name: billing.name,
-      billing_email: billing.email,
-      technical_name: technical.name,
-      technical_email: technical.email,
+      ...contactColumns({ billing, technical }),
       created_at: now,
       state_changed_at: now,
     })
@@ -355,6 +410,28 @@ function lockExpiring({ client, surroundings, account }: HeldAccount): Promise<E
     .execute();
 }
 
+/** What is the same as before leaves no entry, and sends no letter. */
+async function setNames(
+  held: HeldAccount,
+  names: Pick<Account, 'name' | 'identifier'>,
+  actor: Actor,
+): Promise<Account> {
+  const name = checkLabel(names.name, 'name');
+  const identifier =
+    names.identifier === null ? null : checkLabel(names.identifier, 'identifier');
+  let { account } = held;
+  if (name !== account.name) {
+    const details = { from: account.name, to: name };
+    account = await changeSettings(held, actor, { set: { name }, action: 'account.renamed', details });
+  }
+  if (identifier !== account.identifier) {
+    const set = { identifier };
+    const change = { set, action: 'account.identified', details: set };
+    account = await changeSettings({ ...held, account }, actor, change);
+  }
+  return account;
+}
+
 /** Each ended expiry has its entry in the audit log; one letter names them all, so that keys which are not needed are revoked. */
 async function endExpiries(
   { client, surroundings, account }: HeldAccount,
@@ -387,12 +464,32 @@ interface TermsChange {
 }
 
 /** Changes what an account may do, not where it stands. */
-async function changeTerms(
+function changeTerms(held: HeldAccount, actor: Actor, change: TermsChange): Promise<Account> {
+  checkTermsChange(held.account.state, actor);
+  return changeAccount(held, actor, change);
+}
+
+/** Changes what an organisation decides itself. Its contacts, and those that it had before, get a letter where names or addresses change. */
+async function changeSettings(
+  held: HeldAccount,
+  actor: Actor,
+  change: TermsChange,
+): Promise<Account> {
+  checkSettingsChange(held.account.state, actor);
+  const changed = await changeAccount(held, actor, change);
+  const { client, surroundings, account } = held;
+  await queueAccountMail(client, surroundings, changed, change.action, [
+    account.billing.email,
+    account.technical.email,
+  ]);
+  return changed;
+}
+
+async function changeAccount(
   { client, surroundings, account }: HeldAccount,
   actor: Actor,
   { set, action, details }: TermsChange,
 ): Promise<Account> {
-  checkTermsChange(account.state, actor);
   const row = await queriesOn(client)
     .updateTable('account')
     .set(set)
@@ -452,10 +549,21 @@ function accountOf(row: AccountRow): Account {
     state: row.state,
     plan: row.plan,
     negotiatedLimits: negotiatedLimitsOf(row),
+    allowedRegions: row.allowed_regions,
+    allowedModels: row.allowed_models,
     billing: { name: row.billing_name, email: row.billing_email },
     technical: { name: row.technical_name, email: row.technical_email },
     createdAt: row.created_at.getTime(),
     stateChangedAt: row.state_changed_at.getTime(),
+  };
+}
+
+function contactColumns({ billing, technical }: Contacts) {
+  return {
+    billing_name: billing.name,
+    billing_email: billing.email,
+    technical_name: technical.name,
+    technical_email: technical.email,
   };
 }
 

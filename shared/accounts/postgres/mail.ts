@@ -14,16 +14,17 @@ import {
   type Mailer,
 } from '../letters.ts';
 
-/** Tells both contacts of an account what happened to it, within the transaction in which it happens. */
+/** Tells both contacts of an account, and these other addresses, what happened to it, within the transaction in which it happens. */
 export async function queueAccountMail(
   client: Queryable,
   surroundings: Surroundings,
   account: Account,
   action: string,
+  others: readonly string[] = [],
 ): Promise<void> {
   const draft = draftOfAccountAct(account, action);
   if (draft === null) return;
-  for (const to of new Set([account.billing.email, account.technical.email])) {
+  for (const to of new Set([account.billing.email, account.technical.email, ...others])) {
     await queueLetter(client, surroundings, { to, ...draft }, { orgId: account.id });
   }
 }

@@ -191,6 +191,7 @@ async function insertVetting(held: HeldAccount, vetting: Vetting): Promise<strin
       lists: JSON.stringify(vetting.lists),
       declaration_id: vetting.declarationId ?? null,
       contract_id: vetting.contractId ?? null,
+      names_revision: vetting.namesRevision ?? null,
       reasons: JSON.stringify(vetting.reasons),
       duration_ms: Math.round(vetting.durationMs),
       screened_at: new Date(surroundings.now()),
@@ -316,7 +317,7 @@ async function findApplicant(pool: Pool, orgId: string): Promise<Applicant | nul
     .selectFrom('account as a')
     .innerJoin('declaration as d', 'd.org_id', 'a.id')
     .selectAll('d')
-    .select(['a.state', 'a.name', 'a.billing_name', 'a.technical_name'])
+    .select(['a.state', 'a.name', 'a.billing_name', 'a.technical_name', 'a.names_revision'])
     .select((eb) => {
       const contract = eb
         .selectFrom('service_contract as c')
@@ -339,6 +340,7 @@ async function findApplicant(pool: Pool, orgId: string): Promise<Applicant | nul
     state: row.state,
     declarationId: row.id,
     contractId: row.contract_id,
+    namesRevision: row.names_revision,
     // An owner may be a firm, so those names are compared with every kind of listed party.
     names: [row.name, ...row.trading_names, ...parties.map(({ name }) => name)],
     people: [
@@ -379,6 +381,7 @@ function vettingOf(row: Selectable<Database['screening']>): Vetting {
     durationMs: row.duration_ms,
     declarationId: row.declaration_id,
     contractId: row.contract_id,
+    namesRevision: row.names_revision,
   };
 }
 

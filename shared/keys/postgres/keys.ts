@@ -113,6 +113,18 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
       return keyOf(row);
     },
 
+    /** The newest key that succeeds this one and is active; null when there is none. */
+    async successor(orgId: string, keyId: string): Promise<KeyRecord | null> {
+      const row = await keysOn(pool)
+        .where('org_id', '=', orgId)
+        .where('predecessor_id', '=', keyId)
+        .where('state', '=', 'active')
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return row === undefined ? null : keyOf(row);
+    },
+
     /** Keys that begin as they are shown, with more than what all of them begin with, newest first: for support, of any organisation. */
     async findByHead(head: string): Promise<KeyRecord[]> {
       if (head.length < HEAD_LENGTH_MIN) return [];

@@ -87,6 +87,54 @@ describe('keys', () => {
   );
 
   it(
+    'a rotation stands at the old key’s address, goes on by what both keys are used for, and ends with the old one; a lost successor is replaced',
+    { tags: ['dashboard.keys'] },
+    async () => {
+      const keys = `/dashboard/${orgId}/keys`;
+      const id = await newKey();
+      const rotation = `${keys}/${id}/rotation`;
+      const used = (key: string, ago: string) =>
+        database.pool.query('update api_key set last_used_at = now() - $2::interval where id = $1', [
+          key,
+          ago,
+        ]);
+      const step = async (by = visitors.owner): Promise<string> => {
+        const page = (await by.get(rotation)).payload;
+        return /aria-current="step".*?<span>([^<]+)/s.exec(page)?.[1] ?? 'none';
+      };
+      const issue = async (): Promise<string> => {
+        const sent = await visitors.owner.send(rotation, `${keys}/${id}/rotate`);
+        const shown = (await visitors.owner.get(sent.headers.location as string)).payload;
+        expect(shown).toContain(`href="${rotation}"`);
+        return /keys\/(key_\w+)\/issued/.exec(sent.headers.location as string)![1]!;
+      };
+      await used(id, '1 minute');
+      expect(await step()).toBe('Issue the successor');
+      const lost = await issue();
+      const revoke = (key: string) =>
+        visitors.owner.send(rotation, `${keys}/${key}/revoke`, { why: 'rotated', rotation: id });
+      expect((await revoke(lost)).headers.location).toBe(`${rotation}?done=revoked`);
+      expect(await step()).toBe('Issue the successor');
+      const successor = await issue();
+      expect(await step()).toBe('Deploy it');
+      await used(successor, '5 seconds');
+      expect(await step(visitors.auditor)).toBe('Confirm traffic');
+      await used(id, '2 hours');
+      expect(await step()).toBe('Revoke the old key');
+      // Whoever comes by another way finds it.
+      for (const page of [keys, `${keys}/${id}`, `${keys}/${successor}`]) {
+        expect((await visitors.member.get(page)).payload).toContain(`href="${rotation}"`);
+      }
+      const seen = (await visitors.auditor.get(rotation)).payload;
+      expect(seen).not.toContain(`action="${keys}`);
+      expect((await visitors.stranger.get(rotation)).statusCode).toBe(404);
+      await revoke(id);
+      expect((await visitors.owner.get(rotation)).payload).toContain('The rotation is complete');
+      expect((await registries.keys.get(orgId, successor)).state).toBe('active');
+    },
+  );
+
+  it(
     'an organisation’s admin may grant admin:keys; nobody grants what is beyond the plan',
     { tags: ['dashboard.keys'] },
     async () => {

@@ -1,8 +1,7 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import type { Plan } from '#shared/kernel/plan.ts';
 import type { RegionHealth, RegionState } from '#shared/catalogue/routing.ts';
 import { resolveRoute } from '#shared/catalogue/routing.ts';
-import type { RouteRequest } from '#shared/catalogue/routing.ts';
+import type { RouteAccount, RouteRequest } from '#shared/catalogue/routing.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { catalogue, endpoint, model, region } from './routed-catalogue.ts';
 
@@ -49,8 +48,16 @@ export const resolve = (
     plan = 'enterprise',
     orgId = 'org_A',
     health = healthy,
-  }: { plan?: Plan; orgId?: string; health?: RegionHealth } = {},
-) => resolveRoute(index, { model: 'both', kind: 'chat', ...request }, { plan, orgId }, health);
+    allowedRegions = null,
+    allowedModels = null,
+  }: Partial<RouteAccount> & { health?: RegionHealth } = {},
+) =>
+  resolveRoute(
+    index,
+    { model: 'both', kind: 'chat', ...request },
+    { plan, orgId, allowedRegions, allowedModels },
+    health,
+  );
 
 export const codes = (...args: Parameters<typeof resolve>) =>
   resolve(...args).candidates.map((c) => c.region.code);

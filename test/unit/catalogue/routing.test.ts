@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Plan } from '#shared/kernel/plan.ts';
@@ -71,7 +72,7 @@ describe('the model', () => {
 
   it('lists a model only for accounts that may use it', () => {
     const ids = (plan: Plan, orgId: string) =>
-      modelsFor(index, { plan, orgId }).map((routes) => routes.model.id);
+      modelsFor(index, { plan, orgId, allowedRegions: null, allowedModels: null }).map((routes) => routes.model.id);
     expect(ids('audit', 'org_C')).toEqual([
       'both',
       'eu-only',
@@ -82,6 +83,60 @@ describe('the model', () => {
     ]);
     expect(ids('enterprise', 'org_A')).toContain('private');
   });
+});
+
+describe('what an organisation has chosen', () => {
+  it(
+    'refuses a model and a region that its settings leave out, by name; what others have alone stays unknown',
+    { tags: ['dashboard.settings'] },
+    () => {
+      const chosen = { allowedRegions: ['us'], allowedModels: ['both'] };
+      expect(codes({}, chosen)).toEqual(['us']);
+      expect(codes({ region: 'us' }, chosen)).toEqual(['us']);
+      expect(faultOf({ region: 'eu' }, chosen)).toMatchObject({
+        code: 'invalid_region',
+        param: 'region',
+        message: expect.stringContaining('settings of your organisation') as unknown,
+      });
+      expect(faultOf({ model: 'eu-only' }, chosen)).toMatchObject({
+        code: 'invalid_model',
+        param: 'model',
+        message: expect.stringContaining('settings of your organisation') as unknown,
+      });
+      const other = { ...chosen, orgId: 'org_C', allowedModels: ['private'] };
+      expect(faultOf({ model: 'private' }, other).message).toBe(
+        faultOf({ model: 'made-up' }, other).message,
+      );
+    },
+  );
+
+  it(
+    'never runs a request in a region that is left out, whatever else is chosen and however regions are',
+    { tags: ['dashboard.settings'] },
+    () => {
+      fc.assert(
+        fc.property(
+          fc.option(fc.subarray(['eu', 'us', 'dedicated', 'gone', 'none'], { minLength: 1 })),
+          fc.option(fc.subarray(['both', 'eu-only', 'private', 'vectors'], { minLength: 1 })),
+          fc.constantFrom('both', 'eu-only', 'private', 'plain'),
+          fc.option(fc.constantFrom('eu', 'us', 'dedicated')),
+          fc.subarray(['eu', 'us']),
+          (allowedRegions, allowedModels, model, region, degraded) => {
+            const health = states(Object.fromEntries(degraded.map((code) => [code, 'degraded'])));
+            let candidates: string[] = [];
+            try {
+              candidates = codes({ model, region }, { allowedRegions, allowedModels, health });
+            } catch (error) {
+              expect(error).toBeInstanceOf(Fault);
+              return;
+            }
+            expect(candidates.every((code) => allowedRegions?.includes(code) ?? true)).toBe(true);
+            expect(allowedModels?.includes(model) ?? true).toBe(true);
+          },
+        ),
+      );
+    },
+  );
 });
 
 describe('the region', () => {
@@ -163,7 +218,12 @@ describe('the region', () => {
       ),
     );
     const request = { model: 'm', kind: 'chat' } as const;
-    const account = { plan: 'audit', orgId: 'org_A' } as const;
+    const account = {
+      plan: 'audit',
+      orgId: 'org_A',
+      allowedRegions: null,
+      allowedModels: null,
+    } as const;
     expect(() => resolveRoute(again, request, account, healthy)).toThrow(Fault);
     expect(resolveRoute(again, request, account, states({ eu: 'normal' })).candidates).toHaveLength(
       1,

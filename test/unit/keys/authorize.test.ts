@@ -16,6 +16,8 @@ const credential = (over: Partial<Credential> = {}): Credential => ({
   accountState: 'active',
   limits: PLAN_LIMITS.audit,
   keyLimit: null,
+  allowedRegions: null,
+  allowedModels: null,
   ...over,
 });
 

@@ -64,6 +64,8 @@ export const CREDENTIAL: Credential = {
   accountState: 'active',
   limits: PLAN_LIMITS.audit,
   keyLimit: null,
+  allowedRegions: null,
+  allowedModels: null,
 };
 
 /** The parts of a response that answers use, with what was written. */

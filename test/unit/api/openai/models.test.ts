@@ -14,7 +14,12 @@ const routesOf = (over: Partial<Model>) =>
   indexCatalogue(
     catalogue(regions, [endpoint('e', ['eu', 'gone', 'own'])], [model('acme/m', ['e'], over)]),
   ).models.get('acme/m')!;
-const account = { plan: 'audit_plus', orgId: 'org_B' } as const;
+const account = {
+  plan: 'audit_plus',
+  orgId: 'org_B',
+  allowedRegions: null,
+  allowedModels: null,
+} as const;
 const published = () => 'published';
 
 describe('modelObject', () => {

@@ -1,0 +1,234 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { hashKey } from '#shared/keys/format.ts';
+import { createCredentialSource } from '#shared/keys/postgres/credentials.ts';
+import type { OrganisationRole, Person } from '#shared/persons/roles.ts';
+import {
+  activeAccount,
+  createRegistries,
+  currentVetting,
+  OPERATOR,
+} from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  newPerson,
+  openDashboardEdge,
+  PASSWORD,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+import { index } from '#test/unit/catalogue/offer.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { accounts, audit, vettings } = registries;
+const { browser, errors } = await openDashboardEdge(database, undefined, { index });
+
+let last = 0;
+let org = '';
+let settings = '';
+let owner: Person;
+let visitor: TestBrowser;
+
+async function signedIn(role: OrganisationRole, orgId = org): Promise<[Person, TestBrowser]> {
+  const person = await newPerson(database.pool, [{ kind: 'organisation', orgId, role }]);
+  const one = browser({ address: `192.0.2.${(last += 1)}` });
+  await one.signIn(person);
+  return [person, one];
+}
+
+const save = (form: string, fields: Record<string, string | string[]>, by = visitor) =>
+  by.send(settings, `${settings}/${form}`, fields);
+
+const newest = async (limit: number) =>
+  (await audit.list({ orgId: org, limit, order: 'desc' })).items.map(
+    ({ action, actorId }) => `${action} ${actorId}`,
+  );
+
+const CONTACTS = {
+  'billing-name': 'Bill Example',
+  'billing-email': 'billing@bakery.example',
+  'technical-name': 'Tess Example',
+  'technical-email': 'technical@bakery.example',
+};
+
+beforeEach(async () => {
+  org = (await activeAccount(registries)).id;
+  settings = `/dashboard/${org}/settings`;
+  [owner, visitor] = await signedIn('owner');
+  errors.length = 0;
+});
+
+describe('regions and models', () => {
+  it(
+    'what is chosen holds for every key, which processes that have it in memory are told; the log names the person',
+    { tags: ['dashboard.settings'] },
+    async () => {
+      const { plaintext } = await registries.keys.issue(org, { name: 'A key' }, OPERATOR);
+      const told: string[] = [];
+      const listener = await database.pool.connect();
+      listener.on('notification', ({ payload = '' }) => told.push(payload));
+      await listener.query('listen docket_credentials');
+      const shown = (await visitor.get(settings)).payload;
+      // What another organisation has alone is not offered.
+      expect(shown).toContain('value="us"');
+      expect(shown).not.toContain('dedicated');
+      const saved = await save('use', {
+        'regions-which': 'some',
+        regions: ['us'],
+        'models-which': 'all',
+        models: ['both'],
+      });
+      expect(saved.headers.location).toBe(`${settings}?done=use`);
+      const hash = hashKey(plaintext);
+      const found = await createCredentialSource(database.pool).findByHashes([hash]);
+      expect(found.get(hash)).toMatchObject({ allowedRegions: ['us'], allowedModels: null });
+      await listener.query('unlisten *');
+      listener.release();
+      expect(told.join()).toContain(org);
+      expect(await newest(1)).toEqual([`account.allowed_set ${owner.id}`]);
+      // A model that none of them has is marked.
+      expect((await visitor.get(settings)).payload).toMatch(/eu-only\s+.*in none of your regions/s);
+      // The same again is no act.
+      await save('use', { 'regions-which': 'some', regions: ['us', 'us'], 'models-which': 'all' });
+      expect((await newest(2)).map((line) => line.split(' ')[0])).not.toEqual([
+        'account.allowed_set',
+        'account.allowed_set',
+      ]);
+      const none = await save('use', { 'regions-which': 'some', 'models-which': 'all' });
+      expect(none.statusCode).toBe(400);
+      expect(none.payload).toContain('Choose one of the regions at least');
+      expect((await accounts.get(org)).allowedRegions).toEqual(['us']);
+    },
+  );
+
+  it(
+    'allowing more, and sending letters elsewhere, asks for the password; allowing less does not',
+    { tags: ['dashboard.settings', 'dashboard.step-up'] },
+    async () => {
+      await database.pool.query(
+        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        [owner.id],
+      );
+      const use = (regions: string[], more = {}) =>
+        save('use', { 'regions-which': 'some', regions, 'models-which': 'all', ...more });
+      expect((await use(['eu'])).statusCode).toBe(303);
+      const asked = await use(['eu', 'us']);
+      expect(asked.payload).toContain('Confirm that it is you');
+      const everything = await save('use', { 'regions-which': 'all', 'models-which': 'all' });
+      expect(everything.statusCode).toBe(403);
+      const redirected = await save('contacts', { ...CONTACTS, 'billing-email': 'eve@evil.example' });
+      expect(redirected.statusCode).toBe(403);
+      const account = await accounts.get(org);
+      expect([account.allowedRegions, account.billing.email]).toEqual([
+        ['eu'],
+        'billing@bakery.example',
+      ]);
+      const confirmed = await use(['eu', 'us'], { 'confirming-password': PASSWORD });
+      expect(confirmed.statusCode).toBe(303);
+      expect((await accounts.get(org)).allowedRegions).toEqual(['eu', 'us']);
+    },
+  );
+});
+
+describe('names and contacts', () => {
+  it(
+    'a new name stands in packs and is screened anew; a form with one wrong field changes nothing',
+    { tags: ['dashboard.settings', 'dashboard.escaped'] },
+    async () => {
+      const wrong = await save('names', { name: 'New <b>Bakery', identifier: 'x'.repeat(201) });
+      expect(wrong.statusCode).toBe(400);
+      expect(wrong.payload).toContain('New &#60;b&#62;Bakery');
+      expect((await accounts.get(org)).name).toBe('Harmless Bakery');
+      expect(await vettings.due(100)).not.toContain(org);
+      const before = await vettings.applicant(org);
+      await save('names', { name: 'New <b>Bakery', identifier: 'LEI 529900T8BM49AURSDO55' });
+      expect(await accounts.get(org)).toMatchObject({
+        name: 'New <b>Bakery',
+        identifier: 'LEI 529900T8BM49AURSDO55',
+      });
+      expect(await newest(2)).toEqual([
+        `account.identified ${owner.id}`,
+        `account.renamed ${owner.id}`,
+      ]);
+      const page = (await visitor.get(settings)).payload;
+      expect([page.includes('New &#60;b&#62;Bakery'), page.includes('<b>Bakery')]).toEqual([
+        true,
+        false,
+      ]);
+      expect(await vettings.due(100)).toContain(org);
+      // One that compared the name from before does not count, however late it comes.
+      const { namesRevision } = before!;
+      await vettings.record(org, { ...(await currentVetting(registries, org)), namesRevision });
+      expect(await vettings.due(100)).toContain(org);
+      await vettings.record(org, await currentVetting(registries, org));
+      expect(await vettings.due(100)).not.toContain(org);
+    },
+  );
+
+  it(
+    'a change of contacts is told to the addresses from before and from now on, and new names are screened',
+    { tags: ['dashboard.settings'] },
+    async () => {
+      const letters = async (): Promise<string[]> =>
+        (
+          await database.pool.query<{ recipient: string }>(
+            `select recipient from mail_outbox where org_id = $1 and subject like '%contacts%' order by 1`,
+            [org],
+          )
+        ).rows.map(({ recipient }) => recipient);
+      expect((await save('contacts', CONTACTS)).statusCode).toBe(303);
+      expect(await letters()).toEqual([]);
+      await save('contacts', { ...CONTACTS, 'technical-email': 'new@bakery.example' });
+      expect(await letters()).toEqual([
+        'billing@bakery.example',
+        'new@bakery.example',
+        'technical@bakery.example',
+      ]);
+      expect(await vettings.due(100)).not.toContain(org);
+      await save('contacts', { ...CONTACTS, 'technical-name': 'Somebody Else' });
+      expect(await vettings.due(100)).toContain(org);
+      const wrong = await save('contacts', { ...CONTACTS, 'billing-email': 'nobody' });
+      expect([wrong.statusCode, wrong.payload.includes('value="nobody"')]).toEqual([400, true]);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'members and auditors read the settings and change none; another organisation’s are not there',
+    { tags: ['dashboard.settings', 'dashboard.roles', 'dashboard.organisations'] },
+    async () => {
+      const stranger = (await signedIn('owner', (await activeAccount(registries)).id))[1];
+      const admin = (await signedIn('admin'))[1];
+      const others = [(await signedIn('member'))[1], (await signedIn('auditor'))[1]];
+      const forms: readonly [string, Record<string, string>][] = [
+        ['use', { 'regions-which': 'some', regions: 'eu', 'models-which': 'all' }],
+        ['names', { name: 'Taken over', identifier: '' }],
+        ['contacts', { ...CONTACTS, 'billing-email': 'eve@evil.example' }],
+      ];
+      const before = await accounts.get(org);
+      for (const other of others) {
+        const page = await other.get(settings);
+        expect([page.statusCode, page.payload.includes('action="/dashboard/org')]).toEqual([
+          200,
+          false,
+        ]);
+        for (const [form, fields] of forms) {
+          const sent = await other.send(settings, `${settings}/${form}`, fields);
+          expect(sent.statusCode).toBe(403);
+        }
+      }
+      for (const [form, fields] of forms) {
+        const token = /name="form" value="([\w-]+)"/.exec(
+          (await stranger.get('/dashboard/account')).payload,
+        )![1]!;
+        const sent = await stranger.post(`${settings}/${form}`, { form: token, ...fields });
+        expect(sent.statusCode).toBe(404);
+        expect((await visitor.post(`${settings}/${form}`, fields)).statusCode).toBe(403);
+      }
+      expect(await accounts.get(org)).toEqual(before);
+      expect((await save('names', { name: 'By the admin' }, admin)).statusCode).toBe(303);
+      await accounts.close(org, OPERATOR, 'ended');
+      const late = await save('names', { name: 'After the end' });
+      expect([late.statusCode, (await accounts.get(org)).name]).toEqual([409, 'By the admin']);
+    },
+  );
+});
