@@ -61,6 +61,13 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
     didDocument: publication.publicDocuments.didDocument,
     exampleModel,
     index: inference.deps.index,
+    operations: {
+      health: inference.deps.health,
+      served: inference.served,
+      regionStatuses: inference.regionStatuses,
+      laneDepths: inference.laneDepths,
+      queues: exports.queues,
+    },
     onError: events.storeFailed,
   });
 
@@ -91,7 +98,8 @@ export async function apiProcess(context: ProcessContext): Promise<ProcessParts>
       status: openStatus(pool, {
         index: inference.deps.index,
         health: inference.deps.health,
-        isServed: inference.isServed,
+        isServed: (code) => inference.served().has(code),
+        notes: () => inference.regionStatuses.notes(),
         onError: events.storeFailed,
       }),
     },

@@ -17,6 +17,11 @@ create table account (
   created_at timestamp(3) with time zone not null,
   state_changed_at timestamp(3) with time zone not null,
   identifier text,
+  allowed_regions text[],
+  allowed_models text[],
+  names_revision integer not null default 0,
+  constraint account_allowed_models_check CHECK (((cardinality(allowed_models) >= 1) AND (cardinality(allowed_models) <= 1000))),
+  constraint account_allowed_regions_check CHECK (((cardinality(allowed_regions) >= 1) AND (cardinality(allowed_regions) <= 1000))),
   constraint account_burst_check CHECK ((burst > 0)),
   constraint account_check CHECK ((num_nulls(requests_per_second, burst, requests_per_day, concurrent_streams) = ANY (ARRAY[0, 4]))),
   constraint account_concurrent_streams_check CHECK ((concurrent_streams > 0)),
@@ -587,6 +592,7 @@ create table screening (
   screened_at timestamp(3) with time zone not null,
   declaration_id bigint,
   contract_id bigint,
+  names_revision integer,
   constraint screening_cause_check CHECK ((cause = ANY (ARRAY['onboarding'::text, 'list_import'::text, 'operator'::text]))),
   constraint screening_contract_id_fkey FOREIGN KEY (contract_id) REFERENCES service_contract(id),
   constraint screening_declaration_id_fkey FOREIGN KEY (declaration_id) REFERENCES declaration(id),
@@ -709,6 +715,7 @@ CREATE INDEX export_expiring ON public.export USING btree (expires_at) WHERE (st
 CREATE INDEX export_unremoved ON public.export USING btree (id) WHERE ((removed_at IS NULL) AND ((status = ANY (ARRAY['expired'::text, 'failed'::text])) OR (deleted_at IS NOT NULL)));
 CREATE INDEX ledger_body_by_answer ON ONLY public.ledger_body USING btree (answer_key) WHERE (answer_key IS NOT NULL);
 CREATE INDEX ledger_body_by_org ON ONLY public.ledger_body USING btree (org_id, entry_id) INCLUDE (kind, model, region, tier, outcome, key_id, issued_at, input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj);
+CREATE INDEX ledger_body_refused ON ONLY public.ledger_body USING btree (entry_id) INCLUDE (refusal_rule, org_id) WHERE (kind = 'refused'::text);
 CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind, index) WHERE (kind <> 'inference'::text);
 CREATE INDEX ledger_head_halted ON public.ledger_head USING btree (org_id) WHERE (halted_at IS NOT NULL);
 CREATE INDEX ledger_quarantine_by_org ON public.ledger_quarantine USING btree (org_id, entry_id);
@@ -822,6 +829,15 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.account_names_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.names_revision := old.names_revision + 1;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.account_vetting_is_current(account_id text)
  RETURNS boolean
  LANGUAGE sql
@@ -830,7 +846,7 @@ CREATE OR REPLACE FUNCTION public.account_vetting_is_current(account_id text)
 AS $function$
   select exists (
     select from (
-      select s.lists, s.declaration_id, s.contract_id from screening s
+      select s.lists, s.declaration_id, s.contract_id, s.names_revision from screening s
       where s.org_id = account_id order by s.sequence desc limit 1) latest
     where latest.lists = (
         -- What was compared is kept with each vetting, in the form that this makes of the current lists.
@@ -840,7 +856,10 @@ AS $function$
       and not exists (
         select from declaration d where d.org_id = account_id and d.id > coalesce(latest.declaration_id, 0))
       and not exists (
-        select from service_contract c where c.org_id = account_id and c.id > coalesce(latest.contract_id, 0)))
+        select from service_contract c where c.org_id = account_id and c.id > coalesce(latest.contract_id, 0))
+      -- Nor before a change of a name.
+      and not exists (
+        select from account a where a.id = account_id and a.names_revision > coalesce(latest.names_revision, 0)))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.anchor_head_check()
@@ -1132,9 +1151,10 @@ begin
   return new;
 end $function$;
 
-CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER account_announce AFTER UPDATE OF state, plan, requests_per_second, burst, requests_per_day, concurrent_streams, allowed_regions, allowed_models ON public.account FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER account_check_state BEFORE INSERT OR UPDATE OF state ON public.account FOR EACH ROW EXECUTE FUNCTION account_check_state();
 CREATE TRIGGER account_check_vetting BEFORE UPDATE OF state ON public.account FOR EACH ROW WHEN (((new.state = 'active'::text) AND (old.state <> 'active'::text))) EXECUTE FUNCTION account_check_vetting();
+CREATE TRIGGER account_names_changed BEFORE UPDATE OF name, billing_name, technical_name ON public.account FOR EACH ROW WHEN ((((new.name IS DISTINCT FROM old.name) OR (new.billing_name IS DISTINCT FROM old.billing_name)) OR (new.technical_name IS DISTINCT FROM old.technical_name))) EXECUTE FUNCTION account_names_changed();
 CREATE TRIGGER anchor_cosignature_no_change BEFORE DELETE OR UPDATE ON public.anchor_cosignature FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_cosignature_no_truncate BEFORE TRUNCATE ON public.anchor_cosignature FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER anchor_entry_no_change BEFORE DELETE OR UPDATE ON public.anchor_entry FOR EACH ROW EXECUTE FUNCTION ledger_refuse();

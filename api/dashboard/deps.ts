@@ -20,11 +20,15 @@ import {
   takeAttempt,
 } from '#shared/persons/postgres/persons.ts';
 import { createTeams } from '#shared/persons/postgres/team.ts';
+import { anchoredAuditHead } from '#shared/ledger/postgres/audit-checkpoints.ts';
+import { auditLogOf } from '#shared/ledger/origins.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
+import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import type { Door } from './door.ts';
 import { Flash } from './flash.ts';
+import type { Operations } from './operations.ts';
 
 /** What the routes of the API read from, which pages read from too. */
 type Resources = ReturnType<typeof openResources>;
@@ -42,6 +46,7 @@ export interface DashboardOptions {
   exampleModel: () => string | undefined;
   /** The catalogue as it is now. */
   index: () => RoutingIndex;
+  operations: Operations;
   onError: (error: unknown) => void;
   surroundings?: Surroundings;
 }
@@ -80,6 +85,10 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     health: async () => ({ backlog: await readBacklog(pool), ...(await readAttention(pool)) }),
     findRequest: (id: string) => findRequest(pool, id),
     audit: createAuditLog(pool, surroundings),
+    /** The newest signed head of an audit log, how much of it is anchored, and the proof of that. */
+    auditCheckpoint: resources.auditLog.checkpoint,
+    anchoredAudit: (orgId: string) => anchoredAuditHead(pool, orgId),
+    auditAnchor: (orgId: string) => resources.auditLog.anchor.proof(auditLogOf(orgId)),
     drafts: createDrafts(pool, surroundings),
     vettings: createVettings(pool, surroundings),
     sanctions: createSanctionsStore(pool, surroundings),
@@ -99,6 +108,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     supportEmail: options.supportEmail,
     exampleModel: options.exampleModel,
     index: options.index,
+    operations: options.operations,
+    policyHits: createPolicyHits(pool),
     onError,
   };
 }

@@ -17,6 +17,9 @@ import { healthRoutes } from './routes/health.ts';
 import { lookUpRoutes } from './routes/look-up.ts';
 import { applyRoutes, onboardingRoutes } from './routes/onboarding.ts';
 import { organisationRoutes } from './routes/organisation.ts';
+import { policyRoutes } from './routes/policy.ts';
+import { queueRoutes } from './routes/queues.ts';
+import { regionRoutes } from './routes/regions.ts';
 import { reviewRoutes } from './routes/reviews.ts';
 import { settingsRoutes } from './routes/settings.ts';
 import { invitationRoutes, teamRoutes } from './routes/team.ts';
@@ -55,6 +58,9 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
               demandStaff(operations, ['operator']);
               accountsRoutes(operations, deps);
               lookUpRoutes(operations, deps);
+              regionRoutes(operations, deps);
+              queueRoutes(operations, deps);
+              policyRoutes(operations, deps);
               healthRoutes(operations, deps);
             });
           },

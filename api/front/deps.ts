@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { RegionNote } from '#shared/catalogue/redis/region-status.ts';
 import type { RegionHealth } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
@@ -16,14 +17,16 @@ export interface StatusOptions {
   index: () => RoutingIndex;
   health: () => Pick<RegionHealth, 'states' | 'openCircuits'>;
   isServed: (code: string) => boolean;
+  /** What operators say about regions, by their codes. */
+  notes: () => Promise<ReadonlyMap<string, RegionNote>>;
   onError: (error: Error) => void;
   /** Epoch milliseconds. */
   now?: () => number;
 }
 
-/** Says how the service is. Regions are known in memory; of the ledger PostgreSQL is asked. */
+/** Says how the service is. Regions are known in memory; for their notes Redis is asked, and of the ledger PostgreSQL. */
 export function openStatus(pool: Pool, options: StatusOptions): () => Promise<ServiceStatus> {
-  const { index, health, isServed, onError, now = Date.now } = options;
+  const { index, health, isServed, notes, onError, now = Date.now } = options;
   const ledger = async (): Promise<ServiceStatus['ledger']> => {
     try {
       const [oldest] = await queryRows(pool, OLDEST_WAITING, []);
@@ -33,11 +36,22 @@ export function openStatus(pool: Pool, options: StatusOptions): () => Promise<Se
       return 'unknown';
     }
   };
-  let kept: { until: number; ledger: Promise<ServiceStatus['ledger']> } | undefined;
+  // Without them the page says what it knows by itself.
+  const notesOrNone = async (): Promise<ReadonlyMap<string, RegionNote>> => {
+    try {
+      return await notes();
+    } catch (error) {
+      onError(error as Error);
+      return new Map();
+    }
+  };
+  const ask = (until: number) => ({ until, answers: Promise.all([ledger(), notesOrNone()]) });
+  let kept: ReturnType<typeof ask> | undefined;
   return async () => {
     const at = now();
-    if (kept === undefined || kept.until < at) kept = { until: at + KEPT_MS, ledger: ledger() };
-    const regions = regionLines({ index: index(), health: health(), isServed });
-    return { at, regions, ledger: await kept.ledger };
+    if (kept === undefined || kept.until < at) kept = ask(at + KEPT_MS);
+    const [word, said] = await kept.answers;
+    const regions = regionLines({ index: index(), health: health(), isServed, notes: said });
+    return { at, regions, ledger: word };
   };
 }

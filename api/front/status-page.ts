@@ -1,8 +1,9 @@
 import { html, type Html } from '#api/html.ts';
 import { badge, moment, note, table, type Tone } from '#api/dashboard/pages/parts.ts';
-import type { RegionWord, ServiceStatus } from './status.ts';
+import type { RegionStatusLine, RegionWord, ServiceStatus } from './status.ts';
 
-const REGION_WORDS: Readonly<Record<RegionWord, readonly [Tone, string, string]>> = {
+/** What is said of a region in each state. */
+export const REGION_WORDS: Readonly<Record<RegionWord, readonly [Tone, string, string]>> = {
   normal: ['good', 'normal', 'takes requests'],
   impaired: [
     'warn',
@@ -36,7 +37,7 @@ const LEDGER_WORDS: Readonly<Record<ServiceStatus['ledger'], readonly [Tone, str
 export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail: string): Html {
   const [tone, word, what] = LEDGER_WORDS[ledger];
   return html`<div class="head"><h1>Status</h1></div>
-    ${summary(regions, ledger)}
+    ${summary(regions, ledger)} ${regions.map((region) => regionNote(region, at))}
     <section class="stack tight">
       <h2>Regions</h2>
       ${
@@ -76,6 +77,15 @@ export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail:
       else is wrong? Write to <a href="mailto:${supportEmail}">${supportEmail}</a>, with the
       <code>x-request-id</code> of an answer.
     </p>`;
+}
+
+function regionNote({ name, note: said }: RegionStatusLine, now: number): Html | undefined {
+  if (said === undefined) return undefined;
+  return note(
+    'plain',
+    html`<p class="prose"><strong>${name}</strong>: ${said.text}</p>
+      <p class="soft small">${moment(said.at, now)}</p>`,
+  );
 }
 
 function summary(regions: ServiceStatus['regions'], ledger: ServiceStatus['ledger']): Html {

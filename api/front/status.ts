@@ -1,4 +1,6 @@
+import type { Region } from '#shared/catalogue/catalogue.ts';
 import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
+import type { RegionNote } from '#shared/catalogue/redis/region-status.ts';
 import type { RegionHealth } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { timeOfId } from '#shared/kernel/ids.ts';
@@ -12,6 +14,8 @@ export interface RegionStatusLine {
   code: string;
   name: string;
   word: RegionWord;
+  /** What operators tell everybody about it. */
+  note?: RegionNote;
   /** Models that can be had there now, of those that it offers. */
   available: number;
   offered: number;
@@ -31,27 +35,33 @@ export interface StatusSources {
   health: RegionHealth;
   /** Whether a region has a worker. */
   isServed: (code: string) => boolean;
+  /** By region code. */
+  notes?: ReadonlyMap<string, RegionNote>;
 }
 
-/**
- * Regions that are open to every account, and models of the same kind: what a catalogue has for one customer is not told to
- * others.
- */
-export function regionLines({ index, health, isServed }: StatusSources): RegionStatusLine[] {
-  const open = (each: { organisations?: readonly string[] }): boolean =>
-    each.organisations === undefined;
-  return [...index.regions.values()].filter(open).map(({ code, name, status }) => {
+/** What a catalogue has for one customer is not told to others. */
+const isForEverybody = ({ organisations }: { organisations?: readonly string[] }): boolean =>
+  organisations === undefined;
+
+/** How regions and their models are: those that are open to every account, or those that `isShown` says. */
+export function regionLines(
+  { index, health, isServed, notes }: StatusSources,
+  isShown: (each: Pick<Region, 'organisations'>) => boolean = isForEverybody,
+): RegionStatusLine[] {
+  return [...index.regions.values()].filter(isShown).map(({ code, name, status }) => {
     const routes = [...index.models.values()]
-      .filter(({ model }) => open(model))
+      .filter(({ model }) => isShown(model))
       .flatMap(({ byRegion }) => byRegion.get(code) ?? []);
     const available = routes.filter(({ endpoints }) =>
       endpoints.some(({ endpoint }) => !health.openCircuits.has(circuitName(code, endpoint.name))),
     ).length;
     const offered = routes.length;
     const state = health.states.get(code) ?? status;
+    const note = notes?.get(code);
     return {
       code,
       name,
+      ...(note !== undefined && { note }),
       word: wordOf(state, { available, offered, isServed: isServed(code) }),
       available: state === 'normal' && isServed(code) ? available : 0,
       offered,

@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
 import { watchCircuits } from '#shared/catalogue/redis/circuits.ts';
-import { watchRegionStatus } from '#shared/catalogue/redis/region-status.ts';
+import {
+  createRegionStatusStore,
+  watchRegionStatus,
+} from '#shared/catalogue/redis/region-status.ts';
 import type { Config } from '#shared/config/config.ts';
 import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
@@ -9,6 +12,8 @@ import { SealProblem } from '#shared/lanes/seals.ts';
 import { Buckets } from '#shared/lanes/redis/buckets.ts';
 import { Admissions } from '#shared/lanes/redis/admission.ts';
 import { readClaim, readStanding } from '#shared/lanes/redis/claims.ts';
+import { readLaneDepths } from '#shared/lanes/redis/depths.ts';
+import { inferenceLane, receiptsLane } from '#shared/lanes/keys.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
@@ -35,6 +40,7 @@ import { UnreadAnswers } from './unread-answers.ts';
 import { type ServedRegions, watchServing } from '#shared/catalogue/redis/serving.ts';
 import { type Room, roomOf } from '#shared/lanes/room.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
+import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 
 /** A quarter, so that a moderation endpoint that answers slowly to one organisation's texts judges those of others. */
 const JUDGED_OF_ONE = JUDGED_AT_ONCE / 4;
@@ -144,8 +150,12 @@ export function openInference(
   };
   return {
     deps,
-    /** Whether a worker of the region said so in the last seconds. */
-    isServed: (code: string): boolean => serving.current().has(code),
+    /** What operators have set of regions. */
+    regionStatuses: createRegionStatusStore(client),
+    /** How the regions are served, by what their workers have said in the last seconds. */
+    served: () => serving.current(),
+    /** How much the lanes of every region, and those of receipts, hold. */
+    laneDepths: () => readLaneDepths(client, lanesOf(catalogue.current().index, config.shards)),
     buckets: new Buckets(scripts, config.shards),
     ping: () => steady.ping(),
     /** @throws VolatileRedis when Redis would lose what is promised, unless that is allowed. */
@@ -170,6 +180,13 @@ export function openInference(
       answers.disconnect();
     },
   };
+}
+
+function lanesOf({ regions }: RoutingIndex, shards: number): string[] {
+  return Array.from({ length: shards }, (_, shard) => [
+    ...[...regions.keys()].map((code) => inferenceLane(shard, code)),
+    receiptsLane(shard),
+  ]).flat();
 }
 
 function roomIn({ code, capacity, organisations }: Region, served: ServedRegions): Room {

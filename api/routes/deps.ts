@@ -69,7 +69,7 @@ export function openExports(
   { config, processId }: ProcessContext,
   pool: Pool,
   events: Pick<ApiEvents, 'storeFailed'>,
-): { routes: ExportRoutesOptions; close: () => Promise<void> } {
+): { routes: ExportRoutesOptions; queues: JobQueues; close: () => Promise<void> } {
   const connection = connectRedis(
     { url: config.secrets.redisUrl, name: processId, use: 'patient' },
     events.storeFailed,
@@ -86,6 +86,7 @@ export function openExports(
       },
       onStoreError: events.storeFailed,
     },
+    queues,
     close: async () => {
       await queues.close();
       connection.disconnect();

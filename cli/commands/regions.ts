@@ -1,9 +1,12 @@
 import { Argument, type Command } from 'commander';
 import {
   createRegionStatusStore,
+  type RegionNote,
   type RegionOverrides,
+  type RegionStatusStore,
 } from '#shared/catalogue/redis/region-status.ts';
 import { type Region, REGION_STATUSES, type RegionStatus } from '#shared/catalogue/catalogue.ts';
+import { checkRegionNote } from '#shared/catalogue/region-note.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
 import { type ActOptions, actorOf, recordServiceAct, withActOptions } from '#cli/operator.ts';
@@ -22,36 +25,69 @@ export function register(program: Command): void {
     regions
       .command('set <code>')
       .description('set a region’s status at run time; it holds until it is set again')
-      .addArgument(new Argument('<status>', 'the new status').choices(REGION_STATUSES)),
+      .addArgument(
+        new Argument('<status>', 'the new status; catalogue for what that says').choices([
+          ...REGION_STATUSES,
+          'catalogue',
+        ]),
+      )
+      .option('--note <text>', 'what everybody is told at /status, until it is set again')
+      .option('--no-note', 'take away what everybody is told'),
   ).action(set);
 }
 
 async function list({ json }: { json?: boolean }): Promise<void> {
   const { catalogue } = readCatalogue();
-  const overrides = await withRedis((client) => createRegionStatusStore(client).list());
-  print(catalogue.regions, overrides, json);
+  const said = await withRedis((client) => whatIsSaid(createRegionStatusStore(client)));
+  print(catalogue.regions, said, json);
 }
 
-async function set(code: string, status: RegionStatus, options: ActOptions): Promise<void> {
+interface SetOptions extends ActOptions {
+  /** False for `--no-note`. */
+  note?: string | false;
+}
+
+async function set(
+  code: string,
+  status: RegionStatus | 'catalogue',
+  { note, ...options }: SetOptions,
+): Promise<void> {
   const region = readCatalogue().catalogue.regions.find((one) => one.code === code);
   if (region === undefined) throw new Fault('region_not_found');
   const actor = actorOf(options);
-  const overrides = await withRedis(async (client) => {
+  const told = typeof note === 'string' ? checkRegionNote(note) : null;
+  const said = await withRedis(async (client) => {
     const store = createRegionStatusStore(client);
-    await store.set(code, status);
-    return store.list();
+    await store.set(code, status === 'catalogue' ? null : status);
+    if (note !== undefined)
+      await store.setNote(code, told === null ? null : { text: told, at: Date.now() });
+    return whatIsSaid(store);
   });
   await recordServiceAct(
-    { action: 'region.set', subject: code, details: { status } },
+    {
+      action: 'region.set',
+      subject: code,
+      details: { status, ...(note !== undefined && { note: told }) },
+    },
     { ...options, actor },
-    `The region ${code} is ${status} now`,
+    `The region ${code} is ${status === 'catalogue' ? region.status : status} now`,
   );
-  print([region], overrides, options.json);
+  print([region], said, options.json);
+}
+
+const whatIsSaid = async (store: RegionStatusStore): Promise<Said> => ({
+  overrides: await store.list(),
+  notes: await store.notes(),
+});
+
+interface Said {
+  overrides: RegionOverrides;
+  notes: ReadonlyMap<string, RegionNote>;
 }
 
 function print(
   regions: readonly Region[],
-  overrides: RegionOverrides,
+  { overrides, notes }: Said,
   json: boolean | undefined,
 ): void {
   const rows = regions.map((region): Row => ({
@@ -61,6 +97,7 @@ function print(
     capacity: region.capacity,
     catalogue: region.status,
     status: overrides.get(region.code) ?? region.status,
+    note: notes.get(region.code)?.text ?? null,
   }));
   if (json === true) printJson(rows);
   else printTable(rows, 'No regions.');

@@ -30,6 +30,9 @@ export const heldKey = (shard: number, region: string, orgId: string): string =>
 /** The stream that receipts workers read. */
 export const receiptsLane = (shard: number): string => `${tag(shard)}:lane:receipts`;
 
+/** The stream with what a lane's workers could not use. */
+export const setAsideOf = (lane: string): string => `${lane}:set-aside`;
+
 /** The region in the name of an inference lane. */
 export const regionOfLane = (lane: string): string => lane.slice(lane.lastIndexOf(':') + 1);
 

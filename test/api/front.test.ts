@@ -85,7 +85,7 @@ describe('the pages for everybody', () => {
   );
 
   it(
-    'the landing page has a curl with our address; the status asks the database once in five seconds, and says when it is away',
+    'the landing page has a curl with our address; the status asks once in five seconds, gives the notes of operators, and says when the database is away',
     { tags: ['dashboard.everybody'] },
     async () => {
       let [now, asked, isAway] = [1_000, 0, false];
@@ -100,6 +100,15 @@ describe('the pages for everybody', () => {
         ...sources(),
         index: twoAndOne,
         health: () => ({ states: new Map(), openCircuits: new Set() }),
+        notes: async () => {
+          if (isAway) throw new Error('away');
+          const at = Date.now();
+          const said = { text: 'Slow since noon & "<b>', at };
+          return new Map([
+            ['north', said],
+            ['theirs', { text: 'Of one customer', at }],
+          ]);
+        },
         onError: (error) => errors.push(error),
         now: () => now,
       });
@@ -118,12 +127,15 @@ describe('the pages for everybody', () => {
       expect(landing.payload).not.toContain('href="/dashboard"');
       expect(landing.headers['content-security-policy']).toContain("default-src 'none'");
       for (const _ of [1, 2, 3]) {
-        expect((await app.inject('/status')).payload).toContain('Everything works.');
+        const { payload } = await app.inject('/status');
+        expect(payload).toContain('Everything works.');
+        expect(payload).toContain('Slow since noon &#38; &#34;&#60;b&#62;');
+        expect(payload).not.toContain('Of one customer');
       }
       expect(asked).toBe(1);
       [now, isAway] = [10_000, true];
       const { statusCode, payload } = await app.inject('/status');
-      expect([statusCode, asked, errors.length]).toEqual([200, 2, 1]);
+      expect([statusCode, asked, errors.length]).toEqual([200, 2, 2]);
       expect(payload).toContain('the database does not answer');
       expect(payload).not.toContain('Only theirs');
       const [, css] = /href="(\/assets\/style\.css\?v=\w+)"/.exec(payload)!;

@@ -7,19 +7,34 @@ import {
   newAccount,
   vetting,
 } from '#test/support/accounts.ts';
+import { indexCatalogue } from '#shared/catalogue/route-index.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { inferenceLane } from '#shared/lanes/keys.ts';
+import { catalogue, region } from '#test/unit/catalogue/routed-catalogue.ts';
 import { launchBrowser, listenLocally, problemsOf, signInWith } from '#test/support/browser.ts';
 import { newPerson, openDashboardEdge } from '#test/support/dashboard.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
+const LONG =
+  'Société Anonyme des Établissements Réunis de Distribution Internationale, de Transit et de Logistique du Grand Nord-Ouest';
+
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { accounts, vettings } = registries;
-const { app } = await openDashboardEdge(database, 'http://127.0.0.1');
+const { app } = await openDashboardEdge(database, 'http://127.0.0.1', {
+  index: indexCatalogue(catalogue([region('eu'), region('us')], [], [])),
+  operations: {
+    laneDepths: async () => [
+      { lane: inferenceLane(0, 'eu'), waiting: 123_456, running: 2_000, oldestAt: 0, setAside: 3 },
+    ],
+    queues: {
+      counts: async (name) => ({ failed: name === 'export' ? 999 : 0 }),
+      failures: async (name) => [{ name, reason: LONG, at: 0, attempts: 1 }],
+    },
+  },
+});
 const root = await listenLocally(app);
 const browser = await launchBrowser();
-
-const LONG =
-  'Société Anonyme des Établissements Réunis de Distribution Internationale, de Transit et de Logistique du Grand Nord-Ouest';
 
 /** An applicant whose screening has found a good deal; returns its review. */
 async function findings(name: string): Promise<string> {
@@ -142,6 +157,19 @@ it(
     await page.getByRole('button', { name: 'Suspend the account' }).click();
     await page.getByText('The account is suspended').waitFor();
 
+    await page.getByRole('link', { name: 'Regions' }).click();
+    await page.locator('summary', { hasText: 'eu' }).click();
+    await page.getByLabel('State').first().selectOption('degraded');
+    await page.getByLabel('What everybody is told').first().fill(LONG.repeat(4));
+    await page.getByLabel('Reason for the audit log').first().fill('A power cut');
+    await page.getByRole('button', { name: /^Set / }).first().click();
+    await page.getByText('The region is set.').waitFor();
+    await database.pool.query(
+      `insert into ledger_body (entry_id, org_id, kind, issued_at, leaf_hash, body, refusal_rule, model)
+       values ($1, $2, 'refused', now(), sha256('x'), 'x'::bytea, 'dual-use-cyber-intrusion-17', $3)`,
+      [newId('rcpt'), id, 'x'.repeat(120)],
+    );
+
     const other = await browser.newContext({ baseURL: root });
     const looking = await other.newPage();
     await signInWith(looking, operator);
@@ -149,6 +177,10 @@ it(
       '/dashboard/service/accounts',
       '/dashboard/service/accounts?search=nothing',
       '/dashboard/service/health',
+      '/dashboard/service/regions?done=set',
+      '/dashboard/service/queues',
+      `/dashboard/service/policy?org=${id}`,
+      '/dashboard/service/policy?rule=none',
       `/dashboard/service/accounts/${id}?done=suspend`,
       `/dashboard/service/look-up?q=${plaintext.slice(0, 8)}`,
     ]);

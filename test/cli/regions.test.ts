@@ -23,7 +23,7 @@ describe('docket regions', () => {
     const { code, stdout } = await runDocket(['regions', 'list'], env);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^region +name +zone +capacity +catalogue +status\neu-west .* normal +normal\n/,
+      /^region +name +zone +capacity +catalogue +status +note\neu-west .* normal +normal +-\n/,
     );
   });
 
@@ -49,6 +49,27 @@ describe('docket regions', () => {
       { action: 'region.set', actor_id: 'ada', subject: 'eu-west', reason: 'cooling' },
     ]);
   });
+
+  it(
+    'says why to everybody until told otherwise, and goes back to what the catalogue says',
+    { tags: ['dashboard.regions'] },
+    async () => {
+      const rowOf = async (...args: string[]): Promise<unknown> => {
+        const { stdout } = await runDocket(['regions', 'set', 'eu-north', ...args, '--json'], env);
+        return (JSON.parse(stdout) as unknown[])[0];
+      };
+      const note = 'A power cut; back at 15:00 UTC.';
+      expect(await rowOf('degraded', '--note', note)).toMatchObject({ status: 'degraded', note });
+      expect(await rowOf('catalogue')).toMatchObject({ status: 'normal', note });
+      expect(await rowOf('catalogue', '--no-note')).toMatchObject({ note: null });
+      const long = await runDocket(
+        ['regions', 'set', 'eu-north', 'degraded', '--note', 'x'.repeat(501)],
+        env,
+      );
+      expect([long.code, long.stderr.includes('at most 500')]).toEqual([1, true]);
+      expect(await statusOf('eu-north')).toBe('normal');
+    },
+  );
 
   it('sets a status also while the database is away, and says that it is not recorded', async () => {
     const away = { ...env, DATABASE_URL: 'postgres://127.0.0.1:1/none' };

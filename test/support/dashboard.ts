@@ -3,6 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import { hashPassword } from 'better-auth/crypto';
 import type { Pool } from 'pg';
 import { type DashboardDeps, openDashboard } from '#api/dashboard/deps.ts';
+import type { Operations } from '#api/dashboard/operations.ts';
+import type { RegionStatus } from '#shared/catalogue/catalogue.ts';
+import type { RegionNote } from '#shared/catalogue/redis/region-status.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import type { ExportRoutesOptions } from '#api/routes/exports.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
@@ -45,6 +48,8 @@ export interface DashboardEdge {
 }
 
 interface EdgeParts {
+  /** What is absent of it is idle. */
+  operations?: Partial<Operations>;
   /** An empty catalogue when absent. */
   index?: RoutingIndex;
   didDocument?: () => object;
@@ -65,6 +70,22 @@ const idleKey = (): object => ({
   assertionMethod: ['did:web:gateway.example#idle'],
 });
 
+/** What operators set of regions, in the memory of one test. */
+function regionsInMemory(): Operations['regionStatuses'] {
+  const statuses = new Map<string, RegionStatus>();
+  const notes = new Map<string, RegionNote>();
+  const put = <T>(map: Map<string, T>, code: string, value: T | null): void => {
+    if (value === null) map.delete(code);
+    else map.set(code, value);
+  };
+  return {
+    list: async () => statuses,
+    set: async (code, status) => put(statuses, code, status),
+    notes: async () => notes,
+    setNote: async (code, note) => put(notes, code, note),
+  };
+}
+
 /** The dashboard as the api serves it over this database, without a browser. */
 export async function openDashboardEdge(
   database: TestDatabase,
@@ -73,6 +94,7 @@ export async function openDashboardEdge(
     didDocument = idleKey,
     exports = {},
     index = { models: new Map(), regions: new Map() },
+    operations = {},
   }: EdgeParts = {},
 ): Promise<DashboardEdge> {
   const pool = database.poolAs('docket_api', 6);
@@ -92,6 +114,14 @@ export async function openDashboardEdge(
     supportEmail: 'support@docket.example',
     exampleModel: () => 'a-model',
     index: () => index,
+    operations: {
+      health: () => ({ states: new Map(), openCircuits: new Set() }),
+      served: () => new Map(),
+      regionStatuses: regionsInMemory(),
+      laneDepths: async () => [],
+      queues: { counts: async () => ({}), failures: async () => [] },
+      ...operations,
+    },
     onError: (error) => errors.push(error),
   });
   const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });

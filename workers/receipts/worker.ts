@@ -1,6 +1,7 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { type ReceiptEntry, wireFault } from '#shared/lanes/messages.ts';
+import { setAsideOf } from '#shared/lanes/keys.ts';
 import type { SettleClaim } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
@@ -221,8 +222,7 @@ function replyReceipt(write: HolderWrite, owed: Owed): void {
 /** Keeps what cannot be made into a receipt where a person can look at it, and tells who waits for it. */
 function setAside(write: HolderWrite, { delivery, text, handed }: Pending): void {
   if (handed !== null) replyFailed(write, handed);
-  const aside = `${delivery.lane}:set-aside`;
-  write.command('XADD', aside, 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
+  write.command('XADD', setAsideOf(delivery.lane), 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
 }
 
 function replyFailed(write: HolderWrite, { inbox, attempt, record }: ReceiptEntry): void {

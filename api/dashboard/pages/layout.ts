@@ -121,6 +121,9 @@ const STAFF_PAGES: readonly (readonly [string, string, readonly StaffRole[]])[] 
   ['reviews', 'Reviews', ['reviewer', 'operator']],
   ['accounts', 'Accounts', ['operator']],
   ['look-up', 'Look up', ['operator']],
+  ['regions', 'Regions', ['operator']],
+  ['queues', 'Queues', ['operator']],
+  ['policy', 'Policy hits', ['operator']],
   ['health', 'Health', ['operator']],
 ];
 

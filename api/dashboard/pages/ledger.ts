@@ -2,12 +2,13 @@ import { html, type Html } from '#api/html.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { LedgerEntry } from '#shared/ledger/entries.ts';
 import { count } from '#shared/methodology/readable.ts';
+import type { SignedHead } from '../signed-head.ts';
 import type { Frame } from './layout.ts';
 import { copyable, field, note, pager, shortId, shortMoment, table } from './parts.ts';
 
 export interface LedgerParts {
   /** The newest signed head; undefined before the first. */
-  checkpoint: { note: string; origin: string; size: number; root: string } | undefined;
+  checkpoint: SignedHead | undefined;
   /** Entries that were added within so many days. */
   growth: readonly { days: number; added: number }[];
   page: Page<LedgerEntry>;

@@ -2,6 +2,8 @@ import { html, type Html } from '#api/html.ts';
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { Frame } from './layout.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { SignedHead } from '../signed-head.ts';
 import { moment, pager, shortId, table } from './parts.ts';
 
 export interface AuditParts {
@@ -10,13 +12,19 @@ export interface AuditParts {
   names: ReadonlyMap<string, string>;
   action: string;
   after: string | undefined;
+  /** The newest signed head of the log; undefined before the first. */
+  head: SignedHead | undefined;
+  /** How much of the log is anchored, and since when (epoch milliseconds); null for nothing yet. */
+  anchored: { size: number; at: number } | null;
 }
 
 /** Who did what: the append-only log of an organisation, newest first. */
-export function auditPage(frame: Frame, { page, names, action, after }: AuditParts): Html {
+export function auditPage(frame: Frame, parts: AuditParts): Html {
+  const { page, names, action, after } = parts;
   const address = `/dashboard/${frame.membership!.orgId}/audit-log`;
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
   return html`<div class="head"><h1>Audit log</h1></div>
+    ${signedHead(frame, address, parts)}
     <form class="row end" method="get" action="${address}">
       <div class="field">
         <label for="action">Action</label>
@@ -57,4 +65,50 @@ export function auditPage(frame: Frame, { page, names, action, after }: AuditPar
           )
     }
     ${pager('acts', { address, filters: { action }, after, next })}`;
+}
+
+/** What fixes the log from outside: who keeps a signed head sees whether anything before it was changed. */
+function signedHead(frame: Frame, address: string, { head, anchored }: AuditParts): Html {
+  if (head === undefined) {
+    return html`<p class="soft">
+      The head of this log is signed within half a minute of the first act.
+    </p>`;
+  }
+  return html`<details class="act">
+    <summary>
+      Signed head: ${count(head.size)} ${head.size === 1 ? 'act' : 'acts'},
+      ${anchored === null ? 'not anchored yet' : `${count(anchored.size)} anchored`}
+    </summary>
+    <div class="stack tight">
+      <p class="prose">
+        Each act holds the hash of the one before it. Keep a signed head, and none of the acts
+        before it can be changed, removed or slipped in without your seeing it;
+        <code>docket audit verify-file</code> compares a log that you fetched.
+      </p>
+      <dl class="facts">
+        <dt>Log</dt>
+        <dd><code>${head.origin}</code></dd>
+        <dt>Hash of the last act</dt>
+        <dd><code>${head.root}</code></dd>
+        <dt>Anchored</dt>
+        <dd>
+          ${
+            anchored === null
+              ? html`<span class="soft">not yet</span>`
+              : html`${count(anchored.size)} acts, ${moment(anchored.at, frame.now)}`
+          }
+        </dd>
+      </dl>
+      <p class="row">
+        <a class="button" href="${address}/checkpoint.txt" download>Download signed head</a>
+        ${
+          anchored === null
+            ? undefined
+            : html`<a class="button" href="${address}/anchor.json" download
+                >Download anchor proof</a
+              >`
+        }
+      </p>
+    </div>
+  </details>`;
 }

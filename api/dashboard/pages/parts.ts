@@ -162,20 +162,29 @@ export function field(options: FieldOptions): Html {
 }
 
 /** A field of several lines. */
-export function textArea({ name, label, value = '', help, error, max }: FieldOptions): Html {
+export function textArea({
+  name,
+  id = name,
+  label,
+  value = '',
+  help,
+  error,
+  max,
+  required = true,
+}: FieldOptions): Html {
   return html`<div class="field">
-    <label for="${name}">${label}</label>
+    <label for="${id}">${label}</label>
     <textarea
-      id="${name}"
+      id="${id}"
       name="${name}"
       rows="3"
-      required
+      ${required ? html`required` : undefined}
       ${max === undefined ? undefined : html`maxlength="${max}"`}
       ${error === undefined ? undefined : html`aria-invalid="true"`}
-      ${help === undefined ? undefined : html`aria-describedby="${name}-help"`}
+      ${help === undefined ? undefined : html`aria-describedby="${id}-help"`}
     >
 ${value}</textarea>
-    ${help === undefined ? undefined : html`<p class="help" id="${name}-help">${help}</p>`}
+    ${help === undefined ? undefined : html`<p class="help" id="${id}-help">${help}</p>`}
   </div>`;
 }
 

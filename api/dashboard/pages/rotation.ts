@@ -14,14 +14,10 @@ const QUIET_MS = 60 * 60_000;
 const LOOK_S = 10;
 
 /** How far a rotation has come, by what both keys were last used for. */
-export type RotationStage = 'issue' | 'deploy' | 'confirm' | 'revoke' | 'done' | 'ended';
+type RotationStage = 'issue' | 'deploy' | 'confirm' | 'revoke' | 'done' | 'ended';
 
 /** Reads the stage from the keys themselves, so that a rotation is gone on with by whoever opens its page. */
-export function stageOf(
-  old: KeyRecord,
-  successor: KeyRecord | null,
-  now: number,
-): RotationStage {
+function stageOf(old: KeyRecord, successor: KeyRecord | null, now: number): RotationStage {
   const follows = successor !== null && stateAt(successor, now) === 'active';
   if (stateAt(old, now) !== 'active') return follows ? 'done' : 'ended';
   if (!follows) return 'issue';
@@ -45,9 +41,7 @@ export function rotationPage(frame: Frame, parts: RotationParts): Html {
   const current = { issue: 0, deploy: 1, confirm: 2, revoke: 3, done: STEPS.length, ended: 0 };
   const isWatched = stage === 'deploy' || stage === 'confirm' || stage === 'revoke';
   return html`<div class="head">
-      <p class="crumb">
-        <a href="${keys}">Keys</a> / <a href="${keys}/${old.id}">${old.name}</a>
-      </p>
+      <p class="crumb"><a href="${keys}">Keys</a> / <a href="${keys}/${old.id}">${old.name}</a></p>
       <h1>Rotate ${old.name}</h1>
     </div>
     ${told(parts)}
@@ -95,7 +89,7 @@ function guidance(
           old.lastUsedAt === null
             ? 'The old key was never used.'
             : html`Nothing has used the old key since ${moment(old.lastUsedAt, frame.now)}. If
-                something runs daily or monthly with it, wait for its next run.`
+              something runs daily or monthly with it, wait for its next run.`
         }
       </p>`;
     case 'done':
@@ -106,7 +100,7 @@ function guidance(
           <a href="${keys}/${successor!.id}">its successor</a> is in its place.
         </p>`,
       );
-    default:
+    case 'ended':
       return note(
         'plain',
         `The key is ${stateAt(old, frame.now)} and has no active successor: there is nothing to rotate.`,
@@ -121,7 +115,7 @@ function watched({ now, membership }: Frame, { old, successor }: RotationParts):
   ];
   return table(
     'The keys of this rotation',
-    ['', 'Key', 'State', 'Created', 'Last used'],
+    ['Which', 'Key', 'State', 'Created', 'Last used'],
     rows.map(([label, key]) => {
       const state = stateAt(key, now);
       return html`<tr>

@@ -4,6 +4,7 @@ import { askedAfter, askedFor, DAY_MS } from '../forms.ts';
 import { sendFile, sendFramed } from '../guard.ts';
 import { ledgerPage, type LedgerParts } from '../pages/ledger.ts';
 import { notFound } from '../page-error.ts';
+import { headOf } from '../signed-head.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 25;
@@ -62,10 +63,4 @@ export function ledgerRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const hashes = old === 0 ? [] : await deps.ledger.consistency(orgId, old, size);
     return { from, hashes: hashes?.map((hash) => Buffer.from(hash).toString('base64')) };
   }
-}
-
-/** The lines of a checkpoint of ours: origin, size, root. */
-function headOf(signed: string): NonNullable<LedgerParts['checkpoint']> {
-  const [origin = '', size = '', root = ''] = signed.split('\n');
-  return { note: signed, origin, size: Number(size), root };
 }

@@ -1,8 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor } from '../forms.ts';
 import { demandRight, sendFile, sendFramed } from '../guard.ts';
 import { auditCsv } from '../pages/audit-csv.ts';
+import { notFound } from '../page-error.ts';
+import { headOf } from '../signed-head.ts';
 import { auditPage } from '../pages/organisation.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -28,12 +31,31 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
       ...(after === undefined ? {} : { after }),
       ...(action === '' ? {} : { action }),
     });
-    const names = await deps.persons.names(page.items.map(({ actorId }) => actorId));
+    const [names, signed, anchored] = await Promise.all([
+      deps.persons.names(page.items.map(({ actorId }) => actorId)),
+      deps.auditCheckpoint(orgId),
+      deps.anchoredAudit(orgId),
+    ]);
+    const head = signed === null ? undefined : headOf(signed);
     return sendFramed(deps, [request, reply], {
       title: 'Audit log',
       section: 'audit-log',
-      body: (frame) => auditPage(frame, { page, names, action, after }),
+      body: (frame) => auditPage(frame, { page, names, action, after, head, anchored }),
     });
+  });
+  app.get('/audit-log/checkpoint.txt', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'read the audit log');
+    const content = await deps.auditCheckpoint(request.membership.orgId);
+    if (content === null) throw notFound();
+    const name = 'audit-checkpoint.txt';
+    return sendFile(reply, { name, type: 'text/plain; charset=utf-8', content });
+  });
+  app.get('/audit-log/anchor.json', SESSION, async (request, reply) => {
+    demandRight(request.membership, 'read the audit log');
+    const proof = await deps.auditAnchor(request.membership.orgId);
+    if (proof === null) throw notFound();
+    const content = formatAnchorProof(proof);
+    return sendFile(reply, { name: 'audit-anchor.json', type: 'application/json', content });
   });
   app.get('/audit-log.csv', SESSION, async (request, reply) => {
     demandRight(request.membership, 'read the audit log');

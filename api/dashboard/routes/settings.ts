@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Account, type Allowed, widens } from '#shared/accounts/account.ts';
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
@@ -14,7 +14,12 @@ import {
   sendFramed,
   sessionForm,
 } from '../guard.ts';
-import { type Choice, settingsPage, type SettingsForm, type SettingsParts } from '../pages/settings.ts';
+import {
+  type Choice,
+  settingsPage,
+  type SettingsForm,
+  type SettingsParts,
+} from '../pages/settings.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 

@@ -4,17 +4,41 @@ import { poll, type Polled } from './poll.ts';
 
 /** A hash: region code → status. */
 const KEY = 'regions:status';
+/** A hash: region code → JSON of a note. Apart, so that an earlier release reads the statuses as they were. */
+const NOTES_KEY = 'regions:notes';
 
 /** Statuses set by operators at run time, by region code. Regions that are not in it have the catalogue's status. */
 export type RegionOverrides = ReadonlyMap<string, RegionStatus>;
 
-/** Keeps the statuses that operators set, for all processes. */
+/** What operators tell everybody about a region. */
+export interface RegionNote {
+  text: string;
+  /** Epoch milliseconds. */
+  at: number;
+}
+
+export type RegionStatusStore = ReturnType<typeof createRegionStatusStore>;
+
+/** Keeps the statuses and notes that operators set, for all processes. */
 export function createRegionStatusStore(client: RedisClient) {
   return {
     list: () => read(client),
-    /** Holds until it is set again; a new catalogue does not change it. */
-    async set(code: string, status: RegionStatus): Promise<void> {
-      await client.hset(KEY, code, status);
+    /** Holds until it is set again, also against a new catalogue; null goes back to what the catalogue says. */
+    async set(code: string, status: RegionStatus | null): Promise<void> {
+      if (status === null) await client.hdel(KEY, code);
+      else await client.hset(KEY, code, status);
+    },
+    /** By region code. */
+    async notes(): Promise<ReadonlyMap<string, RegionNote>> {
+      const fields = await client.hgetall(NOTES_KEY);
+      return new Map(
+        Object.entries(fields).map(([code, text]) => [code, JSON.parse(text) as RegionNote]),
+      );
+    },
+    /** What the public status page says of a region until it is set again; null takes it away. */
+    async setNote(code: string, note: RegionNote | null): Promise<void> {
+      if (note === null) await client.hdel(NOTES_KEY, code);
+      else await client.hset(NOTES_KEY, code, JSON.stringify(note));
     },
   };
 }

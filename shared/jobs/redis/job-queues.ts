@@ -14,6 +14,15 @@ export const JOB_PREFIX = '{docket-jobs}';
 /** Finished jobs are of no more use; failed ones are kept for operators to look at. */
 const FAILED_KEPT = 1_000;
 
+/** A job that will not be tried again. */
+export interface FailedJob {
+  name: JobName;
+  reason: string;
+  /** Epoch milliseconds. */
+  at: number;
+  attempts: number;
+}
+
 /** The writing end of the job queues. */
 export class JobQueues {
   readonly #connection: RedisClient;
@@ -48,6 +57,17 @@ export class JobQueues {
   /** How many jobs of a kind wait, run, or have failed. */
   async counts(name: JobName): Promise<Record<string, number>> {
     return this.#queue(name).getJobCounts('waiting', 'active', 'delayed', 'failed');
+  }
+
+  /** The jobs of a kind that have failed for good and are kept, newest first. */
+  async failures(name: JobName, limit: number): Promise<FailedJob[]> {
+    const jobs = await this.#queue(name).getFailed(0, limit - 1);
+    return jobs.map(({ failedReason, finishedOn = 0, attemptsMade }) => ({
+      name,
+      reason: failedReason,
+      at: finishedOn,
+      attempts: attemptsMade,
+    }));
   }
 
   async close(): Promise<void> {

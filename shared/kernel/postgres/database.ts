@@ -30,6 +30,9 @@ interface AccountTable {
   created_at: Date;
   state_changed_at: Date;
   identifier: string | null;
+  allowed_regions: string[] | null;
+  allowed_models: string[] | null;
+  names_revision: Defaulted<number>;
 }
 
 interface AccountTransitionTable {
@@ -444,6 +447,7 @@ interface ScreeningTable {
   screened_at: Date;
   declaration_id: Int8 | null;
   contract_id: Int8 | null;
+  names_revision: number | null;
 }
 
 interface ServiceContractTable {

@@ -149,3 +149,18 @@ const NEWEST = statement(
 export async function auditCheckpoint(db: Queryable, orgId: string): Promise<string | null> {
   return (await queryRow(db, NEWEST, [auditLogOf(orgId)]))?.note ?? null;
 }
+
+const ANCHORED = statement(
+  { size: 'int8', at: 'timestamptz' },
+  `select a.size, p.at from anchor_head a join anchor_epoch p on p.index = a.index
+   where a.org_id = $1 order by a.index desc limit 1`,
+);
+
+/** How much of an audit log stands in the anchor log, and since when; null before the first. */
+export async function anchoredAuditHead(
+  db: Queryable,
+  orgId: string,
+): Promise<{ size: number; at: number } | null> {
+  const row = await queryRow(db, ANCHORED, [auditLogOf(orgId)]);
+  return row === undefined ? null : { size: Number(row.size), at: row.at.getTime() };
+}

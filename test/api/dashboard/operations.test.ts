@@ -15,14 +15,37 @@ import {
   formTokenOf,
   newPerson,
   openDashboardEdge,
+  PASSWORD,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
+import { SERVICE_CHAIN } from '#shared/accounts/audit/entry.ts';
 import { hashKey } from '#shared/keys/format.ts';
+import { count } from '#shared/methodology/readable.ts';
+import { inferenceLane, receiptsLane } from '#shared/lanes/keys.ts';
+import { index } from '#test/unit/catalogue/offer.ts';
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { accounts, vettings, keys, audit } = registries;
-const { browser, errors } = await openDashboardEdge(database);
+const { browser, errors, dashboard } = await openDashboardEdge(database, undefined, {
+  index,
+  operations: {
+    laneDepths: async () => [
+      {
+        lane: inferenceLane(0, 'eu'),
+        waiting: 1_234,
+        running: 7,
+        oldestAt: Date.now() - 90_000,
+        setAside: 0,
+      },
+      { lane: receiptsLane(0), waiting: 0, running: 0, oldestAt: null, setAside: 3 },
+    ],
+    queues: {
+      counts: async (name) => ({ failed: name === 'export' ? 2 : 0 }),
+      failures: async (name) => [{ name, reason: 'the <b>store</b> is full', at: 0, attempts: 1 }],
+    },
+  },
+});
 const SERVICE = '/dashboard/service';
 
 let otto: Person;
@@ -135,10 +158,23 @@ describe('accounts, for operators', () => {
       const address = `${SERVICE}/accounts/${id}`;
       for (const visitor of [visitors.rita, visitors.owner]) {
         const form = formTokenOf((await visitor.get('/dashboard/account')).payload);
-        for (const path of ['/accounts', `/accounts/${id}`, '/look-up', '/health']) {
+        for (const path of [
+          '/accounts',
+          `/accounts/${id}`,
+          '/look-up',
+          '/health',
+          '/regions',
+          '/queues',
+          '/policy',
+        ]) {
           expect((await visitor.get(SERVICE + path)).statusCode).toBe(404);
         }
-        for (const path of [`/accounts/${id}/suspend`, '/look-up/leaked', '/health/retry']) {
+        for (const path of [
+          `/accounts/${id}/suspend`,
+          '/look-up/leaked',
+          '/health/retry',
+          '/regions',
+        ]) {
           const fields = { form, 'suspend-reason': 'because', leaked: 'ab'.repeat(32) };
           expect((await visitor.post(SERVICE + path, fields)).statusCode).toBe(404);
         }
@@ -267,6 +303,109 @@ describe('the health of the service', () => {
         actorId: otto.id,
         subject: receipt,
       });
+      expect(errors).toEqual([]);
+    },
+  );
+});
+
+describe('the running service', () => {
+  it(
+    'a region is set with a note for everybody and a reason for the log, in the operator’s name; opening one asks for the password',
+    { tags: ['dashboard.regions', 'dashboard.step-up'] },
+    async () => {
+      const page = `${SERVICE}/regions`;
+      const { regionStatuses } = dashboard.operations;
+      await database.pool.query(
+        `update persons.session set created_at = now() - interval '1 hour' where person_id = $1`,
+        [otto.id],
+      );
+      const fields = {
+        region: 'eu',
+        status: 'degraded',
+        note: 'Since <b>noon</b>.',
+        reason: 'cooling',
+      };
+      const set = (over: Partial<typeof fields>) =>
+        visitors.otto.send(page, page, { ...fields, ...over });
+      const before = (await visitors.otto.get(page)).payload;
+      // Regions of single organisations too.
+      expect(before).toContain('dedicated');
+      expect((await set({})).headers.location).toBe(`${page}?done=set`);
+      expect(await regionStatuses.list()).toEqual(new Map([['eu', 'degraded']]));
+      expect((await regionStatuses.notes()).get('eu')?.text).toBe('Since <b>noon</b>.');
+      const shown = (await visitors.otto.get(page)).payload;
+      expect(shown).toContain('Since &#60;b&#62;noon&#60;/b&#62;.');
+      expect(shown).toMatch(/cooling\s*<\/td>/);
+      const { items } = await audit.list({ orgId: SERVICE_CHAIN, limit: 1, order: 'desc' });
+      expect(items[0]).toMatchObject({
+        action: 'region.set',
+        actorId: otto.id,
+        subject: 'eu',
+        reason: 'cooling',
+      });
+      expect(JSON.parse(items[0]!.details)).toEqual({
+        status: 'degraded',
+        note: 'Since <b>noon</b>.',
+      });
+      for (const [over, status] of [
+        [{ status: 'normal' }, 403],
+        [{ status: 'catalogue' }, 403],
+        [{ status: 'open' }, 400],
+        [{ reason: '' }, 400],
+        [{ note: 'x'.repeat(501) }, 400],
+        [{ region: 'mars' }, 404],
+      ] as const) {
+        expect((await set(over)).statusCode).toBe(status);
+      }
+      expect(await regionStatuses.list()).toEqual(new Map([['eu', 'degraded']]));
+      const opened = { status: 'catalogue', note: '', 'confirming-password': PASSWORD };
+      expect((await set(opened)).statusCode).toBe(303);
+      expect([await regionStatuses.list(), await regionStatuses.notes()]).toEqual([
+        new Map(),
+        new Map(),
+      ]);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'lanes and jobs say what waits, since when, and what failed',
+    { tags: ['dashboard.operators', 'dashboard.escaped'] },
+    async () => {
+      const { payload } = await visitors.otto.get(`${SERVICE}/queues`);
+      for (const text of [count(1_234), '1 min', 'the &#60;b&#62;store&#60;/b&#62; is full']) {
+        expect(payload).toContain(text);
+      }
+    },
+  );
+
+  it(
+    'what screening has blocked stands there by rule and one by one, newest first, in pages',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const page = `${SERVICE}/policy`;
+      expect((await visitors.otto.get(page)).payload).toContain('Nothing was blocked');
+      const { id } = await activeAccount(registries);
+      const receipts = Array.from({ length: 60 }, () => newId('rcpt')).toSorted();
+      await database.pool.query(
+        `insert into ledger_body (entry_id, org_id, kind, issued_at, leaf_hash, body, refusal_rule)
+         select r, $2, 'refused', now(), sha256(r::bytea), 'x'::bytea,
+           case when n % 20 = 0 then 'weapons-3' else 'malware-1' end
+         from unnest($1::text[]) with ordinality as t (r, n)`,
+        [receipts, id],
+      );
+      const ids = (payload: string): string[] =>
+        [...payload.matchAll(/look-up\?q=req_(\w+)/g)].map(([, one]) => `rcpt_${one!}`);
+      const first = (await visitors.otto.get(page)).payload;
+      expect(first).toContain('weapons-3');
+      const next = /href="([^"]+)">Older requests/.exec(first)![1]!;
+      const second = (await visitors.otto.get(next.replaceAll('&#38;', '&'))).payload;
+      expect([...ids(first), ...ids(second)]).toEqual(receipts.toReversed());
+      const ofRule = (await visitors.otto.get(`${page}?rule=weapons-3&org=${id}`)).payload;
+      expect(ids(ofRule)).toHaveLength(3);
+      for (const query of ['rule=none', `org=${newId('org')}`, 'org=x', 'after=rcpt_none']) {
+        expect((await visitors.otto.get(`${page}?${query}`)).statusCode).toBe(200);
+      }
       expect(errors).toEqual([]);
     },
   );

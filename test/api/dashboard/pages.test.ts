@@ -94,10 +94,10 @@ describe('keys', () => {
       const id = await newKey();
       const rotation = `${keys}/${id}/rotation`;
       const used = (key: string, ago: string) =>
-        database.pool.query('update api_key set last_used_at = now() - $2::interval where id = $1', [
-          key,
-          ago,
-        ]);
+        database.pool.query(
+          'update api_key set last_used_at = now() - $2::interval where id = $1',
+          [key, ago],
+        );
       const step = async (by = visitors.owner): Promise<string> => {
         const page = (await by.get(rotation)).payload;
         return /aria-current="step".*?<span>([^<]+)/s.exec(page)?.[1] ?? 'none';
@@ -324,6 +324,21 @@ describe('the audit log and the team', () => {
         expect((await visitor.get(`${log}.csv`)).statusCode).toBe(status);
       }
       expect((await visitors.stranger.get(log)).statusCode).toBe(404);
+      // The signed head stands beside it, to be kept.
+      expect((await visitors.auditor.get(log)).payload).toContain('The head of this log is signed');
+      expect((await visitors.auditor.get(`${log}/checkpoint.txt`)).statusCode).toBe(404);
+      const note = `gateway.example/audit/${orgId}\n7\n${'ab'.repeat(22)}\n\n— signed\n`;
+      await database.pool.query(
+        `insert into audit_checkpoint (log_id, size, hash, note) values ($1, 7, sha256('x'), $2)`,
+        [`audit/${orgId}`, note],
+      );
+      expect((await visitors.auditor.get(log)).payload).toMatch(/7 acts,\s+not anchored yet/);
+      expect((await visitors.auditor.get(`${log}/checkpoint.txt`)).payload).toBe(note);
+      for (const path of ['checkpoint.txt', 'anchor.json']) {
+        expect((await visitors.auditor.get(`${log}/anchor.json`)).statusCode).toBe(404);
+        expect((await visitors.member.get(`${log}/${path}`)).statusCode).toBe(403);
+        expect((await visitors.stranger.get(`${log}/${path}`)).statusCode).toBe(404);
+      }
       // An address that was changed by hand is no error.
       for (const query of [
         '?after=aud_none',

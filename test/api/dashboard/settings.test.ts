@@ -115,7 +115,10 @@ describe('regions and models', () => {
       expect(asked.payload).toContain('Confirm that it is you');
       const everything = await save('use', { 'regions-which': 'all', 'models-which': 'all' });
       expect(everything.statusCode).toBe(403);
-      const redirected = await save('contacts', { ...CONTACTS, 'billing-email': 'eve@evil.example' });
+      const redirected = await save('contacts', {
+        ...CONTACTS,
+        'billing-email': 'eve@evil.example',
+      });
       expect(redirected.statusCode).toBe(403);
       const account = await accounts.get(org);
       expect([account.allowedRegions, account.billing.email]).toEqual([
@@ -228,7 +231,7 @@ describe('names and contacts', () => {
       expect((await save('names', { name: 'By the admin' }, admin)).statusCode).toBe(303);
       await accounts.close(org, OPERATOR, 'ended');
       const late = await save('names', { name: 'After the end' });
-      expect([late.statusCode, (await accounts.get(org)).name]).toEqual([409, 'By the admin']);
+      expect([late.statusCode, (await accounts.get(org)).name]).toEqual([404, 'By the admin']);
     },
   );
 });

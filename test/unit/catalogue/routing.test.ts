@@ -72,7 +72,9 @@ describe('the model', () => {
 
   it('lists a model only for accounts that may use it', () => {
     const ids = (plan: Plan, orgId: string) =>
-      modelsFor(index, { plan, orgId, allowedRegions: null, allowedModels: null }).map((routes) => routes.model.id);
+      modelsFor(index, { plan, orgId, allowedRegions: null, allowedModels: null }).map(
+        (routes) => routes.model.id,
+      );
     expect(ids('audit', 'org_C')).toEqual([
       'both',
       'eu-only',
@@ -121,17 +123,20 @@ describe('what an organisation has chosen', () => {
           fc.constantFrom('both', 'eu-only', 'private', 'plain'),
           fc.option(fc.constantFrom('eu', 'us', 'dedicated')),
           fc.subarray(['eu', 'us']),
-          (allowedRegions, allowedModels, model, region, degraded) => {
+          (allowedRegions, allowedModels, asked, pin, degraded) => {
             const health = states(Object.fromEntries(degraded.map((code) => [code, 'degraded'])));
             let candidates: string[] = [];
             try {
-              candidates = codes({ model, region }, { allowedRegions, allowedModels, health });
+              candidates = codes(
+                { model: asked, region: pin },
+                { allowedRegions, allowedModels, health },
+              );
             } catch (error) {
               expect(error).toBeInstanceOf(Fault);
               return;
             }
             expect(candidates.every((code) => allowedRegions?.includes(code) ?? true)).toBe(true);
-            expect(allowedModels?.includes(model) ?? true).toBe(true);
+            expect(allowedModels?.includes(asked) ?? true).toBe(true);
           },
         ),
       );

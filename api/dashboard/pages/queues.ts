@@ -1,0 +1,141 @@
+import { html, type Html } from '#api/html.ts';
+import type { FailedJob } from '#shared/jobs/redis/job-queues.ts';
+import { regionOfLane, shardOfLane } from '#shared/lanes/keys.ts';
+import type { LaneDepth } from '#shared/lanes/redis/depths.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { JobFigures } from '../operations.ts';
+import { card } from './figures.ts';
+import type { Frame } from './layout.ts';
+import { badge, shortMoment, table } from './parts.ts';
+
+export interface QueuesParts {
+  lanes: readonly LaneDepth[];
+  jobs: readonly JobFigures[];
+  failures: readonly FailedJob[];
+}
+
+/** What is on its way: requests and receipts on lanes, and what runs in the background. */
+export function queuesPage(frame: Frame, parts: QueuesParts): Html {
+  return html`<div class="head"><h1>Queues</h1></div>
+    ${lanesSection(frame, parts)} ${jobsSection(parts)} ${failuresSection(frame, parts)}`;
+}
+
+const sum = (lanes: readonly LaneDepth[], figure: (lane: LaneDepth) => number): string =>
+  count(lanes.reduce((total, lane) => total + figure(lane), 0));
+
+function lanesSection(frame: Frame, { lanes }: QueuesParts): Html {
+  const oldest = lanes.flatMap(({ oldestAt }) => oldestAt ?? []);
+  return html`<section class="stack tight">
+    <h2>Lanes</h2>
+    <dl class="figures">
+      ${card(
+        'Waiting',
+        sum(lanes, ({ waiting }) => waiting),
+        'no worker has taken them yet',
+      )}
+      ${card(
+        'Running',
+        sum(lanes, ({ running }) => running),
+        'a worker holds them',
+      )}
+      ${card('Oldest', oldest.length === 0 ? 'none' : age(frame.now - Math.min(...oldest)))}
+      ${card(
+        'Set aside',
+        sum(lanes, ({ setAside }) => setAside),
+        'could not be made into receipts',
+      )}
+    </dl>
+    ${table(
+      'Lanes',
+      ['Lane', 'Shard', 'Waiting', 'Running', 'Oldest', 'Set aside'].map((text, i) =>
+        i < 2 ? text : html`<span class="num">${text}</span>`,
+      ),
+      lanes.map(
+        ({ lane, waiting, running, oldestAt, setAside }) =>
+          html`<tr>
+            <th scope="row">${nameOf(lane)}</th>
+            <td data-head="Shard">${shardOfLane(lane)}</td>
+            <td class="num" data-head="Waiting">${count(waiting)}</td>
+            <td class="num" data-head="Running">${count(running)}</td>
+            <td class="num" data-head="Oldest">
+              ${oldestAt === null ? html`<span class="soft">none</span>` : age(frame.now - oldestAt)}
+            </td>
+            <td class="num" data-head="Set aside">
+              ${setAside === 0 ? '0' : badge('bad', count(setAside))}
+            </td>
+          </tr>`,
+      ),
+      'stacked',
+    )}
+    <p class="help">
+      An entry of a receipts lane holds up to 16 requests. What is set aside stays in the stream of
+      that name in Redis, the newest 10,000 of each lane.
+    </p>
+  </section>`;
+}
+
+const nameOf = (lane: string): string =>
+  lane.endsWith(':receipts') ? 'receipts' : `inference, ${regionOfLane(lane)}`;
+
+/** How long something has waited; by the clock of another machine it may have come in the future. */
+function age(ms: number): string {
+  const seconds = Math.max(0, ms) / 1_000;
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  return seconds < 3_600 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3_600)} h`;
+}
+
+function jobsSection({ jobs }: QueuesParts): Html {
+  return html`<section class="stack tight">
+    <h2>Jobs</h2>
+    ${table(
+      'Jobs',
+      ['Job', 'Runs', 'Waiting', 'Active', 'Delayed', 'Failed'].map((text, i) =>
+        i < 2 ? text : html`<span class="num">${text}</span>`,
+      ),
+      jobs.map(
+        ({ name, everyMs, waiting, active, delayed, failed }) =>
+          html`<tr>
+            <th scope="row"><code>${name}</code></th>
+            <td data-head="Runs">
+              ${everyMs === null ? 'when asked for' : `every ${age(everyMs).replace('.0', '')}`}
+            </td>
+            <td class="num" data-head="Waiting">${count(waiting)}</td>
+            <td class="num" data-head="Active">${count(active)}</td>
+            <td class="num" data-head="Delayed">${count(delayed)}</td>
+            <td class="num" data-head="Failed">
+              ${failed === 0 ? '0' : badge('warn', count(failed))}
+            </td>
+          </tr>`,
+      ),
+      'stacked',
+    )}
+    <p class="help">
+      Delayed are those that wait for their next time. The newest 1,000 failures of each are kept;
+      what they left undone is found by the next round.
+    </p>
+  </section>`;
+}
+
+function failuresSection(frame: Frame, { failures }: QueuesParts): Html {
+  return html`<section class="stack tight">
+    <h2>Newest failures</h2>
+    ${
+      failures.length === 0
+        ? html`<p class="soft">No job has failed for good.</p>`
+        : table(
+            'Newest failures',
+            ['When', 'Job', 'Attempts', 'Why'],
+            failures.map(
+              ({ name, at, attempts, reason }) =>
+                html`<tr>
+                  <td>${shortMoment(at, frame.now)}</td>
+                  <td><code>${name}</code></td>
+                  <td class="num" data-head="Attempts">${attempts}</td>
+                  <td class="wrap">${reason.slice(0, 500)}</td>
+                </tr>`,
+            ),
+            'stacked',
+          )
+    }
+  </section>`;
+}

@@ -1,0 +1,51 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { readJobs } from '#api/dashboard/operations.ts';
+import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import { runJobs } from '#shared/jobs/redis/job-runner.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+const { url } = await startTestRedis();
+const connection = connectRedis({ url, name: 'test', use: 'patient' });
+const queues = new JobQueues(connection);
+afterAll(async () => {
+  await queues.close();
+  connection.disconnect();
+});
+
+describe('jobs, as operators see them', () => {
+  it(
+    'every kind is counted, and what has failed for good says why',
+    { tags: ['dashboard.operators'] },
+    async () => {
+      const failed = Promise.withResolvers<void>();
+      const reading = connectRedis({ url, name: 'worker', use: 'blocking' });
+      const runner = runJobs({
+        name: 'export',
+        handler: async () => {
+          throw new Error('the store is full');
+        },
+        connection: reading,
+        observer: { done() {}, failed: () => failed.resolve(), queueFailed: failed.reject },
+      });
+      await queues.add('export', { exportId: 'exp_1' });
+      await failed.promise;
+      await runner.stop();
+      reading.disconnect();
+      const { jobs, failures } = await readJobs(queues);
+      expect(jobs.find(({ name }) => name === 'export')).toMatchObject({
+        failed: 1,
+        everyMs: null,
+      });
+      expect(jobs.find(({ name }) => name === 'mail')).toMatchObject({ failed: 0, waiting: 0 });
+      expect(failures).toEqual([
+        {
+          name: 'export',
+          reason: 'the store is full',
+          at: expect.any(Number) as number,
+          attempts: 1,
+        },
+      ]);
+    },
+  );
+});
