@@ -26,12 +26,14 @@ const Account = Type.Object(
     }),
     allowed_regions: Nullable(
       Type.Array(Type.String(), {
-        description: 'Regions that the organisation has chosen to use; null for all that are offered',
+        description:
+          'Regions that the organisation has chosen to use; null for all that are offered',
       }),
     ),
     allowed_models: Nullable(
       Type.Array(Type.String(), {
-        description: 'Models that the organisation has chosen to use; null for all that are offered',
+        description:
+          'Models that the organisation has chosen to use; null for all that are offered',
       }),
     ),
     billing_contact: Contact,

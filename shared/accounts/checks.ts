@@ -73,7 +73,10 @@ export function checkAllowed(
 ): string[] | null {
   if (ids === null) return null;
   if (ids.length === 0) {
-    throw invalidParam(param, `Choose one of the ${param} at least: with none, nothing would work.`);
+    throw invalidParam(
+      param,
+      `Choose one of the ${param} at least: with none, nothing would work.`,
+    );
   }
   if (ids.length > ALLOWED_MAX) throw invalidParam(param, `At most ${ALLOWED_MAX} ${param}.`);
   return [...new Set(ids.map((id) => checkLabel(id, param)))].toSorted();

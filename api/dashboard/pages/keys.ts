@@ -374,10 +374,7 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
 }
 
 /** The key that is being rotated: this one, or the one before it. */
-function rotatedKey(
-  { key, predecessor, successor }: KeyParts,
-  now: number,
-): KeyRecord | undefined {
+function rotatedKey({ key, predecessor, successor }: KeyParts, now: number): KeyRecord | undefined {
   const isActive = (one: KeyRecord | null | undefined): boolean =>
     one != null && stateAt(one, now) === 'active';
   if (!isActive(key)) return undefined;

@@ -81,7 +81,9 @@ const nameOf = (lane: string): string =>
 function age(ms: number): string {
   const seconds = Math.max(0, ms) / 1_000;
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  return seconds < 3_600 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3_600)} h`;
+  const hours = seconds / 3_600;
+  if (hours < 1) return `${Math.floor(seconds / 60)} min`;
+  return hours < 48 ? `${Math.floor(hours)} h` : `${count(Math.floor(hours / 24))} days`;
 }
 
 function jobsSection({ jobs }: QueuesParts): Html {
@@ -129,7 +131,7 @@ function failuresSection(frame: Frame, { failures }: QueuesParts): Html {
               ({ name, at, attempts, reason }) =>
                 html`<tr>
                   <td>${shortMoment(at, frame.now)}</td>
-                  <td><code>${name}</code></td>
+                  <td class="nowrap"><code>${name}</code></td>
                   <td class="num" data-head="Attempts">${attempts}</td>
                   <td class="wrap">${reason.slice(0, 500)}</td>
                 </tr>`,

@@ -6,9 +6,8 @@ import { REGION_STATUSES, type Region, type RegionStatus } from '#shared/catalog
 import { REGION_NOTE_LENGTH_MAX } from '#shared/catalogue/region-note.ts';
 import type { Serving } from '#shared/lanes/room.ts';
 import { count } from '#shared/methodology/readable.ts';
-import { actsTable } from './accounts.ts';
 import { type Frame, token } from './layout.ts';
-import { badge, field, moment, table, textArea, told, type Told } from './parts.ts';
+import { badge, field, moment, shortMoment, table, textArea, told, type Told } from './parts.ts';
 
 /** A region as an operator sees it. */
 export interface OperatedRegion {
@@ -37,7 +36,7 @@ const STATUS_WORDS: Readonly<Record<RegionStatus, string>> = {
 
 /** Every region: how it is, what was set, and what everybody is told of it. */
 export function regionsPage(frame: Frame, parts: RegionsParts): Html {
-  const { regions, history, names } = parts;
+  const { regions, history } = parts;
   return html`<div class="head"><h1>Regions</h1></div>
     ${told(parts)}
     ${
@@ -71,11 +70,7 @@ export function regionsPage(frame: Frame, parts: RegionsParts): Html {
     </section>
     <section class="stack tight">
       <h2>What was set</h2>
-      ${
-        history.length === 0
-          ? html`<p class="soft">Nothing yet.</p>`
-          : actsTable(frame, history, names)
-      }
+      ${history.length === 0 ? html`<p class="soft">Nothing yet.</p>` : setTable(frame, parts)}
     </section>`;
 }
 
@@ -95,7 +90,7 @@ function row(frame: Frame, { region, line, override, serving }: OperatedRegion):
       ${serving === undefined ? html`<span class="soft">no worker</span>` : count(serving.slots)}
     </td>
     <td class="num" data-head="Finished a second">
-      ${serving === undefined ? undefined : serving.perSecond.toFixed(1)}
+      ${serving === undefined ? html`<span class="soft">none</span>` : serving.perSecond.toFixed(1)}
     </td>
     <td class="wrap" data-head="Told at /status">
       ${
@@ -135,4 +130,24 @@ function form(
       <div><button class="primary" type="submit">Set ${name}</button></div>
     </form>
   </details>`;
+}
+
+/** What was set of each region, newest first. */
+function setTable(frame: Frame, { history, names }: RegionsParts): Html {
+  return table(
+    'What was set',
+    ['When', 'Who', 'Region', 'Set to', 'Reason', 'Told'],
+    history.map(({ at, actorId, actorKind, subject, reason, details }) => {
+      const { status, note } = JSON.parse(details) as { status?: string; note?: string | null };
+      return html`<tr>
+        <td>${shortMoment(at, frame.now)}</td>
+        <th scope="row" class="clip name">${names.get(actorId) ?? `${actorKind} ${actorId}`}</th>
+        <td data-head="Region"><code>${subject ?? undefined}</code></td>
+        <td data-head="Set to">${status}</td>
+        <td class="wrap" data-head="Reason">${reason ?? undefined}</td>
+        <td class="clip" title="${note ?? ''}" data-head="Told">${note ?? undefined}</td>
+      </tr>`;
+    }),
+    'stacked',
+  );
 }

@@ -66,46 +66,47 @@ function guidance(
   stage: RotationStage,
   keys: string,
 ): Html {
-  switch (stage) {
-    case 'issue':
-      return html`<p class="prose">
+  const words: Readonly<Record<RotationStage, () => Html>> = {
+    issue: () =>
+      html`<p class="prose">
         A successor has the same scopes and limits and is shown once. The key you have goes on
         working until you revoke it, so nothing stops while you deploy the new one. You can leave
         this page and come back at any time.
-      </p>`;
-    case 'deploy':
-      return html`<p class="prose">
+      </p>`,
+    deploy: () =>
+      html`<p class="prose">
         Put the new key, <code>${displayText(successor!.display)}</code>, wherever the old one is
         used. This page goes on by itself when the first request comes with it.
-      </p>`;
-    case 'confirm':
-      return html`<p class="prose">
+      </p>`,
+    confirm: () =>
+      html`<p class="prose">
         The new key is in use. The old one was used within the last hour: look for what still has
         it. This page goes on when nothing has used it for an hour.
-      </p>`;
-    case 'revoke':
-      return html`<p class="prose">
+      </p>`,
+    revoke: () =>
+      html`<p class="prose">
         ${
           old.lastUsedAt === null
             ? 'The old key was never used.'
             : html`Nothing has used the old key since ${moment(old.lastUsedAt, frame.now)}. If
               something runs daily or monthly with it, wait for its next run.`
         }
-      </p>`;
-    case 'done':
-      return note(
+      </p>`,
+    done: () =>
+      note(
         'good',
         html`<p>
           <strong>The rotation is complete.</strong> The old key is ${stateAt(old, frame.now)};
           <a href="${keys}/${successor!.id}">its successor</a> is in its place.
         </p>`,
-      );
-    case 'ended':
-      return note(
+      ),
+    ended: () =>
+      note(
         'plain',
         `The key is ${stateAt(old, frame.now)} and has no active successor: there is nothing to rotate.`,
-      );
-  }
+      ),
+  };
+  return words[stage]();
 }
 
 function watched({ now, membership }: Frame, { old, successor }: RotationParts): Html {

@@ -174,7 +174,7 @@ function contacts(frame: Frame, { account, typed }: SettingsParts, changes: bool
             'contacts',
             'Save the contacts',
             html`${fields('billing', 'Billing contact', 'Gets letters about the account: approval, suspension, closure.')}
-            ${fields('technical', 'Technical contact', 'Gets those as well, and letters about keys: issued, rotated, revoked, about to expire.')}
+              ${fields('technical', 'Technical contact', 'Gets those as well, and letters about keys: issued, rotated, revoked, about to expire.')}
               <p class="help">
                 A change is told to the addresses from before and from now on. Names of contacts are
                 screened.

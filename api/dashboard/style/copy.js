@@ -1,3 +1,7 @@
+// On a phone the menu is a line: the page that is open is in sight.
+const current = document.querySelector('.side nav [aria-current=page]');
+if (current !== null) current.closest('ul').scrollLeft = current.offsetLeft - innerWidth / 3;
+
 // What is under way is looked at again, every so many seconds as it says, and drawn in its place, until it has ended.
 const look = async () => {
   const shown = document.querySelector('[data-live]');

@@ -417,12 +417,15 @@ async function setNames(
   actor: Actor,
 ): Promise<Account> {
   const name = checkLabel(names.name, 'name');
-  const identifier =
-    names.identifier === null ? null : checkLabel(names.identifier, 'identifier');
+  const identifier = names.identifier === null ? null : checkLabel(names.identifier, 'identifier');
   let { account } = held;
   if (name !== account.name) {
     const details = { from: account.name, to: name };
-    account = await changeSettings(held, actor, { set: { name }, action: 'account.renamed', details });
+    account = await changeSettings(held, actor, {
+      set: { name },
+      action: 'account.renamed',
+      details,
+    });
   }
   if (identifier !== account.identifier) {
     const set = { identifier };
