@@ -6,6 +6,7 @@ import {
   REPORT,
   REPORT_PAGE,
   REVISIONS,
+  SEAL,
   shardPath,
   SUPERSEDED,
   tablePath,
@@ -59,6 +60,7 @@ export class PackWalk {
   readonly #totals = new PackTotals();
   readonly #lineage: LineageWalk;
   readonly #judged = new Set<string>();
+  readonly #inferences: BigUint64Array[] = [];
   #superseded = 0;
   /** When the entry before the next shard was integrated, by the tables. */
   #integratedAt = '';
@@ -118,6 +120,7 @@ export class PackWalk {
       }
       this.#ledger.take(findings.leafHashes);
       this.#take(findings);
+      this.#inferences.push(findings.inferences);
       firstIntegrated ??= findings.table?.integrated[0];
     }
     if (this.#ledger.size !== range.lastIndex + 1) {
@@ -128,6 +131,7 @@ export class PackWalk {
       );
     }
     this.#ledger.finish();
+    this.#refuseDoubled();
     if (this.#isTabled) this.#checkPeriod(firstIntegrated ?? '', this.#integratedAt);
     this.#seen.heads = this.#ledger.heads;
     if (range.signedHeads !== undefined && range.signedHeads !== this.#ledger.heads) {
@@ -163,6 +167,20 @@ export class PackWalk {
     }
   }
 
+  /** A receipt of an inference that has one already is a revision of that. */
+  #refuseDoubled(): void {
+    const all = new BigUint64Array(this.#inferences.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const each of this.#inferences) {
+      all.set(each, at);
+      at += each.length;
+    }
+    all.sort();
+    if (all.every((each, i) => i === 0 || each !== all[i - 1])) return;
+    const message = 'An inference has two receipts of which neither revises the other.';
+    throw new PackProblem('wrong_count', RECEIPTS, message);
+  }
+
   #contradict(path: string, message: string): void {
     this.#contradiction ??= new PackProblem('report_mismatch', path, message);
   }
@@ -195,7 +213,10 @@ export class PackWalk {
     this.#lineage.take(findings.lineage);
     this.#totals.merge(findings.totals);
     for (const fact of findings.revisions) {
-      const counts = this.#links.take({ ...fact, digest: () => fact.digest });
+      const { repeated, ...rest } = fact;
+      // Packs of the first format were held to less.
+      const held = this.#isTabled ? { repeated } : {};
+      const counts = this.#links.take({ ...rest, ...held, digest: () => fact.digest });
       if (fact.statedCounts !== undefined && fact.statedCounts !== counts) {
         this.#contradict(REPORT, `It says otherwise whether entry ${fact.index} counts.`);
       }
@@ -203,6 +224,11 @@ export class PackWalk {
       if (fact.supersededBy !== null) this.#superseded += 1;
     }
     for (const { kid, receipts, lastIndex } of findings.signers) {
+      // did.json does not say what a key is for; each has one purpose.
+      if (kid === this.#bag.seal.proof.verificationMethod) {
+        const message = `The seal is by ${kid}, which signs receipts.`;
+        throw new PackProblem('key_not_authorised', SEAL, message);
+      }
       this.#standing.check(kid, 'receipts', lastIndex, `entry ${lastIndex}`);
       this.#seen.signers[kid] = (this.#seen.signers[kid] ?? 0) + receipts;
     }

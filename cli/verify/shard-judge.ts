@@ -19,7 +19,9 @@ import {
   type WholeMeasurement,
   wholeMeasurement,
 } from '#shared/receipts/derivation.ts';
+import { disagreement } from '#shared/receipts/agreement.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { repeatedBefore, repeatedOf } from '#shared/receipts/repeated.ts';
 import {
   CLOCK_SKEW_MS,
   type ReceiptVerdict,
@@ -74,6 +76,8 @@ interface RevisionFact {
   supersededBy: number | null;
   digest: Uint8Array;
   revises: { leafIndex: number; digest: Uint8Array } | null;
+  /** What it repeats of the receipt before it, and what the one after it has to repeat. */
+  repeated: { own: Uint8Array; before: readonly Uint8Array[] };
   counted: CountedReceipt;
   /** What the table says: does it count? Undefined where there is no table. */
   statedCounts: boolean | undefined;
@@ -92,6 +96,8 @@ export interface ShardFindings {
   lines: number;
   /** One after the other. */
   leafHashes: Uint8Array;
+  /** 8 bytes of a digest of the inference of each receipt that revises nothing: none of them stands twice. */
+  inferences: BigUint64Array;
   /** Of the receipts that neither revise nor were revised. */
   totals: PackTotalsParts;
   revisions: RevisionFact[];
@@ -119,7 +125,7 @@ export function judgeShard(
   if (task.table !== undefined) {
     const rows = readPacked(archive, task.table.file, tableBuffer);
     checkDigest(rows, task.table.sha256, task.table.file.path);
-    table = new ShardTable(rows, task.table.file.path);
+    table = new ShardTable(rows, task.table.file.path, terms.sealedAt);
   }
   return new ShardJudge(tools, terms, task, table).judge(bytes, onLines);
 }
@@ -164,6 +170,7 @@ class ShardJudge {
   readonly #keys: TrustedKeys;
   readonly #totals = new PackTotals();
   readonly #revisions: RevisionFact[] = [];
+  readonly #inferences: bigint[] = [];
   readonly #citations = new Map<string, Citation>();
   readonly #signers = new Map<string, { receipts: number; lastIndex: number }>();
   readonly #lineage: ShardLineage;
@@ -208,6 +215,7 @@ class ShardJudge {
       leafHashes: hashes.bytes(),
       totals: this.#totals.parts(),
       revisions: this.#revisions,
+      inferences: BigUint64Array.from(this.#inferences),
       citations: [...this.#citations.values()],
       lineage: this.#lineage.findings(),
       signers: [...this.#signers].map(([kid, signed]) => ({ kid, ...signed })),
@@ -236,6 +244,11 @@ class ShardJudge {
     }
     this.#checkTerms(document, index, kid);
     const measurement = this.#measurementOf(document, index);
+    const said = disagreement(document, measurement);
+    if (said !== undefined) {
+      const message = `The receipt says two things at once (${said}).`;
+      throw new PackProblem('receipt_invalid', `entry ${index}`, message);
+    }
     this.#cite(document, measurement);
     if (measurement !== undefined) {
       const lineageContext = this.#lineage.take({ bytes: line, document, index }, measurement);
@@ -246,6 +259,7 @@ class ShardJudge {
     const supersededBy = this.#supersededBy(index);
     const counted = countedReceipt(document);
     const revised = document.wasRevisionOf;
+    if (revised === undefined) this.#note(document.credentialSubject.id);
     const statedCounts = this.#table?.take(document, index, supersededBy);
     if (revised === undefined && supersededBy === null) {
       // Nothing but a revision keeps a receipt from counting.
@@ -260,9 +274,15 @@ class ShardJudge {
         revised === undefined
           ? null
           : { leafIndex: revised.leafIndex, digest: digestBytesIn(revised.digest) },
+      repeated: { own: repeatedOf(document), before: repeatedBefore(document) },
       counted,
       statedCounts,
     });
+  }
+
+  #note(inference: string): void {
+    const digest = sha256(inference);
+    this.#inferences.push(new DataView(digest.buffer, digest.byteOffset).getBigUint64(0));
   }
 
   #checkTerms(document: ReceiptDocument, index: number, kid: string): void {

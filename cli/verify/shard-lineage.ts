@@ -3,6 +3,9 @@ import { CURRENT_FORM, formOfContext } from '#shared/lineage/context.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
 import { LineageContradiction } from '#shared/lineage/facts.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
+import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { rebuildInput } from '#shared/methodology/rebuild.ts';
+import { recompute } from '#shared/methodology/recompute.ts';
 import type { LineageSources } from '#shared/lineage/of-receipt.ts';
 import {
   type Derivations,
@@ -10,6 +13,7 @@ import {
   type WholeMeasurement,
   wholeMeasurement,
 } from '#shared/receipts/derivation.ts';
+import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { packLineage, type PackedReceipt } from '#shared/lineage/pack-lineage.ts';
 import { readStatements } from './lineage-statements.ts';
 import { textOf } from './lines.ts';
@@ -27,7 +31,7 @@ type LineageMethodologies = Omit<LineageSources, 'derivation'>;
 /** What a shard is judged with. */
 export interface ShardTools {
   archive: PackBytes;
-  /** Asked for when the first lineage document is there to be made again. */
+  /** Asked for when the first receipt with numbers is there. */
   methodologies: () => LineageMethodologies;
 }
 
@@ -44,7 +48,7 @@ export interface LineageFindings {
   derivations: { key: string; firstIndex: number; receipts: number }[];
   /** Documents that were compared with their receipts; `remade` ones byte for byte. */
   documents: { index: number; remade: boolean }[];
-  /** The first document that disagrees with its receipt. */
+  /** The first document that disagrees with its receipt, or receipt whose numbers do not follow from what it names. */
   contradiction?: { path: string; message: string };
 }
 
@@ -94,7 +98,10 @@ export class ShardLineage {
     if (known === undefined) this.#derivations.set(key, { firstIndex: index, receipts: 1 });
     else known.receipts += 1;
     const packed = this.#waiting.get(index);
-    if (packed === undefined) return undefined;
+    if (packed === undefined) {
+      this.#compute(`entry ${index}`, measurement);
+      return undefined;
+    }
     const { path } = packed.file;
     const text = textOf(this.#read(packed), path);
     const sources = { ...this.#methodologies(), derivation: this.#derivation };
@@ -103,6 +110,26 @@ export class ShardLineage {
     this.#documents.push({ index, remade });
     if (contradiction !== undefined) this.#contradiction ??= { path, message: contradiction };
     return context;
+  }
+
+  /** Do the numbers follow from what the receipt names? Those of a document are compared with that. */
+  #compute(path: string, measurement: WholeMeasurement): void {
+    if (this.#contradiction !== undefined) return;
+    const { name, version } = measurement.hadPlan;
+    const methodology = this.#methodologies().methodology(name, version);
+    // Of another release: its numbers rest on the document of their derivation.
+    if (methodology === undefined) return;
+    const stated = statedMeasurement(measurement);
+    try {
+      const [difference] = recompute(rebuildInput(stated.inputs), methodology, stated).differences;
+      if (difference === undefined) return;
+      const message = `Its numbers do not follow from what it names (${difference.path}).`;
+      this.#contradiction = { path, message };
+    } catch (error) {
+      if (!isContradiction(error)) throw error;
+      const message = `What it names gives no estimate: ${error.message}.`;
+      this.#contradiction = { path, message };
+    }
   }
 
   findings(): LineageFindings {
@@ -143,7 +170,7 @@ export function judgeLineage(
     if (known && packLineage(sources, receipt, form) === text)
       return { remade: true, context: own };
   } catch (error) {
-    if (!(error instanceof LineageContradiction || error instanceof MalformedData)) throw error;
+    if (!isContradiction(error)) throw error;
     return {
       remade: false,
       contradiction: `The methodology does not give what the receipt states: ${error.message}.`,
@@ -158,6 +185,15 @@ export function judgeLineage(
   const where = contradiction ?? 'between records and results';
   const message = `It says other things than the receipt and its methodology (${where}).`;
   return { remade: false, contradiction: message };
+}
+
+/** Whether an error says that a receipt, or what it names, is at fault. */
+function isContradiction(error: unknown): error is Error {
+  return (
+    error instanceof LineageContradiction ||
+    error instanceof MalformedData ||
+    error instanceof MethodologyFailure
+  );
 }
 
 /** What a document in its canonical form cites: `@context` is its first member. */

@@ -1,4 +1,5 @@
 import { receiptRow, RECEIPTS_HEADER } from '#shared/packs/tables.ts';
+import { CLOCKS_DIFFER_MS } from '#shared/receipts/agreement.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { linesOf, textOf } from './lines.ts';
 
@@ -18,13 +19,16 @@ export interface TableFindings {
  */
 export class ShardTable {
   readonly #path: string;
+  readonly #sealedAt: number;
   readonly #lines: Generator<Uint8Array>;
   #first: string | undefined;
   #last = '';
   #contradiction: TableFindings['contradiction'];
 
-  constructor(bytes: Uint8Array, path: string) {
+  /** @param sealedAt epoch milliseconds */
+  constructor(bytes: Uint8Array, path: string, sealedAt: number) {
     this.#path = path;
+    this.#sealedAt = sealedAt;
     this.#lines = linesOf(bytes, path);
     if (this.#next() !== RECEIPTS_HEADER) this.contradict('in its head');
   }
@@ -34,8 +38,13 @@ export class ShardTable {
     const line = this.#next() ?? '';
     const [front = '', integratedAt = '', counts] = FRONT.exec(line) ?? [];
     const holds = line.slice(front.length) === receiptRow(document, index, supersededBy);
+    const at = Date.parse(integratedAt);
+    // Nothing is integrated before it is signed, nor after the head that the pack leads to.
+    const isOfItsTime =
+      at >= Date.parse(document.validFrom) - CLOCKS_DIFFER_MS &&
+      at <= this.#sealedAt + CLOCKS_DIFFER_MS;
     // Along a log, times of integration never go down.
-    if (front === '' || !holds || integratedAt < this.#last) {
+    if (!holds || !isOfItsTime || integratedAt < this.#last) {
       this.contradict(`of entry ${index}`);
       return undefined;
     }

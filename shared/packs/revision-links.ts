@@ -1,3 +1,4 @@
+import { REPEATED_BYTES } from '#shared/receipts/repeated.ts';
 import { PackProblem } from './problem.ts';
 
 /** What the walk must know of an entry, in the order of the ledger. */
@@ -9,9 +10,11 @@ export interface WalkedEntry {
   digest: () => Uint8Array;
   /** What a revision says of the entry that it revises. */
   revises: { leafIndex: number; digest: Uint8Array } | null;
+  /** What a revision has to repeat: of this entry, and what that may be of the one that it revises. Not compared when absent. */
+  repeated?: { own: Uint8Array; before: readonly Uint8Array[] };
 }
 
-/** Of a link: the entries at both ends, and whether the inference itself lies in the range. 48 bytes a link. */
+/** Of a link: the entries at both ends, and whether the inference itself lies in the range. 65 bytes a link. */
 const DIGEST_BYTES = 32;
 const GROW_FROM = 1_024;
 
@@ -28,6 +31,7 @@ export class RevisionLinks {
   #newer = new Float64Array(GROW_FROM);
   #rooted = new Uint8Array(GROW_FROM);
   #digests = new Uint8Array(GROW_FROM * DIGEST_BYTES);
+  #repeated = new Uint8Array(GROW_FROM * REPEATED_BYTES);
   #links = 0;
   #closed = 0;
   #last = -1;
@@ -43,15 +47,16 @@ export class RevisionLinks {
    * Takes the next entry. Returns whether it counts.
    * @throws PackProblem `revision_mismatch` when it and an entry before it contradict each other
    */
-  take({ index, supersededBy, digest, revises }: WalkedEntry): boolean {
+  take({ index, supersededBy, digest, revises, repeated }: WalkedEntry): boolean {
     if (index <= this.#last) throw mismatch(index, 'Entries are not in the order of the ledger.');
     this.#last = index;
-    const rooted = revises === null ? this.#original(index) : this.#revision(index, revises);
+    const rooted =
+      revises === null ? this.#original(index) : this.#revision(index, revises, repeated?.before);
     if (supersededBy === null) return rooted;
     if (!(supersededBy > index && supersededBy < this.#size)) {
       throw mismatch(index, 'A revision lies after what it revises, and before the checkpoint.');
     }
-    this.#add(index, supersededBy, rooted, digest());
+    this.#add(index, supersededBy, rooted, digest(), repeated?.own);
     return false;
   }
 
@@ -82,7 +87,11 @@ export class RevisionLinks {
     throw mismatch(index, 'Outside the range only revisions of its receipts have a place.');
   }
 
-  #revision(index: number, revises: { leafIndex: number; digest: Uint8Array }): boolean {
+  #revision(
+    index: number,
+    revises: { leafIndex: number; digest: Uint8Array },
+    before: readonly Uint8Array[] | undefined,
+  ): boolean {
     const { leafIndex, digest } = revises;
     if (leafIndex >= index) throw mismatch(index, 'A receipt cannot revise a later one.');
     // What it revises lies before the range: it is not the pack's to say what counts of that.
@@ -96,27 +105,42 @@ export class RevisionLinks {
     if (!known.every((byte, i) => byte === digest[i])) {
       throw mismatch(index, 'It revises other bytes than those of the entry that it names.');
     }
+    const said = this.#repeated.subarray(at * REPEATED_BYTES, (at + 1) * REPEATED_BYTES);
+    if (before?.some((each) => each.every((byte, i) => byte === said[i])) === false) {
+      throw mismatch(
+        index,
+        'It says other things of the inference than the receipt that it revises, or has another number.',
+      );
+    }
     this.#closed += 1;
     return this.#rooted[at] === 1;
   }
 
-  #add(older: number, newer: number, rooted: boolean, digest: Uint8Array): void {
+  #add(
+    older: number,
+    newer: number,
+    rooted: boolean,
+    digest: Uint8Array,
+    repeated: Uint8Array | undefined,
+  ): void {
     if (this.#links === this.#older.length) this.#grow();
     this.#older[this.#links] = older;
     this.#newer[this.#links] = newer;
     this.#rooted[this.#links] = rooted ? 1 : 0;
     this.#digests.set(digest, this.#links * DIGEST_BYTES);
+    if (repeated !== undefined) this.#repeated.set(repeated, this.#links * REPEATED_BYTES);
     this.#links += 1;
   }
 
   #grow(): void {
     const size = this.#links * 2;
     const [older, newer, rooted] = [this.#older, this.#newer, this.#rooted];
-    const digests = this.#digests;
+    const [digests, repeated] = [this.#digests, this.#repeated];
     (this.#older = new Float64Array(size)).set(older);
     (this.#newer = new Float64Array(size)).set(newer);
     (this.#rooted = new Uint8Array(size)).set(rooted);
     (this.#digests = new Uint8Array(size * DIGEST_BYTES)).set(digests);
+    (this.#repeated = new Uint8Array(size * REPEATED_BYTES)).set(repeated);
   }
 
   /** Links are added in ascending order of their older end. */

@@ -8,12 +8,16 @@ import { derivationNodes } from '#shared/lineage/derivation-nodes.ts';
 import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipts/derivation.ts';
 import { measurementDocument } from '#shared/receipts/measurement-document.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { METHODOLOGIES, METHODOLOGY, requests } from '#test/unit/methodology/fixtures.ts';
 
 const SCRIPT = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
 const issuer = receiptIssuer('https://gateway.example');
 
-/** Reads a measurement and its lineage from each line; computes every step anew, and prints the name of the derivation. */
+/**
+ * Reads a measurement, its lineage and another measurement of the same derivation from each line; computes every step anew,
+ * for the other one too, and prints the name of the derivation and what does not follow.
+ */
 const DRIVER = `
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -23,19 +27,22 @@ owner = next(each for each in vars(verify).values() if isinstance(each, type) an
 reader = object.__new__(owner)
 reader.read = lambda path: json.dumps(method)
 for line in sys.stdin:
-    stated, measured = json.loads(line)
+    stated, measured, other = json.loads(line)
     reader.recompute('lineage', measured['measurement'])
     reader.sources('lineage', measured, measured['measurement'])
-    print(verify.derivation(stated['hadPlan'], stated['used']).hex())
+    said = []
+    for each in other:
+        reader.underived = None
+        reader.compare_results(0, {'measurement': each['stated']}, (each['hadPlan'], each['used']), verify.Course(measured['measurement']))
+        said.append(reader.underived)
+    print(json.dumps([verify.derivation(stated['hadPlan'], stated['used']).hex(), said]))
 `;
 
 it('the script in a pack computes every step of a lineage anew, and tells derivations apart as we do', () => {
   const samples = fc.sample(requests, { numRuns: 300, seed: 11 }).map((input, i) => {
     const form = i % 2 === 0 ? 2 : 1;
-    const measurement = METHODOLOGY.estimate(input);
-    const { digest, text } = derivationOf(issuer, measurement);
-    const stated = measurementDocument(issuer, 'X', measurement, 'urn:request');
-    const whole = wholeMeasurement(stated, () => parseDerivation(text, digest));
+    const whole = wholeOf(input);
+    const { stated } = whole;
     const nodes = derivationNodes(METHODOLOGY.explain(input), 'lineage', whole.hadPlan.id, form);
     const measured = {
       hadPlan: { ...whole.hadPlan, constants: nodes.constants },
@@ -43,6 +50,7 @@ it('the script in a pack computes every step of a lineage anew, and tells deriva
       steps: nodes.steps,
       bounds: nodes.bounds,
       warnings: nodes.warnings,
+      dataQuality: stated.dataQuality,
       generated: stated.result,
     };
     const context = `https://gateway.example/contexts/${contextNameOfForm(form)}`;
@@ -52,7 +60,15 @@ it('the script in a pack computes every step of a lineage anew, and tells deriva
       bibliography: nodes.bibliography,
       measurement: measured,
     };
-    return { whole, line: JSON.stringify([whole, document]) };
+    const others = [wholeOf(another(input))].filter(
+      (each) => derivationKey(each) === derivationKey(whole),
+    );
+    const wrong = others.map((each) => ({
+      ...each,
+      stated: { ...each.stated, result: stated.result },
+    }));
+    const line = JSON.stringify([whole, document, [...others, ...wrong]]);
+    return { whole, line, others: others.length };
   });
   const { id, version } = METHODOLOGY;
   const { text } = METHODOLOGIES.methodologyDocument(id, version)!;
@@ -61,8 +77,51 @@ it('the script in a pack computes every step of a lineage anew, and tells deriva
     maxBuffer: 1e8,
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
   });
-  const keys = output.toString().trim().split('\n');
-  expect(keys).toEqual(
-    samples.map(({ whole }) => Buffer.from(derivationKey(whole), 'base64url').toString('hex')),
+  const wrong = 'entry 0: its numbers do not follow from what it names';
+  expect(
+    output
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown),
+  ).toEqual(
+    samples.map(({ whole, others }) => [
+      Buffer.from(derivationKey(whole), 'base64url').toString('hex'),
+      others === 0 ? [] : [null, wrong],
+    ]),
   );
+  expect(samples.filter(({ others }) => others > 0).length).toBeGreaterThan(200);
 });
+
+function wholeOf(input: EstimateInput) {
+  const measurement = METHODOLOGY.estimate(input);
+  const { digest, text } = derivationOf(issuer, measurement);
+  const stated = measurementDocument(issuer, 'X', measurement, 'urn:request');
+  return wholeMeasurement(stated, () => parseDerivation(text, digest));
+}
+
+/** Another request to the same deployment, with other figures throughout. */
+function another({ usage, attempts, upstreamS, latencyS, ...deployment }: EstimateInput) {
+  const { tokenInterval: around, measuredJoules } = usage;
+  const more = (count: number): number => (count === 0 ? 0 : count + 3);
+  return {
+    ...deployment,
+    attempts: Math.min(attempts + 1, 1_000),
+    usage: {
+      ...usage,
+      inputTokens: more(usage.inputTokens),
+      outputTokens: more(usage.outputTokens),
+      ...(around && {
+        tokenInterval: {
+          inputLower: around.inputLower,
+          inputUpper: around.inputUpper + 7,
+          outputLower: around.outputLower,
+          outputUpper: more(around.outputUpper),
+        },
+      }),
+      ...(measuredJoules === undefined ? {} : { measuredJoules: measuredJoules * 1.5 + 1 }),
+    },
+    ...(upstreamS === undefined ? {} : { upstreamS: upstreamS * 0.75 + 0.125 }),
+    ...(latencyS === undefined ? {} : { latencyS: latencyS * 0.75 + 0.125 }),
+  };
+}

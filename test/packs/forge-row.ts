@@ -12,7 +12,8 @@ export async function forgeRow(lab: TamperLab, row: Tampering): Promise<string> 
   const pack = new ForgedPack(lab[row.pack ?? 'whole']);
   const editSeal = row.edit?.(pack);
   const reseals = row.powers === 'pack key' || row.powers === 'all but the anchor';
-  if (reseals) pack.repair(lab.lab.signer('packs'), editSeal ?? (() => {}));
+  if (row.sealedBy !== undefined || reseals)
+    pack.repair(lab.lab.signer(row.sealedBy ?? 'packs'), editSeal ?? (() => {}));
   else if (row.unrepaired !== true && row.edit !== undefined) pack.repairTags();
   const path = join(lab.directory, `row-${(made += 1)}.zip`);
   const names = archiveOrder([...pack.files.keys()].filter((name) => name.startsWith('data/')));

@@ -6,9 +6,28 @@ import { createTimestampAuthority } from '#shared/ledger/http/timestamp-authorit
 import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { append, EMPTY_FRONTIER, frontierRoot } from '#shared/ledger/frontier.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
+import { consistencyRanges } from '#shared/ledger/proofs.ts';
 import { formatNote, noteKeyHash } from '#shared/ledger/notes.ts';
 import { createAttestationStore } from '#shared/ledger/postgres/anchor-attestations.ts';
-import { tablePath, TOTALS_TABLE } from '#shared/packs/layout.ts';
+import { derivationKey } from '#shared/lineage/derivation-key.ts';
+import { packLineage } from '#shared/lineage/pack-lineage.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
+import {
+  ANCHORED_HEAD,
+  derivationPath,
+  lineagePath,
+  shardPath,
+  SUPERSEDED,
+  tablePath,
+  TOTALS_TABLE,
+} from '#shared/packs/layout.ts';
+import { LineageCoverage } from '#shared/packs/lineage-coverage.ts';
+import type { LineageCounts } from '#shared/packs/seal-format.ts';
+import {
+  type Derivations,
+  parseDerivation,
+  wholeMeasurement,
+} from '#shared/receipts/derivation.ts';
 import { receiptRow, RECEIPTS_HEADER, totalsTable } from '#shared/packs/tables.ts';
 import { createCheckpointSigner } from '#shared/receipts/signing/files/checkpoint-signer.ts';
 import { loadSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
@@ -21,7 +40,7 @@ import { createTestDatabase } from '#test/support/database.ts';
 import { ORG, PackLab } from '#test/support/packs.ts';
 import { attest } from '#workers/ledger/attest.ts';
 import type { LedgerEvents } from '#workers/ledger/events.ts';
-import type { ForgedPack, Loose } from './tampering.ts';
+import { type ForgedPack, type Loose, multihash } from './tampering.ts';
 
 export interface TamperLab {
   directory: string;
@@ -41,7 +60,7 @@ export async function startTamperLab(): Promise<TamperLab> {
   await lab.anchor();
   const degraded = await lab.issue(4, 'degraded');
   await lab.issue(2, 'refused');
-  await lab.issue(4);
+  const measured = await lab.issue(4);
   await lab.integrate();
   await lab.anchor();
   rotateSigningKey(lab.keysDir, 'receipts', Date.now(), 0);
@@ -51,6 +70,17 @@ export async function startTamperLab(): Promise<TamperLab> {
   await lab.integrate();
   await lab.anchor();
   await lab.revise(degraded.slice(2, 3));
+  await lab.integrate();
+  // What tiers and meters add: the factor of an hour, and energy that was metered.
+  lab.gridSignal = {
+    provider: 'Electricity Maps',
+    signal: 'life cycle',
+    version: 'an import',
+    gwpKgco2ePerKwh: 0.042,
+  };
+  await lab.issue(2);
+  lab.gridSignal = undefined;
+  await lab.revise(measured.slice(1, 3), 24.5);
   const size = await lab.integrate();
   await lab.anchor();
   await attest({
@@ -68,81 +98,176 @@ export async function startTamperLab(): Promise<TamperLab> {
   return { directory, whole, range, trust, authority, lab };
 }
 
-/** Signs another ledger in the place of this one: other lines, their root, a head over it. For packs of a whole ledger. */
+/**
+ * Signs another ledger in the place of this one: other lines, their root, heads over it. For packs of a whole ledger. Whatever
+ * follows from the receipts is made again: links between them, tables, lineage, totals, counts.
+ * @param edit gives the receipts as they are to be; one that says `edited` is signed anew, one that says `bare` as it stands
+ */
 export function rewriteLedger(
   lab: PackLab,
   pack: ForgedPack,
   edit: (receipts: Loose[]) => Loose[],
 ): (seal: Loose) => void {
   const shard = pack.shard('receipts');
-  const receipts = edit(
-    pack
-      .text(shard)
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-  );
-  const signer = lab.signer('receipts');
-  const bodies = receipts.map((receipt) => {
-    const { proof: _, ...unsigned } = receipt;
-    return receipt.edited === undefined
-      ? JSON.stringify(receipt)
-      : signer.signCredential(without(unsigned, 'edited') as UnsignedCredential);
-  });
-  pack.set(shard, bodies.map((body) => `${body}\n`).join(''));
-  rewriteTable(pack, bodies);
-  const leaves = bodies.map((body) => leafHash(Buffer.from(body)));
-  const root = frontierRoot(append(EMPTY_FRONTIER, leaves).frontier);
-  const heads = createCheckpointSigner(loadSigningKeys(lab.keysDir), 'checkpoints');
-  const origin = lab.issuer.logs + ORG;
-  const text = formatCheckpoint({ origin, size: bodies.length, root, extensions: [] });
-  const keyHash = noteKeyHash(origin, heads.publicKey);
-  const signatures = [{ name: origin, keyHash, signature: heads.sign(Buffer.from(text)) }];
-  pack.set('data/ledger/checkpoint.txt', formatNote({ text, signatures }));
-  for (const name of pack.files.keys()) {
-    if (name.startsWith('data/ledger/checkpoints/')) pack.files.delete(name);
+  const table = tablePath(shard);
+  const fronts = pack
+    .text(table)
+    .split('\r\n')
+    .slice(1)
+    .map((line) => line.split(',')[0]!);
+  const old = pack.text(shard).trimEnd().split('\n');
+  const receipts = edit(old.map((line, was) => ({ ...JSON.parse(line), was })));
+  const places = new Map<number, number>();
+  for (const [i, { was }] of receipts.entries()) if (!places.has(was)) places.set(was, i);
+  const bodies: string[] = [];
+  for (const { was, edited, bare, ...receipt } of receipts) {
+    bodies.push(signedAgain(lab, { receipt, edited, bare }, places, bodies) ?? old[was]!);
   }
+  pack.set(shard, bodies.map((body) => `${body}\n`).join(''));
+  const documents = bodies.map((body) => JSON.parse(body) as ReceiptDocument);
+  const links = new Map<number, number>();
+  for (const [by, { wasRevisionOf }] of documents.entries()) {
+    if (wasRevisionOf !== undefined) links.set(wasRevisionOf.leafIndex, by);
+  }
+  removeAll(pack, 'data/superseded/');
+  const lines = [...links].toSorted(([a], [b]) => a - b).map(([index, by]) => ({ by, index }));
+  const superseded = shardPath(SUPERSEDED, 0);
+  if (lines.length > 0) pack.set(superseded, lines.map((l) => `${JSON.stringify(l)}\n`).join(''));
+  const totals = new PackTotals();
+  let last = '';
+  const rows = documents.map((document, i) => {
+    const by = links.get(i) ?? null;
+    if (by === null) totals.add(countedReceipt(document));
+    const front = fronts[receipts[i]!.was]!;
+    last = front > last ? front : last;
+    return `${last},${by === null ? 1 : 0},${receiptRow(document, i, by)}`;
+  });
+  pack.set(table, RECEIPTS_HEADER + rows.join(''));
+  pack.set(TOTALS_TABLE, totalsTable(totals));
+  const lineage = rewriteLineage(lab, pack, bodies);
+  const heads = rewriteHeads(lab, pack, bodies);
   return ({ credentialSubject }) => {
-    Object.assign(credentialSubject.checkpoint, {
-      root: multihash32(root),
-      size: bodies.length,
-    });
+    Object.assign(credentialSubject, { lineage, totals: totals.total().document() });
+    const size = bodies.length;
+    Object.assign(credentialSubject.checkpoint, { root: heads.root, size });
     Object.assign(credentialSubject.range, {
-      lastIndex: bodies.length - 1,
-      receipts: bodies.length,
-      signedHeads: 0,
+      lastIndex: size - 1,
+      receipts: size,
+      signedHeads: heads.signedHeads,
+      superseded: lines.length,
     });
     credentialSubject.id = credentialSubject.id.replace(
       /-\d+-\d+-at-\d+$/,
-      `-0-${bodies.length - 1}-at-${bodies.length}`,
+      `-0-${size - 1}-at-${size}`,
     );
   };
 }
 
-/** The tables say of each line what it says now; when each was integrated and whether it counts stay as they were. */
-function rewriteTable(pack: ForgedPack, bodies: readonly string[]): void {
-  const path = tablePath(pack.shard('receipts'));
-  const fronts = pack
-    .text(path)
-    .split('\n')
-    .slice(1)
-    .map((line) => line.split(',').slice(0, 2).join(','));
-  const revised = new Map<number, number>();
-  for (const name of pack.files.keys()) {
-    if (!name.startsWith('data/superseded/')) continue;
-    for (const line of pack.text(name).trimEnd().split('\n')) {
-      const { index, by } = JSON.parse(line) as { index: number; by: number };
-      revised.set(index, by);
+/** The line of a receipt that says something else now, or revises what does; undefined when it stays as it was. */
+function signedAgain(
+  lab: PackLab,
+  { receipt, edited, bare }: { receipt: Loose; edited?: boolean; bare?: boolean },
+  places: ReadonlyMap<number, number>,
+  bodies: readonly string[],
+): string | undefined {
+  const revised = receipt.wasRevisionOf;
+  const place = revised && places.get(revised.leafIndex);
+  const body = place === undefined ? undefined : bodies[place];
+  const digest = body === undefined ? undefined : multihash(Buffer.from(body));
+  const moved = body !== undefined && (place !== revised.leafIndex || digest !== revised.digest);
+  if (!moved && edited !== true && bare !== true) return undefined;
+  const linked =
+    moved && bare !== true
+      ? { ...receipt, wasRevisionOf: { ...revised, digest, leafIndex: place } }
+      : receipt;
+  const { proof: _, ...unsigned } = linked;
+  return lab.signer('receipts').signCredential(unsigned as UnsignedCredential);
+}
+
+function removeAll(pack: ForgedPack, folder: string): void {
+  for (const name of pack.files.keys()) if (name.startsWith(folder)) pack.files.delete(name);
+}
+
+/** Documents of the first receipt of each derivation, as far as they can be made; otherwise those that were there. */
+function rewriteLineage(lab: PackLab, pack: ForgedPack, bodies: readonly string[]): LineageCounts {
+  const before = [...pack.files].filter(([name]) => name.startsWith('data/lineage/'));
+  removeAll(pack, 'data/lineage/');
+  const derivation: Derivations = (digest) => {
+    const text = pack.files.get(derivationPath(digest))?.toString();
+    return text === undefined ? undefined : parseDerivation(text, digest);
+  };
+  const coverage = new LineageCoverage();
+  for (const [index, body] of bodies.entries()) {
+    const document = JSON.parse(body) as ReceiptDocument;
+    if (document.measurement === undefined) continue;
+    const receipt = { bytes: Buffer.from(body), document, log: lab.issuer.logs + ORG, index };
+    try {
+      if (!coverage.take(derivationKey(wholeMeasurement(document.measurement, derivation)), 1))
+        continue;
+      const sources = { ...shippedMethodologies(), derivation };
+      pack.set(lineagePath(index), packLineage(sources, receipt));
+    } catch {
+      const there = before.find(([name]) => name === lineagePath(index)) ?? before[0]!;
+      pack.set(lineagePath(index), there[1]);
     }
   }
-  const totals = new PackTotals();
-  const lines = bodies.map((body, i) => {
-    const receipt = JSON.parse(body) as ReceiptDocument;
-    if (!revised.has(i)) totals.add(countedReceipt(receipt));
-    return `${fronts[i] || fronts.at(-2)},${receiptRow(receipt, i, revised.get(i) ?? null)}`;
-  });
-  pack.set(path, RECEIPTS_HEADER + lines.join(''));
-  pack.set(TOTALS_TABLE, totalsTable(totals));
+  return { ...coverage.counts(), type: 'PackLineage' };
+}
+
+/** Heads of the new ledger in the place of those of the old one, as far as it reaches. */
+function rewriteHeads(lab: PackLab, pack: ForgedPack, bodies: readonly string[]) {
+  const leaves = bodies.map((body) => leafHash(Buffer.from(body)));
+  const rootAt = (size: number): Uint8Array =>
+    frontierRoot(append(EMPTY_FRONTIER, leaves.slice(0, size)).frontier);
+  const history = pack.shard('ledger/checkpoints');
+  const sizes = pack
+    .text(history)
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { size: number }).size)
+    .filter((size) => size <= bodies.length);
+  const notes = sizes.map((size) => ({ note: signedHead(lab, size, rootAt(size)), size }));
+  pack.set(history, notes.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  if (notes.length === 0) pack.files.delete(history);
+  const root = rootAt(bodies.length);
+  pack.set('data/ledger/checkpoint.txt', signedHead(lab, bodies.length, root));
+  return { root: multihashOfDigest(root), signedHeads: notes.length };
+}
+
+/** A head, well signed; by another of the issuer's keys where one is named. */
+export function signedHead(
+  lab: PackLab,
+  size: number,
+  root: Uint8Array,
+  purpose: 'checkpoints' | 'receipts' = 'checkpoints',
+): string {
+  const heads = createCheckpointSigner(loadSigningKeys(lab.keysDir), purpose as 'checkpoints');
+  const origin = lab.issuer.logs + ORG;
+  const text = formatCheckpoint({ origin, size, root, extensions: [] });
+  const keyHash = noteKeyHash(origin, heads.publicKey);
+  const signatures = [{ name: origin, keyHash, signature: heads.sign(Buffer.from(text)) }];
+  return formatNote({ text, signatures });
+}
+
+/** Shows anew that the ledger continues each anchored head in the pack. Returns what the seal says of the newest. */
+export function continueHeads(pack: ForgedPack): { headSize: number; timestamps: number } {
+  const lines = pack.text(pack.shard('receipts')).trimEnd().split('\n');
+  const leaves = lines.map((line) => leafHash(Buffer.from(line)));
+  const rootOf = ({ start, end }: { start: number; end: number }): Uint8Array =>
+    frontierRoot(append(EMPTY_FRONTIER, leaves.slice(start, end)).frontier);
+  let newest = { headSize: 0, timestamps: 0 };
+  for (const path of pack.files.keys()) {
+    if (!path.startsWith('data/anchor/')) continue;
+    const file = JSON.parse(pack.text(path));
+    const size = Number(file.proof.checkpoint.split('\n')[1]);
+    file.consistency = consistencyRanges(size, lines.length).map((range) =>
+      Buffer.from(rootOf(range)).toString('base64'),
+    );
+    pack.set(path, `${JSON.stringify(file, null, 2)}\n`);
+    if (path === ANCHORED_HEAD)
+      newest = { headSize: size, timestamps: file.proof.timestamps.length };
+  }
+  return newest;
 }
 
 /** Nothing of the anchor is left, and the seal says of none. */
@@ -157,12 +282,7 @@ export function dropAnchor(pack: ForgedPack): (seal: Loose) => void {
   };
 }
 
-function without(value: Loose, name: string): Loose {
-  const { [name]: _, ...rest } = value;
-  return rest;
-}
-
-function multihash32(digest: Uint8Array): string {
+export function multihashOfDigest(digest: Uint8Array): string {
   return `u${Buffer.concat([Buffer.of(0x12, 0x20), digest]).toString('base64url')}`;
 }
 

@@ -11,7 +11,14 @@ import {
   TAG_MANIFEST,
   REPORT_PAGE,
 } from '#shared/packs/layout.ts';
-import { dropAnchor, rewriteLedger, type TamperLab } from './tamper-lab.ts';
+import {
+  continueHeads,
+  dropAnchor,
+  multihashOfDigest,
+  rewriteLedger,
+  signedHead,
+  type TamperLab,
+} from './tamper-lab.ts';
 import { ForgedPack, type Loose, multihash } from './tampering.ts';
 
 /** What the forger has: nothing, the key that seals, those of receipts and heads, or every key but the anchor's. */
@@ -30,6 +37,8 @@ export interface Tampering {
   pack?: 'whole' | 'range';
   /** Checksums and seal stay as they are. */
   unrepaired?: boolean;
+  /** Sealed with this key in place of the one for packs. */
+  sealedBy?: 'receipts';
   flags?: readonly ('--require-anchor' | '--require-timestamp')[];
   /** Why a verifier that finds it good is right, or can do no better. */
   passes?: { ours?: string; python?: string };
@@ -782,101 +791,440 @@ const ANCHOR_NOTE =
 const STAMP_NOTE =
   'An anchor may be without a timestamp: both say so in their first lines, and --require-timestamp refuses it.';
 
+const HISTORY_NOTE =
+  'Whoever has every key of the issuer is the issuer; only what others hold, the anchor, its timestamps, checkpoints that you have kept and receipts that callers have, contradicts them. --require-anchor refuses it.';
+const TAIL_NOTE =
+  'What was not anchored yet can be made anew: both say in their first lines how far the anchor reaches, and --require-anchor refuses it.';
+const TIMES_NOTE =
+  'When an entry was integrated is the word of whoever seals: not before it was signed, not after the head, not before the entry in front of it. The anchor’s timestamps bound it from outside.';
+
+/** An edit of the receipts of a ledger, by somebody who can sign them. */
+type Edit = (receipts: Loose[]) => Loose[];
+
+/** Indexes in the lab's ledger: an estimate that is not the first of its derivation, and a revision. */
+const PLAIN = 9;
+const REVISED = 0;
+
+const at =
+  (index: number, edit: (receipt: Loose) => void): Edit =>
+  (all) =>
+    all.map((each, i) => {
+      if (i !== index) return each;
+      const copy = structuredClone(each);
+      edit(copy);
+      return { ...copy, edited: true };
+    });
+
+const revisionOf = (all: Loose[], index: number): number =>
+  all.findIndex(({ wasRevisionOf }) => wasRevisionOf?.leafIndex === index);
+const atRevision =
+  (edit: (receipt: Loose) => void): Edit =>
+  (all) =>
+    at(revisionOf(all, REVISED), edit)(all);
+const isMetered = ({ measurement }: Loose): boolean => measurement?.metered !== undefined;
+const isHourly = ({ measurement }: Loose): boolean => measurement?.used.length === 2;
+const atFirst =
+  (is: (receipt: Loose) => boolean, edit: (receipt: Loose) => void): Edit =>
+  (all) =>
+    at(all.findIndex(is), edit)(all);
+/** Another member of the usage, in both places where a receipt states it. */
+const fewerTokens = (receipt: Loose): void => {
+  receipt.credentialSubject.inputTokens = 40;
+  receipt.measurement.used[0].record.input_tokens = 40;
+};
+/** Less, in the same form. */
+const lessened = (text: string): string => text.replace(/[1-9]/, '0');
+const dayBefore = (text: string): string => new Date(Date.parse(text) - 86_400_000).toISOString();
+
+/** What can be done with the keys of receipts and heads, and whether it can be seen in what is signed. */
+const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] = [
+  [
+    'a receipt says another region',
+    at(PLAIN, (r) => void (r.credentialSubject.region = 'eu-north')),
+    HISTORY_NOTE,
+  ],
+  ['a receipt says fewer tokens', at(PLAIN, (r) => void (r.credentialSubject.inputTokens = 40))],
+  ['a receipt and its usage record say fewer tokens', at(PLAIN, fewerTokens)],
+  [
+    'a receipt, its usage record and its figures say fewer tokens',
+    // Two receipts that were issued, changed places: figures that follow from what they name, of other tokens.
+    (all) => {
+      const from = all[PLAIN - 1];
+      return at(PLAIN, (r) => {
+        r.measurement = {
+          ...from.measurement,
+          id: r.measurement.id,
+          wasInformedBy: r.credentialSubject.id,
+        };
+        for (const name of ['inputTokens', 'cachedInputTokens', 'outputTokens']) {
+          r.credentialSubject[name] = from.credentialSubject[name];
+        }
+      })(all);
+    },
+    HISTORY_NOTE,
+  ],
+  [
+    'a receipt states less energy',
+    at(PLAIN, (r) => {
+      for (const end of ['value', 'lower', 'upper'])
+        r.measurement.result[0][end] = lessened(r.measurement.result[0][end]);
+    }),
+  ],
+  [
+    'the receipt that has the lineage document states less energy',
+    (all) =>
+      at(
+        all.findIndex(({ measurement }) => measurement !== undefined),
+        (r) => {
+          for (const end of ['value', 'lower', 'upper'])
+            r.measurement.result[0][end] = lessened(r.measurement.result[0][end]);
+        },
+      )(all),
+  ],
+  [
+    'a receipt states a narrower interval',
+    at(PLAIN, (r) => void (r.measurement.result[1].upper = r.measurement.result[1].value)),
+  ],
+  ['a receipt leaves out a quantity', at(PLAIN, (r) => void r.measurement.result.pop())],
+  [
+    'a receipt calls its estimate measured',
+    at(PLAIN, (r) => void (r.measurement.dataQuality = 'T1')),
+  ],
+  [
+    'a receipt calls its estimate measured, and says how many joules',
+    at(PLAIN, (r) => {
+      r.measurement.dataQuality = 'T1';
+      r.measurement.used[0].record.measured_joules = '1';
+      r.credentialSubject.measuredJoules = '1';
+    }),
+  ],
+  [
+    'a receipt was in another zone of the grid',
+    at(PLAIN, (r) => void (r.credentialSubject.gridZone = 'SWE')),
+  ],
+  [
+    'a receipt has the factor of another hour',
+    atFirst(isHourly, (r) => {
+      const { record } = r.measurement.used[1];
+      record.hour = new Date(Date.parse(record.hour) - 3_600_000).toISOString().replace('.000', '');
+    }),
+  ],
+  [
+    'a receipt has a smaller factor of its hour',
+    atFirst(isHourly, (r) => void (r.measurement.used[1].record.gwp_kgco2e_per_kwh = '0.001')),
+  ],
+  [
+    'a receipt was metered in another interval',
+    atFirst(isMetered, (r) => {
+      for (const end of ['from', 'to'])
+        r.measurement.metered[end] = dayBefore(r.measurement.metered[end]);
+    }),
+  ],
+  [
+    'a metered receipt states fewer joules',
+    atFirst(isMetered, (r) => void (r.measurement.used[0].record.measured_joules = '1')),
+  ],
+  [
+    'a receipt began a day before',
+    at(
+      PLAIN,
+      (r) => void (r.credentialSubject.startedAt = dayBefore(r.credentialSubject.startedAt)),
+    ),
+  ],
+  [
+    'a receipt began and ended a day before',
+    at(PLAIN, (r) => {
+      for (const end of ['startedAt', 'endedAt'])
+        r.credentialSubject[end] = dayBefore(r.credentialSubject[end]);
+    }),
+  ],
+  [
+    'a receipt ended a day later than it was signed',
+    at(PLAIN, (r) => void (r.validFrom = dayBefore(r.validFrom))),
+  ],
+  [
+    'a receipt has the id of another request',
+    at(PLAIN, (r) => void (r.id = r.id.replace(/.$/, (c: string) => (c === 'X' ? 'Y' : 'X')))),
+  ],
+  ['a receipt twice', (all) => all.toSpliced(PLAIN, 0, all[PLAIN])],
+  [
+    'a receipt twice, under another signing time',
+    (all) => [
+      ...all,
+      { ...structuredClone(all[PLAIN]), validFrom: all.at(-1).validFrom, edited: true },
+    ],
+  ],
+  ['a receipt less', (all) => all.toSpliced(PLAIN, 1), HISTORY_NOTE],
+  ['no last receipts', (all) => all.slice(0, -2), HISTORY_NOTE],
+  [
+    'two receipts in other places',
+    (all) => all.with(PLAIN, all[PLAIN - 1]).with(PLAIN - 1, all[PLAIN]),
+    HISTORY_NOTE,
+  ],
+  ['a revision less', (all) => all.toSpliced(revisionOf(all, REVISED), 1), HISTORY_NOTE],
+  ['a revision says fewer tokens', atRevision(fewerTokens)],
+  [
+    'a revision is of another request',
+    (all) =>
+      atRevision((r) => {
+        const { id } = all[PLAIN].credentialSubject;
+        r.credentialSubject.id = id;
+        r.measurement.wasInformedBy = id;
+      })(all),
+  ],
+  [
+    'a revision says another month',
+    atRevision((r) => void (r.credentialSubject.startedAt = '2026-01-05T00:00:00.000Z')),
+  ],
+  ['a revision has another number', atRevision((r) => void (r.revisionNumber = 2))],
+  [
+    'a revision names another receipt',
+    (all) => atRevision((r) => void (r.wasRevisionOf.id = all[PLAIN].id))(all),
+  ],
+  [
+    'a revision has no estimate',
+    atRevision((r) => {
+      delete r.measurement;
+      Object.assign(r, {
+        tier: 'degraded',
+        explanation: 'x',
+        degradation: { code: 'x', requestedTier: 'audit', stage: 'model' },
+      });
+    }),
+  ],
+  [
+    'a revision of the tier audit',
+    atRevision((r) => {
+      r.tier = 'audit';
+      delete r.inclusionPromise;
+    }),
+    HISTORY_NOTE,
+  ],
+  [
+    'two revisions of one receipt',
+    (all) => {
+      const copy = structuredClone(all[revisionOf(all, REVISED)]);
+      return [
+        ...all,
+        {
+          ...copy,
+          id: copy.id.replace(/.$/, (c: string) => (c === 'X' ? 'Y' : 'X')),
+          edited: true,
+        },
+      ];
+    },
+  ],
+  [
+    'a revision before what it revises',
+    (all) => {
+      const from = revisionOf(all, REVISED);
+      return [all[from], ...all.toSpliced(from, 1)];
+    },
+  ],
+];
+
 /** What the keys of receipts and heads make possible: another history, well signed. */
-function withKeys({ lab }: TamperLab): Tampering[] {
-  const edited = (receipt: Loose): Loose => {
-    const copy = structuredClone(receipt);
-    copy.credentialSubject.region = 'eu-north';
-    return { ...copy, edited: true };
-  };
-  const history = (receiptsOf: Loose[]): Loose[] =>
-    receiptsOf.map((each, i) => (i === 9 ? edited(each) : each));
+function withKeys(lab: TamperLab): Tampering[] {
   const keys = { powers: 'receipt and checkpoint keys' } as const;
   const all = { powers: 'all but the anchor' } as const;
+  const rewritten = (edit: Edit) => (p: ForgedPack) => rewriteLedger(lab.lab, p, edit);
+  const bare = (edit: Edit) => (p: ForgedPack) => rewriteBare(lab.lab, p, edit);
+  const marked = (members: object): Edit => at(PLAIN, (r) => void Object.assign(r, members));
+  const [changed] = INSIDER.map(([, edit]) => edit);
   return [
     {
       ...keys,
       name: 'an edited receipt, signed anew; the ledger stays',
-      edit: (p) => {
-        const shard = p.shard('receipts');
-        p.lines(shard, (l) => l.with(9, signed(lab, edited(JSON.parse(l[9]!)))));
-      },
-      unrepaired: true,
-    },
-    {
-      ...keys,
-      name: 'another ledger, well signed; the seal stays',
-      edit: (p) => void rewriteLedger(lab, p, history),
+      edit: (p) => resign(lab.lab, p),
       unrepaired: true,
     },
     {
       ...all,
       name: 'an edited receipt, signed and sealed anew; the ledger stays',
+      edit: (p) => resign(lab.lab, p),
+    },
+    ...INSIDER.flatMap(([name, edit, note]): Tampering[] => [
+      {
+        ...keys,
+        name: `another ledger: ${name}; the seal stays`,
+        edit: (p) => void rewritten(edit)(p),
+      },
+      { ...all, name: `another ledger: ${name}; the anchor stays`, edit: rewritten(edit) },
+      {
+        ...all,
+        name: `another ledger: ${name}; no anchor`,
+        edit: bare(edit),
+        ...(note === undefined ? {} : { passes: { ours: note, python: note } }),
+      },
+    ]),
+    ...ofReceipt(lab, 'a receipt', PLAIN),
+    ...ofReceipt(lab, 'a revision', undefined),
+    ...(
+      [
+        ['a member that is not known', { approved: 'yes' }],
+        ['two things at once', { explanation: 'x' }],
+        ['next century', { validFrom: '2099-01-01T00:00:00.000Z' }],
+      ] as const
+    ).map(([name, members]): Tampering => ({
+      ...all,
+      name: `another ledger: a receipt with ${name}; no anchor`,
+      edit: bare(marked(members)),
+    })),
+    ...(['--require-anchor', '--require-timestamp'] as const).map((flag): Tampering => ({
+      ...all,
+      name: `another ledger: no anchor, where ${flag === '--require-anchor' ? 'one' : 'a timestamp'} is required`,
+      edit: bare(changed!),
+      flags: [flag],
+    })),
+    ...ofHeads(lab),
+  ];
+}
+
+/** Another value in each place of a receipt, signed, in another ledger without an anchor. */
+function ofReceipt(lab: TamperLab, what: string, index: number | undefined): Tampering[] {
+  const lines = new ForgedPack(lab.whole);
+  const all = lines
+    .text(lines.shard('receipts'))
+    .trimEnd()
+    .split('\n')
+    .map((each) => JSON.parse(each));
+  const chosen = index ?? revisionOf(all, REVISED);
+  const { proof: _, ...receipt } = all[chosen];
+  return placesIn(receipt).map((place): Tampering => {
+    const free = (index === undefined ? FREE_IN_REVISIONS : FREE).has(named(place));
+    return {
+      powers: 'all but the anchor',
+      name: `another ledger: ${what} with another ${named(place)}; no anchor`,
+      edit: (p) =>
+        rewriteBare(lab.lab, p, (found) =>
+          found.map((each, i) => {
+            if (i !== chosen) return each;
+            const copy = structuredClone(each);
+            change(copy, place);
+            return { ...copy, bare: true };
+          }),
+        ),
+      ...(free ? { passes: { ours: HISTORY_NOTE, python: HISTORY_NOTE } } : {}),
+    };
+  });
+}
+
+/** What nothing else in a receipt follows from. */
+const FREE = new Set([
+  'credentialSubject.model',
+  'credentialSubject.region',
+  'measurement.software',
+]);
+/** The rest is repeated of the receipt that it revises. */
+const FREE_IN_REVISIONS = new Set(['measurement.software']);
+
+/** Heads: of other trees, by other keys, beyond the anchor. */
+function ofHeads({ lab }: TamperLab): Tampering[] {
+  const all = { powers: 'all but the anchor' } as const;
+  const CHECKPOINT = 'data/ledger/checkpoint.txt';
+  const sizeOf = (p: ForgedPack): number => p.seal().credentialSubject.checkpoint.size;
+  const another = Buffer.alloc(32, 7);
+  const older = (p: ForgedPack): void => {
+    const [path] = [...p.files.keys()].filter((name) => name.startsWith('data/anchor/keys/'));
+    p.set(ANCHORED, p.text(path!));
+  };
+  const tail: Edit = (l) => at(l.length - 1, (r) => void (r.revisionNote = 'by hand'))(l);
+  return [
+    {
+      ...all,
+      name: 'head: of another tree',
       edit: (p) => {
-        const shard = p.shard('receipts');
-        p.lines(shard, (l) => l.with(9, signed(lab, edited(JSON.parse(l[9]!)))));
+        p.set(CHECKPOINT, signedHead(lab, sizeOf(p), another));
+        return ({ credentialSubject }) =>
+          void (credentialSubject.checkpoint.root = multihashOfDigest(another));
       },
     },
     {
       ...all,
-      name: 'a receipt with a member that is not known, in another ledger',
+      name: 'head: signed with the key of receipts',
+      edit: (p) => {
+        const { root } = p.seal().credentialSubject.checkpoint;
+        const digest = Buffer.from(root.slice(1), 'base64url').subarray(2);
+        p.set(CHECKPOINT, signedHead(lab, sizeOf(p), digest, 'receipts'));
+      },
+    },
+    {
+      ...all,
+      name: 'heads within the range: one of another tree',
       edit: (p) =>
-        rewriteBare(lab, p, (l) =>
-          l.map((each, i) => (i === 9 ? { ...each, approved: 'yes', edited: true } : each)),
-        ),
+        p.lines(p.shard('ledger/checkpoints'), (l) => {
+          const { size } = JSON.parse(l[1]!) as { size: number };
+          return l.with(1, JSON.stringify({ note: signedHead(lab, size, another), size }));
+        }),
     },
     {
       ...all,
-      name: 'a receipt that says two things at once, in another ledger',
+      name: 'heads within the range: one of a size that was never signed',
       edit: (p) =>
-        rewriteBare(lab, p, (l) =>
-          l.map((each, i) => (i === 9 ? { ...each, explanation: 'x', edited: true } : each)),
-        ),
+        p.lines(p.shard('ledger/checkpoints'), (l) => [
+          ...l.slice(0, 1),
+          JSON.stringify({ note: signedHead(lab, 11, another), size: 11 }),
+          ...l.slice(1),
+        ]),
     },
     {
       ...all,
-      name: 'a receipt of next century, in another ledger',
-      edit: (p) =>
-        rewriteBare(lab, p, (l) =>
-          l.map((each, i) =>
-            i === 9 ? { ...each, validFrom: '2099-01-01T00:00:00.000Z', edited: true } : each,
-          ),
-        ),
+      name: 'another ledger: its end, behind an older anchored head',
+      edit: (p) => tailForged(lab, p, tail, older),
+      passes: { ours: TAIL_NOTE, python: TAIL_NOTE },
     },
     {
       ...all,
-      name: 'another ledger, beside the anchor as it was',
-      edit: (p) => rewriteLedger(lab, p, history),
-    },
-    {
-      ...all,
-      name: 'another ledger without an anchor',
-      edit: (p) => rewriteBare(lab, p, history),
-      passes: { ours: HISTORY_NOTE, python: HISTORY_NOTE },
-    },
-    {
-      ...all,
-      name: 'another ledger without an anchor, where one is required',
-      edit: (p) => rewriteBare(lab, p, history),
+      name: 'another ledger: its end, behind an older anchored head, where an anchor is required',
+      edit: (p) => tailForged(lab, p, tail, older),
       flags: ['--require-anchor'],
     },
     {
-      ...all,
-      name: 'another ledger without an anchor, where a timestamp is required',
-      edit: (p) => rewriteBare(lab, p, history),
-      flags: ['--require-timestamp'],
+      powers: 'receipt and checkpoint keys',
+      name: 'seal: by the key of receipts',
+      sealedBy: 'receipts',
+    },
+    {
+      powers: 'receipt and checkpoint keys',
+      name: 'seal: by the key of receipts, without an anchor',
+      edit: dropAnchor,
+      sealedBy: 'receipts',
+    },
+    ...integrationTimes(),
+  ];
+}
+
+/** Times of integration, which no leaf holds. */
+function integrationTimes(): Tampering[] {
+  const moved = (edit: (time: string, i: number) => string) => (p: ForgedPack) => {
+    for (const path of p.files.keys()) {
+      if (!path.startsWith('data/report/receipts/')) continue;
+      const lines = p.text(path).split('\r\n');
+      const out = lines.map((each, i) =>
+        i === 0 || each === '' ? each : each.replace(/^[^,]+/, (time) => edit(time, i)),
+      );
+      p.set(path, out.join('\r\n'));
+    }
+  };
+  const by = (ms: number) => (time: string) => new Date(Date.parse(time) + ms).toISOString();
+  return [
+    { ...sealed, name: 'times of integration: a month before', edit: moved(by(-30 * 86_400_000)) },
+    { ...sealed, name: 'times of integration: a month later', edit: moved(by(30 * 86_400_000)) },
+    {
+      ...sealed,
+      name: 'times of integration: the first a month before',
+      edit: moved((time, i) => (i === 1 ? by(-30 * 86_400_000)(time) : time)),
+    },
+    {
+      ...sealed,
+      name: 'times of integration: a minute before',
+      edit: moved(by(-60_000)),
+      passes: { ours: TIMES_NOTE, python: TIMES_NOTE },
     },
   ];
 }
 
-const HISTORY_NOTE =
-  'Whoever has every key of the issuer is the issuer; only what others hold, the anchor, its timestamps and checkpoints that you have kept, contradicts them. --require-anchor refuses it.';
-
-function rewriteBare(
-  lab: TamperLab['lab'],
-  pack: ForgedPack,
-  edit: (l: Loose[]) => Loose[],
-): (seal: Loose) => void {
+function rewriteBare(lab: TamperLab['lab'], pack: ForgedPack, edit: Edit): (seal: Loose) => void {
   const [ledger, anchor] = [rewriteLedger(lab, pack, edit), dropAnchor(pack)];
   return (seal) => {
     ledger(seal);
@@ -884,9 +1232,26 @@ function rewriteBare(
   };
 }
 
-function signed(
+/** An older head in the place of the anchored one, which the new end of the ledger continues. */
+function tailForged(
   lab: TamperLab['lab'],
-  { edited: _edited, proof: _proof, ...receipt }: Loose,
-): string {
-  return lab.signer('receipts').signCredential(receipt);
+  pack: ForgedPack,
+  edit: Edit,
+  older: (pack: ForgedPack) => void,
+): (seal: Loose) => void {
+  const seal = rewriteLedger(lab, pack, edit);
+  older(pack);
+  const newest = continueHeads(pack);
+  return (document) => {
+    seal(document);
+    Object.assign(document.credentialSubject.anchor, newest);
+  };
+}
+
+function resign(lab: TamperLab['lab'], pack: ForgedPack): void {
+  pack.lines(pack.shard('receipts'), (lines) => {
+    const { proof: _, ...receipt } = JSON.parse(lines[PLAIN]!);
+    receipt.credentialSubject.region = 'eu-north';
+    return lines.with(PLAIN, lab.signer('receipts').signCredential(receipt));
+  });
 }

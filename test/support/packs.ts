@@ -17,11 +17,17 @@ import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import type { Footprint } from '#shared/catalogue/catalogue.ts';
 import { encodeUlid } from '#shared/kernel/ids.ts';
 import type { InferenceRecord, Usage } from '#shared/kernel/inference.ts';
+import { hourAt } from '#shared/methodology/grid-hour.ts';
+import { multihashOf } from '#shared/kernel/multihash.ts';
+import { timeText } from '#shared/kernel/time.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
+import type { GridSignal } from '#shared/methodology/methodology.ts';
 import type { PackRange } from '#shared/packs/layout.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
 import { derivationOf } from '#shared/receipts/derivation.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { parseReceipt } from '#shared/receipts/parse.ts';
+import { recordOnReceipt } from '#shared/receipts/reread.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { buildPack } from '#workers/exports/build-pack.ts';
 import { packDocuments } from '#workers/exports/deps.ts';
@@ -40,6 +46,7 @@ type CountedRecord = InferenceRecord & { usage: Usage };
 
 export const PUBLIC_URL = 'https://gateway.example';
 export const ORG = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
+const KEY = 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG';
 
 export type IssuedKind = 'measured' | 'degraded' | 'refused';
 
@@ -60,6 +67,8 @@ export class PackLab {
   readonly #methodology = loadMethodologies().current;
   /** The way in which the model is served; receipts of another way have another derivation. */
   footprint: Footprint = { ref: 'llama-3.1-8b', gpus: 1, batch: 64 };
+  /** The factor of the hour: receipts are then of the tier enterprise. */
+  gridSignal: Omit<GridSignal, 'hour'> | undefined;
   #made = 0;
 
   /** @param dir a directory of the test's own */
@@ -94,8 +103,8 @@ export class PackLab {
     return receipts;
   }
 
-  /** Revises receipts that are in the ledger: what was degraded now has an estimate. */
-  async revise(receipts: readonly IssuedReceipt[]): Promise<IssuedReceipt[]> {
+  /** Revises receipts that are in the ledger: what was degraded now has an estimate, or these metered joules. */
+  async revise(receipts: readonly IssuedReceipt[], joules?: number): Promise<IssuedReceipt[]> {
     const signer = this.signer();
     const { rows } = await this.pool.query<{ entry_id: string; index: string }>(
       'select entry_id, index from ledger_entry where entry_id = any($1::text[])',
@@ -105,16 +114,18 @@ export class PackLab {
     const revisions = receipts.map((revised) => {
       this.#made += 1;
       const newReceiptId = `rcpt_${encodeUlid(Date.now(), this.#randomish())}`;
-      const input = this.#input(newReceiptId.slice(5), 'measured', revised.orgId);
+      const { document } = parseReceipt(revised.body);
+      const record = recordOnReceipt(document, KEY) as CountedRecord;
       const revision = {
         newReceiptId,
         receiptId: revised.id,
         digest: hash('sha256', revised.body, 'base64url'),
         leafIndex: places.get(revised.id)!,
-        number: 1,
-        reason: 'methodology_failed' as const,
+        number: (document.revisionNumber ?? 0) + 1,
+        reason: joules === undefined ? ('methodology_failed' as const) : ('measured' as const),
       };
-      const made = this.#receipt(signer, { ...input, revision }, newReceiptId, 'measured');
+      const input = { ...this.#estimated(record, joules), revision };
+      const made = this.#receipt(signer, input, newReceiptId, 'measured');
       return { ...made, kind: 'recalculated' as const, supersedes: revised.id };
     });
     await submitReceipts(this.pool, revisions);
@@ -213,22 +224,33 @@ export class PackLab {
       const policy = { version: '2026-11-01', rule: 'dual-use/nuclear' };
       return { issuer: this.issuer, signedAt, record: { ...asked, outcome: 'refused', policy } };
     }
-    const estimate =
-      kind === 'degraded'
-        ? { degradation: { stage: 'model' as const, code: 'model_size_unknown' } }
-        : { measurement: this.#measurement(record) };
-    return { issuer: this.issuer, signedAt, record, estimate, gridZone: 'FRA' };
+    if (kind === 'measured') return this.#estimated(record);
+    const degradation = { stage: 'model' as const, code: 'model_size_unknown' };
+    return { issuer: this.issuer, signedAt, record, estimate: { degradation }, gridZone: 'FRA' };
+  }
+
+  #estimated(record: CountedRecord, joules?: number): ReceiptInput {
+    const estimate = { measurement: this.#measurement(record, joules) };
+    const input = { issuer: this.issuer, signedAt: Date.now(), record, estimate, gridZone: 'FRA' };
+    if (joules === undefined) return input;
+    const [from, to] = [record.startedAt - 7_000, record.endedAt + 3_000];
+    const metered = {
+      digest: multihashOf(digestOf('an interval')),
+      from: timeText(from, 'from'),
+      to: timeText(to, 'to'),
+    };
+    return { ...input, metered };
   }
 
   #record(requestId: string, orgId: string, signedAt: number): CountedRecord {
     return {
       requestId,
       orgId,
-      keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
+      keyId: KEY,
       route: 'chat.completions',
       model: 'llama-3.1-8b',
       region: 'eu-west',
-      tier: 'audit_plus',
+      tier: this.gridSignal === undefined ? 'audit_plus' : 'enterprise',
       startedAt: signedAt - 1_900,
       endedAt: signedAt - 12,
       usage: {
@@ -246,15 +268,20 @@ export class PackLab {
   }
 
   /** A real estimate: packs are refused when their numbers cannot be derived again. */
-  #measurement({ usage, route, attempts, startedAt, endedAt }: CountedRecord): Measurement {
+  #measurement(
+    { usage, route, attempts, startedAt, endedAt }: CountedRecord,
+    joules?: number,
+  ): Measurement {
+    const { gridSignal } = this;
     return this.#methodology.estimate({
-      usage,
+      usage: joules === undefined ? usage : { ...usage, measuredJoules: joules },
       route,
       attempts,
       latencyS: (endedAt - startedAt) / 1_000,
       model: { id: 'llama-3.1-8b', footprint: this.footprint },
       zone: 'FRA',
       site: { operator: 'example', pue: 1.12, wue: 0.18 },
+      ...(gridSignal && { gridSignal: { ...gridSignal, hour: hourAt(startedAt) } }),
     });
   }
 

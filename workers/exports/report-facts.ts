@@ -10,6 +10,8 @@ export interface ReportFactor {
   unit: string;
   year: string;
   sources: string[];
+  /** Of a figure that is from no source: whether the operator states it, or the methodology assumes it. */
+  basis?: 'declared' | 'assumed';
 }
 
 /** What a source is called, and under which licence it is used. */
@@ -29,6 +31,7 @@ interface LineageDocument {
       name: string;
       type: string[];
       carried: boolean;
+      record: { batch_basis?: string };
       figures: {
         name: string;
         symbol: string;
@@ -55,6 +58,8 @@ export class ReportFacts {
   readonly factors = new Map<string, ReportFactor>();
   readonly sources = new Map<string, Source>();
   readonly methodologies = new Set<string>();
+  /** Whether receipts carry grid factors of single hours. */
+  hourly = false;
   factorsLeftOut = 0;
   /** Energy of counted receipts, by region and derivation. */
   readonly #energy = new Map<string, Map<string, DecimalSum>>();
@@ -97,14 +102,20 @@ export class ReportFacts {
       .flatMap(({ figures }) => figures.filter(({ symbol }) => symbol === 'F_gwp'));
     // An hourly factor is another one for each receipt.
     if (gas.length === 1) this.#gasOfKwh.set(derivation, Number(gas[0]!.value));
-    for (const { name: record, type, carried, figures } of measurement.used) {
-      // What a request or the catalogue carries has no source to be named.
-      if (carried || type.includes('UsageRecord')) continue;
+    for (const { name: record, type, carried, figures, record: content } of measurement.used) {
+      // What a request carries is its own.
+      if (type.includes('UsageRecord')) continue;
+      if (carried && type.includes('GridFactor')) {
+        this.hourly = true;
+        continue;
+      }
+      const isAssumed = content.batch_basis === 'assumed';
+      const basis = carried ? ({ basis: isAssumed ? 'assumed' : 'declared' } as const) : {};
       for (const { name, value, unit, year, sources } of figures) {
         const key = `${record} ${name} ${value}`;
         if (this.factors.has(key)) continue;
         if (this.factors.size === FACTORS_MAX) this.factorsLeftOut += 1;
-        else this.factors.set(key, { record, name, value, unit, year, sources });
+        else this.factors.set(key, { record, name, value, unit, year, sources, ...basis });
       }
     }
   }

@@ -72,8 +72,8 @@ export function reportPage(input: ReportInput): string {
     restatements(input, total),
     disclosure(input, total),
     uncertainty(),
-    factors(input.facts),
     check(input),
+    factors(input.facts),
   ];
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -318,7 +318,7 @@ function disclosure({ facts }: ReportInput, total: Totals): string {
     const terms =
       use === null
         ? ''
-        : `; O = E × I is ${each(use)} ${scale.unit}, M ${each(Math.max(0, Number(gas.value) - use))} ${scale.unit}`;
+        : `; O\u00a0=\u00a0E\u00a0×\u00a0I is ${each(use)} ${scale.unit}, M\u00a0${each(Math.max(0, Number(gas.value) - use))} ${scale.unit}`;
     return `${each(gas.value)} ${scale.unit} [${each(gas.lower)}–${each(gas.upper)}]${terms}`;
   };
   const energy = total.amount('energy');
@@ -333,10 +333,15 @@ function disclosure({ facts }: ReportInput, total: Totals): string {
 }
 
 function uncertainty(): string {
-  return `<section><h2>Uncertainty</h2><p>Each receipt states a 5–95 % interval. Receipts share their model of energy, the size of models, the batch, host and building, and grid factors, so their errors do not cancel: a total’s bounds are the sums of the bounds, as if every receipt erred in the same direction at once. No draws are made, and anybody can add up the same figures. Intervals are therefore wide: errors of single requests, which cancel in part, are not taken off.</p></section>`;
+  return `<section><h2>Uncertainty</h2><p>Each receipt states a 5–95 % interval. Receipts share their model of energy, the size of models, the batch, host and building, grid factors, and the part of the day in which people work, so their errors do not cancel: a total’s bounds are the sums of the bounds, as if every receipt erred in the same direction at once. No cause is taken as independent from request to request, no draws are made, and anybody can add up the same figures. Intervals are therefore wide. The methodology names each cause and who shares it.</p></section>`;
 }
 
-function factors({ factors: figures, factorsLeftOut, sources }: ReportFacts): string {
+const BASIS_WORDS = {
+  declared: 'declared by the operator',
+  assumed: 'assumed by the methodology',
+} as const;
+
+function factors({ factors: figures, factorsLeftOut, sources, hourly }: ReportFacts): string {
   if (figures.size === 0) return '';
   const used = new Map<string, number>();
   const cite = (id: string): string => {
@@ -345,8 +350,8 @@ function factors({ factors: figures, factorsLeftOut, sources }: ReportFacts): st
     return `[${number}]`;
   };
   const lines = [...figures.values()].map(
-    ({ record, name, value, unit, year, sources: of }) =>
-      `<tr><th scope="row">${escaped(record)}</th><td class="words">${escaped(name)}</td><td>${escaped(value)}</td><td class="words">${escaped(unit)}</td><td class="words">${escaped(year)}</td><td class="words">${of.map(cite).join(' ')}</td></tr>`,
+    ({ record, name, value, unit, year, sources: of, basis }) =>
+      `<tr><th scope="row">${escaped(record)}</th><td class="words">${escaped(name)}</td><td>${escaped(value)}</td><td class="words">${escaped(unit)}</td><td class="words">${basis === undefined ? escaped(year) : 'of the requests'}</td><td class="words">${basis === undefined ? of.map(cite).join(' ') : BASIS_WORDS[basis]}</td></tr>`,
   );
   const notes = [...used.keys()].map((id) => {
     const source = sources.get(id);
@@ -356,9 +361,12 @@ function factors({ factors: figures, factorsLeftOut, sources }: ReportFacts): st
     factorsLeftOut === 0
       ? ''
       : `<p>${count(factorsLeftOut)} further figures stand in the lineage documents.</p>`;
+  const hours = hourly
+    ? '<p>Factors of single hours of the grid stand on the receipts that were computed with them, with provider and version.</p>'
+    : '';
   return `<section><h2>Factors</h2><table class="figures dense"><thead><tr><th scope="col">Record</th><th scope="col" class="words">Figure</th><th scope="col">Value</th><th scope="col" class="words">Unit</th><th scope="col" class="words">Vintage</th><th scope="col" class="words">Source</th></tr></thead><tbody>
 ${lines.join('\n')}
-</tbody></table>${more}<h3>Sources</h3><ol class="sources">${notes.join('\n')}</ol></section>`;
+</tbody></table>${more}${hours}<h3>Sources</h3><ol class="sources">${notes.join('\n')}</ol></section>`;
 }
 
 function check({ issuer }: ReportInput): string {

@@ -8,6 +8,7 @@ h1{font-size:28px;line-height:1.2;margin:0 0 8px}
 h2{font-size:20px;margin:40px 0 12px;break-after:avoid}
 h3{font-size:16px;margin:24px 0 8px;break-after:avoid}
 p{margin:0 0 12px;max-width:75ch;break-inside:avoid}
+p:has(+table),figure:has(+table){break-after:avoid}
 .lead{color:var(--soft);font-size:16px}
 code{font:12px/1.5 ui-monospace,monospace;overflow-wrap:anywhere}
 table{border-collapse:collapse;width:100%;margin:12px 0;font-size:12px}
@@ -15,11 +16,13 @@ th,td{padding:6px 8px;border-bottom:1px solid var(--line);vertical-align:top;tex
 th{font-weight:600;text-align:left;overflow-wrap:break-word}
 tbody th{min-width:96px}
 .figures tbody th{max-width:200px}
-.dense tbody th{overflow-wrap:anywhere}
+.dense tbody th{overflow-wrap:anywhere;min-width:112px}
 thead th{border-bottom:2px solid var(--ink);text-align:right;vertical-align:bottom}
 thead .words{text-align:left}
 thead th:first-child{text-align:left}
-thead{display:table-header-group}
+thead{display:table-header-group;break-after:avoid}
+tbody tr:first-child{break-after:avoid}
+tbody tr:last-child{break-before:avoid}
 tr{break-inside:avoid}
 .facts th{width:24%;font-weight:400;color:var(--soft)}
 .facts td,.words{text-align:left}

@@ -13,7 +13,7 @@ is there, and in Python itself, which is slower, where it is not. Timestamps are
 Use --trust with a did.json that you fetched from the issuer yourself, or --pin with the SHA-256 that the issuer told you
 of it.
 """
-import argparse, ast, base64, datetime, decimal, functools, hashlib, json, math, operator, os, re, struct, subprocess, sys
+import argparse, array, ast, base64, datetime, decimal, functools, hashlib, json, math, operator, os, re, struct, subprocess, sys
 import tempfile, urllib.parse, zipfile, zlib
 try:
     from cryptography.exceptions import InvalidSignature
@@ -31,6 +31,8 @@ TAGS = ['bagit.txt', 'bag-info.txt', 'VERIFY.md', 'verify.py', 'manifest-sha256.
 EVENTS = 'data/keys/events.ndjson'
 HEAD = 'data/anchor/head.json'
 SKEW = datetime.timedelta(minutes=5)
+# The clocks of two machines of a service never differ by more.
+CLOCKS = datetime.timedelta(hours=1)
 BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 PACK_FORMATS = ('docket-evidence-pack/1', 'docket-evidence-pack/2')
 CONTEXTS_1 = ('docket-evidence-pack-92f7c2fa4d590cd7d09fe725cabff9ae0e823d25194407698555cff6e226a894.jsonld',)
@@ -51,6 +53,8 @@ PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger
 FILE_MAX = 65 * 2**20
 SAFE = re.compile(r'[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+')
 DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 VALUES = {digit: value for value, digit in enumerate(DIGITS)}
 # What lineage calls the figures of records: by symbol name, unit, and the column of the factor set where there is one.
 FIGURES = {
@@ -71,6 +75,15 @@ FIGURES = {
     'T_req': ('time from the arrival of the request to its end', 's', ''), 'T': (None, 's', ''),
 }
 ENDS = {'min': ', lower end', 'lower': ', lower end', 'max': ', upper end', 'upper': ', upper end'}
+# What of an inference every revision of its receipt repeats: of an announced one, and of one of format 1.
+REPEATED = ('id', 'organisation', 'route', 'model', 'region', 'startedAt')
+REPEATED_1 = REPEATED + ('outcome', 'salt', 'requestDigest', 'inputTokens', 'cachedInputTokens', 'outputTokens', 'usageSource')
+# The figures of a request by the members of its records. What `latency_s` is of depends on the version of the methodology.
+FIGURES_OF_REQUEST = {
+    'attempts': 'k', 'input_tokens': 'I', 'cached_input_tokens': 'I_c', 'output_tokens': 'N', 'input_tokens_lower': 'I_lower',
+    'input_tokens_upper': 'I_upper', 'output_tokens_lower': 'N_lower', 'output_tokens_upper': 'N_upper', 'upstream_s': 'T_up',
+    'latency_s': 'T', 'measured_joules': 'J', 'gwp_kgco2e_per_kwh': 'F_gwp',
+}
 UNITS = {'energy': 'kWh', 'gwp': 'kgCO2e', 'water': 'L', 'adpe': 'kgSbe', 'adpf': 'MJ'}
 TOKENS = ('inputTokens', 'cachedInputTokens', 'outputTokens')
 UNCOVERED = ('uncoveredInputTokens', 'uncoveredCachedInputTokens', 'uncoveredOutputTokens')
@@ -199,6 +212,14 @@ def sha256(data):
 
 def multihash(digest):
     return 'u' + base64.urlsafe_b64encode(b'\x12\x20' + digest).decode().rstrip('=')
+
+
+def time_of_ulid(text):
+    """Milliseconds since 1970."""
+    number = 0
+    for digit in text[:10]:
+        number = number * 32 + CROCKFORD.index(digit)
+    return number
 
 
 def from_multihash(text):
@@ -384,6 +405,28 @@ def without(text, name, value):
     return text.replace(member, '')
 
 
+def repeated_of(receipt):
+    """What the revision of this receipt has to repeat of it, in short."""
+    first = receipt['@context'][-1].rpartition('/')[2] in RECEIPT_CONTEXTS_1
+    level = ('announced' if receipt.get('degradation', {}).get('stage') == 'issuance' else 'first' if first
+             else 'estimated' if 'measurement' in receipt else 'degraded')
+    return repeated(receipt, level, receipt['id'], receipt.get('revisionNumber', 0))
+
+
+def repeated_before(receipt):
+    """What that may be of the receipt that this one revises: by its id, and the words of this one."""
+    revised, number = receipt['wasRevisionOf']['id'], receipt['revisionNumber'] - 1
+    return [repeated(receipt, level, revised, number) for level in ('announced', 'first', 'degraded', 'estimated')]
+
+
+def repeated(receipt, level, address, number):
+    subject = receipt['credentialSubject']
+    names = {'announced': REPEATED, 'first': REPEATED_1}.get(level, sorted(subject))
+    # Where the region lies may have become known since.
+    words = [[name, subject.get(name, '')] for name in names if name != 'gridZone' or level == 'estimated']
+    return sha256(canonical([address, number, level, words]))[:16]
+
+
 def lines(data, path):
     check(data == b'' or data.endswith(b'\n'), f'{path}: the last line has no end')
     return data[:-1].split(b'\n') if data else []
@@ -450,28 +493,100 @@ def derivation(plan, used):
     return sha256(json.dumps(parts, separators=(',', ':'), ensure_ascii=False).encode('utf-8'))
 
 
-OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
+OPERATORS = {ast.Add: '+', ast.Sub: '-', ast.Mult: '*', ast.Div: '/', ast.Pow: '**'}
 FUNCTIONS = {'exp': math.exp, 'ln': math.log, 'sqrt': math.sqrt, 'ceil': math.ceil, 'min': min,
              'power_of_two_from': lambda count: 2 ** max(0, math.ceil(math.log2(count)))}
 
 
-def compute(formula, values):
-    """A formula of a methodology, which is arithmetic over symbols and nothing else."""
+def program(formula, place):
+    """A formula of a methodology, which is arithmetic over symbols and nothing else, as a text of Python. `place` says where the
+    value of a symbol is."""
     def walk(at):
         if isinstance(at, ast.BinOp):
-            return OPERATORS[type(at.op)](walk(at.left), walk(at.right))
+            return f'({walk(at.left)}{OPERATORS[type(at.op)]}{walk(at.right)})'
         if isinstance(at, ast.Call):
-            return FUNCTIONS[at.func.id](*map(walk, at.args))
-        return values[at.id] if isinstance(at, ast.Name) else float(at.value)
+            check(at.func.id in FUNCTIONS and not at.keywords, f'{formula} is no arithmetic')
+            return f'{at.func.id}({",".join(map(walk, at.args))})'
+        return place(at.id) if isinstance(at, ast.Name) else repr(float(at.value))
     check(len(formula) < 1000, 'a formula that is too long')
     try:
         return walk(ast.parse(formula.replace('^', '**'), mode='eval').body)
-    except (SyntaxError, ArithmeticError, RecursionError, AttributeError) as error:
-        raise Bad(f'{formula} cannot be computed: {error}')
+    except (SyntaxError, ValueError, TypeError, LookupError, RecursionError, AttributeError) as error:
+        raise Bad(f'{formula} is no arithmetic: {error}')
+
+
+def run(text, values):
+    """What `program` wrote, and nothing else."""
+    try:
+        return eval(text, dict(FUNCTIONS, __builtins__={}), values)
+    except (ArithmeticError, NameError, RecursionError, TypeError, ValueError) as error:
+        raise Bad(f'a formula cannot be computed: {error}')
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(formula):
+    return compile(program(formula, lambda symbol: f'of[{symbol!r}]'), 'formula', 'eval')
+
+
+def compute(formula, values):
+    return run(compiled(formula), {'of': values})
 
 
 def close(one, other, tolerance=1e-12):
     return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-300)
+
+
+def rounded(value, text):
+    """Is this decimal the value at twelve significant digits? Sums in another order may differ in the sixteenth."""
+    stated = decimal.Decimal(text)
+    half = decimal.Decimal(10) ** (stated.adjusted() - 11) / 2
+    digits = len(text.replace('.', '').strip('0'))
+    if not stated or plain_decimal(stated) != text:
+        return value == 0 and text == '0'
+    return digits <= 12 and abs(decimal.Decimal(value) - stated) <= half + abs(stated) * decimal.Decimal('1e-14')
+
+
+class Course:
+    """The steps of a lineage document that was checked, to be taken again with the figures of another request."""
+
+    def __init__(self, measured):
+        places, self.quality, self.start, self.own, taken = {}, measured['dataQuality'], [], [], []
+
+        def put(symbol, value):
+            places.setdefault(symbol, []).append((len(self.start), value))
+            self.start.append(value)
+
+        for node in measured['hadPlan']['constants']:
+            put(node['symbol'], float(node['value']))
+        for record in measured['used']:
+            names = {FIGURES_OF_REQUEST[name]: name for name in record['record'] if name in FIGURES_OF_REQUEST} if record['carried'] else {}
+            for node in record['figures']:
+                if record['carried'] and record['type'][1] in ('UsageRecord', 'GridFactor'):
+                    # The time of a request has two symbols.
+                    self.own.append((len(self.start), names.get(node['symbol']) or 'latency_s'))
+                put(node['symbol'], float(node['value']))
+        for node in measured['bounds']:
+            put('f_' + node['share'], float(node['combined']))
+        for step in measured['steps']:
+            reads = {}
+            for each in step['reads']:
+                value = float(each['value'])
+                # The last that has this value; n and w are read from a record as a whole, and stay what they are.
+                at = next((at for at, known in reversed(places.get(each['symbol'], [])) if known == value), None)
+                reads[each['symbol']] = repr(value) if at is None else f'v[{at}]'
+            taken.append(f"v[{len(self.start)}]={program(step['formula'], reads.__getitem__)}")
+            put(step['symbol'], float(step['value']))
+        self.steps = compile('\n'.join(taken), 'steps', 'exec')
+        last = {symbol: known[-1][0] for symbol, known in places.items()}
+        self.results = [((kind, end), last[symbol]) for kind in UNITS for end, symbol in (
+            ('value', 'E' if kind == 'energy' else kind), ('lower', f'{kind}_lower'), ('upper', f'{kind}_upper'))]
+
+    def __call__(self, own):
+        values = self.start[:]
+        for at, name in self.own:
+            values[at] = own[name]
+        run(self.steps, {'v': values})
+        return {result: values[at] for result, at in self.results}
 
 
 # --- the archive ------------------------------------------------------------------------------------------------------
@@ -919,8 +1034,9 @@ class Verifier:
               'the seal lists documents in another order')
         self.cited, self.contexts, self.links, self.used_contexts = set(), set(), {}, set()
         self.first_format = self.subject['format'] == PACK_FORMATS[0]
-        self.groups, self.integrated, self.contradiction, self.tables = {}, '', None, {'data/report/totals.csv', 'data/report/report.html'}
-        self.derivations, self.explained, self.records = set(), set(), {}
+        self.groups, self.integrated, self.contradiction, self.underived, self.tables = {}, '', None, None, {'data/report/totals.csv', 'data/report/report.html'}
+        self.derivations, self.explained, self.records = {}, set(), {}
+        self.inferences = array.array('Q')
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
         self.counts = {'receipts': 0, 'revisions': 0, 'superseded': 0, 'signedHeads': 0}
 
@@ -1096,10 +1212,12 @@ class Verifier:
                     head, self.counts['signedHeads'] = next(history, None), self.counts['signedHeads'] + 1
         check(tree.size == self.end and head is None, 'there are not as many receipts as the seal says')
         self.counts['receipts'] = tree.size - self.first
-        self.check_period()
         proof = self.hashes('data/ledger/consistency.txt')
         check(consistent(tree.size, tree.root(), self.size, self.root, proof),
               'the receipts do not give the root that was signed: one was changed, added, removed or moved')
+        once = sorted(self.inferences)
+        check(all(one != other for one, other in zip(once, once[1:])), 'an inference has two receipts of which neither revises the other')
+        self.check_period()
 
     def history(self):
         last = self.first
@@ -1149,14 +1267,17 @@ class Verifier:
         signed = self.keys.verify_credential(receipt, text, self.issuer, place)
         check(signed <= self.sealed_at + SKEW, f'{place} was signed after the seal')
         check(receipt['proof']['verificationMethod'] in self.published, f'{place}: its key is not in data/keys/did.json')
+        # did.json does not say what a key is for; each has one purpose.
+        check(receipt['proof']['verificationMethod'] != self.seal['proof']['verificationMethod'], 'the seal is by a key that signs receipts')
         if self.anchor:
             self.anchor.judge(receipt['proof']['verificationMethod'], 'receipts', index, place)
         check(receipt['credentialSubject']['organisation'] == self.subject['organisation'], f'{place}: another organisation')
         check(receipt.get('inclusionPromise', {}).get('log', self.log) == self.log, f'{place}: another ledger')
         whole = self.whole(receipt, place)
+        self.agree(receipt, whole, place)
         self.cite(receipt, whole)
         self.derive(index, line, receipt, whole)
-        counts = self.follow(index, line, by, receipt.get('wasRevisionOf'))
+        counts = self.follow(index, line, by, receipt)
         if self.table is not None:
             self.compare_row(index, receipt, by, counts)
         if counts:
@@ -1183,6 +1304,53 @@ class Verifier:
         for each in receipt.get('measurement', {}).get('result', []):
             check(UNITS[each['quantityKind']] == each['unit'], f'{place}: a quantity in another unit')
 
+    @staticmethod
+    def agree(receipt, whole, place):
+        """Does a receipt say one thing of its inference? Whoever has the keys can sign another, and the service issues none."""
+        subject, stated, revised = receipt['credentialSubject'], receipt.get('measurement'), receipt.get('wasRevisionOf')
+
+        def holds(what, it):
+            check(what, f'{place} says two things at once ({it})')
+        ulid = lambda address: address.rpartition('/')[2].partition('_')[2]
+        holds(revised is None or stated is not None, 'measurement, which every revision has')
+        holds(revised is not None or ulid(receipt['id']) == ulid(subject['id']), 'id')
+        started = instant(subject['startedAt'])
+        ended = instant(subject.get('endedAt', subject['startedAt']))
+        arrived = EPOCH + datetime.timedelta(milliseconds=time_of_ulid(ulid(subject['id'])))
+        holds(abs(started - arrived) <= CLOCKS, 'startedAt')
+        holds(started <= ended + CLOCKS, 'endedAt')
+        holds(ended <= instant(receipt['validFrom']) + CLOCKS, 'validFrom')
+        if whole is None:
+            return
+        holds(ulid(stated['id']) == ulid(receipt['id']), 'measurement.id')
+        usage, metered = next((each['record'] for each in whole[1] if each['type'] == 'UsageRecord' and 'record' in each), None), stated.get('metered')
+        if usage is not None:
+            generates, around = subject['route'] != 'embeddings', subject.get('tokenInterval', {})
+            elapsed = max(0, round((ended - started) / datetime.timedelta(milliseconds=1)))
+            known = {'attempts': subject.get('attempts'), 'cached_input_tokens': subject.get('cachedInputTokens'), 'route': subject['route'],
+                     'input_tokens': subject.get('inputTokens'), 'output_tokens': subject.get('outputTokens') if generates else 0,
+                     'usage_source': subject.get('usageSource'), 'measured_joules': subject.get('measuredJoules')}
+            for name, value in around.items():
+                known[f"{name[:-5]}_tokens_{name[-5:].lower()}"] = value if generates or name[:5] == 'input' else 0
+            for name, value in usage.items():
+                if name in ('latency_s', 'upstream_s'):
+                    # Version 1.0 of docket-1 knows one time, whatever it is of.
+                    times = {subject.get('upstreamMs', 0 if name == 'upstream_s' else elapsed)} | ({elapsed} if name == 'latency_s' else set())
+                    holds(float(value) in {each / 1000 for each in times}, f'measurement.used.usage.{name}')
+                elif name != 'measured_joules' or metered is None:
+                    holds(name in known and known[name] == value, f'measurement.used.usage.{name}')
+            holds('measured_joules' in usage or 'measuredJoules' not in subject, 'measurement.used.usage.measured_joules')
+            holds(('measured_joules' in usage) == (stated['dataQuality'] == 'T1'), 'measurement.dataQuality')
+        for each in whole[1]:
+            if each['type'] == 'UsageRecord':
+                holds(each['name'] == 'usage', f"measurement.used.{each['name']}")
+            if each['type'] == 'GridFactor':
+                zone, record, hour = subject.get('gridZone', each['name']), each.get('record'), f'{started:%Y-%m-%dT%H}:00:00Z'
+                holds(each['name'] == zone if record is None else record.get('zone') == zone and record.get('hour') == hour
+                      and each['name'] == f'{zone}@{hour}', f"measurement.used.{each['name']}")
+        holds(metered is None or instant(metered['from']) <= ended and metered['from'] < metered['to'] and started <= instant(metered['to']),
+              'measurement.metered')
+
     def rows(self, path):
         table = path.replace('data/', 'data/report/', 1).replace('.ndjson', '.csv')
         self.tables.add(table)
@@ -1204,8 +1372,10 @@ class Verifier:
         row += [results.get(kind, {}).get(end, '') for kind in UNITS for end in BOUNDS]
         stated = next(self.table, '')
         match = re.match(r'(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z),([01]),', stated)
-        if not match or stated[match.end():] != csv(row) or match[2] != ('1' if counts else '0') or match[1] < self.integrated:
-            return self.contradict(f'entry {index}: its table says something else, or times of integration go down')
+        # Nothing is integrated before it is signed, nor after the head that the pack leads to.
+        if (not match or stated[match.end():] != csv(row) or match[2] != ('1' if counts else '0') or match[1] < self.integrated
+                or not instant(receipt['validFrom']) - CLOCKS <= instant(match[1]) <= self.sealed_at + CLOCKS):
+            return self.contradict(f'entry {index}: its table says something else, or a time of integration that cannot be')
         self.first_integrated = self.__dict__.get('first_integrated', match[1])
         self.integrated = match[1]
 
@@ -1261,23 +1431,26 @@ class Verifier:
             check('record' not in each or multihash(sha256(canonical(each['record']))) == each['digest'],
                   f"{place}: the record {each['name']} is not the one of its digest")
 
-    def follow(self, index, line, by, revised):
+    def follow(self, index, line, by, receipt):
         """Does this entry count? Each inference counts once: by its newest receipt, where its first lies in the range."""
-        place, rooted = f'entry {index}', index < self.end
+        place, rooted, revised = f'entry {index}', index < self.end, receipt.get('wasRevisionOf')
         if revised is not None:
             older = revised['leafIndex']
             check(older < index, f'{place}: it revises a later entry')
             rooted = False
             if older >= self.first or index >= self.end:
-                newer, digest, rooted = self.links.pop(older, (None, None, None))
+                newer, digest, rooted, said = self.links.pop(older, (None,) * 4)
                 check(newer == index, f'{place}: it revises a receipt that is not said to be revised by it')
                 check(digest == from_multihash(revised['digest']), f'{place}: it revises other bytes')
+                # Packs of the first format were held to less.
+                check(self.first_format or said in repeated_before(receipt), f'{place}: it says other things of the inference than what it revises, or has another number')
         else:
             check(rooted, f'{place}: outside the range only revisions have a place')
+            self.inferences.append(int.from_bytes(sha256(receipt['credentialSubject']['id'].encode())[:8], 'big'))
         if by is None:
             return rooted
         check(index < by < self.size, f'{place}: a revision lies after what it revises')
-        self.links[index] = (by, sha256(line), rooted)
+        self.links[index] = (by, sha256(line), rooted, repeated_of(receipt))
         self.counts['superseded'] += 1
         return False
 
@@ -1339,9 +1512,22 @@ class Verifier:
             if len(self.derivations) == LINEAGE_MAX:
                 self.lineage['undescribed'] += 1
                 return
-            self.derivations.add(key)
-            self.explain(f'data/lineage/{index:012}.jsonld', index, line, receipt, whole)
+            self.derivations[key] = self.explain(f'data/lineage/{index:012}.jsonld', index, line, receipt, whole)
+        else:
+            self.compare_results(index, receipt, whole, self.derivations[key])
         self.lineage['described'] += 1
+
+    def compare_results(self, index, receipt, whole, course):
+        """Receipts of one derivation take the same records through the same steps, each with the figures of its request."""
+        own = {}
+        for each in whole[1]:
+            if each['type'] == 'UsageRecord' or each['type'] == 'GridFactor' and 'record' in each:
+                own.update((name, float(value)) for name, value in each['record'].items() if name in FIGURES_OF_REQUEST)
+        measurement, found = receipt['measurement'], course(own)
+        holds = measurement['dataQuality'] == course.quality and len(measurement['result']) == len(UNITS) and all(
+            rounded(found[each['quantityKind'], end], each[end]) for each in measurement['result'] for end in BOUNDS)
+        if not holds and self.underived is None:
+            self.underived = f'entry {index}: its numbers do not follow from what it names'
 
     def explain(self, path, index, line, receipt, whole):
         check(path in self.manifest, f'{path} is missing: nothing says where the numbers of a receipt come from')
@@ -1388,6 +1574,7 @@ class Verifier:
         self.sources(path, document, measured)
         self.cite_context(document['@context'])
         self.explained.add(path)
+        return Course(measured)
 
     def method(self, plan):
         path, known = f"data/methodologies/{plan['name']}/{plan['version']}.json", self.__dict__.setdefault('methods', {})
@@ -1512,9 +1699,10 @@ class Verifier:
         for each in measured['generated']:
             kind = each['quantityKind']
             for field, symbol in (('value', 'E' if kind == 'energy' else kind), ('lower', kind + '_lower'), ('upper', kind + '_upper')):
-                check(close(known[symbol][-1], float(each[field]), 1e-11), f'{path}: its steps do not lead to the {kind} of the receipt')
+                check(rounded(known[symbol][-1], each[field]), f'{path}: its steps do not lead to the {kind} of the receipt')
 
     def compare_lineage(self):
+        check(self.underived is None, self.underived)
         extra = [path for path in self.manifest if path.startswith('data/lineage/') and path not in self.explained]
         check(not extra, f'no receipt of the pack has its lineage in {extra[:3]}')
         self.lineage['documents'] = len(self.derivations)

@@ -142,6 +142,8 @@ describe('attribution', () => {
     'what is attributed and what is idle is what was metered, over random arrivals, overlaps, restarts, resets and gaps',
     { tags: ['receipts.metered'] },
     () => {
+      let metered = 0;
+      let attributed = 0;
       fc.assert(
         fc.property(
           runs,
@@ -162,6 +164,14 @@ describe('attribution', () => {
               if (event === 'away') continue;
               const after = read(at, energyMj(0, counter));
               const energy = energyBetween(before, after);
+              // What is not known has its reason, and everything else is metered.
+              const reasons: Readonly<Record<string, readonly unknown[]>> = {
+                gap: ['gap'],
+                // A counter that stands at its beginning twice has not moved.
+                restart: ['counter_reset', 'implausible'],
+              };
+              const unknown = typeof energy === 'string' ? energy : undefined;
+              expect(reasons[event] ?? [undefined]).toContain(unknown);
               if (typeof energy !== 'string') {
                 expected +=
                   BigInt(Number(after.accelerators['GPU-0']!.energyUj)) -
@@ -169,6 +179,20 @@ describe('attribution', () => {
                 const { idleUj, shares } = attribute(energy, all, idle ?? undefined);
                 found += idleUj;
                 expect(idleUj).toBeGreaterThanOrEqual(0n);
+                const ran = all.filter(
+                  (run) =>
+                    run.weight > 0 &&
+                    run.from < energy.to &&
+                    Math.max(run.to, run.from + 1) > energy.from,
+                );
+                // Whoever ran has a share, and it is of something unless idling took all.
+                expect(shares.map(({ receiptId }) => receiptId)).toEqual(
+                  ran.map(({ receiptId }) => receiptId).toSorted(),
+                );
+                const shared = shares.reduce((sum, { energyUj }) => sum + energyUj, 0n);
+                expect(shared > 0n).toBe(shares.length > 0 && idleUj < energy.energyUj);
+                metered += 1;
+                attributed += shared > 0n ? 1 : 0;
                 for (const { receiptId, energyUj } of shares) {
                   expect(energyUj).toBeGreaterThanOrEqual(0n);
                   given.set(receiptId, (given.get(receiptId) ?? 0n) + energyUj);
@@ -184,6 +208,9 @@ describe('attribution', () => {
         ),
         { numRuns: 500 },
       );
+      // A property that holds of nothing would hold.
+      expect(metered).toBeGreaterThan(500);
+      expect(attributed).toBeGreaterThan(100);
     },
   );
 

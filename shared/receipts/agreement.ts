@@ -1,0 +1,107 @@
+import { timeOfId } from '#shared/kernel/ids.ts';
+import { parseDecimal } from '#shared/kernel/decimal.ts';
+import { hourAt } from '#shared/methodology/grid-hour.ts';
+import type { CarriedRecord } from '#shared/methodology/measurement.ts';
+import type { WholeMeasurement } from './derivation.ts';
+import type { InferenceDocument, ReceiptDocument } from './document.ts';
+import { idInAddress } from './reread.ts';
+
+/** The clocks of two machines of a service never differ by more. */
+export const CLOCKS_DIFFER_MS = 3_600_000;
+
+/**
+ * Where a receipt says two things at once about its inference, as a path; undefined when it does not. Whoever has the keys
+ * can sign such a receipt, and the service never issued one.
+ * @param measurement with everything that it names; undefined on a receipt without an estimate
+ */
+export function disagreement(
+  document: ReceiptDocument,
+  measurement: WholeMeasurement | undefined,
+): string | undefined {
+  const { credentialSubject: subject, wasRevisionOf, validFrom } = document;
+  const isRevision = wasRevisionOf !== undefined;
+  if (isRevision && measurement === undefined) return 'measurement, which every revision has';
+  // A request's own receipt has the request's ULID.
+  if (!isRevision && ulidOf(document.id) !== ulidOf(subject.id)) return 'id';
+  const { startedAt, endedAt = startedAt } = subject as Partial<InferenceDocument> & typeof subject;
+  const arrived = timeOfId(idInAddress(subject.id));
+  if (!(Math.abs(Date.parse(startedAt) - arrived) <= CLOCKS_DIFFER_MS)) return 'startedAt';
+  if (Date.parse(endedAt) < Date.parse(startedAt) - CLOCKS_DIFFER_MS) return 'endedAt';
+  if (Date.parse(endedAt) > Date.parse(validFrom) + CLOCKS_DIFFER_MS) return 'validFrom';
+  if (measurement === undefined) return undefined;
+  if (ulidOf(measurement.stated.id) !== ulidOf(document.id)) return 'measurement.id';
+  return againstInputs(document, measurement);
+}
+
+function againstInputs(
+  { credentialSubject: subject, measurement: stated }: ReceiptDocument,
+  { used }: WholeMeasurement,
+): string | undefined {
+  const inference: Partial<InferenceDocument> & typeof subject = subject;
+  const usage = used.find(({ type }) => type === 'UsageRecord')?.record;
+  const metered = stated !== undefined && 'metered' in stated ? stated.metered : undefined;
+  const differs = usage && againstUsage(inference, usage, metered !== undefined);
+  if (differs !== undefined) return `measurement.used.usage.${differs}`;
+  for (const { type, name, record } of used) {
+    if (type !== 'GridFactor') continue;
+    const { gridZone = name, startedAt } = inference;
+    const fits =
+      record === undefined
+        ? name === gridZone
+        : record['zone'] === gridZone && record['hour'] === hourAt(Date.parse(startedAt));
+    if (!fits) return `measurement.used.${name}`;
+  }
+  if ((stated?.dataQuality === 'T1') !== (usage?.['measured_joules'] !== undefined) && usage)
+    return 'measurement.dataQuality';
+  if (metered === undefined) return undefined;
+  const { startedAt, endedAt = startedAt } = inference;
+  const ran = Date.parse(metered.from) <= Date.parse(endedAt) && metered.from < metered.to;
+  return ran && Date.parse(metered.to) >= Date.parse(startedAt) ? undefined : 'measurement.metered';
+}
+
+/** The first member of a usage record that says otherwise than its receipt. */
+function againstUsage(
+  subject: Partial<InferenceDocument> & ReceiptDocument['credentialSubject'],
+  usage: CarriedRecord,
+  isMetered: boolean,
+): string | undefined {
+  const { startedAt, endedAt = startedAt, upstreamMs, tokenInterval, route } = subject;
+  const generates = route !== 'embeddings';
+  const elapsed = Math.max(0, Date.parse(endedAt) - Date.parse(startedAt));
+  const around = tokenInterval && {
+    input_tokens_lower: [tokenInterval.inputLower],
+    input_tokens_upper: [tokenInterval.inputUpper],
+    output_tokens_lower: [generates ? tokenInterval.outputLower : 0],
+    output_tokens_upper: [generates ? tokenInterval.outputUpper : 0],
+  };
+  const known: Readonly<Record<string, readonly unknown[]>> = {
+    attempts: [subject.attempts],
+    cached_input_tokens: [subject.cachedInputTokens],
+    input_tokens: [subject.inputTokens],
+    output_tokens: [generates ? subject.outputTokens : 0],
+    route: [route],
+    usage_source: [subject.usageSource],
+    // Version 1.0 of docket-1 knows one time, whatever it is of.
+    latency_s: [elapsed / 1_000, (upstreamMs ?? elapsed) / 1_000],
+    upstream_s: [(upstreamMs ?? 0) / 1_000],
+    ...around,
+  };
+  for (const [name, value] of Object.entries(usage)) {
+    if (name === 'measured_joules') {
+      if (isMetered) continue;
+      if (value !== subject.measuredJoules) return name;
+    } else if (name.endsWith('_s')) {
+      const seconds = typeof value === 'string' ? parseDecimal(value) : undefined;
+      if (!(known[name] ?? []).includes(seconds)) return name;
+    } else if (!(known[name] ?? []).includes(value)) return name;
+  }
+  // What is stated and was not used would be as good as never stated.
+  if (subject.measuredJoules !== undefined && usage['measured_joules'] === undefined)
+    return 'measured_joules';
+  return undefined;
+}
+
+const ulidOf = (address: string): string => {
+  const id = idInAddress(address);
+  return id.slice(id.indexOf('_') + 1);
+};
