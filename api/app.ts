@@ -26,6 +26,7 @@ import { exportRoutes, type ExportRoutesOptions } from '#api/routes/exports.ts';
 import type { DashboardDeps } from '#api/dashboard/deps.ts';
 import { sendError } from '#api/dashboard/guard.ts';
 import { dashboardRoutes } from '#api/dashboard/routes.ts';
+import { receiptInBrowser } from '#api/front/receipt-door.ts';
 import { type FrontOptions, frontRoutes } from '#api/front/routes.ts';
 import type { InferenceDeps } from '#api/inference/handle.ts';
 import { inferenceRoutes } from '#api/routes/inference.ts';
@@ -134,12 +135,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(async (v1) => addRoutes(v1, options), { prefix: '/v1' });
   await app.register(publicDocumentRoutes, options.publicDocuments);
   await app.register(verifierRoutes, options.verifier);
-  await app.register(receiptAddressRoutes, options.receipts);
+  await app.register(receiptAddressRoutes, {
+    ...options.receipts,
+    showInBrowser: receiptInBrowser(options.front),
+  });
   await app.register(publicAnchorRoutes, options.anchor);
   await app.register(methodologyRoutes, options.methodologies);
   await app.register(frontRoutes, options.front);
   if (options.dashboard !== undefined) await app.register(dashboardRoutes, options.dashboard);
-  await app.register(docsRoutes, { operations, description: options.description });
+  const { description, front } = options;
+  await app.register(docsRoutes, { operations, description, hasDashboard: front.hasDashboard });
   return app;
 }
 

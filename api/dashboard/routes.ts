@@ -8,7 +8,7 @@ import { accountRoutes } from './routes/account.ts';
 import { accountsRoutes } from './routes/accounts.ts';
 import { doorstepRoutes } from './routes/doorstep.ts';
 import { keyRoutes } from './routes/keys.ts';
-import { receiptRoutes } from './routes/receipts.ts';
+import { receiptByAddress, receiptRoutes } from './routes/receipts.ts';
 import { rotationRoutes } from './routes/rotation.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { exportRoutes } from './routes/exports.ts';
@@ -36,6 +36,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
       takeForms(pages);
       guardPages(pages, deps);
       doorstepRoutes(pages, deps);
+      receiptByAddress(pages, deps);
       await pages.register(async (ours) => {
         demandSession(ours, deps);
         ours.get('/', SESSION, async (request, reply) => {

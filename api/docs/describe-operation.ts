@@ -165,9 +165,13 @@ function describedIn(refusals: Record<string, Example>): string[] {
 
 /** The envelope of a code, as an example. */
 export function errorExample(code: DocumentedCode): Example {
-  const { type, when, param = null, message, sample = {}, example } = codeRow(code);
+  const { type, when, advice, param = null, message, sample = {}, example } = codeRow(code);
   const shown = example ?? fillIn(message!, sample);
-  return { summary: when, value: { error: { code, type, message: shown, param } } };
+  return {
+    summary: when,
+    description: advice,
+    value: { error: { code, type, message: shown, param } },
+  };
 }
 
 function headersOf(names: readonly HeaderName[]): Record<string, { $ref: string }> {

@@ -1,5 +1,5 @@
 import { SCOPES, type Scope } from '#shared/keys/credential.ts';
-import { codeRow, type DocumentedCode, STABLE_CODES } from '#shared/kernel/error-codes.ts';
+import { STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
 
 const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]>> = {
@@ -13,15 +13,6 @@ const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]
     'administrators; Audit Plus, Enterprise',
   ],
 };
-
-/** The codes of the specification that follow the pattern `invalid_<param>`. */
-const LISTED_PATTERNS: readonly DocumentedCode[] = [
-  'invalid_model',
-  'invalid_region',
-  'invalid_tier',
-  'invalid_temperature',
-  'invalid_json',
-];
 
 /** The text before the operations, in the Markdown that CommonMark and GitHub agree on. */
 export function introduction(publicUrl: string, supportEmail: string): string {
@@ -55,11 +46,7 @@ ${SCOPES.map((scope) => `| \`${scope}\` | ${SCOPE_NOTES[scope].join(' | ')} |`).
 
 Every failing path answers with the same envelope, always with all four fields: \`{"error": {"code", "type", "message", "param"}}\`. Codes are stable, messages may change. A path that names something that does not exist, or is not yours, is 404 with \`<resource>_not_found\`; an invalid parameter is 400 with \`invalid_<param>\`, and \`param\` says where. \`x-should-retry\` says whether the same request may succeed later; SDKs obey it. \`retry-after\` and \`retry-after-ms\` say how long to wait, on every 429 and on other errors where waiting helps. Without them try inference and internal errors again with exponential backoff and random jitter, about four times; never \`auth_error\`, \`validation_error\` and \`policy_error\`.
 
-| code | status | type | retry | when |
-|---|---|---|---|---|
-${[...STABLE_CODES, ...LISTED_PATTERNS].map(errorRow).join('\n')}
-
-If you believe that a policy block is wrong, write to ${supportEmail} with the request id.
+The codes that follow no pattern are ${STABLE_CODES.map((code) => `\`${code}\``).join(', ')}. Each operation lists those that it can answer with; the error reference of the page \`/docs\` says of every one when it happens, what to do, and whether it helps to ask again. If you believe that a policy block is wrong, write to ${supportEmail} with the request id.
 
 ## Limits
 
@@ -86,11 +73,6 @@ The \`receipt\` in an answer is a W3C Verifiable Credential: who asked what mode
 ## Lists
 
 Lists are \`{object: "list", data, first_id, last_id, has_more}\` and take \`after\`, \`limit\` (1 to 100, 20 when absent) and \`order\`. A query parameter that is not known is refused. The cursor pages of the OpenAI SDKs work on them.`;
-}
-
-function errorRow(code: DocumentedCode): string {
-  const { status, type, retry, when } = codeRow(code);
-  return `| \`${code}\` | ${status} | \`${type}\` | ${retry ? 'yes' : 'no'} | ${when} |`;
 }
 
 function limitRow(plan: (typeof PLANS)[number]): string {

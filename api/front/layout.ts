@@ -14,17 +14,23 @@ export interface PublicPage {
   /** Its own address, so that the line on top says where one is. */
   path: string;
   hasDashboard: boolean;
-  /** The address of a script of its own. */
-  script?: string;
+  /** The addresses of scripts of its own. */
+  scripts?: readonly string[];
+  /** The address of a stylesheet of its own, beside that of all pages. */
+  stylesheet?: string;
+  /** What stands in a column beside the page. */
+  side?: Html;
   body: Html;
 }
 
 /** A page for everybody: a line of links, and the page. */
-export function publicPage({ title, path, hasDashboard, script, body }: PublicPage): Html {
+export function publicPage(page: PublicPage): Html {
+  const { title, path, hasDashboard, scripts = [], stylesheet, side, body } = page;
   return documentOf(
     ASSETS.addresses,
     title,
-    html`<div class="open">
+    html`${stylesheet === undefined ? undefined : html`<link rel="stylesheet" href="${stylesheet}" />`}
+      <div class="open">
         <header class="top">
           <a class="brand" href="/">Docket</a>
           <nav aria-label="Docket">
@@ -45,8 +51,9 @@ export function publicPage({ title, path, hasDashboard, script, body }: PublicPa
             </ul>
           </nav>
         </header>
+        ${side}
         <main id="content">${body}</main>
       </div>
-      ${script === undefined ? undefined : html`<script type="module" src="${script}"></script>`}`,
+      ${scripts.map((script) => html`<script type="module" src="${script}"></script>`)}`,
   );
 }

@@ -38,7 +38,7 @@ export const frontRoutes: FastifyPluginAsync<FrontOptions> = async (app, options
       title: 'Verify · Docket',
       path: '/verify',
       hasDashboard,
-      script: ASSETS.verify,
+      scripts: [ASSETS.verify],
       body: verifyPage(origin),
     });
     return send(reply, page, BRIEFLY);

@@ -1,33 +1,44 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { describeApi, type DescriptionOptions } from '#api/docs/document.ts';
 import { type DeclaredOperation, exact } from '#api/docs/operation.ts';
-import { docsPage, STYLESHEET } from '#api/docs/page/page.ts';
+import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
+import type { PageFile } from '#api/docs/page/files.ts';
+import { docsPage } from '#api/docs/page/page.ts';
+import { Fault } from '#shared/kernel/errors.ts';
 import { anyObject } from './fields.ts';
 
-/** The page runs no script and loads nothing but its stylesheet. */
-const PAGE_POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/** As of every page, and no form goes anywhere: what the page sends, its script sends, to this service alone. */
+const PAGE_POLICY = PAGE_HEADERS['content-security-policy'].replace(
+  "form-action 'self'",
+  "form-action 'none'",
+);
 /** Short: the next version of the service may describe itself differently. */
 const CACHE = 'public, max-age=300';
+/** The addresses of files change when they do. */
+const CACHE_FOR_EVER = 'public, max-age=31536000, immutable';
 
 const HIDDEN = { config: { scope: 'public' }, schema: { hide: true } } as const;
 
 export interface DocsRoutesOptions {
   operations: readonly DeclaredOperation[];
   description: DescriptionOptions;
+  hasDashboard: boolean;
 }
 
 /** The description of the API for programs and for people. Made once, when every route is known. */
 export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app,
-  { operations, description },
+  { operations, description, hasDashboard },
 ) => {
   let text = '';
   let page = '';
+  let files: ReadonlyMap<string, PageFile> = new Map();
   app.addHook('onReady', (done) => {
     const document = describeApi(operations, description);
     text = JSON.stringify(document);
-    page = docsPage(document);
+    const made = docsPage(document, hasDashboard);
+    page = made.page;
+    files = new Map(made.files.map((file) => [file.path, file]));
     done();
   });
   const sendDescription = (_request: FastifyRequest, reply: FastifyReply) =>
@@ -59,17 +70,19 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
     reply
       .type('text/html; charset=utf-8')
       .headers({
-        'cache-control': CACHE,
+        ...PAGE_HEADERS,
         'content-security-policy': PAGE_POLICY,
-        'x-content-type-options': 'nosniff',
         'referrer-policy': 'no-referrer',
+        'cache-control': CACHE,
       })
       .send(page),
   );
-  app.get('/docs/docs.css', HIDDEN, (_request, reply) =>
-    reply
-      .type('text/css; charset=utf-8')
-      .headers({ 'cache-control': CACHE, 'x-content-type-options': 'nosniff' })
-      .send(STYLESHEET),
-  );
+  app.get<{ Params: { file: string } }>('/docs/:file', HIDDEN, (request, reply) => {
+    const file = files.get(`/docs/${request.params.file}`);
+    if (file === undefined) throw new Fault('route_not_found');
+    return reply
+      .type(`${file.type}; charset=utf-8`)
+      .headers({ 'cache-control': CACHE_FOR_EVER, 'x-content-type-options': 'nosniff' })
+      .send(file.text);
+  });
 };

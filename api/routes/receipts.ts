@@ -73,12 +73,25 @@ function readerOf({ ledger, pendingReceipts }: ReceiptRoutesOptions): Reader {
   };
 }
 
-/** A receipt's own address, which its `id` names: the document with a key, and 401 without. */
-export const receiptAddressRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = async (
+export interface ReceiptAddressOptions extends ReceiptRoutesOptions {
+  /** Shows a browser without a key the page of the receipt, or the ways to it. */
+  showInBrowser: (id: string, reply: FastifyReply) => FastifyReply;
+}
+
+/** A receipt's own address, which its `id` names: the document with a key; without one 401, and for browsers a page. */
+export const receiptAddressRoutes: FastifyPluginAsyncTypebox<ReceiptAddressOptions> = async (
   app,
-  options,
+  { showInBrowser, ...options },
 ) => {
   const read = readerOf(options);
+  app.setErrorHandler((error, request, reply) => {
+    const { authorization, accept = '' } = request.headers;
+    const isBrowser = authorization === undefined && /\btext\/html\b/i.test(accept);
+    const isRefused = error instanceof Fault && error.code === 'invalid_api_key';
+    const { id } = request.params as { id: string };
+    if (!isBrowser || !isRefused || !isId('rcpt', id)) throw error;
+    return showInBrowser(id, reply);
+  });
   app.get(
     '/receipts/:id',
     {
@@ -88,7 +101,7 @@ export const receiptAddressRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOption
         tag: 'Receipts',
         summary: 'Read a receipt at its own address',
         description:
-          'The address that a receipt has as its `id`. It takes the key of the organisation whose receipt it is, as `GET /v1/receipts/{id}` does.',
+          'The address that a receipt has as its `id`. It takes the key of the organisation whose receipt it is, as `GET /v1/receipts/{id}` does. A browser without a key is shown the page of the receipt in the dashboard, or how to get there.',
         params: Params,
         response: { 200: ONE },
         errors: ['receipt_not_found', 'receipt_pending'],

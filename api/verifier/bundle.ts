@@ -11,6 +11,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ENTRIES = {
   'docket-verify': 'cli/verify/browser.ts',
   'pack-worker': 'cli/verify/pack-worker.ts',
+  // How a page writes the figures of a receipt that it has verified.
+  figures: 'shared/methodology/readable.ts',
 };
 
 /**

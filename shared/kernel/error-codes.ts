@@ -14,6 +14,8 @@ export type ErrorType = (typeof ERROR_TYPES)[number];
 interface Words {
   /** The condition, as the documentation's table of errors shows it. */
   when: string;
+  /** What the caller can do about it, as the documentation's reference of errors says it. */
+  advice: string;
   /** What the caller reads, unless the place that refuses knows more. `{name}` is filled in there. */
   message?: string;
   /** Values for the names in `message`, as the documentation shows them. */
@@ -70,163 +72,211 @@ const APPEAL_SAMPLE = {
 const STABLE = {
   invalid_api_key: row('auth_error', 401, false, {
     when: 'The key is missing, malformed or unknown.',
+    advice:
+      'Send `Authorization: Bearer <key>` with the whole key as it was shown when it was issued: `dkt_` and 38 letters or digits. A lost key cannot be shown again; issue another.',
     message: 'The API key is missing or not valid.',
   }),
   revoked_api_key: row('auth_error', 401, false, {
     when: 'The key was revoked.',
+    advice: 'Use the key’s successor. An administrator can restore a revoked key for 90 days.',
     message: 'The API key was revoked.',
   }),
   expired_api_key: row('auth_error', 401, false, {
     when: 'The key’s expiry has passed.',
+    advice:
+      'Rotate or issue a key. The expiry of a key stands in the dashboard and in `GET /v1/keys`.',
     message: 'The API key has expired.',
   }),
   insufficient_scope: row('auth_error', 403, false, {
     when: 'The key is good and lacks the endpoint’s scope.',
+    advice:
+      'Use a key that has the scope which the message names, or have an administrator issue one.',
     message: 'This needs a key with the scope {scope}.',
     sample: { scope: 'inference:write' },
   }),
   prompt_too_long: row('validation_error', 400, false, {
     when: 'The prompt exceeds the model’s context window.',
+    advice:
+      'Shorten the conversation, or choose a model with a larger `context_window` from `GET /v1/models`.',
     message: 'The prompt is longer than the context window of {model} ({tokens} tokens).',
     sample: { model: 'llama-3.1-8b', tokens: '131072' },
     param: 'messages',
   }),
   unsupported_modality: row('validation_error', 400, false, {
     when: 'A content part is of a kind that the model does not take.',
+    advice:
+      'Leave the part out that `param` names, or choose a model whose `modalities` include its kind.',
     message: 'The model {model} takes {modalities} only.',
     sample: { model: 'llama-3.1-8b', modalities: 'text' },
     param: 'messages',
   }),
   idempotency_key_reused: row('validation_error', 400, false, {
     when: 'The same Idempotency-Key came with another body within 24 hours.',
+    advice:
+      'Make a new Idempotency-Key for each new request; repeat one only with exactly the same body and `x-region`.',
     message: 'This Idempotency-Key was used with a different request in the last 24 hours.',
     param: 'Idempotency-Key',
   }),
   request_too_large: row('validation_error', 413, false, {
     when: 'The body is over the limit (20 MiB by default).',
+    advice: 'Send less at once: smaller images, fewer inputs, a shorter conversation.',
     message: 'The request body is larger than this service accepts.',
   }),
   invalid_content_type: row('validation_error', 415, false, {
     when: 'The body is not announced as application/json.',
+    advice: 'Send the body as JSON, with the header `Content-Type: application/json`, once.',
     message: 'The content type must be application/json.',
     param: 'Content-Type',
   }),
   method_not_allowed: row('validation_error', 405, false, {
     when: 'The address exists, the method does not. `Allow` has those that do.',
+    advice: 'Use a method that the header `Allow` names.',
     message: '{method} is not allowed here.',
     sample: { method: 'GET' },
   }),
   request_timeout: row('validation_error', 408, false, {
     when: 'Headers or body took too long to arrive.',
+    advice: 'Send headers and body without pauses; over a slow line send less at once.',
     message: 'The request took too long to arrive.',
   }),
   headers_too_large: row('validation_error', 431, false, {
     when: 'The headers are over 16 KiB.',
+    advice: 'Send fewer or shorter headers; cookies of other services are a common cause.',
     message: 'The headers are larger than this service accepts.',
   }),
   receipt_pending: row('validation_error', 409, false, {
     when: 'The answer went out before its receipt, and that is not issued yet.',
+    advice: 'Ask for it again after a few seconds; it comes under the id that the answer named.',
     message: 'This receipt is pending: it is not issued yet. Ask again in a few seconds.',
     param: 'id',
   }),
   recalculation_pending: row('validation_error', 409, false, {
     when: 'The receipt is being recalculated already.',
+    advice: 'Wait for it: the outcome appears among the revisions of the receipt.',
     message: 'A recalculation of this receipt is pending.',
     param: 'id',
   }),
   not_degraded: row('validation_error', 409, false, {
     when: 'Only degraded receipts can be recalculated.',
+    advice:
+      'Nothing: the receipt is as good as it can be. Its revisions are at `GET /v1/receipts/{id}/revisions`.',
     message:
       'There is nothing to estimate again: the receipt is not degraded, nobody knows its tokens, or a newer one revises it already.',
     param: 'id',
   }),
   key_state_conflict: row('validation_error', 409, false, {
     when: 'The key is not in a state for this act.',
+    advice: 'Read the key (`GET /v1/keys/{id}`) for its state, and do what that state allows.',
     message: 'The key is {state}; only a key that is {wanted} can be {act}.',
     sample: { state: 'revoked', wanted: 'active', act: 'rotated' },
     param: 'id',
   }),
   proof_not_ready: row('validation_error', 404, false, {
     when: 'The receipt is not in a signed checkpoint yet: at most ten seconds.',
+    advice: 'Ask again after ten seconds.',
     message: 'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.',
     param: 'id',
   }),
   export_not_ready: row('validation_error', 409, false, {
     when: 'The pack is still being made.',
+    advice: 'Wait until the `status` of the export is `ready`.',
     message: 'The pack is still being made.',
     param: 'id',
   }),
   export_failed: row('validation_error', 409, false, {
     when: 'The pack could not be made.',
+    advice: 'Ask for the export again; if that fails too, write to support with its id.',
     message: 'The export has failed.',
     param: 'id',
   }),
   export_expired: row('validation_error', 410, false, {
     when: 'The pack has been deleted after its time.',
+    advice: 'Ask for the same range again: the receipts are still there.',
     message: 'The pack was kept for seven days. Ask for it again.',
     param: 'id',
   }),
   range_not_satisfiable: row('validation_error', 416, false, {
     when: 'The range lies outside the pack.',
+    advice: 'Ask for a range within the size that the message names, or leave `Range` out.',
     message: 'The pack has {bytes} bytes.',
     sample: { bytes: '4821' },
     param: 'Range',
   }),
   requests_per_second_exceeded: row('rate_limit_error', 429, true, {
     when: 'The bucket of requests is empty.',
+    advice:
+      'Wait as long as `retry-after-ms` says, then send it again; spread requests if it happens often.',
     message: 'Too many requests per second. Wait and try again.',
     retryAfterMs: 1_000,
   }),
   daily_budget_exceeded: row('rate_limit_error', 429, false, {
     when: 'The day’s budget is used up, until midnight UTC.',
+    advice:
+      'Wait until midnight UTC, or ask for a larger budget. Sending it again before then is in vain.',
     message: 'The daily request budget is used up. It resets at midnight UTC.',
     // Admission says how long it is until midnight.
     retryAfterMs: 3_600_000,
   }),
   concurrent_streams_exceeded: row('rate_limit_error', 429, true, {
     when: 'Too many streams are open.',
+    advice: 'Read open streams to their end or close them, then send it again.',
     message: 'Too many streams are open. Close idle streams or upgrade the plan.',
     retryAfterMs: 1_000,
   }),
   concurrent_exports_exceeded: row('rate_limit_error', 429, true, {
     when: 'Too many exports are running.',
+    advice: 'Wait for one to be ready, or delete one that you do not need.',
     message: '{count} exports are under way. Wait for one, or delete it.',
     sample: { count: '10' },
     retryAfterMs: 10_000,
   }),
   upstream_error: row('inference_error', 502, true, {
     when: 'The provider failed, after retries and failover.',
+    advice:
+      'Send it again with exponential backoff and random jitter, about four times; with an Idempotency-Key it is safe.',
     message: 'The upstream provider failed. Try again shortly.',
   }),
   upstream_timeout: row('inference_error', 502, true, {
     when: 'The provider did not answer in time.',
+    advice:
+      'Send it again with backoff; ask for fewer tokens, or for a stream, if it keeps happening.',
     message: 'The upstream provider did not answer in time.',
   }),
   upstream_rate_limited: row('inference_error', 502, true, {
     when: 'The provider refused for its own limits.',
+    advice: 'Send it again with backoff, more slowly; another model or region may have room.',
     message: 'The upstream provider is limiting requests. Try again shortly.',
   }),
   worker_lost: row('inference_error', 502, true, {
     when: 'The process that ran the request died more than once.',
+    advice:
+      'Send it again with backoff; if one particular request always ends so, write to support with its id.',
     message: 'The process that ran this request was lost. Try again.',
   }),
   dual_use_screen_block: row('policy_error', 403, false, {
     when: 'Blocked by dual-use screening (Article III).',
+    advice:
+      'Do not send it again. If the block is wrong, write to support and give the request id.',
     message: `This request was blocked by dual-use screening. ${APPEAL}`,
     sample: APPEAL_SAMPLE,
   }),
   acceptable_use_violation: row('policy_error', 403, false, {
     when: 'The request matches acceptable-use violation patterns.',
+    advice:
+      'Do not send it again. If the block is wrong, write to support and give the request id.',
     message: `This request matches an acceptable-use violation pattern. ${APPEAL}`,
     sample: APPEAL_SAMPLE,
   }),
   customer_suspended: row('policy_error', 403, false, {
     when: 'The account is suspended, pending review.',
+    advice: 'Write to support. Receipts, ledger and keys stay as they are meanwhile.',
     message: 'The account is suspended pending review. To ask about it, write to {supportEmail}.',
     sample: { supportEmail: APPEAL_SAMPLE.supportEmail },
   }),
   region_degraded: row('region_unavailable', 503, true, {
     when: 'The pinned region is in incident mode.',
+    advice:
+      'Wait as long as `retry-after` says, or send it without a pinned region: it then goes where the model can be had.',
     message: '{where} is in incident mode.',
     sample: { where: 'The region eu-west' },
     // The circuit breaker tries an endpoint again after about as long.
@@ -234,6 +284,7 @@ const STABLE = {
   }),
   region_saturated: row('region_unavailable', 503, true, {
     when: 'The pinned region is at capacity.',
+    advice: 'Send it again with backoff, or without a pinned region.',
     message: '{where} is at capacity.',
     sample: { where: 'The region eu-west' },
     // A queue empties within about a second.
@@ -241,20 +292,26 @@ const STABLE = {
   }),
   region_decommissioned: row('region_unavailable', 503, false, {
     when: 'The region is no longer offered.',
+    advice: 'Pin another region, or none. `GET /v1/models` names the regions of each model.',
     message: '{where} is no longer offered.',
     sample: { where: 'The region ap-south' },
   }),
   receipt_generation_failed: row('methodology_error', 500, true, {
     when: 'With `"receipt":"required"` only: the methodology failed.',
+    advice:
+      'Send it again, or without `"receipt":"required"`: the answer then comes with a degraded receipt.',
     message:
       'The receipt for this request could not be made. The inference itself may have succeeded.',
   }),
   internal_error: row('internal_error', 500, true, {
     when: 'The gateway failed. Nothing about the request is wrong.',
+    advice:
+      'Send it again with exponential backoff and random jitter, about four times; then write to support with the request id.',
     message: 'Something went wrong in the gateway. Try again shortly.',
   }),
   dispatch_unavailable: row('internal_error', 503, true, {
     when: 'The gateway is restarting or catching up.',
+    advice: 'Send it again after `retry-after`; it lasts seconds.',
     message: 'The gateway is catching up. Try again shortly.',
     // A master is replaced, and a backlog of a moment worked off, in a few of these.
     retryAfterMs: 1_000,
@@ -267,172 +324,237 @@ const A_SAMPLER = 'An invalid sampler value; each sampler has its code.';
 const PATTERNED = {
   invalid_json: invalid({
     when: 'The body is not JSON, not UTF-8, nested too deep, or repeats a member.',
+    advice:
+      'Mend the body at the place that the message names; every JSON library writes one that is taken.',
     message: 'The body is not valid JSON: {place}.',
     sample: { place: 'see line 1, column 14' },
   }),
   invalid_model: invalid({
     when: 'The model does not exist, or not for this account, region or kind of request.',
+    advice: 'Choose an `id` from `GET /v1/models` that serves this kind of request in this region.',
     message: 'The model does not exist, or this account may not use it.',
     param: 'model',
   }),
   invalid_region: invalid({
     when: 'The region code does not exist.',
+    advice: 'Choose a region that `GET /v1/models` names for the model, or leave it out.',
     message: 'The region does not exist.',
     param: 'region',
   }),
   invalid_tier: invalid({
     when: 'The tier is above the plan, or not offered on this route.',
+    advice:
+      'Ask for a tier at most as high as your plan, or leave it out: your plan’s is the default.',
     message: 'The tier {tier} is above this account’s plan, {plan}.',
     sample: { tier: 'enterprise', plan: 'audit' },
     param: 'tier',
   }),
   invalid_temperature: invalid({
     when: A_SAMPLER,
+    advice: 'Send a number from 0 to 2, or leave it out.',
     example: '`temperature` must be a number from 0 to 2.',
     param: 'temperature',
   }),
   invalid_top_p: invalid({
     when: A_SAMPLER,
+    advice: 'Send a number from 0 to 1, or leave it out.',
     example: '`top_p` must be a number from 0 to 1.',
     param: 'top_p',
   }),
   invalid_messages: invalid({
     when: 'A message is malformed; `param` says which.',
+    advice: 'Mend the message that `param` names.',
     example: '`messages[2].content` must be a string or a non-empty array of content parts.',
     param: 'messages[2].content',
   }),
   invalid_prompt: invalid({
     when: 'The prompt is neither text nor tokens.',
+    advice: 'Send a string, an array of strings, token ids or arrays of them.',
     example:
       '`prompt` must be a string, an array of strings, an array of token ids or an array of token arrays.',
     param: 'prompt',
   }),
   invalid_input: invalid({
     when: 'The input is empty, or neither text nor tokens.',
+    advice: 'Send non-empty text or tokens, in as many inputs as the message allows.',
     example: '`input` must be a non-empty string.',
     param: 'input',
   }),
   invalid_n: invalid({
     when: 'More choices than the model gives.',
+    advice: 'Ask for fewer choices, or send the request several times.',
     message: 'The model {model} gives at most {choices} per request.',
     sample: { model: 'mixtral-8x7b', choices: '1 choice' },
     param: 'n',
   }),
   invalid_idempotency_key: invalid({
     when: 'The key is empty, over 255 characters or not printable ASCII.',
+    advice: 'Send a UUID.',
     message: 'Idempotency-Key must be 1 to 255 printable ASCII characters.',
     param: 'Idempotency-Key',
   }),
   invalid_name: invalid({
     when: 'The name is missing, empty or over 100 characters.',
+    advice: 'Give a name of 1 to 100 printable characters.',
     example: 'A key needs a name of 1 to 100 printable characters.',
     param: 'name',
   }),
   invalid_scope: invalid({
     when: 'A scope that does not exist, is beyond the plan, or may not be granted by a key.',
+    advice:
+      'Ask for scopes that exist and that the plan has; `admin:keys` is granted in the dashboard.',
     example: 'A key cannot grant admin:keys; an administrator of the organisation can.',
     param: 'scopes',
   }),
   invalid_expiry: invalid({
     when: 'The expiry is no time, is past, or the plan has none.',
+    advice: 'Send a time in the future as in RFC 3339, or none.',
     example: 'The expiry must be a time as in RFC 3339.',
     param: 'expires_at',
   }),
   invalid_key: invalid({
     when: 'A key may not revoke itself, and an organisation has only so many active ones.',
+    advice:
+      'Revoke the key with another one or in the dashboard; revoke what is not used before issuing more.',
     example: 'A key cannot revoke itself.',
     param: 'id',
   }),
   invalid_reason: invalid({
     when: 'The reason is over 500 characters, or holds control characters.',
+    advice: 'Send one line of at most 500 characters, or none.',
     example: '`reason` must be text of at most 500 characters.',
     param: 'reason',
   }),
   invalid_limit: invalid({
     when: 'A page has 1 to 100 items.',
+    advice: 'Ask for 1 to 100 items, and page on with `after`.',
     example: '`limit` must be a whole number from 1 to 100.',
     param: 'limit',
   }),
   invalid_after: invalid({
     when: 'The cursor is not the id of an item of this list.',
+    advice: 'Send the `last_id` of the page before, with the same filters.',
     message: 'There is no such item to continue after.',
     param: 'after',
   }),
   invalid_first_index: invalid({
     when: 'The range is empty, begins after the end of the ledger, or is larger than a pack may be.',
+    advice: 'Ask for a range within the ledger: `GET /v1/ledger/entries` has its indexes.',
     example: 'The range is empty: the first index lies after the last.',
     param: 'first_index',
   }),
   invalid_last_index: invalid({
     when: 'The range ends after the ledger, or after the signed checkpoint of an export.',
+    advice: 'End the range below the size that the message names.',
     message: 'The signed checkpoint has {size} entries, from index 0.',
     sample: { size: '1200' },
     param: 'last_index',
   }),
   invalid_checkpoint_size: invalid({
     when: 'No checkpoint of this size was ever signed.',
+    advice: 'Send the size of a checkpoint that you were given.',
     message: 'No checkpoint of this size was ever signed.',
     param: 'checkpoint_size',
   }),
   invalid_range: invalid({
     when: 'There is nothing to pack: no receipt is in a signed checkpoint yet.',
+    advice: 'Wait ten seconds after the first receipt, then ask again.',
     message: 'No receipt is in a signed checkpoint yet.',
     param: 'range',
   }),
   invalid_rate_limit: invalid({
     when: 'The limit of a key is no limit, or higher than its organisation’s.',
+    advice: 'Ask for a limit of at most the organisation’s: `GET /v1/account` has that.',
     example: 'A key cannot have a higher limit than its organisation.',
     param: 'rate_limit',
   }),
   invalid_from: invalid({
     when: 'The time is none.',
+    advice: 'Send a time as in RFC 3339, or seconds since 1970.',
     example: '`from` must be a time as in RFC 3339.',
     param: 'from',
   }),
   invalid_to: invalid({
     when: 'The end of the period is no time, not after its start, or too far from it.',
+    advice:
+      'Send a time after `from`, as in RFC 3339, and ask for a shorter period if it was too long.',
     example: '`to` must be after `from`.',
     param: 'to',
   }),
   invalid_group_by: invalid({
     when: 'There is no such grouping, or there would be too many groups.',
+    advice:
+      'Choose from the groupings that the message names; for too many groups ask for a shorter period.',
     example:
       '`group_by` must be one to 3 different ones of hour, day, month, model, region, key, tier, quality, with commas between.',
     param: 'group_by',
   }),
   invalid_url: invalid({
     when: 'The address is malformed.',
+    advice: 'Encode the path and the query as URLs demand.',
     message: 'The address is not a valid URL.',
   }),
   invalid_request: invalid({
     when: 'The request is not HTTP.',
+    advice: 'Send HTTP/1.1 with one `Host` header; a proxy between may be at fault.',
     message: 'The request is not valid HTTP.',
   }),
   route_not_found: missing({
     when: 'There is nothing at this address.',
+    advice: 'Compare the address with these pages; the base URL ends in `/v1`, once.',
     message: 'There is nothing at this address.',
   }),
   model_not_found: missing({
     when: 'The model does not exist, or not for this account.',
+    advice: 'Choose an `id` from `GET /v1/models`, URL-encoded where it has a slash.',
     param: 'id',
   }),
   receipt_not_found: missing({
     when: 'The receipt does not exist, or is not yours.',
+    advice: 'Use a key of the organisation that made the request, and the id as the answer had it.',
     param: 'id',
   }),
-  key_not_found: missing({ when: 'The key does not exist, or is not yours.', param: 'id' }),
-  export_not_found: missing({ when: 'The export does not exist, or is not yours.', param: 'id' }),
-  checkpoint_not_found: missing({ when: 'The log has no entry yet.' }),
-  tile_not_found: missing({ when: 'The log has no such tile.', param: 'path' }),
-  consistency_proof_not_found: missing({ when: 'The log was not published at this size.' }),
-  anchor_proof_not_found: missing({ when: 'Nothing is anchored as asked for.' }),
+  key_not_found: missing({
+    when: 'The key does not exist, or is not yours.',
+    advice:
+      'Take the id (`key_…`) from `GET /v1/keys`; it is not the key itself. Keys are deleted 90 days after they were revoked.',
+    param: 'id',
+  }),
+  export_not_found: missing({
+    when: 'The export does not exist, or is not yours.',
+    advice: 'Take the id from `GET /v1/exports`.',
+    param: 'id',
+  }),
+  checkpoint_not_found: missing({
+    when: 'The log has no entry yet.',
+    advice: 'Make a request first: a checkpoint is signed within seconds.',
+  }),
+  tile_not_found: missing({
+    when: 'The log has no such tile.',
+    advice: 'Ask for tiles within the size of the newest checkpoint.',
+    param: 'path',
+  }),
+  consistency_proof_not_found: missing({
+    when: 'The log was not published at this size.',
+    advice: 'Ask from the size of a checkpoint that was published.',
+  }),
+  anchor_proof_not_found: missing({
+    when: 'Nothing is anchored as asked for.',
+    advice: 'Ask again after ten seconds, or for something that was anchored.',
+  }),
   derivation_not_found: missing({
     when: 'There is no derivation record of this digest.',
+    advice: 'Take the digest from `measurement.derivation` of a receipt of this service.',
     param: 'digest',
   }),
-  context_not_found: missing({ when: 'There is no context of this name.', param: 'name' }),
+  context_not_found: missing({
+    when: 'There is no context of this name.',
+    advice: 'Take the address from `@context` of a document of this service.',
+    param: 'name',
+  }),
   methodology_not_found: missing({
     when: 'There is no methodology of this id and version.',
+    advice: 'Choose an id and a version from `GET /methodologies`.',
     param: 'id',
   }),
 } as const;
@@ -456,5 +578,11 @@ export function codeRow(code: ErrorCode): CodeRow {
   return { ...NOT_FOUND, message: `No such ${resource}.`, ...own };
 }
 
-const INVALID: CodeRow = invalid({ when: 'A parameter is not valid; `param` says which.' });
-const NOT_FOUND: CodeRow = missing({ when: 'It does not exist, or is not yours.' });
+const INVALID: CodeRow = invalid({
+  when: 'A parameter is not valid; `param` says which.',
+  advice: 'Send what the message asks for, at the place that `param` names.',
+});
+const NOT_FOUND: CodeRow = missing({
+  when: 'It does not exist, or is not yours.',
+  advice: 'Compare the id with that of the list, and use a key of the organisation whose it is.',
+});

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Example } from '#api/docs/document-shape.ts';
 import { RECEIPT } from '#api/docs/examples/receipts.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
-import { STABLE_CODES } from '#shared/kernel/error-codes.ts';
+import { CODES, STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { anyOfSchema } from '#test/support/any-of-schema.ts';
 import { ApiDescription, type Listed } from '#test/support/api-description.ts';
@@ -167,20 +167,30 @@ describe('what the description promises', () => {
 });
 
 describe('the page at /docs', () => {
-  it('the page at /docs runs no script, loads nothing from elsewhere, and says so in its policy', async () => {
+  it('the page at /docs runs no script but its own, loads nothing from elsewhere, and says so in its policy', async () => {
     const { headers, text } = await ask(`${system.root}/docs`);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'self';/,
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     );
-    expect(text).not.toMatch(/<script|\sstyle=|\son\w+=/);
+    expect(text).not.toMatch(/<script(?! (?:type="module" )?src="\/)|\sstyle=|\son\w+=/);
     const loaded = [...text.matchAll(/(?:src|<link[^>]* href)="([^"]+)"/g)].map(([, url]) => url);
     const types: string[] = [];
     for (const url of loaded) {
       const { status, headers: its } = await ask(`${system.root}${url}`);
       types.push(`${status} ${its.get('content-type')}`);
     }
-    expect(types).toEqual(['200 image/svg+xml; charset=utf-8', '200 text/css; charset=utf-8']);
+    expect(types.toSorted()).toEqual([
+      '200 image/svg+xml; charset=utf-8',
+      '200 text/css; charset=utf-8',
+      '200 text/css; charset=utf-8',
+      '200 text/javascript; charset=utf-8',
+      '200 text/javascript; charset=utf-8',
+      '200 text/javascript; charset=utf-8',
+    ]);
+    for (const none of ['/docs/nothing.js', '/docs/page.ts', '/docs/..%2fpage.ts']) {
+      expect((await ask(`${system.root}${none}`)).status).toBe(404);
+    }
   });
 
   it('the page at /docs has every operation, and no link that leads nowhere', async () => {
@@ -190,6 +200,24 @@ describe('the page at /docs', () => {
     for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target);
     for (const { operation } of api.operations) expect(ids).toContain(operation.operationId);
   });
+
+  it(
+    'the reference of errors has every code that can be answered, what to do about it, and addresses that exist',
+    { tags: ['docs.errors'] },
+    async () => {
+      const { text } = await ask(`${system.root}/docs`);
+      const paths = new Set(api.operations.map(({ method, path }) => `${method} ${path}`));
+      for (const [code, { status, advice }] of Object.entries(CODES)) {
+        const id = `id="error-${code.replaceAll('_', '-')}"`;
+        const entry = text.slice(text.indexOf(id)).split('</div>')[0]!;
+        expect(entry, code).toContain(`<span class="status">${status}</span>`);
+        expect(entry, code).toMatch(/retry[^]*<strong>What to do:<\/strong> \S+/);
+        for (const [, method, path] of advice.matchAll(/`(GET|POST) (\/[^`]*)`/g)) {
+          expect(paths, code).toContain(`${method!.toLowerCase()} ${path}`);
+        }
+      }
+    },
+  );
 });
 
 /** Chunks and `[DONE]`, or the events of a response; or, where the receipt was demanded and could not be made, an error and no `[DONE]`. */

@@ -62,6 +62,33 @@ describe('the address that a receipt has as its id', () => {
     expect(stranger.json().error.message).toMatch(/key/i);
     expect((await edge.ask('GET', path, edge.keyFor('org_b'))).status).toBe(404);
   });
+
+  it(
+    'shows a browser without a key the ways to it, as a page that is the same whether there is such a receipt',
+    { tags: ['receipts.address'] },
+    async () => {
+      const inBrowser = async (url: string, headers: Record<string, string> = {}) => {
+        const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+        const reply = await edge.app.inject({ url, headers: { accept, ...headers } });
+        return {
+          status: reply.statusCode,
+          type: reply.headers['content-type'],
+          text: reply.payload,
+        };
+      };
+      const page = await inBrowser(`/receipts/${id}`);
+      expect([page.status, page.type]).toEqual([401, 'text/html; charset=utf-8']);
+      const none = `rcpt_${newId('req').slice('req_'.length)}`;
+      const other = await inBrowser(`/receipts/${none}`);
+      expect(other.text.replaceAll(none, id)).toBe(page.text);
+      // A key is a program's, whatever it accepts; and what is no id is shown on no page.
+      const keyed = await inBrowser(`/receipts/${id}`, { authorization: `Bearer ${key}` });
+      expect([keyed.status, keyed.text]).toEqual([200, bytes]);
+      const wrong = await inBrowser(`/receipts/${id}`, { authorization: 'Bearer dkt_x' });
+      expect([wrong.status, wrong.type]).toEqual([401, 'application/json; charset=utf-8']);
+      expect((await inBrowser("/receipts/x';reboot;'")).type).toContain('json');
+    },
+  );
 });
 
 describe('GET /derivations/{digest}', () => {

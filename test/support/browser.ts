@@ -40,13 +40,19 @@ const VIEWS = [
 
 /**
  * What is wrong with these pages: what axe finds in either theme, and what is wider than its window. With `SCREENSHOTS` a
- * picture of each view is kept in that directory.
+ * picture of each view is kept in that directory. `repetitions` selects what a long page is looked at without: axe takes a
+ * second for each thousand elements.
  */
-export async function problemsOf(page: Page, addresses: readonly string[]): Promise<string[]> {
+export async function problemsOf(
+  page: Page,
+  addresses: readonly string[],
+  repetitions?: string,
+): Promise<string[]> {
   const found: string[] = [];
   const directory = process.env['SCREENSHOTS'];
   for (const address of addresses) {
     await page.goto(address);
+    if (repetitions !== undefined) await withoutThese(page, repetitions);
     for (const [index, [colorScheme, width]] of VIEWS.entries()) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: 900 });
@@ -64,4 +70,13 @@ export async function problemsOf(page: Page, addresses: readonly string[]): Prom
     }
   }
   return found;
+}
+
+/** Takes elements out of a page. */
+export async function withoutThese(page: Page, selector: string): Promise<void> {
+  await page
+    .locator(selector)
+    .evaluateAll((elements: readonly { remove: () => void }[]) =>
+      elements.forEach((element) => element.remove()),
+    );
 }

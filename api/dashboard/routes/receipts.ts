@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { receiptDoor } from '#api/front/receipt-door.ts';
 import { recordedFacts } from '#api/routes/lineage.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -20,8 +21,10 @@ import {
   type Exchange,
   sendFile,
   sendFramed,
+  sendPage,
   seeOther,
   sessionForm,
+  visitorOf,
 } from '../guard.ts';
 import { notFound } from '../page-error.ts';
 import { type Explained, receiptPage, type ReceiptParts } from '../pages/receipt.ts';
@@ -69,6 +72,27 @@ export function receiptRoutes(app: FastifyInstance, deps: DashboardDeps): void {
         ? 'It was flagged before, and has not been tried since. Look again in a minute.'
         : 'There is nothing to estimate again: the receipt has an estimate, was revised, or its tokens are not known.';
     return show(deps, [request, reply], { problem }, 409);
+  });
+}
+
+/**
+ * The page of a receipt for those who have its address alone, which does not say whose it is. Without a session it is the
+ * page of the ways to it, and 401.
+ */
+export function receiptByAddress(app: FastifyInstance, deps: DashboardDeps): void {
+  const { origin } = new URL(deps.publicUrl);
+  app.get<{ Params: { id: string } }>('/receipts/:id', SESSION, async (request, reply) => {
+    const { id } = request.params;
+    if (!isId('rcpt', id)) throw notFound();
+    const signedIn = await (await deps.door()).session(visitorOf(request));
+    if (signedIn === null) {
+      return sendPage(reply, receiptDoor({ id, origin, hasDashboard: true }), 401);
+    }
+    for (const { orgId } of await deps.persons.memberships(signedIn.person.id)) {
+      if ((await deps.ledger.receipt(orgId, id)) === null) continue;
+      return seeOther(reply, `/dashboard/${orgId}/receipts/${id}`);
+    }
+    throw notFound();
   });
 }
 

@@ -23,7 +23,7 @@ function joinFences(blocks: readonly string[]): string[] {
 
 function block(text: string): string {
   const fence = /^```\w*\n([^]*?)\n?```$/.exec(text);
-  if (fence !== null) return `<pre><code>${escapeHtml(fence[1]!)}</code></pre>`;
+  if (fence !== null) return `<pre tabindex="0"><code>${escapeHtml(fence[1]!)}</code></pre>`;
   const heading = /^## (.*)$/.exec(text);
   if (heading !== null) return `<h2 id="${slug(heading[1]!)}">${inline(heading[1]!)}</h2>`;
   if (text.startsWith('|')) return table(text);
@@ -43,7 +43,7 @@ function table(text: string): string {
   const row = (cells: readonly string[], tag: string): string =>
     `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`;
   const body = rows.map((cells) => row(cells, 'td')).join('');
-  return `<div class="scroll"><table><thead>${row(head, 'th')}</thead><tbody>${body}</tbody></table></div>`;
+  return `<div class="scroll" tabindex="0"><table><thead>${row(head, 'th')}</thead><tbody>${body}</tbody></table></div>`;
 }
 
 /** Code first, because its content is not markup. */
@@ -60,9 +60,11 @@ export function inline(text: string): string {
     .join('');
 }
 
-/** The sections of a description, for the navigation. */
-export function headings(source: string): { title: string; id: string }[] {
-  return [...source.matchAll(/^## (.*)$/gm)].map(([, title = '']) => ({ title, id: slug(title) }));
+/** The sections of a description, for the navigation and the search. */
+export function sectionsOf(source: string): { title: string; id: string; text: string }[] {
+  return [...source.matchAll(/^## (.*)$([^]*?)(?=^## |(?![^]))/gm)].map(
+    ([, title = '', text = '']) => ({ title, id: slug(title), text }),
+  );
 }
 
 function slug(title: string): string {

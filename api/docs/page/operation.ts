@@ -9,6 +9,8 @@ import type {
   Response,
 } from '../document-shape.ts';
 import { html, Html } from '#api/html.ts';
+import { tryIt } from './console.ts';
+import { errorLink } from './errors.ts';
 import { inline, markdown } from './markdown.ts';
 import { samplesOf } from './samples.ts';
 import { membersOf, typeOf } from './schema.ts';
@@ -45,9 +47,10 @@ export function operationSection(
       ({ language, code }) =>
         html`<details>
           <summary>${language}</summary>
-          <pre><code>${code}</code></pre>
+          <pre tabindex="0"><code>${code}</code></pre>
         </details>`,
     )}
+    ${tryIt(method, path, operation)}
     <h4>Answers</h4>
     ${Object.entries(operation.responses)
       .filter(([status]) => status < '300')
@@ -116,7 +119,9 @@ function examples(document: ApiDocument, media: MediaType, what: string): Html {
   return html`${shown.map(({ summary, value }, i) => {
     // The first request is short and what people look for; answers carry whole receipts.
     const open = i === 0 && what === 'Request' ? new Html(' open') : '';
-    return html`<details${open}><summary>${what}: ${summary}</summary><pre><code>${textOf(value)}</code></pre></details>`;
+    // The console fills its field with the examples of requests.
+    const request = what === 'Request' ? html` data-request="${summary ?? ''}"` : '';
+    return html`<details${open}${request}><summary>${what}: ${summary}</summary><pre tabindex="0"><code>${textOf(value)}</code></pre></details>`;
   })}`;
 }
 
@@ -129,12 +134,12 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
 
-/** Each code with its condition; its type and retry advice are in the table above all operations. */
+/** Each code with its condition; what to do about it is in the reference, to which the code leads. */
 function refusals({ responses }: Operation): Html {
   const failing = Object.entries(responses).filter(([status]) => status >= '400');
   return html`<details class="refusals">
     <summary>Errors</summary>
-    <div class="scroll">
+    <div class="scroll" tabindex="0">
       <table>
         <tbody>
           ${failing.flatMap(([status, { description }]) =>
@@ -142,7 +147,7 @@ function refusals({ responses }: Operation): Html {
               const [, code = '', when = ''] = /^`([^`]+)`: (.*)$/s.exec(line) ?? [];
               return html`<tr>
                 <td><span class="status">${status}</span></td>
-                <td><code>${code}</code></td>
+                <td>${errorLink(code)}</td>
                 <td>${new Html(inline(when))}</td>
               </tr>`;
             }),

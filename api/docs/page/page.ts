@@ -1,56 +1,80 @@
-import { readFileSync } from 'node:fs';
-import { ASSETS } from '#api/front/assets.ts';
+import { publicPage } from '#api/front/layout.ts';
 import type { ApiDocument, Method, Operation } from '../document-shape.ts';
 import { html, type Html } from '#api/html.ts';
-import { headings, markdown } from './markdown.ts';
+import { outcomeTemplate } from './console.ts';
+import { errorReference } from './errors.ts';
+import { addressOf, CONSOLE_SCRIPT, type PageFile, SEARCH_SCRIPT, STYLESHEET } from './files.ts';
+import { markdown, sectionsOf } from './markdown.ts';
 import { operationSection } from './operation.ts';
-
-export const STYLESHEET = readFileSync(new URL('docs.css', import.meta.url));
+import { searchIndex } from './search-index.ts';
 
 type Listed = [method: Method, path: string, operation: Operation];
 
-/** The whole description as one page: no script, nothing from elsewhere. */
-export function docsPage(document: ApiDocument): string {
+/** The whole description as one page, and what it loads: nothing from elsewhere. */
+export function docsPage(
+  document: ApiDocument,
+  hasDashboard: boolean,
+): { page: string; files: readonly PageFile[] } {
+  const { title, summary, version, description } = document.info;
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): Listed => [method as Method, path, operation]),
   );
-  const { title, summary, version, description } = document.info;
-  const page = html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title} API</title>
-        <link rel="icon" type="image/svg+xml" href="${ASSETS.addresses.icon}" />
-        <link rel="stylesheet" href="/docs/docs.css" />
-      </head>
-      <body>
-        <a class="skip" href="#content">Skip to the content</a>
-        ${navigation(document, operations)}
-        <main id="content">
-          <header>
-            <h1>${title} API</h1>
-            <p class="lead">
-              ${summary}. Version ${version}, <a href="/openapi.json">OpenAPI 3.1</a>.
-            </p>
-          </header>
-          <div class="prose">${markdown(description)}</div>
-          ${document.tags.map(({ name, description: about }) => {
-            return html`<section class="group">
-              <h2 id="${anchorOf(name)}">${name}</h2>
-              <p>${about}</p>
-              ${operations
-                .filter(([, , { tags }]) => tags.includes(name))
-                .map(([method, path, operation]) =>
-                  operationSection(document, method, path, operation),
-                )}
-            </section>`;
-          })}
-        </main>
-      </body>
-    </html> `;
-  return page.text;
+  const index: PageFile = {
+    path: '/docs/index.json',
+    type: 'application/json',
+    text: JSON.stringify(searchIndex(document, sectionsOf(description))),
+  };
+  const page = publicPage({
+    title: `${title} API`,
+    path: '/docs',
+    hasDashboard,
+    stylesheet: addressOf(STYLESHEET),
+    scripts: [addressOf(SEARCH_SCRIPT), addressOf(CONSOLE_SCRIPT)],
+    side: html`<aside class="contents">
+      ${searchField(addressOf(index))} ${navigation(document, operations)}
+    </aside>`,
+    body: html`<header>
+        <h1 class="big">${title} API</h1>
+        <p class="lead soft">
+          ${summary}. Version ${version}, <a href="/openapi.json">OpenAPI 3.1</a>.
+        </p>
+      </header>
+      <div class="said">${markdown(description)}</div>
+      ${errorReference()}
+      ${document.tags.map(({ name, description: about }) => {
+        return html`<section class="group">
+          <h2 id="${anchorOf(name)}">${name}</h2>
+          <p class="soft">${about}</p>
+          ${operations
+            .filter(([, , { tags }]) => tags.includes(name))
+            .map(([method, path, operation]) =>
+              operationSection(document, method, path, operation),
+            )}
+        </section>`;
+      })}
+      ${outcomeTemplate()}`,
+  });
+  return { page: page.text, files: [STYLESHEET, SEARCH_SCRIPT, CONSOLE_SCRIPT, index] };
+}
+
+/** Hidden until its script is there. */
+function searchField(index: string): Html {
+  return html`<div class="search" id="search" role="search" data-index="${index}" hidden>
+    <input
+      type="search"
+      role="combobox"
+      aria-label="Search these pages"
+      aria-autocomplete="list"
+      aria-controls="found"
+      aria-expanded="false"
+      aria-keyshortcuts="/"
+      autocomplete="off"
+      spellcheck="false"
+      placeholder="Search (press /)"
+    />
+    <ul id="found" role="listbox" aria-label="Found" hidden></ul>
+    <p class="soft small" role="status"></p>
+  </div>`;
 }
 
 /** Apart from the sections of the introduction, some of which have the same name. */
@@ -59,10 +83,13 @@ function anchorOf(tag: string): string {
 }
 
 function navigation(document: ApiDocument, operations: readonly Listed[]): Html {
+  const sections = [
+    ...sectionsOf(document.info.description),
+    { id: 'error-reference', title: 'Error reference' },
+  ];
   return html`<nav aria-label="Contents">
-    <p class="brand"><a href="#content">${document.info.title}</a></p>
     <ul>
-      ${headings(document.info.description).map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+      ${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
     </ul>
     ${document.tags.map(
       ({ name }) =>

@@ -18,7 +18,7 @@ import {
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { signer } = makeReceiptSigner();
-const { browser, errors } = await openDashboardEdge(database);
+const { app, browser, errors } = await openDashboardEdge(database);
 const answerId = `chatcmpl-9f2c41d07be84e63/x?&"`;
 const visitors = {} as Record<'member' | 'auditor' | 'stranger' | 'small', TestBrowser>;
 let orgId = '';
@@ -87,6 +87,32 @@ describe('receipts', () => {
       expect(none.statusCode).toBe(200);
       expect(none.payload).toContain('No receipt of this organisation has the id');
       expect(none.payload).not.toContain('"><script>');
+    },
+  );
+
+  it(
+    'the address of a receipt leads a member to its page, a stranger nowhere, and who is not signed in to the ways to it',
+    { tags: ['receipts.address', 'dashboard.organisations'] },
+    async () => {
+      const id = ids[0]!;
+      const accept = 'text/html,*/*;q=0.8';
+      const first = await app.inject({ url: `/receipts/${id}`, headers: { accept } });
+      expect([first.statusCode, first.headers.location]).toEqual([
+        303,
+        `/dashboard/receipts/${id}`,
+      ]);
+      const address = first.headers.location!;
+      const member = await visitors.member.get(address);
+      expect([member.statusCode, member.headers.location]).toEqual([303, `${list()}/${id}`]);
+      expect((await visitors.stranger.get(address)).statusCode).toBe(404);
+      const nobody = browser({ address: '192.0.2.250' });
+      const door = await nobody.get(address);
+      expect(door.statusCode).toBe(401);
+      expect(door.payload).toContain(`/dashboard/sign-in?to=${address}`);
+      expect((await nobody.get("/dashboard/receipts/x'y")).statusCode).toBe(404);
+      // Whoever has signed in comes back to it.
+      const back = await visitors.member.get(`/dashboard/sign-in?to=${address}`);
+      expect(back.headers.location).toBe(address);
     },
   );
 
