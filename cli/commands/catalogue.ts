@@ -195,6 +195,7 @@ function probeRow(probe: Probe): Row {
     stream: word(probe.streams),
     usage: word(probe.usageInAnswers),
     'usage in stream': word(probe.usageInStreams),
+    responses: word(probe.responses),
     'too long a prompt': probe.overflow,
   };
 }
@@ -214,6 +215,7 @@ function probeJson(probe: Probe): Record<string, unknown> {
     streams: probe.streams,
     usage_in_answers: probe.usageInAnswers,
     usage_in_streams: probe.usageInStreams,
+    responses: probe.responses,
     overflow: probe.overflow,
     problems: probe.problems,
     warnings: probe.warnings,

@@ -30,6 +30,8 @@ export interface Probe {
   streams: boolean | null;
   usageInAnswers: boolean | null;
   usageInStreams: boolean | null;
+  /** It answers as a response, whole and as a stream; null where the catalogue does not say that it does. */
+  responses: boolean | null;
   /** How it refuses a prompt above the context window: status and code, or why that is not known. */
   overflow: string | null;
   /** What must be mended: lines that name endpoint and address. */
@@ -55,6 +57,8 @@ const OVERFLOW_WINDOW_MAX = 1_048_576;
 /** Of the names that an upstream lists, so many are told. */
 const LISTED_MAX = 5;
 const SAID_CHARS_MAX = 160;
+/** OpenAI takes no smaller bound for a response. */
+const RESPONSE_TOKENS_MIN = 16;
 /** A server that takes less of a prompt than this share of what was sent has cut it. */
 const CUT_BELOW = 0.5;
 
@@ -120,6 +124,7 @@ class Look {
       streams: null,
       usageInAnswers: null,
       usageInStreams: null,
+      responses: null,
       overflow: null,
       problems: [],
       warnings: [],
@@ -139,6 +144,8 @@ class Look {
     if (probe.answers !== true) return probe;
     if (probe.listed === false) this.#warn(`it answers, and lists ${listedWords(names!, probe)}`);
     if (this.#route !== 'embeddings') await this.#stream();
+    if (this.#route === 'chat.completions' && this.#endpoint.responses === true)
+      await this.#responses();
     await this.#overflow();
     return probe;
   }
@@ -184,6 +191,24 @@ class Look {
     }
   }
 
+  /** Requests for responses go to it as they came, because the catalogue says so: one of them, whole and as a stream. */
+  async #responses(): Promise<void> {
+    const probe = this.#probe;
+    try {
+      const { opened } = callForAnswer(this.#provider, this.#response(false));
+      const { parsed } = await opened;
+      if (readUsage(parsed['usage'], this.#endpoint.energy, 'responses') === undefined)
+        this.#warn('its responses report no usage: it is counted here');
+      const { opened: opening } = callForStream(this.#provider, this.#response(true), () => {});
+      const end = await (await opening).ended;
+      if (end.failure !== null) throw new UpstreamError(end.failure);
+      probe.responses = true;
+    } catch (error) {
+      probe.responses = false;
+      this.#problem(failureIn(error), 'as a response (`responses: true` in the catalogue), ');
+    }
+  }
+
   /** Sends more than the context window holds. Servers refuse that before they compute anything. */
   async #overflow(): Promise<void> {
     const probe = this.#probe;
@@ -222,6 +247,19 @@ class Look {
   }
 
   #request(text: string, stream: boolean): UpstreamRequest {
+    const bound = this.#route === 'embeddings' ? {} : { [this.#bound]: 1 };
+    return this.#asking(this.#route, { ...inputOf(this.#route, text), ...bound }, stream);
+  }
+
+  #response(stream: boolean): UpstreamRequest {
+    return this.#asking(
+      'responses',
+      { input: 'Hello.', max_output_tokens: RESPONSE_TOKENS_MIN },
+      stream,
+    );
+  }
+
+  #asking(route: Route, fields: object, stream: boolean): UpstreamRequest {
     const { timeoutMs } = this.#options;
     const timeouts: Timeouts = {
       headersMs: timeoutMs,
@@ -229,17 +267,13 @@ class Look {
       betweenBytesMs: timeoutMs,
       totalMs: timeoutMs,
     };
-    const body = JSON.stringify({
-      model: this.#model.id,
-      ...inputOf(this.#route, text),
-      ...(this.#route === 'embeddings' ? {} : { [this.#bound]: 1 }),
-      ...(stream ? { stream: true } : {}),
-    });
+    const { id: model } = this.#model;
+    const body = JSON.stringify({ model, ...fields, ...(stream ? { stream: true } : {}) });
     return {
       requestId: newId('req'),
-      route: this.#route,
+      route,
       endpoint: this.#endpoint,
-      body: upstreamBody(body, this.#route, this.#probe.upstreamModel, stream),
+      body: upstreamBody(body, route, this.#probe.upstreamModel, stream),
       stream,
       timeouts,
     };

@@ -6,9 +6,10 @@ import { UPSTREAM_FAILURE } from './event-stream.ts';
 import type { Input } from './input.ts';
 import type { TextModel } from './ngram.ts';
 import type { Reply } from './reply.ts';
+import { readResponseRequest, streamResponse, wholeResponse } from './responses.ts';
 
 /** The paths that are answered here, all by POST, after the version. */
-export const ROUTES = ['/chat/completions', '/completions', '/embeddings'];
+export const ROUTES = ['/chat/completions', '/completions', '/embeddings', '/responses'];
 
 /** OpenAI's error object as text. */
 export function errorBody(
@@ -69,6 +70,7 @@ export async function answer(
   // Everything is read before anything is sent, so that a bad request is a 400 and not a broken stream.
   const chat = path === '/chat/completions' ? readChatRequest(input) : undefined;
   const completion = path === '/completions' ? readCompletionRequest(input) : undefined;
+  const response = path === '/responses' ? readResponseRequest(input) : undefined;
   if (fault.stall !== undefined) await reply.pacer.sleep(fault.stall);
   if (reply.gone) return;
   if (fault.status !== undefined) return sendFailure(reply, fault.status);
@@ -82,6 +84,11 @@ export async function answer(
     const identity = identify('cmpl');
     if (completion.stream) return streamCompletion(completion, model, identity, reply);
     return sendWhole(reply, wholeCompletion(completion, model, identity, fault));
+  }
+  if (response !== undefined) {
+    const identity = identify('resp');
+    if (response.stream) return streamResponse(input, response, model, identity, reply);
+    return sendWhole(reply, wholeResponse(input, response, model, identity, fault));
   }
   return sendWhole(reply, embeddingsAnswer(readEmbeddingRequest(input), fault));
 }

@@ -11,7 +11,7 @@ import { readTextRequest, type TextRequest } from './text-request.ts';
 import { chooseTools, structuredAnswer, type ToolCall } from './tool-choice.ts';
 import { usageOf } from './usage.ts';
 
-interface ChatRequest extends TextRequest {
+export interface ChatRequest extends TextRequest {
   promptTokens: number;
   logprobs: boolean;
   tools: (random: Random) => ToolCall[];
@@ -38,7 +38,8 @@ export function readChatRequest(input: Input): ChatRequest {
   };
 }
 
-function choiceDeltas(
+/** What one choice of the answer says, piece by piece. */
+export function chatDeltas(
   request: ChatRequest,
   index: number,
   model: TextModel,
@@ -113,7 +114,7 @@ export async function streamChat(
       null,
     );
   }
-  const rounds = new Rounds(indexes.map((index) => choiceDeltas(request, index, model, fault.say)));
+  const rounds = new Rounds(indexes.map((index) => chatDeltas(request, index, model, fault.say)));
   for (let round = rounds.next(); round.length > 0 && !stream.over; round = rounds.next()) {
     const turn = reply.pacer.turn();
     if (turn !== undefined) await turn;
@@ -179,7 +180,7 @@ export function wholeChat(
   const count = fault['single-choice'] === true ? 1 : request.choices;
   const parts = Array.from({ length: count }, (_, index) =>
     assemble(
-      choiceDeltas(request, index, model, fault.say),
+      chatDeltas(request, index, model, fault.say),
       index,
       request.logprobs,
       fault['no-finish'] === true,

@@ -48,27 +48,28 @@ export class EventStream {
     return this.#over || this.#reply.gone;
   }
 
-  /** Sends one `data:` frame. The promise, where there is one, is the wait until the next may be sent. */
-  frame(json: string): Promise<void> | undefined {
+  /** Sends one `data:` frame, with its name where it has one. The promise, where there is one, is the wait until the next may be sent. */
+  frame(json: string, name?: string): Promise<void> | undefined {
     if (this.over) return undefined;
-    if (!this.#plain) return this.#spoilt(json);
+    if (!this.#plain) return this.#spoilt(json, name);
     this.#reply.countFrame();
-    return this.#reply.write(`data: ${json}\n\n`);
+    const event = name === undefined ? '' : `event: ${name}\n`;
+    return this.#reply.write(`${event}data: ${json}\n\n`);
   }
 
-  /** Ends the stream as OpenAI does. */
-  async done(): Promise<void> {
+  /** Ends the stream as OpenAI does, with `[DONE]` but for responses. */
+  async done(mark: '[DONE]' | '' = '[DONE]'): Promise<void> {
     const { fault } = this.#reply;
     if (this.over) return;
     if (fault['cut-after'] !== undefined && this.#reply.frames >= fault['cut-after']) {
       await this.#cut();
       return;
     }
-    await this.#reply.end(fault['no-done'] === true ? '' : this.#framed('[DONE]'));
+    await this.#reply.end(fault['no-done'] === true || mark === '' ? '' : this.#framed(mark));
     this.#over = true;
   }
 
-  async #spoilt(json: string): Promise<void> {
+  async #spoilt(json: string, name?: string): Promise<void> {
     const { fault } = this.#reply;
     const sent = this.#reply.frames;
     if (fault['stall-mid'] !== undefined && sent === (fault['stall-after'] ?? 1)) {
@@ -84,7 +85,7 @@ export class EventStream {
     this.#reply.countFrame();
     const broken = sent === fault['malformed-after'];
     await this.#reply.write(
-      this.#framed(broken ? json.slice(0, json.length >> 1) : this.#padded(json, sent)),
+      this.#framed(broken ? json.slice(0, json.length >> 1) : this.#padded(json, sent), name),
     );
   }
 
@@ -95,7 +96,7 @@ export class EventStream {
     return `${json.slice(0, -1)},"sandbox_padding":"${'x'.repeat(size)}"}`;
   }
 
-  #framed(payload: string): string {
+  #framed(payload: string, name?: string): string {
     const { ping, eol = 'lf', multiline } = this.#reply.fault;
     const end = LINE_ENDS[eol];
     let lines = [payload];
@@ -107,7 +108,8 @@ export class EventStream {
       }
     }
     const comment = ping === true ? `: ping${end}${end}` : '';
-    return `${comment}${lines.map((line) => `data: ${line}${end}`).join('')}${end}`;
+    const event = name === undefined ? '' : `event: ${name}${end}`;
+    return `${comment}${event}${lines.map((line) => `data: ${line}${end}`).join('')}${end}`;
   }
 
   async #cut(): Promise<void> {

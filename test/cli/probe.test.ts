@@ -109,6 +109,7 @@ interface Written {
   model?: string;
   adapter?: string;
   key?: string;
+  responses?: boolean;
 }
 
 /** A catalogue with an endpoint for each of these, all for one model with a window of 1,000 tokens. */
@@ -120,8 +121,8 @@ regions: [{ code: eu, zone: FRA }]
 endpoints:
 ${rows
   .map(
-    ([name, { address, path = '/v1', adapter = 'openai-compatible', key = 'KEY' }]) =>
-      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''} }`,
+    ([name, { address, path = '/v1', adapter = 'openai-compatible', key = 'KEY', responses }]) =>
+      `  - { name: ${name}, adapter: ${adapter}, base_url: 'http://${address}${path}', api_key_env: ${key}, regions: [eu]${adapter === 'ai-sdk' ? ', provider: anthropic' : ''}${responses === undefined ? '' : `, responses: ${responses}`} }`,
   )
   .join('\n')}
 models:
@@ -185,15 +186,33 @@ describe('docket catalogue check --probe', () => {
       streams: true,
       usage_in_answers: true,
       usage_in_streams: true,
+      responses: null,
       overflow: '400 prompt_too_long',
       problems: [],
       warnings: [],
     });
     const { stdout, stderr } = await runDocket(['catalogue', 'check', file, '--probe'], ENV);
     expect(stdout).toMatch(
-      /^good +127\.0\.0\.1:\d+ +ours +yes +yes +yes +yes +yes +yes +400 prompt_too_long$/m,
+      /^good +127\.0\.0\.1:\d+ +ours +yes +yes +yes +yes +yes +yes +- +400 prompt_too_long$/m,
     );
     expect(stderr).toBe('');
+  });
+
+  it('asks an endpoint that is said to have responses for one, whole and as a stream, and says what comes instead', async () => {
+    const speaks = await listen(createSandbox({ tokensPerSecond: 0, apiKey: SECRET }));
+    const speaksChat = await modelServer();
+    const { code, of } = await probed(
+      await catalogueOf({
+        has: { address: speaks, responses: true },
+        not: { address: speaksChat, responses: true },
+        unsaid: { address: speaks },
+      }),
+    );
+    expect([code, of['has']!['responses'], of['unsaid']!['responses']]).toEqual([2, true, null]);
+    expect(of['has']!.problems).toEqual([]);
+    expect(of['not']!['responses']).toBe(false);
+    expect(of['not']!.problems).toHaveLength(1);
+    expect(of['not']!.problems[0]).toMatch(/^as a response \(`responses: true`/);
   });
 
   it('says in a line each what is wrong: port, path, credential, model; exits with 2; and prints no credential, not even one that a server repeats', async () => {

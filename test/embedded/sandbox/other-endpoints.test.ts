@@ -49,6 +49,68 @@ describe('legacy completions of the sandbox', () => {
   });
 });
 
+describe('responses of the sandbox', () => {
+  const ask = { model: 'm', input: 'Tell me about the lighthouse.', seed: 7 } as const;
+
+  it('are the same text whole and streamed, with every event in order and a number', async () => {
+    const whole = await client.responses.create({ ...ask, max_output_tokens: 12 } as never);
+    expect(whole).toMatchObject({ object: 'response', status: 'incomplete' });
+    expect(whole.usage).toMatchObject({ output_tokens: 12 });
+    const stream = client.responses.stream({ ...ask, max_output_tokens: 12 });
+    const events = [];
+    for await (const event of stream) events.push(event);
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, i) => i));
+    expect([...new Set(events.map(({ type }) => type))]).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.delta',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.incomplete',
+    ]);
+    expect((await stream.finalResponse()).output_text).toBe(whole.output_text);
+  });
+
+  it('call functions, go on with what they gave, write JSON of a schema, and refuse what needs a store', async () => {
+    const parameters = {
+      type: 'object',
+      properties: { city: { enum: ['Oslo'] } },
+      required: ['city'],
+    };
+    const tools = [{ type: 'function' as const, name: 'get_weather', parameters, strict: null }];
+    const called = await client.responses.create({
+      model: 'm',
+      input: 'Please get_weather for Oslo.',
+      tools,
+    });
+    const [call] = called.output;
+    expect(call).toMatchObject({ type: 'function_call', arguments: '{"city":"Oslo"}' });
+    const { call_id } = call as OpenAI.Responses.ResponseFunctionToolCall;
+    const after = await client.responses.create({
+      model: 'm',
+      input: [
+        { role: 'user', content: 'Please get_weather for Oslo.' },
+        call!,
+        { type: 'function_call_output', call_id, output: 'Rain.' },
+      ] as OpenAI.Responses.ResponseInput,
+      tools,
+    });
+    expect(after.output[0]).toMatchObject({ type: 'message', status: 'completed' });
+    const written = await client.responses.create({
+      model: 'm',
+      input: 'A city.',
+      text: { format: { type: 'json_schema', name: 'city', schema: parameters } },
+    });
+    expect(JSON.parse(written.output_text)).toEqual({ city: 'Oslo' });
+    await expect(
+      client.responses.create({ ...ask, previous_response_id: 'resp_1' }),
+    ).rejects.toMatchObject({ status: 400, param: 'previous_response_id' });
+  });
+});
+
 describe('embeddings of the sandbox', () => {
   it('are the same unit vectors as base64 and as floats, of the size asked for', async () => {
     for (const dimensions of [1, 3, 256, 1024]) {
