@@ -1436,6 +1436,18 @@ create table invitation (
   constraint invitation_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'auditor'::text])))
 );
 
+create table issuer_login (
+  org_id text not null,
+  issuer text not null,
+  subject text not null,
+  person_id text not null,
+  created_at timestamp(3) with time zone not null,
+  constraint issuer_login_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint issuer_login_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint issuer_login_pkey PRIMARY KEY (org_id, issuer, subject),
+  constraint issuer_login_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 255)))
+);
+
 create table login (
   id text not null,
   person_id text not null,
@@ -1497,9 +1509,37 @@ create table session (
   user_agent text,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  sso_org_id text,
   constraint session_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
   constraint session_pkey PRIMARY KEY (id),
+  constraint session_sso_org_id_fkey FOREIGN KEY (sso_org_id) REFERENCES account(id),
   constraint session_token_key UNIQUE (token)
+);
+
+create table sign_in_domain (
+  org_id text not null,
+  domain text not null,
+  claimed_at timestamp(3) with time zone not null,
+  confirmed_at timestamp(3) with time zone,
+  constraint sign_in_domain_domain_check CHECK (((domain = lower(domain)) AND (length(domain) <= 253))),
+  constraint sign_in_domain_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint sign_in_domain_pkey PRIMARY KEY (org_id, domain)
+);
+
+create table single_sign_on (
+  org_id text not null,
+  issuer text not null,
+  client_id text not null,
+  client_secret text not null,
+  role text not null,
+  required boolean not null default false,
+  worked_at timestamp(3) with time zone,
+  changed_at timestamp(3) with time zone not null,
+  constraint single_sign_on_client_id_check CHECK (((length(client_id) >= 1) AND (length(client_id) <= 500))),
+  constraint single_sign_on_issuer_check CHECK ((length(issuer) <= 500)),
+  constraint single_sign_on_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
+  constraint single_sign_on_pkey PRIMARY KEY (org_id),
+  constraint single_sign_on_role_check CHECK ((role = ANY (ARRAY['member'::text, 'auditor'::text])))
 );
 
 create table staff (
@@ -1537,12 +1577,15 @@ create table verification (
 
 CREATE INDEX invitation_by_email ON persons.invitation USING btree (email);
 CREATE INDEX invitation_by_expiry ON persons.invitation USING btree (expires_at);
+CREATE INDEX issuer_login_by_person ON persons.issuer_login USING btree (person_id);
 CREATE INDEX login_by_person ON persons.login USING btree (person_id);
 CREATE INDEX membership_by_organisation ON persons.membership USING btree (org_id);
 CREATE INDEX person_unconfirmed ON persons.person USING btree (created_at) WHERE (NOT email_verified);
 CREATE INDEX rate_by_due ON persons.rate USING btree (due_at);
 CREATE INDEX session_by_expiry ON persons.session USING btree (expires_at);
 CREATE INDEX session_by_person ON persons.session USING btree (person_id);
+CREATE INDEX session_by_sso_organisation ON persons.session USING btree (sso_org_id) WHERE (sso_org_id IS NOT NULL);
+CREATE UNIQUE INDEX sign_in_domain_confirmed ON persons.sign_in_domain USING btree (domain) WHERE (confirmed_at IS NOT NULL);
 CREATE INDEX verification_by_identifier ON persons.verification USING btree (identifier);
 
 grant usage on schema persons to docket_api;
@@ -1551,6 +1594,8 @@ grant usage on schema persons to docket_operator;
 
 grant delete, insert, select, update on invitation to docket_api;
 grant delete on invitation to docket_housekeeping;
+grant delete, insert, select on issuer_login to docket_api;
+grant delete on issuer_login to docket_operator;
 grant insert, select, update on login to docket_api;
 grant insert on login to docket_operator;
 grant delete, insert, select on membership to docket_api;
@@ -1562,6 +1607,8 @@ grant delete, insert, select, update on rate to docket_api;
 grant delete, insert, select, update on session to docket_api;
 grant delete on session to docket_housekeeping;
 grant delete on session to docket_operator;
+grant delete, insert, select, update on sign_in_domain to docket_api;
+grant delete, insert, select, update on single_sign_on to docket_api;
 grant select on staff to docket_api;
 grant delete, insert, select, update on staff to docket_operator;
 grant delete, insert, select, update on two_factor to docket_api;
@@ -1570,6 +1617,7 @@ grant delete, insert, select, update on verification to docket_api;
 grant delete on verification to docket_housekeeping;
 
 grant select (expires_at) on invitation to docket_housekeeping;
+grant select (org_id, person_id) on issuer_login to docket_operator;
 grant select (id, person_id, provider_id, account_id) on login to docket_operator;
 grant update (password, updated_at) on login to docket_operator;
 grant update (role) on membership to docket_api;

@@ -1,6 +1,7 @@
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import type { DashboardDeps } from './deps.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, type Form } from './forms.ts';
+import type { FastifyReply } from 'fastify';
 import { type Exchange, sessionForm, visitorOf } from './guard.ts';
 
 /** For so long after it has shown a password or a code, a session creates, grants and restores: a few acts in a row, and no lunch. */
@@ -26,15 +27,18 @@ export async function confirmedForm(
 ): Promise<Form> {
   const form = await sessionForm(deps, request);
   const { person, session } = request.visit;
-  const subject = `confirmed ${session.id}`;
+  const subject = subjectOf(session.id);
   const now = deps.now();
-  if (now - session.since < CONFIRMED_MS) return form;
+  const isOwn = session.organisation === null;
+  // An issuer lets somebody in again without asking them anything; when it has asked, it says so.
+  if (isOwn && now - session.since < CONFIRMED_MS) return form;
   const sealed = CONFIRMED.exec(request.headers.cookie ?? '')?.[1];
   if (sealed !== undefined && Number(deps.flash.open(subject, sealed)) > now) return form;
   const { hasSecondFactor } = request.visit;
-  const asks = hasSecondFactor ? 'code' : 'password';
+  const asks = !isOwn ? 'single sign-on' : hasSecondFactor ? 'code' : 'password';
   const shown = form.exact(CONFIRMING_FIELD);
   if (shown === '') throw new ConfirmationNeeded(form, asks);
+  if (!isOwn) throw new ConfirmationNeeded(form, asks, 'You have not confirmed it there yet.');
   if (!(await mayTryPassword(deps, person.id))) {
     throw new ConfirmationNeeded(form, asks, 'Too many attempts. Wait a minute.');
   }
@@ -46,11 +50,25 @@ export async function confirmedForm(
     const problem = hasSecondFactor ? 'The code is wrong, or was used' : 'The password is wrong';
     throw new ConfirmationNeeded(form, asks, `${problem}. Nothing was done.`);
   }
-  const value = deps.flash.seal(subject, String(now + CONFIRMED_MS));
+  confirm(deps, reply, session.id);
+  return form;
+}
+
+const subjectOf = (sessionId: string): string => `confirmed ${sessionId}`;
+
+/** Lets a session create, grant and restore for some minutes: its person has just shown that it is they, at the time `since`. */
+export function confirm(
+  deps: DashboardDeps,
+  reply: FastifyReply,
+  sessionId: string,
+  since = deps.now(),
+): void {
+  const until = since + CONFIRMED_MS;
+  const value = deps.flash.seal(subjectOf(sessionId), String(until));
+  const maxAge = Math.max(0, Math.ceil((until - deps.now()) / 1_000));
   const secure = deps.publicUrl.startsWith('https:') ? '; Secure' : '';
   void reply.header(
     'set-cookie',
-    `docket_confirmed=${value}; Path=/dashboard; Max-Age=${CONFIRMED_MS / 1_000}; HttpOnly; SameSite=Strict${secure}`,
+    `docket_confirmed=${value}; Path=/dashboard; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`,
   );
-  return form;
 }

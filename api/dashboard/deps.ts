@@ -19,9 +19,12 @@ import {
   createPersonRegistry,
   takeAttempt,
 } from '#shared/persons/postgres/persons.ts';
+import { createErrands } from '#shared/persons/postgres/errands.ts';
+import { createSingleSignOns } from '#shared/persons/postgres/single-sign-on.ts';
 import { createTeams } from '#shared/persons/postgres/team.ts';
 import { anchoredAuditHead } from '#shared/ledger/postgres/audit-checkpoints.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
+import { createPublicFetch } from '#shared/kernel/http/public-fetch.ts';
 import { readAttention } from '#shared/ledger/postgres/attention.ts';
 import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
@@ -29,6 +32,7 @@ import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import type { Door } from './door.ts';
 import { Flash } from './flash.ts';
 import type { Operations } from './operations.ts';
+import type { Issuers } from './issuer.ts';
 
 /** What the routes of the API read from, which pages read from too. */
 type Resources = ReturnType<typeof openResources>;
@@ -42,6 +46,8 @@ export interface DashboardOptions {
   /** Signs sessions and forms. */
   secret: string;
   supportEmail: string;
+  /** Origins of issuers that may be within our own network. */
+  insideIssuers: readonly string[];
   /** A model for the examples. */
   exampleModel: () => string | undefined;
   /** The catalogue as it is now. */
@@ -55,7 +61,14 @@ export type DashboardDeps = ReturnType<typeof openDashboard>;
 
 /** Dependencies of the dashboard: PostgreSQL, and the door, whose library takes a moment to load. */
 export function openDashboard(pool: Pool, options: DashboardOptions) {
-  const { publicUrl, secret, onError, resources, surroundings = systemSurroundings } = options;
+  const {
+    publicUrl,
+    secret,
+    onError,
+    resources,
+    insideIssuers,
+    surroundings = systemSurroundings,
+  } = options;
   const persons = createPersonRegistry(pool, surroundings);
   const link = (path: string, token: string): string =>
     `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
@@ -75,10 +88,20 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     });
   };
   let opened: Promise<Door> | undefined;
+  let reached: Promise<Issuers> | undefined;
+  const reachIssuers = async (): Promise<Issuers> => {
+    const { createIssuers } = await import('./issuer.ts');
+    return createIssuers(createPublicFetch(insideIssuers), insideIssuers);
+  };
   return {
     door: () => (opened ??= openDoor()),
     persons,
     teams: createTeams(pool, surroundings),
+    singleSignOn: createSingleSignOns(pool, surroundings),
+    errands: createErrands(pool, surroundings),
+    insideIssuers,
+    /** Loaded by the first sign-in that needs one. */
+    issuers: () => (reached ??= reachIssuers()),
     accounts: createAccountRegistry(pool, surroundings),
     keys: createKeyRegistry(pool, surroundings),
     /** How the ledger is, and what of it waits for a person. */
@@ -116,11 +139,14 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
 
 /** The dashboard of a process that has a secret for it. */
 export function dashboardOf(
-  { publicUrl, supportEmail, secrets }: Config,
+  { publicUrl, supportEmail, ssoInsideIssuers: insideIssuers, secrets }: Config,
   pool: Pool,
-  rest: Omit<DashboardOptions, 'publicUrl' | 'supportEmail' | 'secret' | 'surroundings'>,
+  rest: Omit<
+    DashboardOptions,
+    'publicUrl' | 'supportEmail' | 'insideIssuers' | 'secret' | 'surroundings'
+  >,
 ): DashboardDeps | undefined {
   const { sessionSecret: secret } = secrets;
   if (secret === undefined) return undefined;
-  return openDashboard(pool, { publicUrl, supportEmail, secret, ...rest });
+  return openDashboard(pool, { publicUrl, supportEmail, insideIssuers, secret, ...rest });
 }

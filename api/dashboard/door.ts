@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual, createHmac } from 'node:crypto';
 import { betterAuth } from 'better-auth';
-import { isAPIError } from 'better-auth/api';
+import { createAuthEndpoint, isAPIError } from 'better-auth/api';
+import { setSessionCookie } from 'better-auth/cookies';
 import { symmetricDecrypt } from 'better-auth/crypto';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Queries } from '#shared/kernel/postgres/queries.ts';
@@ -23,6 +24,8 @@ export interface Session {
   until: number;
   address: string | null;
   userAgent: string | null;
+  /** The organisation whose issuer let the person in; the session is good for that one alone. */
+  organisation: string | null;
 }
 
 export interface SignedIn {
@@ -166,6 +169,22 @@ export function openDoor(options: DoorOptions) {
       }
     },
 
+    /**
+     * Opens a new session of somebody who has shown otherwise that it is they; with an organisation, by its issuer.
+     */
+    async open(
+      personId: string,
+      organisation: string | null,
+      visitor: Visitor,
+    ): Promise<{ cookies: Cookies; sessionId: string }> {
+      const { headers, response } = await auth.api.openSession({
+        body: { personId, ssoOrgId: organisation },
+        headers: headersOf({ ...visitor, cookie: undefined }),
+        returnHeaders: true,
+      });
+      return { cookies: headers.getSetCookie(), sessionId: response.sessionId };
+    },
+
     /** Opens the session of somebody whose password was right, by a code of their app or one of their recovery codes. */
     async signInWithCode(code: string, visitor: Visitor): Promise<{ cookies: Cookies } | null> {
       // With a session beside it, the library would look at that one and count nothing.
@@ -232,15 +251,23 @@ export function openDoor(options: DoorOptions) {
       return headers.getSetCookie();
     },
 
-    async sessions(visitor: Visitor): Promise<Session[]> {
+    /** Open sessions of the person. One by an issuer is shown those by the same alone: the others are none of its business. */
+    async sessions(visitor: Visitor, { organisation }: Session): Promise<Session[]> {
       const found = await auth.api.listSessions({ headers: headersOf(visitor) });
-      return found.map(sessionOf).toSorted((a, b) => b.since - a.since);
+      return found
+        .map(sessionOf)
+        .filter((each) => organisation === null || each.organisation === organisation)
+        .toSorted((a, b) => b.since - a.since);
     },
 
     /** Ends another session of the same person by its id. One that is not theirs is as none. */
-    async endSession(id: string, visitor: Visitor): Promise<void> {
+    async endSession(id: string, visitor: Visitor, { organisation }: Session): Promise<void> {
       const headers = headersOf(visitor);
-      const found = (await auth.api.listSessions({ headers })).find((each) => each.id === id);
+      const found = (await auth.api.listSessions({ headers })).find(
+        (each) =>
+          each.id === id &&
+          (organisation === null || sessionOf(each).organisation === organisation),
+      );
       if (found !== undefined) {
         await auth.api.revokeSession({ headers, body: { token: found.token } });
       }
@@ -407,6 +434,7 @@ function authOptions(options: DoorOptions) {
       },
     },
     plugins: [
+      openedOtherwise,
       twoFactor({
         issuer: 'Docket',
         schema: {
@@ -434,6 +462,47 @@ function authOptions(options: DoorOptions) {
   };
 }
 
+interface Opened {
+  personId: string;
+  ssoOrgId: string | null;
+}
+/** The door is the one that asks, so that nothing of it has to be looked at. */
+const OPENED = {
+  '~standard': {
+    version: 1,
+    vendor: 'docket',
+    types: undefined as { input: Opened; output: Opened } | undefined,
+    validate: (value: unknown) => ({ value: value as Opened }),
+  },
+} as const;
+
+/** Opens sessions without a password, for the door alone: no address of the library's is served. */
+const openedOtherwise = {
+  id: 'opened-otherwise',
+  schema: {
+    session: {
+      fields: {
+        ssoOrgId: { type: 'string', required: false, input: false, fieldName: 'sso_org_id' },
+      },
+    },
+  },
+  endpoints: {
+    openSession: createAuthEndpoint(
+      '/open-session',
+      { method: 'POST', requireHeaders: true, body: OPENED },
+      async (context) => {
+        const { personId, ssoOrgId } = context.body;
+        const { internalAdapter } = context.context;
+        const user = await internalAdapter.findUserById(personId);
+        if (user === null) throw new Error('a session is to be opened of nobody');
+        const session = await internalAdapter.createSession(personId, false, { ssoOrgId });
+        await setSessionCookie(context, { session, user });
+        return { sessionId: session.id };
+      },
+    ),
+  },
+} as const;
+
 interface Sent {
   user: Person;
   token: string;
@@ -452,6 +521,8 @@ function sessionOf(session: {
   expiresAt: Date;
   ipAddress?: string | null | undefined;
   userAgent?: string | null | undefined;
+  // What a plugin adds to a session is not always in the library's type of it.
+  ssoOrgId?: string | null | undefined;
 }): Session {
   return {
     id: session.id,
@@ -459,5 +530,6 @@ function sessionOf(session: {
     until: session.expiresAt.getTime(),
     address: session.ipAddress ?? null,
     userAgent: session.userAgent ?? null,
+    organisation: session.ssoOrgId ?? null,
   };
 }

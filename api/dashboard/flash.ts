@@ -4,8 +4,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * What the next page is to show once, carried by the visitor's own cookie: sealed with the secret of the sessions, for one
- * subject, so that no process has to keep it and nobody else can read it.
+ * What is sealed with the secret of the sessions, each for one subject: what the next page is to show once, carried by the
+ * visitor's own cookie, and secrets that the database keeps without being able to read them.
  */
 export class Flash {
   readonly #key: Buffer;

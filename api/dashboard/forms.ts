@@ -34,7 +34,7 @@ export class Form {
 export const CONFIRMING_FIELD = 'confirming-password';
 
 /** What somebody is asked for who has signed in a while ago. */
-export type Proof = 'password' | 'code';
+export type Proof = 'password' | 'code' | 'single sign-on';
 
 /** The person behind a form is asked for the password; the form is kept, and sent again with it. */
 export class ConfirmationNeeded extends Error {

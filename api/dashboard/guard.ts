@@ -13,6 +13,7 @@ import {
 import type { DashboardDeps } from './deps.ts';
 import type { SignedIn, Visitor } from './door.ts';
 import { ASSETS } from '../front/assets.ts';
+import { pageOfEntry } from './entry-error.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, Form } from './forms.ts';
 import { confirmationPage, errorPage } from './pages/doorstep.ts';
 import { type Frame, framed, type PageParts, unframed } from './pages/layout.ts';
@@ -100,9 +101,10 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
       origin === publicOrigin || origin === `http://${host}` || origin === `https://${host}`;
     next(isOurs ? undefined : foreignForm());
   });
-  app.setErrorHandler((error: Error, request, reply) => {
-    if (error instanceof ConfirmationNeeded) return askToConfirm(error, request, reply);
-    if (shown(error).status >= 500) onError(error);
+  app.setErrorHandler((thrown: Error, request, reply) => {
+    if (thrown instanceof ConfirmationNeeded) return askToConfirm(thrown, request, reply);
+    const error = pageOfEntry(thrown) ?? thrown;
+    if (shown(error).status >= 500 && error === thrown) onError(error);
     return sendError(error, request, reply);
   });
   // What no route takes fails in a hook before it gets here, and is shown like any other failure.
@@ -118,7 +120,15 @@ function askToConfirm(
   reply: FastifyReply,
 ): FastifyReply {
   const fields = form.entries().filter(([name]) => name !== CONFIRMING_FIELD);
-  const step = { address: request.url, fields, asked: CONFIRMING_FIELD, asks, problem };
+  const { organisation } = request.visit.session;
+  const step = {
+    address: request.url,
+    fields,
+    asked: CONFIRMING_FIELD,
+    asks,
+    problem,
+    organisation,
+  };
   const page = unframed(ASSETS.addresses, 'Confirm that it is you', confirmationPage(step));
   return sendPage(reply, page, 403);
 }
@@ -229,24 +239,54 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
       const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
       return seeOther(reply, `/dashboard/sign-in${to}`);
     }
-    const { id } = signedIn.person;
+    const { person, session } = signedIn;
     const [memberships, staff] = await Promise.all([
-      deps.persons.memberships(id),
-      deps.persons.staffRoles(id),
+      deps.persons.memberships(person.id),
+      deps.persons.staffRoles(person.id),
     ]);
-    request.visit = { ...signedIn, memberships, staff };
+    const { organisation } = session;
+    request.visit =
+      organisation === null
+        ? { ...signedIn, memberships, staff }
+        : // Whoever runs an issuer can be anybody of the organisation, and must be nobody elsewhere by that.
+          {
+            ...signedIn,
+            memberships: memberships.filter(({ orgId }) => orgId === organisation),
+            staff: [],
+          };
     return undefined;
   });
 }
 
-/** Demands a part in the organisation of the address. Another's is as one that does not exist. */
+/** Demands a session that the person has opened themself: what is done with it reaches beyond one organisation. */
+export function demandOwnSession(app: FastifyInstance): void {
+  app.addHook('preHandler', async (request) => {
+    if (request.visit.session.organisation === null) return;
+    throw new PageError(
+      403,
+      'Sign in with your password for this',
+      'Single sign-on opens the pages of its own organisation, and no more.',
+    );
+  });
+}
+
+/**
+ * Demands a part in the organisation of the address, and that its issuer has let the person in where it asks that. Another's
+ * organisation is as one that does not exist.
+ */
 export function demandMembership(app: FastifyInstance): void {
   app.decorateRequest('membership', null as never);
-  app.addHook('preHandler', async (request) => {
+  app.addHook('preHandler', async (request, reply) => {
     const { org } = request.params as { org?: string };
     const membership = request.visit.memberships.find(({ orgId }) => orgId === org);
     if (membership === undefined) throw notFound();
+    const { orgId, asksSingleSignOn } = membership;
+    if (asksSingleSignOn && request.visit.session.organisation !== orgId) {
+      const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
+      return seeOther(reply, `/dashboard/sso/${orgId}${to}`);
+    }
     request.membership = membership;
+    return undefined;
   });
 }
 

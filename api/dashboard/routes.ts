@@ -1,10 +1,17 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { DashboardDeps } from './deps.ts';
 import { takeForms } from './forms.ts';
-import { demandMembership, demandSession, demandStaff, guardPages, seeOther } from './guard.ts';
+import {
+  demandMembership,
+  demandOwnSession,
+  demandSession,
+  demandStaff,
+  guardPages,
+  seeOther,
+} from './guard.ts';
 import { notFound } from './page-error.ts';
 import { homeOf, staffHome } from './pages/layout.ts';
-import { accountRoutes } from './routes/account.ts';
+import { accountRoutes, credentialRoutes } from './routes/account.ts';
 import { accountsRoutes } from './routes/accounts.ts';
 import { doorstepRoutes } from './routes/doorstep.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -22,6 +29,7 @@ import { queueRoutes } from './routes/queues.ts';
 import { regionRoutes } from './routes/regions.ts';
 import { reviewRoutes } from './routes/reviews.ts';
 import { settingsRoutes } from './routes/settings.ts';
+import { issuerRoutes, singleSignOnRoutes } from './routes/single-sign-on.ts';
 import { invitationRoutes, teamRoutes } from './routes/team.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -37,11 +45,13 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
       guardPages(pages, deps);
       doorstepRoutes(pages, deps);
       receiptByAddress(pages, deps);
+      issuerRoutes(pages, deps);
       await pages.register(async (ours) => {
         demandSession(ours, deps);
         ours.get('/', SESSION, async (request, reply) => {
           const { memberships, staff } = request.visit;
-          const [first] = memberships;
+          const first =
+            memberships.find(({ asksSingleSignOn }) => !asksSingleSignOn) ?? memberships[0];
           if (first === undefined && staff.length > 0) return seeOther(reply, staffHome(staff));
           if (first !== undefined) return seeOther(reply, homeOf(first));
           const invitations = await deps.teams.invitationsFor(request.visit.person);
@@ -49,8 +59,12 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
           return seeOther(reply, `/dashboard/${next}`);
         });
         accountRoutes(ours, deps);
-        invitationRoutes(ours, deps);
-        applyRoutes(ours, deps);
+        await ours.register(async (own) => {
+          demandOwnSession(own);
+          credentialRoutes(own, deps);
+          invitationRoutes(own, deps);
+          applyRoutes(own, deps);
+        });
         await ours.register(
           async (service) => {
             demandStaff(service, ['reviewer', 'operator']);
@@ -80,6 +94,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
             organisationRoutes(organisation, deps);
             teamRoutes(organisation, deps);
             settingsRoutes(organisation, deps);
+            singleSignOnRoutes(organisation, deps);
           },
           { prefix: '/:org' },
         );

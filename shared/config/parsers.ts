@@ -85,6 +85,13 @@ export const publicAddress: Parser<string> = (text) => {
   return address;
 };
 
+/** The beginning of a web address, as far as its port: `https://issuer.internal:8443`. */
+export const origin: Parser<string> = (text) => {
+  const address = publicAddress(text);
+  if (new URL(address).origin !== address) throw new Error('must end with the host or port');
+  return address;
+};
+
 /** Comma-separated items, each given to `item`; blanks around them are dropped. */
 export function list<T>(item: Parser<T>, itemsMax: number): Parser<readonly T[]> {
   return (text) => {

@@ -11,6 +11,7 @@ import {
   listOrNone,
   longSecret,
   oneOf,
+  origin,
   plainText,
   publicAddress,
   url,
@@ -340,6 +341,12 @@ export const SETTINGS = {
     'SESSION_SECRET',
     longSecret(32),
     'Signs the sessions of the dashboard, the same for all api processes; without it there is no dashboard.',
+  ),
+  ssoInsideIssuers: setting(
+    'SSO_INSIDE_ISSUERS',
+    list(origin, 20),
+    '',
+    'Origins of single sign-on issuers that may lie within your own network, or have no TLS; all others must be on the internet.',
   ),
   moderationApiKey: secret(
     'MODERATION_API_KEY',

@@ -16,7 +16,8 @@ export type Act =
   | 'read the audit log'
   | 'apply for the organisation'
   | 'manage the team'
-  | 'change settings';
+  | 'change settings'
+  | 'set up single sign-on';
 
 const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'manage keys': ['owner', 'admin'],
@@ -26,6 +27,8 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'apply for the organisation': ['owner', 'admin'],
   'manage the team': ['owner', 'admin'],
   'change settings': ['owner', 'admin'],
+  // Whoever names the issuer can come in by it as anybody, owners included.
+  'set up single sign-on': ['owner'],
 };
 
 export function may(role: OrganisationRole, act: Act): boolean {
@@ -51,4 +54,6 @@ export interface Membership {
   orgName: string;
   orgState: AccountState;
   role: OrganisationRole;
+  /** Whether they get in by the issuer of the organisation alone. */
+  asksSingleSignOn: boolean;
 }

@@ -54,6 +54,7 @@ interface EdgeParts {
   index?: RoutingIndex;
   didDocument?: () => object;
   exports?: Partial<ExportRoutesOptions>;
+  insideIssuers?: readonly string[];
 }
 
 /** One key, which has signed nothing. */
@@ -95,6 +96,7 @@ export async function openDashboardEdge(
     exports = {},
     index = { models: new Map(), regions: new Map() },
     operations = {},
+    insideIssuers = [],
   }: EdgeParts = {},
 ): Promise<DashboardEdge> {
   const pool = database.poolAs('docket_api', 6);
@@ -112,6 +114,7 @@ export async function openDashboardEdge(
     publicUrl,
     secret: randomBytes(32).toString('hex'),
     supportEmail: 'support@docket.example',
+    insideIssuers,
     exampleModel: () => 'a-model',
     index: () => index,
     operations: {

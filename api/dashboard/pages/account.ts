@@ -1,11 +1,11 @@
 import { html, type Html } from '#api/html.ts';
 import type { Session } from '../door.ts';
 import { type Frame, staffHome, token } from './layout.ts';
-import { ACT, badge, copyable, field, moment, table, told } from './parts.ts';
+import { ACT, badge, copyable, field, moment, note, table, told } from './parts.ts';
 
 export interface AccountParts {
   sessions: readonly Session[];
-  currentId: string;
+  current: Session;
   passwordLengthMin: number;
   hasSecondFactor: boolean;
   problem?: string;
@@ -61,7 +61,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
               <td class="nowrap" data-head="Signed in">${moment(session.since, now)}</td>
               <td class="num">
                 ${
-                  session.id === parts.currentId
+                  session.id === parts.current.id
                     ? badge('good', 'This one')
                     : html`<form method="post" action="/dashboard/account/sessions/end">
                         ${token(frame)}
@@ -75,14 +75,24 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
         'stacked',
       )}
       ${
-        parts.sessions.length < 2
+        parts.sessions.length < 2 || parts.current.organisation !== null
           ? undefined
           : html`<form method="post" action="/dashboard/account/sessions/end-others">
               ${token(frame)}<button type="submit">End all other sessions</button>
             </form>`
       }
     </section>
-    <section class="stack">
+    ${parts.current.organisation === null ? credentials(frame, parts) : OPENED_BY_ISSUER}`;
+}
+
+const OPENED_BY_ISSUER = note(
+  'plain',
+  'You are signed in by single sign-on, which opens this one organisation. For your password, your second factor and other organisations sign in with your password.',
+);
+
+/** What the person opens the door with. */
+function credentials(frame: Frame, parts: AccountParts): Html {
+  return html`<section class="stack">
       <h2>Password</h2>
       <form class="form" method="post" action="/dashboard/account/password">
         ${token(frame)}

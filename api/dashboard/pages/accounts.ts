@@ -14,8 +14,10 @@ import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
+import type { SignInDomain } from '#shared/persons/single-sign-on.ts';
 import { type Frame, token } from './layout.ts';
 import {
+  ACT,
   badge,
   field,
   moment,
@@ -98,6 +100,7 @@ function stateBadge(state: AccountState): Html {
 export interface AccountParts {
   account: Account;
   members: readonly Member[];
+  domains: readonly SignInDomain[];
   keys: Page<KeyRecord>;
   review: Review | null;
   history: readonly AuditEntry[];
@@ -145,7 +148,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
       ${keys.items.length === 0 ? html`<p class="soft">None.</p>` : keysTable(frame, keys.items)}
       ${keys.hasMore ? html`<p class="soft">The newest ${keys.items.length} are shown.</p>` : undefined}
     </section>
-    ${members(frame, parts)} ${history(frame, parts)}`;
+    ${members(frame, parts)} ${domainsSection(frame, parts)} ${history(frame, parts)}`;
 }
 
 function facts(frame: Frame, account: Account): Html {
@@ -344,6 +347,39 @@ function members(frame: Frame, { members: all }: AccountParts): Html {
             ),
           )
     }
+  </section>`;
+}
+
+/** Domains of single sign-on, and the confirmation that they wait for. */
+function domainsSection(frame: Frame, { account, domains, mayNot }: AccountParts) {
+  if (domains.length === 0) return undefined;
+  return html`<section class="stack tight">
+    <h2>Domains of single sign-on</h2>
+    <p class="soft prose">
+      Confirm a domain when you have found out that all of its addresses are the organisation’s:
+      never one where anybody can get an address.
+    </p>
+    ${table(
+      'Domains',
+      ['Domain', 'State', ACT],
+      domains.map(
+        ({ domain, confirmedAt }) =>
+          html`<tr>
+            <th scope="row" class="clip">${domain}</th>
+            <td>${confirmedAt === null ? badge('warn', 'claimed') : badge('good', 'confirmed')}</td>
+            <td class="num">
+              ${
+                confirmedAt !== null || mayNot !== undefined
+                  ? undefined
+                  : html`<form method="post" action="${ADDRESS}/${account.id}/domain">
+                      ${token(frame)}<input type="hidden" name="domain" value="${domain}" />
+                      <button type="submit" aria-label="Confirm ${domain}">Confirm</button>
+                    </form>`
+              }
+            </td>
+          </tr>`,
+      ),
+    )}
   </section>`;
 }
 

@@ -10,7 +10,7 @@ export interface Doorstep extends Told {
   email?: string;
 }
 
-const hidden = (name: string, value: string): Html =>
+export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 
 export function signInPage(step: Doorstep): Html {
@@ -23,6 +23,7 @@ export function signInPage(step: Doorstep): Html {
       ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true })}
       <button class="primary" type="submit">Sign in</button>
     </form>
+    <p><a href="/dashboard/sign-in/organisation">Single sign-on of your organisation</a></p>
     <p><a href="/dashboard/password/forgot">Choose a new password</a></p>
     <p>New here? <a href="/dashboard/sign-up">Sign up</a></p>
   </div>`;
@@ -102,8 +103,10 @@ export function confirmationPage(step: {
   asked: string;
   asks: Proof;
   problem: string | undefined;
+  /** The organisation whose issuer is asked, for single sign-on. */
+  organisation: string | null;
 }): Html {
-  const { address, fields, asked, asks, problem } = step;
+  const { address, fields, asked, asks, problem, organisation } = step;
   return html`<div class="stack">
     <h1>Confirm that it is you</h1>
     ${problem === undefined ? undefined : told({ problem })}
@@ -113,23 +116,36 @@ export function confirmationPage(step: {
     <form class="form" method="post" action="${address}">
       ${fields.map(([name, value]) => hidden(name, value))}
       ${
-        asks === 'code'
-          ? field({
-              name: asked,
-              label: 'Code',
-              autocomplete: 'one-time-code',
-              required: true,
-              max: '20',
-              help: 'The six digits that your app shows now, or a recovery code. For ten minutes you are not asked again.',
-            })
-          : field({
-              name: asked,
-              label: 'Password',
-              type: 'password',
-              autocomplete: 'current-password',
-              required: true,
-              help: 'For ten minutes you are not asked again. Revoking never asks.',
-            })
+        asks === 'single sign-on'
+          ? html`${hidden(asked, 'done')}
+              <p>
+                <a
+                  class="button"
+                  href="/dashboard/sso/${organisation ?? ''}/start?again=1"
+                  target="_blank"
+                  >Confirm at your organisation (opens a new tab)</a
+                >
+              </p>
+              <p class="help">
+                Come back here then, and go on. For ten minutes you are not asked again.
+              </p>`
+          : asks === 'code'
+            ? field({
+                name: asked,
+                label: 'Code',
+                autocomplete: 'one-time-code',
+                required: true,
+                max: '20',
+                help: 'The six digits that your app shows now, or a recovery code. For ten minutes you are not asked again.',
+              })
+            : field({
+                name: asked,
+                label: 'Password',
+                type: 'password',
+                autocomplete: 'current-password',
+                required: true,
+                help: 'For ten minutes you are not asked again. Revoking never asks.',
+              })
       }
       <button class="primary" type="submit">Go on</button>
     </form>

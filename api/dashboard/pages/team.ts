@@ -40,6 +40,14 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
     )}
     ${manages && invitations.length > 0 ? invitationTable(frame, invitations) : undefined}
     ${manages ? inviteForm(frame, parts) : undefined}
+    ${
+      manages
+        ? html`<p>
+            <a href="/dashboard/${frame.membership!.orgId}/single-sign-on">Single sign-on</a>:
+            members come in by your own issuer.
+          </p>`
+        : undefined
+    }
     <section class="stack tight">
       <h2>Roles</h2>
       <dl class="facts">

@@ -4,7 +4,7 @@ import { secondFactorLetter } from '#shared/persons/letters.ts';
 import { mayTryPassword } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
-import { seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
+import { type Exchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
 import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
 import { accountPage, secondFactorPage } from '../pages/account.ts';
 
@@ -18,33 +18,56 @@ const DONE: Readonly<Record<string, string>> = {
   password: 'Your password was changed, and all other sessions have ended.',
 };
 
-/** A person's own page: sessions and password. */
+/** A person's own page, and what a session by an issuer may do there too. */
 export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
-  const show = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    told: { problem?: string; done?: string },
-    status = 200,
-  ): Promise<FastifyReply> => {
-    const parts = {
-      sessions: await (await deps.door()).sessions(visitorOf(request)),
-      currentId: request.visit.session.id,
-      passwordLengthMin: PASSWORD_LENGTH_MIN,
-      hasSecondFactor: request.visit.hasSecondFactor,
-      ...told,
-    };
-    return sendFramed(deps, [request, reply], {
-      title: 'Your account',
-      status,
-      body: (frame) => accountPage(frame, parts),
-    });
-  };
-  app.get('/account', SESSION, (request, reply) => show(request, reply, doneOf(request, DONE)));
+  app.get('/account', SESSION, (request, reply) =>
+    showAccount(deps, [request, reply], doneOf(request, DONE)),
+  );
   app.post('/account/sessions/end', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
-    await (await deps.door()).endSession(form.text('session'), visitorOf(request));
+    await (
+      await deps.door()
+    ).endSession(form.text('session'), visitorOf(request), request.visit.session);
     return seeOther(reply, '/dashboard/account?done=ended');
   });
+  app.post('/sign-out', SESSION, async (request, reply) => {
+    await sessionForm(deps, request);
+    const { organisation } = request.visit.session;
+    void reply.header('set-cookie', await (await deps.door()).signOut(visitorOf(request)));
+    return seeOther(
+      reply,
+      organisation === null
+        ? '/dashboard/sign-in?done=out'
+        : `/dashboard/sso/${organisation}?done=out`,
+    );
+  });
+}
+
+async function showAccount(
+  deps: DashboardDeps,
+  [request, reply]: Exchange,
+  told: { problem?: string; done?: string },
+  status = 200,
+): Promise<FastifyReply> {
+  const { visit } = request;
+  const parts = {
+    sessions: await (await deps.door()).sessions(visitorOf(request), visit.session),
+    current: visit.session,
+    passwordLengthMin: PASSWORD_LENGTH_MIN,
+    hasSecondFactor: visit.hasSecondFactor,
+    ...told,
+  };
+  return sendFramed(deps, [request, reply], {
+    title: 'Your account',
+    status,
+    body: (frame) => accountPage(frame, parts),
+  });
+}
+
+/** What opens the door: for sessions of the person's own, and not for those that an issuer has opened. */
+export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): void {
+  const show: Show = (request, reply, told, status) =>
+    showAccount(deps, [request, reply], told, status);
   app.post('/account/sessions/end-others', SESSION, async (request, reply) => {
     await sessionForm(deps, request);
     await (await deps.door()).endOtherSessions(visitorOf(request));
@@ -53,7 +76,7 @@ export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.post('/account/password', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     if (!(await mayTryPassword(deps, request.visit.person.id))) {
-      return show(request, reply, { problem: 'Too many attempts. Wait a minute.' }, 429);
+      return show(request, reply, { problem: TOO_MANY }, 429);
     }
     const changed = await (
       await deps.door()
@@ -66,11 +89,6 @@ export function accountRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     return seeOther(reply, '/dashboard/account?done=password');
   });
   secondFactorRoutes(app, deps, show);
-  app.post('/sign-out', SESSION, async (request, reply) => {
-    await sessionForm(deps, request);
-    void reply.header('set-cookie', await (await deps.door()).signOut(visitorOf(request)));
-    return seeOther(reply, '/dashboard/sign-in?done=out');
-  });
 }
 
 /** Draws the account's page again, with what was refused. */

@@ -61,6 +61,11 @@ const ACTS: Readonly<Record<string, readonly [Perform, string]>> = {
     ({ accounts }, id, actor) => accounts.activate(id, actor),
     'The account is active: keys can be issued.',
   ],
+  domain: [
+    ({ singleSignOn }, orgId, actor, form) =>
+      singleSignOn.confirmDomain({ orgId, actor }, form.text('domain')),
+    'The domain is confirmed: who has an address of it and is let in by the organisation’s issuer becomes a member.',
+  ],
   plan: [
     ({ accounts }, id, actor, form) => {
       const plan = PLANS.find((known) => known === form.text('plan'));
@@ -139,15 +144,26 @@ async function showAccount(
 ): Promise<FastifyReply> {
   const { id: orgId } = request.params as OfAccount['Params'];
   const account = await deps.accounts.get(orgId);
-  const [members, keys, review, history] = await Promise.all([
+  const [members, domains, keys, review, history] = await Promise.all([
     deps.persons.members(orgId),
+    deps.singleSignOn.domains(orgId),
     deps.keys.list({ orgId, limit: KEYS_SHOWN, order: 'desc' }),
     deps.vettings.openReview(orgId),
     deps.audit.list({ orgId, limit: HISTORY_LENGTH, order: 'desc' }),
   ]);
   const names = await deps.persons.names(history.items.map(({ actorId }) => actorId));
   const mayNot = whyNot(request, orgId);
-  const parts = { account, members, keys, review, history: history.items, names, mayNot, ...told };
+  const parts = {
+    account,
+    members,
+    domains,
+    keys,
+    review,
+    history: history.items,
+    names,
+    mayNot,
+    ...told,
+  };
   return sendFramed(deps, [request, reply], {
     title: account.name,
     section: 'accounts',

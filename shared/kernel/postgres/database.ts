@@ -549,6 +549,14 @@ interface PersonsInvitationTable {
   expires_at: Date;
 }
 
+interface PersonsIssuerLoginTable {
+  org_id: string;
+  issuer: string;
+  subject: string;
+  person_id: string;
+  created_at: Date;
+}
+
 interface PersonsLoginTable {
   id: string;
   person_id: string;
@@ -597,6 +605,25 @@ interface PersonsSessionTable {
   user_agent: string | null;
   created_at: Date;
   updated_at: Date;
+  sso_org_id: string | null;
+}
+
+interface PersonsSignInDomainTable {
+  org_id: string;
+  domain: string;
+  claimed_at: Date;
+  confirmed_at: Date | null;
+}
+
+interface PersonsSingleSignOnTable {
+  org_id: string;
+  issuer: string;
+  client_id: string;
+  client_secret: string;
+  role: 'member' | 'auditor';
+  required: Defaulted<boolean>;
+  worked_at: Date | null;
+  changed_at: Date;
 }
 
 interface PersonsStaffTable {
@@ -672,11 +699,14 @@ export interface Database {
   usage_day: UsageDayTable;
   usage_hour: UsageHourTable;
   'persons.invitation': PersonsInvitationTable;
+  'persons.issuer_login': PersonsIssuerLoginTable;
   'persons.login': PersonsLoginTable;
   'persons.membership': PersonsMembershipTable;
   'persons.person': PersonsPersonTable;
   'persons.rate': PersonsRateTable;
   'persons.session': PersonsSessionTable;
+  'persons.sign_in_domain': PersonsSignInDomainTable;
+  'persons.single_sign_on': PersonsSingleSignOnTable;
   'persons.staff': PersonsStaffTable;
   'persons.two_factor': PersonsTwoFactorTable;
   'persons.verification': PersonsVerificationTable;

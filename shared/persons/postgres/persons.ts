@@ -13,7 +13,7 @@ import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { checkPerson } from '../checks.ts';
 import { secondFactorLetter } from '../letters.ts';
-import { keepAnOwner } from './team.ts';
+import { forgetIssuerLogin, keepAnOwner } from './team.ts';
 import type { Membership, OrganisationRole, Person, StaffRole } from '../roles.ts';
 
 /** How long somebody who signed up may take to follow the link of the letter; they can ask for another. */
@@ -43,17 +43,20 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
       const rows = await db
         .selectFrom('persons.membership as m')
         .innerJoin('account as a', 'a.id', 'm.org_id')
-        .select(['a.id', 'a.name', 'a.state', 'm.role'])
+        .leftJoin('persons.single_sign_on as s', 's.org_id', 'm.org_id')
+        .select(['a.id', 'a.name', 'a.state', 'm.role', 's.required'])
         .where('m.person_id', '=', personId)
         .where('a.state', '<>', 'closed')
         .orderBy('a.name')
         .orderBy('a.id')
         .execute();
-      return rows.map(({ id, name, state, role }) => ({
+      return rows.map(({ id, name, state, role, required }) => ({
         orgId: id,
         orgName: name,
         orgState: state,
         role,
+        // An owner keeps another way in: an issuer that is away, or set up wrong, shuts nobody out for good.
+        asksSingleSignOn: required === true && role !== 'owner',
       }));
     },
 
@@ -257,6 +260,7 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
         if (person === undefined || removed === undefined) {
           throw invalidParam('email', 'There is no such person in this place.');
         }
+        if (place.kind === 'organisation') await forgetIssuerLogin(client, place.orgId, id);
         await appendAudit(client, surroundings, {
           orgId: place.kind === 'staff' ? SERVICE_CHAIN : place.orgId,
           action: place.kind === 'staff' ? 'staff.removed' : 'member.removed',
@@ -324,7 +328,8 @@ export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
   };
 }
 
-async function ensurePerson(
+/** Somebody by their address, made known when it is new. */
+export async function ensurePerson(
   client: Parameters<typeof queriesOn>[0],
   surroundings: Surroundings,
   who: Pick<Person, 'name' | 'email'>,

@@ -178,6 +178,7 @@ export function createTeams(pool: Pool, surroundings: Surroundings) {
           .where('org_id', '=', orgId)
           .where('person_id', '=', personId)
           .execute();
+        await forgetIssuerLogin(client, orgId, personId);
         await appendAudit(client, surroundings, {
           orgId,
           action: 'member.removed',
@@ -215,6 +216,19 @@ export async function keepAnOwner(
   const locked = await lockOwnersAnd(client, orgId, personId);
   const role = locked.find(({ person_id: id }) => id === personId)?.role;
   if (role !== undefined) demandAnotherOwner({ role, owners: ownersAmong(locked) });
+}
+
+/** Who somebody is at the issuer of an organisation that they leave: should they be invited again, it names them anew. */
+export async function forgetIssuerLogin(
+  client: PoolClient,
+  orgId: string,
+  personId: string,
+): Promise<void> {
+  await queriesOn(client)
+    .deleteFrom('persons.issuer_login')
+    .where('org_id', '=', orgId)
+    .where('person_id', '=', personId)
+    .execute();
 }
 
 /** Locks the owners as well, in one order: two of them cannot take each other’s part away at once. */

@@ -1,0 +1,200 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  AuthorizationResponseError,
+  buildAuthorizationUrl,
+  buildEndSessionUrl,
+  calculatePKCECodeChallenge,
+  type ClientAuth,
+  ClientError,
+  ClientSecretBasic,
+  ClientSecretPost,
+  type Configuration,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+  ResponseBodyError,
+} from 'openid-client';
+import { InsideAddress, type PublicFetch } from '#shared/kernel/public-address.ts';
+import type { IssuerClaims } from '#shared/persons/single-sign-on.ts';
+import { IssuerFailure } from './issuer-failure.ts';
+
+/** Us, as an issuer knows us. */
+export interface Client {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+}
+
+/** What the browser takes to the issuer, and what has to come back. */
+export interface Errand {
+  redirectUri: string;
+  state: string;
+  nonce: string;
+  /** PKCE. */
+  verifier: string;
+  /** Whether somebody who is signed in there has to show again that it is they. */
+  again: boolean;
+}
+
+export interface Entry {
+  claims: IssuerClaims;
+  /** When they last showed there that it is they, in epoch milliseconds, if the issuer says so. */
+  authenticatedAt: number | undefined;
+}
+
+const TIMEOUT_S = 10;
+/** For how long after showing at the issuer that it is they somebody has come back from there. */
+const AGAIN_S = 120;
+
+export type Issuers = ReturnType<typeof createIssuers>;
+
+/**
+ * OpenID Connect with the issuers of organisations. What an issuer publishes is read anew for each sign-in: they are few, and
+ * keys that it has changed are known at once, in every process.
+ */
+export function createIssuers(fetch: PublicFetch, inside: readonly string[]) {
+  const configure = async ({ issuer, clientId, clientSecret }: Client): Promise<Configuration> => {
+    const isPlain = inside.includes(new URL(issuer).origin);
+    // In the header where nothing is said of it (OpenID Connect Discovery, 3), in the body where it is not taken there.
+    const authenticate: ClientAuth = (server, ...rest) => {
+      const ways = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+      const way = ways.includes('client_secret_basic') ? ClientSecretBasic : ClientSecretPost;
+      return way(clientSecret)(server, ...rest);
+    };
+    return discovery(new URL(issuer), clientId, clientSecret, authenticate, {
+      [customFetch]: fetch,
+      timeout: TIMEOUT_S,
+      // Signatures are looked at, although the token comes from the issuer itself.
+      execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
+    });
+  };
+
+  return {
+    /** Reads what the issuer publishes: whether it is there, and one that we can work with. */
+    async check(client: Client): Promise<void> {
+      await failingClearly(client.issuer, async () => {
+        const metadata = (await configure(client)).serverMetadata();
+        if (
+          metadata.authorization_endpoint === undefined ||
+          metadata.token_endpoint === undefined
+        ) {
+          throw new IssuerFailure('The issuer does not say where to sign in.', true, undefined);
+        }
+      });
+    },
+
+    /** The address at the issuer that somebody goes to. */
+    begin(client: Client, errand: Errand, email: string): Promise<string> {
+      return failingClearly(client.issuer, async () => {
+        const config = await configure(client);
+        const address = buildAuthorizationUrl(config, {
+          scope: 'openid email profile',
+          redirect_uri: errand.redirectUri,
+          state: errand.state,
+          nonce: errand.nonce,
+          code_challenge: await calculatePKCECodeChallenge(errand.verifier),
+          code_challenge_method: 'S256',
+          ...(email === '' ? {} : { login_hint: email }),
+          ...(errand.again ? { prompt: 'login', max_age: '0' } : {}),
+        });
+        if (!/^https?:$/.test(address.protocol)) throw new InsideAddress(address.protocol);
+        return address.href;
+      });
+    },
+
+    /** Takes what the issuer has sent back, and asks it who that was. */
+    finish(client: Client, errand: Errand, cameBackTo: URL): Promise<Entry> {
+      return failingClearly(client.issuer, async () => {
+        const config = await configure(client);
+        const tokens = await authorizationCodeGrant(config, cameBackTo, {
+          expectedState: errand.state,
+          expectedNonce: errand.nonce,
+          pkceCodeVerifier: errand.verifier,
+          idTokenExpected: true,
+          ...(errand.again ? { maxAge: AGAIN_S } : {}),
+        });
+        const said = tokens.claims()!;
+        const lacks = said['email'] === undefined || said['email_verified'] === undefined;
+        const further =
+          lacks && config.serverMetadata().userinfo_endpoint !== undefined
+            ? await fetchUserInfo(config, tokens.access_token, said.sub)
+            : {};
+        const claims: Record<string, unknown> = { ...further, ...said };
+        return {
+          claims: {
+            subject: said.sub,
+            email: textOf(claims['email']),
+            emailVerified: claims['email_verified'] === true,
+            name: textOf(claims['name']),
+          },
+          authenticatedAt: said.auth_time === undefined ? undefined : said.auth_time * 1_000,
+        };
+      });
+    },
+
+    /** Where somebody ends their session at the issuer too; undefined where there is no such place. */
+    async end(client: Client, returnTo: string): Promise<string | undefined> {
+      return failingClearly(client.issuer, async () => {
+        const config = await configure(client);
+        const { end_session_endpoint: place } = config.serverMetadata();
+        if (place === undefined || !/^https?:/.test(place)) return undefined;
+        return buildEndSessionUrl(config, {
+          client_id: client.clientId,
+          post_logout_redirect_uri: returnTo,
+        }).href;
+      });
+    },
+  };
+}
+
+const textOf = (claim: unknown): string | undefined =>
+  typeof claim === 'string' && claim !== '' ? claim : undefined;
+
+/** Codes of RFC 6749 are short words; other text of an issuer is not repeated. */
+const codeOf = (said: string): string => (/^[\w.-]{1,60}$/.test(said) ? said : 'an unknown reason');
+
+async function failingClearly<T>(issuer: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failureOf(error, new URL(issuer).host);
+  }
+}
+
+function failureOf(error: unknown, host: string): IssuerFailure {
+  if (error instanceof IssuerFailure) return error;
+  if (error instanceof AuthorizationResponseError) {
+    const words = `${host} did not let you in: ${codeOf(error.error)}.`;
+    return new IssuerFailure(words, false, error);
+  }
+  if (error instanceof ResponseBodyError) {
+    const words = `${host} refused this sign-in: ${codeOf(error.error)}. Begin again; if it stays so, the client id or secret that the organisation has entered is wrong.`;
+    return new IssuerFailure(words, error.error !== 'invalid_grant', error);
+  }
+  if (insideOf(error) !== undefined) {
+    const words = `${host} cannot be used as an issuer: it leads to an address that is not on the internet.`;
+    return new IssuerFailure(words, true, error);
+  }
+  if (error instanceof ClientError && !UNREADABLE.has(error.code ?? '')) {
+    const words = `What ${host} answered does not hold (${codeOf(error.code ?? '')}). Begin again; if it stays so, tell whoever runs it.`;
+    return new IssuerFailure(words, false, error);
+  }
+  const words = `${host} cannot be reached, or gives no answer that can be read. Try again in a moment; an owner can sign in with their password meanwhile.`;
+  return new IssuerFailure(words, true, error);
+}
+
+/** Codes of answers that are none: an issuer that is down often has something before it that answers. */
+const UNREADABLE: ReadonlySet<string> = new Set([
+  'OAUTH_TIMEOUT',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_PARSE_ERROR',
+]);
+
+/** What a look-up refused stands some causes deep. */
+function insideOf(error: unknown, depth = 0): InsideAddress | undefined {
+  if (error instanceof InsideAddress) return error;
+  return error instanceof Error && depth < 5 ? insideOf(error.cause, depth + 1) : undefined;
+}

@@ -1,0 +1,48 @@
+import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { Agent, fetch } from 'undici';
+import { InsideAddress, isAddress, isPublicAddress, type PublicFetch } from '../public-address.ts';
+
+/** Whoever is asked answers within seconds, or is away. */
+const TIMEOUT_MS = 10_000;
+/** Descriptions of issuers, keys and tokens have some kilobytes. */
+const ANSWER_BYTES_MAX = 1_048_576;
+
+/** Looks a name up, and refuses one that leads inside: with the look-up that connects, so that it cannot change in between. */
+const lookUpOutside: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error !== null) return callback(error, '', 0);
+    if (!addresses.every(({ address }) => isPublicAddress(address))) {
+      return callback(new InsideAddress(hostname), '', 0);
+    }
+    if (options.all === true) return callback(null, addresses);
+    const [first] = addresses;
+    callback(null, first!.address, first!.family);
+  });
+};
+
+/**
+ * Fetches from addresses that others have named: over TLS, from servers of the internet, within bounds of time and size,
+ * without following redirects. Servers at the `inside` origins are the exception that an operator makes.
+ * @throws InsideAddress for what leads to our own network
+ */
+export function createPublicFetch(inside: readonly string[]): PublicFetch {
+  const bounds = {
+    // One request for each connection: they are rare, and nothing is left open.
+    pipelining: 0,
+    maxResponseSize: ANSWER_BYTES_MAX,
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+  };
+  const outside = new Agent({ ...bounds, connect: { timeout: TIMEOUT_MS, lookup: lookUpOutside } });
+  const ours = new Agent({ ...bounds, connect: { timeout: TIMEOUT_MS } });
+  return async (address, init = {}) => {
+    const { origin, protocol, hostname } = new URL(address);
+    const isOurs = inside.includes(origin);
+    const literal = hostname.replace(/^\[(.*)\]$/, '$1');
+    const leadsInside = isAddress(literal) && !isPublicAddress(literal);
+    if (!isOurs && (protocol !== 'https:' || leadsInside)) throw new InsideAddress(hostname);
+    const asked = { ...init, redirect: 'manual', dispatcher: isOurs ? ours : outside } as const;
+    return fetch(address, asked);
+  };
+}
