@@ -8,25 +8,28 @@ import { findInTree, type NamedProcess } from './processes.ts';
 export interface Gateway {
   url: string;
   headers: Readonly<Record<string, string>>;
+  /** Where its stores are, and its keys. */
+  dev: DevFile;
   /** Its own, its stores', and what else the launcher has started. */
   processes: NamedProcess[];
 }
 
-/** Starts the gateway of a checkout, as `docket up` runs it, in front of an upstream on this machine. */
+/**
+ * Starts the gateway of a checkout, as `docket up` runs it, in front of an upstream on this machine; without one, with
+ * everything as it is shipped.
+ */
 export async function launchGateway(
   children: Children,
   checkout: string,
   dataDir: string,
-  upstreamPort: string,
+  upstreamPort?: string,
 ): Promise<Gateway> {
   mkdirSync(dataDir, { recursive: true });
-  const catalogue = join(dataDir, 'catalogue.yaml');
-  writeFileSync(catalogue, catalogueFor(upstreamPort));
   const child = children.fork(join(checkout, 'cli/docket.ts'), ['up'], {
     PORT: '0',
     DOCKET_DATA_DIR: dataDir,
-    CATALOGUE: catalogue,
     LOG_LEVEL: 'info',
+    ...(upstreamPort === undefined ? {} : { CATALOGUE: writeCatalogue(dataDir, upstreamPort) }),
   });
   child.stdout!.resume();
   for (;;) {
@@ -35,6 +38,7 @@ export async function launchGateway(
     if (dev !== undefined) {
       return {
         url: dev.base_url,
+        dev,
         headers: { authorization: `Bearer ${dev.api_key}` },
         processes: [
           ...processesOf(dev),
@@ -61,8 +65,11 @@ function named(name: string, roots: readonly number[]): NamedProcess[] {
   return roots.map((tree) => ({ name, tree }));
 }
 
-function catalogueFor(port: string): string {
-  return `version: 1
+function writeCatalogue(dataDir: string, port: string): string {
+  const path = join(dataDir, 'catalogue.yaml');
+  writeFileSync(
+    path,
+    `version: 1
 regions:
   - { code: eu-west, name: Western Europe, zone: FRA, operator: { name: example, pue: 1.12, wue: 0.18 }, capacity: 10000, status: normal }
 endpoints:
@@ -74,5 +81,7 @@ models:
     max_n: 1
     endpoints: [{ name: static, model: static }]
     footprint: { ref: llama-3.1-8b }
-`;
+`,
+  );
+  return path;
 }

@@ -35,6 +35,29 @@ export function memoryByProcess(processes: readonly NamedProcess[]): Map<string,
   });
 }
 
+/** How often any of their threads has gone to sleep so far, by name. */
+export function wakeUpsByProcess(processes: readonly NamedProcess[]): Map<string, number> {
+  return sums(processes, ({ pid }) => threadsOf(pid).reduce((all, one) => all + sleepsOf(one), 0));
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
+  } catch {
+    // It ended between the two looks.
+    return [];
+  }
+}
+
+function sleepsOf(thread: string): number {
+  try {
+    const text = readFileSync(`${thread}/status`, 'utf8');
+    return Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(text)?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
 /** The processes of a tree whose command has this name, and that are not below another such one. */
 export function findInTree(root: number, command: string): number[] {
   const stats = readStats();

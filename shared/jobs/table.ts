@@ -5,7 +5,7 @@ import { Value } from 'typebox/value';
 export interface JobRow {
   /** The payload's schema; checked when it is written and again when it is read. */
   payload: TSchema;
-  /** How often it is tried before it stays failed, visible to operators. */
+  /** How often it is tried before it stays failed, visible to operators; one by the clock has its next round then. */
   attempts: number;
   /** The first wait between two attempts; it doubles, with jitter. */
   backoffMs: number;

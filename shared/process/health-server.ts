@@ -26,7 +26,7 @@ export interface HealthServer {
 }
 
 /** Between looks at how late timers fire. Each wakes the process: at the default of 10 ms, idle ones did little else. */
-const LOOP_SAMPLE_MS = 200;
+const LOOP_SAMPLE_MS = 500;
 
 /**
  * A registry for a role of the process, with the role on every series. The runtime's measurements are of the whole

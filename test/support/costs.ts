@@ -24,7 +24,7 @@ export interface CostOptions {
 }
 
 const ROUNDS = 5;
-/** How long the system is watched doing nothing, for what it does by the clock. */
+/** How long the system is watched doing nothing, for what it does by the clock on the way of requests. */
 const IDLE_MS = 2_000;
 
 /**
@@ -41,18 +41,14 @@ export class Costs {
     this.#options = options;
   }
 
-  /** Of a system at rest, per second. */
-  get idlePerSecond(): Counts {
-    return map(this.#idlePerMs, (count) => count * 1_000);
-  }
-
-  /** Looks on while nothing is asked for. */
-  async watchIdle(): Promise<void> {
+  /** Looks on while nothing is asked for. Returns what happened per second. */
+  async watchIdle(forMs: number = IDLE_MS): Promise<Counts> {
     this.#idlePerMs = {};
     const before = await this.#read();
-    await until(() => performance.now() - before.at >= IDLE_MS);
+    await until(() => performance.now() - before.at >= forMs);
     const after = await this.#read();
     this.#idlePerMs = map(difference(before, after), (count) => count / (after.at - before.at));
+    return map(this.#idlePerMs, (count) => count * 1_000);
   }
 
   /**
@@ -75,9 +71,21 @@ export class Costs {
   async #read(): Promise<Reading> {
     const { redis, pids } = this.#options;
     const at = performance.now();
-    const counts = { ...countsOfRedis(await redis.info('everything')), ...(await this.#readWal()) };
+    const counts = {
+      ...countsOfRedis(await redis.info('everything')),
+      ...(await this.#readWal()),
+      'postgres statements': await this.#readStatements(),
+    };
     for (const [name, pid] of Object.entries(pids)) Object.assign(counts, countsOf(name, pid));
     return { at, counts };
+  }
+
+  /** Transactions, also those that write nothing. PostgreSQL hears of them within a second or so. */
+  async #readStatements(): Promise<number> {
+    const { rows } = await this.#options.pool.query<{ count: number }>(
+      'select sum(xact_commit + xact_rollback)::float8 as count from pg_stat_database',
+    );
+    return rows[0]!.count;
   }
 
   /** From the first reading on, so that these only grow as well. */

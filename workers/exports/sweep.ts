@@ -2,7 +2,7 @@ import type { ExportJobs } from '#shared/packs/postgres/export-jobs.ts';
 import type { ExportStore } from '#shared/packs/export-store.ts';
 
 export interface SweepDeps {
-  jobs: Pick<ExportJobs, 'due' | 'removable' | 'removed'>;
+  jobs: Pick<ExportJobs, 'anyToSweep' | 'due' | 'removable' | 'removed'>;
   store: Pick<ExportStore, 'delete'>;
   /** Hands an export to a process that is free. */
   start: (exportId: string) => Promise<void>;
@@ -15,8 +15,10 @@ const BATCH = 100;
 
 /** Starts exports that a lost job or a dead process has left, and removes packs whose time is over. */
 export async function sweepExports(deps: SweepDeps): Promise<void> {
-  if ((await deps.waiting()) === 0) {
-    for (const id of await deps.jobs.due(BATCH)) await deps.start(id);
+  if (!(await deps.jobs.anyToSweep())) return;
+  const due = await deps.jobs.due(BATCH);
+  if (due.length > 0 && (await deps.waiting()) === 0) {
+    for (const id of due) await deps.start(id);
   }
   const removable = await deps.jobs.removable(BATCH);
   for (const id of removable) await deps.store.delete(id);

@@ -2,10 +2,9 @@ import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import { circuitName } from '#shared/catalogue/circuit-breaker.ts';
 import type { CircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import type { Breakers } from './breakers.ts';
+import { everySecond } from '#shared/kernel/every-second.ts';
 import type { Provider } from './providers/provider.ts';
 
-/** What is published is believed for four seconds, so this leaves room for two that are lost. */
-const PERIOD_MS = 1_000;
 /** What does not answer at all in this time is not there. */
 const REACH_MS = 5_000;
 
@@ -26,7 +25,7 @@ export interface CircuitKeeperOptions {
  */
 export class CircuitKeeper {
   readonly #options: CircuitKeeperOptions;
-  #timer: NodeJS.Timeout | undefined;
+  #end = (): void => {};
   /** The circuits whose endpoint is being asked. */
   readonly #asking = new Set<string>();
   #publishing: Promise<void> = Promise.resolve();
@@ -36,11 +35,11 @@ export class CircuitKeeper {
   }
 
   start(): void {
-    this.#timer = setInterval(() => {
+    // What is published is believed for four seconds, so this leaves room for two that are lost.
+    this.#end = everySecond(() => {
       this.#reach();
       this.publish();
-    }, PERIOD_MS);
-    this.#timer.unref();
+    });
   }
 
   /** Says how things stand now. One after the other: an older word must not overtake a newer one. */
@@ -53,7 +52,7 @@ export class CircuitKeeper {
 
   /** Takes back what was said. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#end();
     await this.#publishing;
     await this.#options.board.publish([]).catch(this.#options.onError);
   }

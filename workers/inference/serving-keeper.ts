@@ -1,7 +1,7 @@
 import type { createServingBoard } from '#shared/catalogue/redis/serving.ts';
+import { everySecond } from '#shared/kernel/every-second.ts';
 import type { Serving } from '#shared/lanes/room.ts';
 
-const PERIOD_MS = 1_000;
 /** The weight of the last second in the pace: what was five seconds ago counts for a third. */
 const WEIGHT = 0.2;
 
@@ -18,7 +18,7 @@ export class ServingKeeper {
   readonly #options: ServingKeeperOptions;
   readonly #served: Map<string, Serving>;
   readonly #finished = new Map<string, number>();
-  #timer: NodeJS.Timeout | undefined;
+  #end = (): void => {};
   #publishing: Promise<void> = Promise.resolve();
 
   constructor(options: ServingKeeperOptions) {
@@ -36,11 +36,10 @@ export class ServingKeeper {
   async start(): Promise<void> {
     this.#publish();
     await this.#publishing;
-    this.#timer = setInterval(() => {
+    this.#end = everySecond(() => {
       this.measure();
       this.#publish();
-    }, PERIOD_MS);
-    this.#timer.unref();
+    });
   }
 
   /** Takes the last second into the pace of each region. */
@@ -54,7 +53,7 @@ export class ServingKeeper {
 
   /** Takes nothing more: its regions are no longer served from here. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#end();
     this.#served.clear();
     this.#publish();
     await this.#publishing;

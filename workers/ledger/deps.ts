@@ -11,6 +11,7 @@ import { integrateBatch } from '#shared/ledger/postgres/integration.ts';
 import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createCheckpointMemory } from '#shared/ledger/redis/checkpoint-memory.ts';
+import { listenForOwed } from '#shared/ledger/redis/owed-notices.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import {
@@ -59,8 +60,11 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
     use: 'interactive',
     onMaster: masterEvents(log),
   });
+  const notices = connectRedis({ url: config.secrets.redisUrl, name: processId, use: 'patient' });
   const loop = {
     events,
+    onOwed: (ring: () => void) =>
+      listenForOwed(notices, ring, (error) => events.noticesUnheard(error)),
     batchMax: config.ledgerBatchMax,
     now: () => performance.now(),
     steps: stepsOf(config, pool, createCheckpointMemory(redis), events),
@@ -83,6 +87,7 @@ export async function ledgerProcess(context: ProcessContext): Promise<ProcessPar
     },
     async close() {
       redis.disconnect();
+      notices.disconnect();
       await pool.end();
     },
   };
@@ -146,7 +151,10 @@ function stepsOf(
         limit: 1,
         intervalMs: 0,
       }),
-    attest: () => attest(attestors),
+    attest:
+      attestors.authorities.length + attestors.witnesses.length === 0
+        ? undefined
+        : () => attest(attestors),
   };
 }
 

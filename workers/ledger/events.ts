@@ -32,6 +32,8 @@ export interface LedgerEvents {
   attestationFailed(source: string, reason: string): void;
   /** Changed signing keys that cannot be read; the ones before stay in use. */
   signingKeysUnreadable(error: unknown): void;
+  /** Nobody tells this worker that receipts wait: it finds them by looking. */
+  noticesUnheard(error: unknown): void;
   failed(step: LedgerStep, error: unknown): void;
 }
 
@@ -92,6 +94,9 @@ export function ledgerEvents(log: Logger, registry: Registry): LedgerEvents {
     signingKeysUnreadable(error) {
       metrics.failures.inc({ step: 'keys' });
       log.error({ event: 'signing_keys_unreadable', err: error });
+    },
+    noticesUnheard(error) {
+      log.warn({ event: 'owed_notices_unheard', err: error });
     },
     failed(step, error) {
       metrics.failures.inc({ step });

@@ -2,6 +2,10 @@
 
 /** Between batches while nothing waits: a receipt waits half of this on average. */
 export const IDLE_MS = 250;
+/** So long after the last receipt, or after the last word that there are some, others are looked for so often. */
+export const AWAKE_MS = 5_000;
+/** Between looks after that: a fifth of the maximum merge delay, for receipts of which no word came. */
+export const ASLEEP_MS = 2_000;
 /** After a failure: a store that is away is asked at this pace. */
 export const RETRY_MS = 1_000;
 /** A log's checkpoints are at least this far apart. */
@@ -16,8 +20,12 @@ export const SUMMED_UP_MS = 10_000;
 export const BACKLOG_MS = 5_000;
 /** Heads trees of the anchor log are at least this far apart: the epoch. */
 export const EPOCH_MS = 10_000;
-/** Between looks at what is to be anchored: events of keys are in the log soon, heads in every tenth look. */
+/** Between looks at what is to be anchored after logs have grown: heads are in every tenth look. */
 export const ANCHOR_MS = 1_000;
+/** So long after this worker has signed a head it looks so often: until the epoch is over in which that is anchored. */
+export const ANCHOR_AWAKE_MS = EPOCH_MS + 2 * ANCHOR_MS;
+/** Between looks after that, as far apart as epochs: for events of keys, and for heads that others have signed. */
+export const ANCHOR_ASLEEP_MS = 10_000;
 /** Between looks at which audit logs have grown: as far apart as heads trees, which hold what was signed then. */
 export const AUDIT_MS = 10_000;
 /** Between looks at who is to be asked for an attestation. */

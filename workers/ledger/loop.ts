@@ -3,11 +3,16 @@ import type { AnchorResult } from '#shared/ledger/postgres/anchor-append.ts';
 import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
 import type { PublicationResult } from '#shared/ledger/postgres/checkpoints.ts';
 import type { IntegrationResult } from '#shared/ledger/postgres/integration.ts';
+import { Alarm } from './alarm.ts';
 import type { LedgerEvents, LedgerStep } from './events.ts';
 import {
+  ANCHOR_ASLEEP_MS,
+  ANCHOR_AWAKE_MS,
   ANCHOR_MS,
+  ASLEEP_MS,
   ATTEST_MS,
   AUDIT_MS,
+  AWAKE_MS,
   BACKLOG_MS,
   CHECKPOINT_MS,
   IDLE_MS,
@@ -28,7 +33,8 @@ export interface LedgerSteps {
   backlog: () => Promise<LedgerBacklog>;
   anchor: () => Promise<AnchorResult>;
   publishAnchor: () => Promise<PublicationResult>;
-  attest: () => Promise<void>;
+  /** Undefined where nobody is asked for attestations. */
+  attest: (() => Promise<void>) | undefined;
 }
 
 export interface LedgerLoopOptions {
@@ -36,6 +42,8 @@ export interface LedgerLoopOptions {
   events: LedgerEvents;
   /** Promises per batch: a full one means that more are waiting. */
   batchMax: number;
+  /** Calls back whenever somebody says that receipts wait. */
+  onOwed: (ring: () => void) => void;
   /** Monotonic milliseconds. */
   now: () => number;
 }
@@ -46,26 +54,13 @@ export interface LedgerLoopOptions {
  * integration.
  */
 export async function runLedger(options: LedgerLoopOptions, signal: AbortSignal): Promise<void> {
-  const { steps, events } = options;
-  const anchor = every(ANCHOR_MS, options, 'anchor', async () => {
-    events.anchored(await steps.anchor());
-    events.published(await steps.publishAnchor());
-  });
-  const publishAudit = every(AUDIT_MS, options, 'publish_audit', async () => {
-    events.auditPublished(await steps.publishAudit());
-  });
-  const attest = every(ATTEST_MS, options, 'attest', steps.attest);
+  const { steps } = options;
+  const toAnchor = new Alarm({ now: options.now, awakeMs: ANCHOR_AWAKE_MS, signal });
+  const attest = steps.attest && every(ATTEST_MS, options, 'attest', steps.attest);
   await Promise.all([
-    integrateAndPublish(options, signal),
-    repeat(
-      async () => {
-        await publishAudit();
-        await anchor();
-      },
-      ANCHOR_MS,
-      signal,
-    ),
-    repeat(attest, ATTEST_MS, signal),
+    integrateAndPublish(options, signal, toAnchor),
+    anchorHeads(options, signal, toAnchor),
+    attest && repeat(attest, ATTEST_MS, signal),
   ]);
 }
 
@@ -80,14 +75,45 @@ async function repeat(
   }
 }
 
+/** Signs the heads of audit logs, and anchors them with those of ledgers. */
+async function anchorHeads(
+  options: LedgerLoopOptions,
+  signal: AbortSignal,
+  toAnchor: Alarm,
+): Promise<void> {
+  const { steps, events } = options;
+  const anchor = every(ANCHOR_MS, options, 'anchor', async () => {
+    events.anchored(await steps.anchor());
+    events.published(await steps.publishAnchor());
+  });
+  const publishAudit = every(AUDIT_MS, options, 'publish_audit', async () => {
+    const result = await steps.publishAudit();
+    if (result.signed.length > 0) toAnchor.ring();
+    events.auditPublished(result);
+  });
+  while (!signal.aborted) {
+    await publishAudit();
+    await anchor();
+    await toAnchor.pause(toAnchor.isAwake ? ANCHOR_MS : ANCHOR_ASLEEP_MS);
+  }
+}
+
 /** Integration and signing fail apart: receipts go on being integrated while nothing can be signed. */
-async function integrateAndPublish(options: LedgerLoopOptions, signal: AbortSignal): Promise<void> {
+async function integrateAndPublish(
+  options: LedgerLoopOptions,
+  signal: AbortSignal,
+  toAnchor: Alarm,
+): Promise<void> {
   const { now } = options;
+  const owed = new Alarm({ now, awakeMs: AWAKE_MS, signal });
+  options.onOwed(() => owed.ring());
   // What this process has integrated is signed within this time; logs that only others let grow can wait for a look.
   let growingUntil = -Infinity;
   const publishPeriod = (): number => (now() < growingUntil ? PUBLISH_MS : CHECKPOINT_MS);
   const publish = every(publishPeriod, options, 'publish', async () => {
-    options.events.published(await options.steps.publish());
+    const result = await options.steps.publish();
+    if (result.signed.length > 0) toAnchor.ring();
+    options.events.published(result);
   });
   const backlog = every(BACKLOG_MS, options, 'backlog', async () => {
     options.events.backlogRead(await options.steps.backlog());
@@ -98,28 +124,32 @@ async function integrateAndPublish(options: LedgerLoopOptions, signal: AbortSign
     isBehind = await options.steps.sumUp();
   });
   while (!signal.aborted) {
-    const { pauseMs, claimed } = await integrateOnce(options);
-    if (claimed > 0) growingUntil = now() + 2 * CHECKPOINT_MS;
+    const claimed = await integrateOnce(options);
+    if (claimed > 0) {
+      growingUntil = now() + 2 * CHECKPOINT_MS;
+      owed.ring();
+    }
     await publish();
     await backlog();
     await sumUp();
-    if (pauseMs > 0) await wait(pauseMs, undefined, { signal }).catch(() => {});
+    if (claimed === FAILED) await wait(RETRY_MS, undefined, { signal }).catch(() => {});
+    else if (claimed < options.batchMax) {
+      await owed.pause(owed.isAwake || isBehind ? IDLE_MS : ASLEEP_MS);
+    }
   }
 }
 
-/** One batch. Returns how many promises were claimed, and how long to wait for the next. */
-async function integrateOnce({
-  steps,
-  events,
-  batchMax,
-}: LedgerLoopOptions): Promise<{ claimed: number; pauseMs: number }> {
+const FAILED = -1;
+
+/** One batch. Returns how many promises were claimed, or `FAILED`. */
+async function integrateOnce({ steps, events }: LedgerLoopOptions): Promise<number> {
   try {
     const result = await steps.integrate();
     events.integrated(result);
-    return { claimed: result.claimed, pauseMs: result.claimed < batchMax ? IDLE_MS : 0 };
+    return result.claimed;
   } catch (error) {
     events.failed('integrate', error);
-    return { claimed: 0, pauseMs: RETRY_MS };
+    return FAILED;
   }
 }
 

@@ -28,14 +28,18 @@ export class Sweep {
   async run(signal: AbortSignal): Promise<void> {
     const { revisions, restatements, addRecalculation, addRestatement, events } = this.#deps;
     await this.renew();
-    for (const receiptId of await revisions.due(HANDED_OUT_MAX)) {
+    // Most sweeps find nothing, and one statement says so.
+    const counts = await revisions.counts();
+    events.counted(counts);
+    const due = counts.pending > 0 ? await revisions.due(HANDED_OUT_MAX) : [];
+    for (const receiptId of due) {
       if (signal.aborted) return;
       await addRecalculation(receiptId);
     }
-    for (const orgId of await restatements.unfinished()) {
+    const unfinished = counts.restatements > 0 ? await restatements.unfinished() : [];
+    for (const orgId of unfinished) {
       await addRestatement(orgId);
     }
-    events.counted(await revisions.counts());
   }
 
   /**

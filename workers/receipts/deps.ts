@@ -1,5 +1,6 @@
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { createOwedNotices } from '#shared/ledger/redis/owed-notices.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
@@ -54,6 +55,7 @@ export async function receiptsProcess(context: ProcessContext): Promise<ProcessP
       outbox,
       settleClaim,
       batchMax: config.receiptsBatchMax,
+      tellLedger: createOwedNotices(client, () => performance.now(), events.storeFailed).give,
       events,
       signer,
       estimate: methodology.estimate,

@@ -19,6 +19,8 @@ export interface ReceiptsDeps extends IssueDeps {
   settleClaim: SettleClaim;
   /** Receipts committed in one statement. */
   batchMax: number;
+  /** Says that receipts wait to be integrated. */
+  tellLedger: () => void;
   events: Omit<ReceiptsEvents, 'signingKeysUnreadable'>;
   /** Moves an answer that is too large for Redis to where it stays; says where the answer is. */
   placeAnswer: (name: StoredAnswerName, bytes: number) => Promise<'redis' | 'postgres'>;
@@ -114,6 +116,7 @@ export class ReceiptsWorker {
         const startedAt = performance.now();
         const owed = batch.filter(isOwed);
         await this.#commitOnce(owed);
+        this.#deps.tellLedger();
         this.#deps.events.batchCommitted(owed.length, performance.now() - startedAt);
         return true;
       } catch (error) {

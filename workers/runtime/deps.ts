@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
 import { type JobHandler, type JobObserver, runJobs } from '#shared/jobs/redis/job-runner.ts';
-import { isScheduled, type JobName } from '#shared/jobs/table.ts';
+import { createTurns, runRounds } from '#shared/jobs/redis/rounds.ts';
+import { isScheduled, type JobName, type ScheduledJobName } from '#shared/jobs/table.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { masterEvents } from '#shared/process/master-events.ts';
@@ -52,7 +53,14 @@ export class JobRole {
 
   /** Adds a kind of job with its handler; none is run before `start`. `concurrency` takes the place of the table's. */
   does<N extends JobName>(name: N, handler: JobHandler<N>, concurrency?: number): void {
-    const common = { name, handler, connection: this.#connection, observer: this.#observer };
+    const observer = this.#observer;
+    if (isScheduled(name)) {
+      const turns = createTurns(this.#connection);
+      const rounds = { name, handler: handler as JobHandler<ScheduledJobName>, turns, observer };
+      this.#kinds.push({ name, run: () => runRounds(rounds) });
+      return;
+    }
+    const common = { name, handler, connection: this.#connection, observer };
     const options = concurrency === undefined ? common : { ...common, concurrency };
     this.#kinds.push({ name, run: () => runJobs(options) });
   }
@@ -62,10 +70,10 @@ export class JobRole {
     return this.#connection.ping();
   }
 
-  /** Makes sure that what runs by the clock does, and takes jobs. */
-  async start(): Promise<void> {
-    await this.queues.schedule(this.#kinds.map(({ name }) => name).filter(isScheduled));
+  /** Takes jobs, and does what is due by the clock. */
+  start(): Promise<void> {
     this.#running = this.#kinds.map(({ run }) => run());
+    return Promise.resolve();
   }
 
   /** Takes no more jobs and waits for those under way. */

@@ -1,8 +1,4 @@
-/**
- * Settings made at run time are in force everywhere within a second. Asking is one small command per process and
- * second; a subscription would need a connection of its own, and asking as well, for notices that are lost.
- */
-const PERIOD_MS = 1_000;
+import { everySecond } from '#shared/kernel/every-second.ts';
 
 /** A value of Redis as this process last read it. */
 export interface Polled<T> {
@@ -13,34 +9,37 @@ export interface Polled<T> {
   stop(): Promise<void>;
 }
 
-/** Reads a value once a second. `onError` hears of reads that fail. */
+/**
+ * Reads a value once a second: settings made at run time are in force everywhere within that time. Asking is one small
+ * command per process and second; a subscription would need a connection of its own, and asking as well, for notices that
+ * are lost. `onError` hears of reads that fail.
+ */
 export function poll<T>(
   read: () => Promise<T>,
   initial: T,
   onError: (error: Error) => void,
 ): Polled<T> {
   let value = initial;
-  let timer: NodeJS.Timeout | undefined;
-  let reading: Promise<void> = Promise.resolve();
-  let stopped = false;
+  let reading: Promise<void> | undefined;
+  let end = (): void => {};
   const look = async (): Promise<void> => {
     try {
       value = await read();
     } catch (error) {
       onError(error as Error);
     }
-    if (stopped) return;
-    timer = setTimeout(() => {
-      reading = look();
-    }, PERIOD_MS);
-    timer.unref();
+    reading = undefined;
   };
   return {
-    start: () => (reading = look()),
+    start() {
+      end = everySecond(() => {
+        reading ??= look();
+      });
+      return (reading = look());
+    },
     current: () => value,
     async stop() {
-      stopped = true;
-      clearTimeout(timer);
+      end();
       await reading;
     },
   };

@@ -1,13 +1,7 @@
 import { Queue } from 'bullmq';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { Value } from 'typebox/value';
-import {
-  JOBS,
-  type JobName,
-  type JobPayload,
-  type JobRow,
-  type ScheduledJobName,
-} from '../table.ts';
+import { JOBS, type JobName, type JobPayload, type JobRow } from '../table.ts';
 
 /** One hash tag for all job keys: they belong to one node of a cluster, apart from the lanes. */
 export const JOB_PREFIX = '{docket-jobs}';
@@ -40,18 +34,6 @@ export class JobQueues {
     const row: JobRow = JOBS[name];
     if (!Value.Check(row.payload, payload)) throw new Error(`the payload is not one of ${name}`);
     await this.#queue(name).add(name, payload, { ...retention(row), ...identity(row, payload) });
-  }
-
-  /** Makes sure that these run by the clock. Any number of processes may call this; each job is scheduled once. */
-  async schedule(names: readonly ScheduledJobName[]): Promise<void> {
-    for (const name of names) {
-      const row = JOBS[name];
-      await this.#queue(name).upsertJobScheduler(
-        name,
-        { every: row.everyMs },
-        { name, data: {}, opts: retention(row) },
-      );
-    }
   }
 
   /** How many jobs of a kind wait, run, or have failed. */

@@ -30,8 +30,8 @@ export interface JobRunnerOptions<N extends JobName> {
   observer: JobObserver;
 }
 
-/** How long a read of the queue waits: below the time after which a silent connection is given up. */
-const READ_WAIT_S = 2;
+/** How long a read of the queue waits: well below the time after which a silent connection is given up. */
+const READ_WAIT_S = 10;
 
 /** Runs the jobs of one kind by their row of the table. */
 export function runJobs<N extends JobName>(options: JobRunnerOptions<N>) {
@@ -68,17 +68,34 @@ async function runOne<N extends JobName>(
   const payload = readPayload(name, job.data);
   // Written by an older or newer release, or by another program: trying again changes nothing.
   if (payload === null) throw new UnrecoverableError(`the payload is not one of ${name}`);
-  const late = AbortSignal.timeout(JOBS[name].timeoutMs);
-  const signal = AbortSignal.any([stopping, late]);
-  await Promise.race([handler(payload, signal), rejectOn(late)]);
+  await runWithin(name, (signal) => handler(payload, signal), stopping);
 }
 
 /**
- * A handler that does not look at its signal is left behind when its time is over; the job is tried
- * again. When the process stops, handlers end by themselves, and the process bounds how long it waits for them.
+ * Does the work of a job of this kind within the time of its row. Work that does not look at its signal is left behind
+ * when its time is over, and fails; it is tried again. When the process stops, work ends by itself, and the process bounds
+ * how long it waits for that.
  */
-function rejectOn(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
+export async function runWithin(
+  name: JobName,
+  work: (signal: AbortSignal) => Promise<void>,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { timeoutMs } = JOBS[name];
+  const ending = new AbortController();
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const error = new Error(`${name} took longer than ${timeoutMs} ms`);
+    ending.abort(error);
+    late.reject(error);
+  }, timeoutMs);
+  const stop = (): void => ending.abort(stopping.reason);
+  if (stopping.aborted) stop();
+  stopping.addEventListener('abort', stop);
+  try {
+    await Promise.race([work(ending.signal), late.promise]);
+  } finally {
+    clearTimeout(timer);
+    stopping.removeEventListener('abort', stop);
+  }
 }

@@ -27,6 +27,8 @@ export interface PoolOptions {
 
 /** How long to wait for a connection. A healthy server answers in a few milliseconds. */
 const CONNECT_TIMEOUT_MS = 5_000;
+/** A connection costs both sides milliseconds to make: it is kept for longer than most rounds by the clock are apart. */
+const UNUSED_MS = 30_000;
 /** How much later than the server's own time-out a silent connection is given up. */
 const SILENCE_MS = 2_000;
 
@@ -42,6 +44,7 @@ export function createPool(options: PoolOptions): Pool {
     max,
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: UNUSED_MS,
     keepAlive: true,
     ...(statementTimeoutMs === undefined
       ? {}

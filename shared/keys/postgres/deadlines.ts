@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { queueExpiryWarning } from '#shared/accounts/postgres/mail.ts';
-import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { displayText } from '../describe.ts';
@@ -17,6 +17,7 @@ export function createKeyDeadlines(pool: Pool, surroundings: Surroundings) {
     expireDue: (limit: number): Promise<number> =>
       finishDue(pool, surroundings, {
         limit,
+        due: expiredKeys,
         take: takeExpired,
         action: 'key.expired',
         actor: { kind: 'system', id: 'key-expiry' },
@@ -26,6 +27,7 @@ export function createKeyDeadlines(pool: Pool, surroundings: Surroundings) {
     purgeDue: (limit: number): Promise<number> =>
       finishDue(pool, surroundings, {
         limit,
+        due: purgeableKeys,
         take: takePurged,
         action: 'key.purged',
         actor: { kind: 'system', id: 'key-purge' },
@@ -38,6 +40,8 @@ export function createKeyDeadlines(pool: Pool, surroundings: Surroundings) {
 
 interface Deadline extends KeyEvent {
   limit: number;
+  /** Selects one key whose time has come. */
+  due: (db: Queries, nowMs: number) => { executeTakeFirst: () => Promise<unknown> };
   /** Locks one key whose time has come and changes its row; undefined when there is none that is free. */
   take: (within: Within) => Promise<KeyRow | undefined>;
 }
@@ -49,9 +53,11 @@ interface Deadline extends KeyEvent {
 async function finishDue(
   pool: Pool,
   surroundings: Surroundings,
-  { limit, take, ...event }: Deadline,
+  { limit, due, take, ...event }: Deadline,
 ): Promise<number> {
   let done = 0;
+  // Asked before a transaction is begun: most looks find nothing, and one statement says so.
+  if ((await due(queriesOn(pool), surroundings.now()).executeTakeFirst()) === undefined) return 0;
   while (done < limit) {
     const found = await inTransaction(pool, async (client) => {
       const within = { client, surroundings };
@@ -65,17 +71,18 @@ async function finishDue(
   return done;
 }
 
-function takeExpired({ client, surroundings }: Within): Promise<KeyRow | undefined> {
-  const db = queriesOn(client);
-  const due = db
+const expiredKeys = (db: Queries, nowMs: number) =>
+  db
     .selectFrom('api_key')
     .select('id')
     .where('state', '=', 'active')
-    .where('expires_at', '<=', new Date(surroundings.now()))
+    .where('expires_at', '<=', new Date(nowMs))
     .orderBy('expires_at')
-    .limit(1)
-    .forUpdate()
-    .skipLocked();
+    .limit(1);
+
+function takeExpired({ client, surroundings }: Within): Promise<KeyRow | undefined> {
+  const db = queriesOn(client);
+  const due = expiredKeys(db, surroundings.now()).forUpdate().skipLocked();
   return db
     .updateTable('api_key')
     .set({ state: 'expired' })
@@ -84,17 +91,18 @@ function takeExpired({ client, surroundings }: Within): Promise<KeyRow | undefin
     .executeTakeFirst();
 }
 
-function takePurged({ client, surroundings }: Within): Promise<KeyRow | undefined> {
-  const db = queriesOn(client);
-  const due = db
+const purgeableKeys = (db: Queries, nowMs: number) =>
+  db
     .selectFrom('api_key')
     .select('id')
     .where('state', '=', 'revoked')
-    .where('revoked_at', '<=', new Date(purgedUntil(surroundings.now())))
+    .where('revoked_at', '<=', new Date(purgedUntil(nowMs)))
     .orderBy('revoked_at')
-    .limit(1)
-    .forUpdate()
-    .skipLocked();
+    .limit(1);
+
+function takePurged({ client, surroundings }: Within): Promise<KeyRow | undefined> {
+  const db = queriesOn(client);
+  const due = purgeableKeys(db, surroundings.now()).forUpdate().skipLocked();
   return db.deleteFrom('api_key').where('id', '=', due).returning(KEY_COLUMNS).executeTakeFirst();
 }
 

@@ -1,10 +1,9 @@
+import { everySecond } from '#shared/kernel/every-second.ts';
 import { BLOCK_MS, type RedisClient } from './connect.ts';
 import { aliveKey, CONSUMER_GROUP, shardOfLane } from '../keys.ts';
 import type { LaneScripts } from './scripts.ts';
 import type { Slots } from '../slots.ts';
 
-/** How often each worker looks for entries of dead ones. */
-const REAP_MS = 1_000;
 /** What Redis says that this worker holds may still be on its way here for this long. */
 const UNDERWAY_MS = 1_000;
 /** Entries of one worker that are looked through for lost ones; more than any worker has in hand. */
@@ -62,7 +61,7 @@ export class LaneConsumer {
   #textsPerEntry = 1;
   #loop: Promise<void> = Promise.resolve();
   #reaping: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
+  #endReaping = (): void => {};
 
   constructor(options: LaneConsumerOptions) {
     this.#options = options;
@@ -72,16 +71,16 @@ export class LaneConsumer {
   async start(): Promise<void> {
     await this.#createGroup();
     this.#loop = this.#read();
-    this.#timer = setInterval(() => {
+    this.#endReaping = everySecond(() => {
       this.#reaping = this.#reaping.then(() => this.#reap().catch(this.#options.onError));
-    }, REAP_MS);
+    });
   }
 
   /** Takes no new entries. Those already handed over stay with the handler. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#stop.resolve();
-    clearInterval(this.#timer);
+    this.#endReaping();
     this.#options.blocking.disconnect();
     await Promise.all([this.#loop, this.#reaping]);
   }
@@ -169,12 +168,16 @@ export class LaneConsumer {
 
   async #reap(): Promise<void> {
     const { client, lane, consumer, scripts, mayJudge } = this.#options;
-    await this.#recoverLost();
-    if (!mayJudge()) return;
+    const handed = [...this.#handed];
     const consumers = (await client.xinfo('CONSUMERS', lane, CONSUMER_GROUP)) as unknown[][];
+    const own = consumers.find((fields) => fieldOf(fields, 'name') === consumer) ?? [];
+    // Most looks find nothing held, by the same command that names the others.
+    if (Number(fieldOf(own, 'pending') ?? 0) > 0) await this.#recoverLost();
+    else for (const id of handed) this.#handed.delete(id);
     for (const fields of consumers) {
-      const name = String(fields[fields.indexOf('name') + 1]);
+      const name = String(fieldOf(fields, 'name'));
       if (name === consumer || this.#stopped) continue;
+      if (!mayJudge()) return;
       const isAlive = (await client.exists(aliveKey(name))) === 1;
       if (isAlive) continue;
       if (!mayJudge()) return;
@@ -229,4 +232,10 @@ export class LaneConsumer {
     )) as [string, Fields][];
     this.#hand(taken, (id) => deliveries.get(id)! + 1);
   }
+}
+
+/** Of a reply that lists names and values in turn. */
+function fieldOf(fields: readonly unknown[], name: string): unknown {
+  const at = fields.indexOf(name);
+  return at === -1 ? undefined : fields[at + 1];
 }

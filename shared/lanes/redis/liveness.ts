@@ -1,3 +1,4 @@
+import { everySecond } from '#shared/kernel/every-second.ts';
 import type { RedisClient } from './connect.ts';
 import { aliveKey, inboxKey } from '../keys.ts';
 import { CLEAR_FIELD, encodeMessage } from '../wire-format.ts';
@@ -10,6 +11,7 @@ const ALIVE_MS = 5_000;
  * lasts longer than a promotion does: three times the longest `cluster-node-timeout` that docs/operations.md names.
  */
 const ALIVE_ON_CLUSTER_MS = 15_000;
+/** Between heartbeats: those of `everySecond`. */
 const HEARTBEAT_MS = 1_000;
 /**
  * After a longer silence of its own a process cannot say of others that they are dead: what kept it silent (a stopped
@@ -27,7 +29,7 @@ export class Liveness {
   readonly #client: RedisClient;
   readonly #processId: string;
   readonly #lastRead: () => string;
-  #timer: NodeJS.Timeout | undefined;
+  #end = (): void => {};
   readonly #clocks: Pick<RedisClocks, 'sample'> | undefined;
   #beating: Promise<void> = Promise.resolve();
   /** When Redis last heard of this process, and until when others may still be waking; in milliseconds of a steady clock. */
@@ -62,18 +64,18 @@ export class Liveness {
   async start(): Promise<void> {
     this.#heardAt = performance.now();
     await Promise.all([this.#beat(), this.#clocks?.sample()]);
-    this.#timer = setInterval(() => {
+    this.#end = everySecond(() => {
       this.#beating = this.#beat().catch(() => {
         // The connection reports its own errors; the next beat makes up for this one.
       });
       // Apart, because a master that is away answers when it is back.
       void this.#clocks?.sample();
-    }, HEARTBEAT_MS);
+    });
   }
 
   /** Says goodbye: the inbox goes at once, and the reaper may take what is left without waiting. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#end();
     await this.#beating;
     await Promise.all([
       this.#client.del(aliveKey(this.#processId)),

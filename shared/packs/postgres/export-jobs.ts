@@ -117,6 +117,28 @@ export function createExportJobs(pool: Pool, surroundings: Surroundings) {
         .execute();
       return rows.map(({ id }) => id);
     },
+    /** Whether a sweep may find anything: most find nothing, and one statement says so. */
+    async anyToSweep(): Promise<boolean> {
+      const row = await db
+        .selectFrom('export')
+        .select('id')
+        .where((eb) =>
+          eb.or([
+            eb('removed_at', '<', ago(EXPORT_SHOWN_S)),
+            eb.and([
+              eb('removed_at', 'is', null),
+              eb.or([
+                eb('status', '<>', 'ready'),
+                eb('expires_at', '<=', now),
+                eb('deleted_at', 'is not', null),
+              ]),
+            ]),
+          ]),
+        )
+        .limit(1)
+        .executeTakeFirst();
+      return row !== undefined;
+    },
     /** Marks packs whose time is over. Returns exports whose packs must not be in the store. */
     async removable(limit: number): Promise<string[]> {
       await inTransaction(pool, (client) => expire(client, surroundings, limit));

@@ -134,15 +134,24 @@ export function createRevisionStore(pool: Pool) {
         .executeTakeFirstOrThrow();
       return Number(numUpdatedRows);
     },
-    async counts(): Promise<{ pending: number; parked: number }> {
+    async counts(): Promise<{ pending: number; parked: number; restatements: number }> {
       const row = await db
         .selectFrom('recalculation')
-        .select(({ fn }) => [
-          fn.countAll<string>().filterWhere('state', '=', 'pending').as('pending'),
-          fn.countAll<string>().filterWhere('state', '=', 'parked').as('parked'),
+        .select((eb) => [
+          eb.fn.countAll<string>().filterWhere('state', '=', 'pending').as('pending'),
+          eb.fn.countAll<string>().filterWhere('state', '=', 'parked').as('parked'),
+          eb
+            .selectFrom('restatement')
+            .select(({ fn }) => fn.countAll<string>().as('count'))
+            .where('finished_at', 'is', null)
+            .as('restatements'),
         ])
         .executeTakeFirstOrThrow();
-      return { pending: Number(row.pending), parked: Number(row.parked) };
+      return {
+        pending: Number(row.pending),
+        parked: Number(row.parked),
+        restatements: Number(row.restatements),
+      };
     },
   };
 }

@@ -5,7 +5,9 @@ import { Liveness } from '#shared/lanes/redis/liveness.ts';
 beforeEach(
   () => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] }),
 );
-afterEach(() => {
+const started: Liveness[] = [];
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((liveness) => liveness.stop()));
   vi.restoreAllMocks();
   vi.useRealTimers();
 });
@@ -20,6 +22,7 @@ function redisDouble() {
     pexpire: () => answer(1),
     xtrim: () => answer(0),
     time: () => answer([1_800_000_000, 0]),
+    del: () => answer(1),
   } as unknown as RedisClient;
   return {
     client,
@@ -36,6 +39,7 @@ async function settled(): Promise<void> {
 async function beating() {
   const redis = redisDouble();
   const liveness = new Liveness(redis.client, 'p', () => '0-0');
+  started.push(liveness);
   await liveness.start();
   /** Time passes while the process runs. */
   const pass = async (ms: number): Promise<void> => {

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { LedgerEvents } from '#workers/ledger/events.ts';
 import { runLedger } from '#workers/ledger/loop.ts';
 
@@ -17,6 +17,7 @@ async function rounds(claimed: readonly number[], isBehind: () => boolean = () =
     {
       // A full batch is followed by the next at once: the rounds take no time.
       batchMax: 0,
+      onOwed: () => {},
       now: () => round * ROUND_MS,
       events: { integrated() {}, published() {}, backlogRead() {} } as unknown as LedgerEvents,
       steps: {
@@ -32,7 +33,7 @@ async function rounds(claimed: readonly number[], isBehind: () => boolean = () =
         },
         publish: () => {
           done.publish.push(round);
-          return Promise.resolve({ published: 0 } as never);
+          return Promise.resolve({ signed: [], halted: [] });
         },
         sumUp: () => {
           done.sumUp.push(round);
@@ -42,7 +43,7 @@ async function rounds(claimed: readonly number[], isBehind: () => boolean = () =
         anchor: never,
         publishAnchor: never,
         publishAudit: never,
-        attest: never,
+        attest: undefined,
       },
     },
     ending.signal,
@@ -72,4 +73,52 @@ it('usage that an older release did not sum up is made up for at once', async ()
     () => (portions -= 1) > 0,
   );
   expect(done.sumUp).toEqual([0, 1, 2, 3]);
+});
+
+it('a ledger worker that finds nothing for five seconds looks every two, and at once when it is told of receipts', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+  const ending = new AbortController();
+  const looks: number[] = [];
+  let ring = (): void => {};
+  const never = () => new Promise<never>(() => {});
+  const running = runLedger(
+    {
+      batchMax: 100,
+      onOwed: (given) => (ring = given),
+      now: () => performance.now(),
+      events: { integrated() {}, published() {}, backlogRead() {} } as unknown as LedgerEvents,
+      steps: {
+        integrate: () => {
+          looks.push(performance.now());
+          return Promise.resolve({ claimed: 0, integrated: 0, quarantined: [], halted: [] });
+        },
+        publish: () => Promise.resolve({ signed: [], halted: [] }),
+        sumUp: () => Promise.resolve(false),
+        backlog: () => Promise.resolve({} as never),
+        anchor: never,
+        publishAnchor: never,
+        publishAudit: never,
+        attest: undefined,
+      },
+    },
+    ending.signal,
+  );
+  const looksIn = async (ms: number): Promise<number> => {
+    looks.length = 0;
+    await vi.advanceTimersByTimeAsync(ms);
+    return looks.length;
+  };
+  try {
+    expect(await looksIn(5_000)).toBeGreaterThanOrEqual(20);
+    expect(await looksIn(20_000)).toBe(10);
+    await looksIn(900);
+    ring();
+    expect(await looksIn(0)).toBe(1);
+    expect(await looksIn(4_999)).toBe(19);
+    expect(await looksIn(20_000)).toBeLessThanOrEqual(11);
+  } finally {
+    ending.abort();
+    vi.useRealTimers();
+    void running;
+  }
 });

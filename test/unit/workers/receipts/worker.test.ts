@@ -56,6 +56,7 @@ function workerWith(over: Partial<ReceiptsDeps> = {}) {
       store,
       outbox,
       batchMax: 32,
+      tellLedger: () => {},
       placeAnswer: () => Promise.resolve('redis'),
       settleClaim: (_by, name, receipt, kept) => {
         note('settle', name, receipt, kept);
