@@ -82,6 +82,13 @@ function describeAnswer({ description, headers = [], content }: Answer, componen
   };
 }
 
+const OF_BODIES = [
+  'invalid_json',
+  'request_too_large',
+  'invalid_content_type',
+  'invalid_content_encoding',
+] as const satisfies readonly DocumentedCode[];
+
 /** The codes that an operation can answer with; those that follow from what it is come first. */
 function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly DocumentedCode[] {
   const { scope, schema } = declared;
@@ -90,7 +97,7 @@ function errorsOf(declared: DeclaredOperation, hasBody: boolean): readonly Docum
   return [
     ...(scope === 'public' ? [] : [...keyed, 'customer_suspended' as const]),
     ...(scope === 'public' || scope === 'any' ? [] : ['insufficient_scope' as const]),
-    ...(hasBody ? (['invalid_json', 'request_too_large', 'invalid_content_type'] as const) : []),
+    ...(hasBody ? OF_BODIES : []),
     'invalid_url',
     'requests_per_second_exceeded',
     ...(hasBody ? (['dispatch_unavailable'] as const) : []),

@@ -5,6 +5,7 @@ import { dotted } from '#shared/kernel/flaw.ts';
 import { demandOf, type ParameterSchema } from './demand.ts';
 import { notOffered } from '#api/openai/not-offered.ts';
 import { envelopeOf, errorHeaders } from './error-envelope.ts';
+import { hasBody } from './intake.ts';
 
 export interface ReplyWithErrorOptions {
   /** Told of every error that is unforeseen, with its cause. */
@@ -42,22 +43,55 @@ export function replyWithError(app: FastifyInstance, options: ReplyWithErrorOpti
   });
 }
 
-/** Node takes the first of several and drops the others; a proxy before it may have believed another. */
+/**
+ * Of some of these Node takes the first and drops the others, of some it makes one value of all; a proxy before it may have
+ * believed another.
+ */
 const ONE_ONLY: Readonly<Record<string, string>> = {
   host: 'Host',
   authorization: 'Authorization',
   'content-type': 'Content-Type',
+  'idempotency-key': 'Idempotency-Key',
+  'x-region': 'x-region',
 };
+
+/** A name, an IPv4 address or one of IPv6 in brackets, and perhaps a port (RFC 9112, 3.2). No name has a comma. */
+const HOST = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
+/** What a coding may be called without upsetting the sentence that names it. */
+const CODING = /^[\w-]{1,32}$/;
 
 /** Requests that no route takes, so that none has to look for them: no store holds a NUL, and HTTP/1.1 demands a Host. */
 function refusedAddress({ raw, url }: FastifyRequest): Fault | undefined {
   if (url.includes('%00')) {
     return new Fault('invalid_url', { message: 'The address holds a NUL character.' });
   }
-  if (raw.headers.host === undefined && raw.httpVersion === '1.1') {
-    return new Fault('invalid_host', { message: 'The header Host is missing.', param: 'Host' });
-  }
-  return refusedFraming(raw);
+  return refusedHost(raw) ?? refusedFraming(raw) ?? refusedCoding(raw);
+}
+
+function refusedHost({ headers: { host }, httpVersion }: IncomingMessage): Fault | undefined {
+  if (host === undefined && httpVersion !== '1.1') return undefined;
+  if (host !== undefined && HOST.test(host)) return undefined;
+  const message =
+    host === undefined
+      ? 'The header Host is missing.'
+      : 'The header Host must be one host, with or without a port.';
+  return new Fault('invalid_host', { message, param: 'Host' });
+}
+
+/**
+ * Bodies are taken as they are. One that says it is compressed, and is not, would be read by us and not by whoever looks
+ * into it on the way; one that is, by them and not by us.
+ */
+function refusedCoding(request: IncomingMessage): Fault | undefined {
+  const codings = (request.headers['content-encoding'] ?? '').split(',').map((one) => one.trim());
+  const coding = codings.find((one) => one !== '' && one.toLowerCase() !== 'identity');
+  if (coding === undefined || !hasBody(request)) return undefined;
+  const named = CODING.test(coding) ? coding : 'this';
+  return new Fault('invalid_content_encoding', {
+    values: { coding: named },
+    // RFC 9110, 12.5.3: what would be taken.
+    headers: { 'accept-encoding': 'identity' },
+  });
 }
 
 /** What two readers of one request might read differently, of whom the first decides who may send it. */

@@ -128,6 +128,14 @@ const STABLE = {
     message: 'The content type must be application/json.',
     param: 'Content-Type',
   }),
+  invalid_content_encoding: row('validation_error', 415, false, {
+    when: 'The body has a Content-Encoding other than identity: it is compressed.',
+    advice:
+      'Send the body as it is, without the header `Content-Encoding`: turn compression of requests off.',
+    message: 'The content encoding {coding} is not taken. Send the body without one.',
+    sample: { coding: 'gzip' },
+    param: 'Content-Encoding',
+  }),
   method_not_allowed: row('validation_error', 405, false, {
     when: 'The address exists, the method does not. `Allow` has those that do.',
     advice: 'Use a method that the header `Allow` names.',

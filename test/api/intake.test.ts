@@ -277,6 +277,16 @@ describe('a request that two readers might read differently', () => {
       'Content-Type',
     ],
     [
+      'two Idempotency-Keys',
+      `HTTP/1.1\r\nhost: a\r\n${authorization}idempotency-key: a\r\nIdempotency-Key: b\r\n`,
+      'Idempotency-Key',
+    ],
+    [
+      'two regions',
+      `HTTP/1.1\r\nhost: a\r\n${authorization}x-region: eu-west\r\nX-Region: eu-west\r\n`,
+      'x-region',
+    ],
+    [
       'chunks in a version that has none',
       `HTTP/1.0\r\nhost: a\r\n${authorization}transfer-encoding: chunked\r\n`,
       'Transfer-Encoding',
@@ -290,4 +300,66 @@ describe('a request that two readers might read differently', () => {
     ]);
     expectRefusal(answer!, 'invalid_request', { param });
   });
+
+  it.each([
+    ['two hosts in one', 'a, b'],
+    ['two hosts without a blank', 'a,b'],
+    ['none', ''],
+    ['a blank', 'a b'],
+    ['an address', 'http://a'],
+    ['a path', 'a/v1'],
+    ['a credential', 'me@a'],
+    ['a port alone', ':80'],
+    ['a port that is none', 'a:b'],
+    ['IPv6 without brackets', '::1'],
+    ['letters of no host', 'b\u00fccher'],
+  ])('is refused: a Host with %s', { tags: ['errors.one-reading'] }, async (_what, host) => {
+    for (const version of ['1.1', '1.0']) {
+      const [answer] = await exchange(port, [
+        `GET /v1/models HTTP/${version}\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
+      ]);
+      expectRefusal(answer!, 'invalid_host', { param: 'Host' });
+    }
+  });
+
+  it.each(['a', 'a:8080', 'a:', '10.0.0.1', '[::1]:80', 'api_1.internal', 'a.example.'])(
+    'is not one whose Host is %s',
+    async (host) => {
+      const [answer] = await exchange(port, [
+        `GET /v1/models HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
+      ]);
+      expectRefusal(answer!, 'invalid_api_key');
+    },
+  );
+
+  const coded = (coding: string, body = '{') =>
+    exchange(port, [
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\n${authorization}content-type: application/json\r\n${coding}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    ]);
+
+  it.each([
+    ['Content-Encoding: gzip\r\n', 'gzip'],
+    ['content-encoding: identity\r\ncontent-encoding: br\r\n', 'br'],
+    ['content-encoding: identity, X-GZIP\r\n', 'X-GZIP'],
+    ['content-encoding: "; drop\r\n', 'this'],
+  ])(
+    'is refused: a body of another content encoding, which is named (%j)',
+    { tags: ['errors.one-reading', 'codes.bodies'] },
+    async (headers, named) => {
+      const [answer] = await coded(headers);
+      expectRefusal(answer!, 'invalid_content_encoding', {
+        param: 'Content-Encoding',
+        headers: { 'accept-encoding': 'identity' },
+      });
+      expect(answer!.text).toContain(`The content encoding ${named} is not taken`);
+    },
+  );
+
+  it.each(['', 'content-encoding: identity\r\n', 'content-encoding:\r\n'])(
+    'is not one whose body says that it is as it is: %j',
+    async (headers) => {
+      const [answer] = await coded(headers);
+      expectRefusal(answer!, 'invalid_json');
+    },
+  );
 });

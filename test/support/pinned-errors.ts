@@ -21,6 +21,7 @@ export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   idempotency_key_reused: { status: 400, type: 'validation_error', retry: false },
   request_too_large: { status: 413, type: 'validation_error', retry: false },
   invalid_content_type: { status: 415, type: 'validation_error', retry: false },
+  invalid_content_encoding: { status: 415, type: 'validation_error', retry: false },
   method_not_allowed: { status: 405, type: 'validation_error', retry: false },
   request_timeout: { status: 408, type: 'validation_error', retry: false },
   headers_too_large: { status: 431, type: 'validation_error', retry: false },
