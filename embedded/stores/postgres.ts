@@ -1,17 +1,19 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, lchown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, lchown, mkdir, rename, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { writePrivateFile } from './private-file.ts';
+import { bareEnvironment } from './bare-environment.ts';
+import { readPlainFile, removeName, writePrivateFile } from './private-file.ts';
 import { claimDirectory, releaseDirectory, stopOrphan } from './directory-owner.ts';
 import { type RunningServer, ServerStartError, startServer, withPort } from './server-process.ts';
 import {
   giveTo,
   OWN_DIRECTORY_MODE,
+  removeGiven,
   runAs,
   type SystemUser,
   unprivilegedUser,
@@ -40,6 +42,7 @@ const USER = 'docket';
 /** Recovery after a crash replays at most `max_wal_size`; a minute is ten times what that takes. */
 const READY_MS = 60_000;
 const STOP_MS = 30_000;
+const PID_FILE = 'postmaster.pid';
 const READY = /database system is ready to accept connections/;
 const PORT_TAKEN = /could not bind|Address already in use/i;
 /** A killed server's last children let go of its memory a moment later. */
@@ -64,11 +67,10 @@ export async function startEmbeddedPostgres(
   const binaries = await findBinaries();
   const cluster = join(home, 'data');
   if (await isMissing(cluster)) await createCluster(home, binaries.initdb, user, options);
-  else if (user !== undefined && (await stat(cluster)).uid !== user.uid)
-    await giveTo(user, cluster);
-  await stopOrphan(await pidOf(cluster), cluster, 'SIGINT', STOP_MS);
-  await rm(join(cluster, 'postmaster.pid'), { force: true });
-  const password = (await readFile(join(home, 'password'), 'utf8')).trim();
+  await stopOrphan(PID_FILE, cluster, 'SIGINT', STOP_MS);
+  await removeName(join(cluster, PID_FILE));
+  if (user !== undefined && (await stat(cluster)).uid !== user.uid) await giveTo(user, cluster);
+  const password = (await readPlainFile(join(home, 'password'))).trim();
   const { server, port } = await withPort(options.port, PORT_TAKEN, async (free) => ({
     server: await launch(binaries.postgres, cluster, user, free, options),
     port: free,
@@ -117,7 +119,7 @@ async function createCluster(
 ): Promise<void> {
   const partial = join(home, 'data.partial');
   const passwordFile = join(home, 'password');
-  await rm(partial, { recursive: true, force: true });
+  await removeGiven(partial);
   await mkdir(partial, { mode: 0o700 });
   await writePrivateFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, user);
   if (user !== undefined) await giveTo(user, partial);
@@ -134,7 +136,7 @@ async function createCluster(
     ...(durable ? [] : ['--no-sync']),
   ];
   const { command, args: all, user: as } = await runAs(user, initdb, args, [partial]);
-  await promisify(execFile)(command, [...all], { ...as, cwd: home });
+  await promisify(execFile)(command, [...all], { ...as, cwd: home, env: bareEnvironment() });
   await rename(partial, join(home, 'data'));
 }
 
@@ -186,11 +188,6 @@ async function createMainDatabase(url: string): Promise<void> {
   } finally {
     await client.end();
   }
-}
-
-async function pidOf(cluster: string): Promise<number> {
-  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
-  return Number.parseInt(text, 10);
 }
 
 async function isMissing(path: string): Promise<boolean> {

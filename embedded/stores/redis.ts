@@ -1,10 +1,16 @@
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { claimDirectory, releaseDirectory, stopOrphan } from './directory-owner.ts';
 import { ensureRedisBinary } from './redis-binary.ts';
-import { writePrivateFile } from './private-file.ts';
-import { giveTo, runAs, type SystemUser, unprivilegedUser } from './unprivileged-user.ts';
+import { removeName, writePrivateFile } from './private-file.ts';
+import {
+  giveTo,
+  removeGiven,
+  runAs,
+  type SystemUser,
+  unprivilegedUser,
+} from './unprivileged-user.ts';
 import { type RunningServer, startServer, withPort } from './server-process.ts';
 
 export interface RedisServerOptions {
@@ -30,6 +36,7 @@ export interface RedisServer extends RunningServer {
 /** Loading an append-only file of the largest lanes takes seconds. */
 const READY_MS = 60_000;
 const STOP_MS = 15_000;
+const PID_FILE = 'redis.pid';
 const PORT_TAKEN = /Address already in use|Failed listening|Could not create server TCP/i;
 
 /**
@@ -43,17 +50,18 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
     dataDir === undefined ? await mkdtemp(join(tmpdir(), 'docket-redis-')) : resolve(dataDir);
   if (dataDir !== undefined) {
     await claimDirectory(dir);
-    await stopOrphan(await pidOf(dir), dir, 'SIGTERM', STOP_MS);
+    await stopOrphan(PID_FILE, dir, 'SIGTERM', STOP_MS);
+    await removeName(join(dir, PID_FILE));
   }
   const user = await unprivilegedUser();
-  await chmod(dir, 0o700);
-  if (user !== undefined) await giveTo(user, dir);
+  if (user === undefined) await chmod(dir, 0o700);
+  else await giveTo(user, dir);
   const { server, port } = await withPort(options.port, PORT_TAKEN, async (free) => ({
     server: await launch({ binary, dir, user }, free, durable, options),
     port: free,
   }));
   const cleanUp = (): Promise<void> =>
-    dataDir === undefined ? rm(dir, { recursive: true, force: true }) : releaseDirectory(dir);
+    dataDir === undefined ? removeGiven(dir) : releaseDirectory(dir);
   const stop = async (): Promise<void> => {
     await server.stop();
     await cleanUp();
@@ -79,7 +87,7 @@ async function launch(
     `port ${port}`,
     'bind 127.0.0.1',
     'daemonize no',
-    'pidfile redis.pid',
+    `pidfile ${PID_FILE}`,
     'maxmemory-policy noeviction',
     `appendonly ${durable ? 'yes' : 'no'}`,
     // At most the last second is lost when the machine loses power; PostgreSQL holds the truth.
@@ -108,8 +116,4 @@ async function launch(
     ...(onLog === undefined ? {} : { onLog }),
     ...(onSpawn === undefined ? {} : { onSpawn }),
   });
-}
-
-async function pidOf(dir: string): Promise<number> {
-  return Number.parseInt(await readFile(join(dir, 'redis.pid'), 'utf8').catch(() => ''), 10);
 }

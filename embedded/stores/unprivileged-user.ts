@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
-import { lchown, lstat, readdir, readFile, stat } from 'node:fs/promises';
+import { chmod, lchown, lstat, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+
+import { bareEnvironment } from './bare-environment.ts';
 
 export interface SystemUser {
   name: string;
@@ -27,16 +29,33 @@ export async function unprivilegedUser(): Promise<SystemUser | undefined> {
 export const OWN_DIRECTORY_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
 /**
- * Gives a directory and everything in it to the user. Symbolic links are given as such: what they name is not. Nor is a
- * file that has a second name, since its user may have linked one of ours in here.
+ * Gives a directory and everything in it to the user, and closes it to everybody else. Symbolic links are given as such:
+ * what they name is not. Nor is a file that has a second name, since its user may have linked one of ours in here.
+ *
+ * Another user may have it until now, and put something else in the place of what we have looked at. So each directory
+ * becomes ours, and closed, before we look into it, and is given last: in between nobody changes a name in it. That nobody
+ * changes the name of `dir` itself is for the caller.
  */
 export async function giveTo(user: Pick<SystemUser, 'uid' | 'gid'>, dir: string): Promise<void> {
-  await lchown(dir, user.uid, user.gid);
+  if (!(await lstat(dir)).isDirectory()) throw new Error(`${dir} is not a directory`);
+  await lchown(dir, process.getuid!(), process.getgid!());
+  await chmod(dir, 0o700);
   for (const entry of await readdir(dir, { withFileTypes: true })) {
     const path = join(dir, entry.name);
     if (entry.isDirectory()) await giveTo(user, path);
     else if ((await lstat(path)).nlink === 1) await lchown(path, user.uid, user.gid);
   }
+  await lchown(dir, user.uid, user.gid);
+}
+
+/** Removes a directory that another user may have. As root it is taken back first, so that only what is in it goes. */
+export async function removeGiven(dir: string): Promise<void> {
+  const isThere = await lstat(dir).then(
+    () => true,
+    () => false,
+  );
+  if (isThere && process.getuid?.() === 0) await giveTo({ uid: 0, gid: 0 }, dir);
+  await rm(dir, { recursive: true, force: true });
 }
 
 export interface Invocation {
@@ -90,7 +109,7 @@ export async function runAs(
 
 /** Whether there is a setpriv here that may do this; what a container leaves to its root differs. */
 function works(prefix: readonly string[]): Promise<boolean> {
-  return promisify(execFile)('setpriv', [...prefix, 'true']).then(
+  return promisify(execFile)('setpriv', [...prefix, 'true'], { env: bareEnvironment() }).then(
     () => true,
     () => false,
   );

@@ -1,12 +1,15 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -16,10 +19,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { claimDirectory } from '#embedded/stores/directory-owner.ts';
+import { claimDirectory, stopOrphan } from '#embedded/stores/directory-owner.ts';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { startRedisServer } from '#embedded/stores/redis.ts';
-import { giveTo } from '#embedded/stores/unprivileged-user.ts';
+import { giveTo, removeGiven } from '#embedded/stores/unprivileged-user.ts';
 import { connectTo } from '#test/support/lanes.ts';
 
 const asRoot = process.getuid?.() === 0;
@@ -73,13 +76,103 @@ describe('a directory that was given away', () => {
     expect(readFileSync(join(precious, 'secret'), 'utf8')).toBe('keep me');
     expect(lstatSync(join(dir, 'owner')).isSymbolicLink()).toBe(false);
   });
+
+  it('a link in the place of the claim is not read: what it names may say that another has the directory', async () => {
+    const dir = join(home, 'given');
+    mkdirSync(dir);
+    const stat = readFileSync(`/proc/${process.ppid}/stat`, 'utf8');
+    const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
+    writeFileSync(join(dir, 'owner'), `${process.ppid} ${started}`);
+    await expect(claimDirectory(dir)).rejects.toThrow(`in use by process ${process.ppid}`);
+    renameSync(join(dir, 'owner'), join(precious, 'owner'));
+    symlinkSync(join(precious, 'owner'), join(dir, 'owner'));
+    await claimDirectory(dir);
+  });
+
+  it('a pipe in the place of a file that is read there holds up no start', async () => {
+    const dir = join(home, 'given');
+    mkdirSync(dir);
+    for (const name of ['owner', 'redis.pid']) execFileSync('mkfifo', [join(dir, name)]);
+    await claimDirectory(dir);
+    expect(lstatSync(join(dir, 'owner')).isFile()).toBe(true);
+    await stopOrphan('redis.pid', dir, 'SIGTERM', 1_000);
+  });
+
+  it('its user has no process of another user stopped, whose number they write and who works in it', async () => {
+    // Who is not root has no other user to stop a process of.
+    if (!asRoot) return;
+    const dir = join(home, 'given');
+    mkdirSync(dir);
+    const works = (owner?: typeof NOBODY): ChildProcess =>
+      spawn('sleep', ['60'], { cwd: dir, ...owner });
+    chmodSync(home, 0o755);
+    const [ours, theirs] = [works(), works(NOBODY)];
+    const exited = once(theirs, 'exit');
+    chownSync(dir, NOBODY.uid, NOBODY.gid);
+    try {
+      for (const { pid } of [ours, theirs]) {
+        writeFileSync(join(dir, 'redis.pid'), `${pid}\n`);
+        await stopOrphan('redis.pid', dir, 'SIGTERM', 60_000);
+      }
+      expect(await exited).toEqual([null, 'SIGTERM']);
+      expect([ours.exitCode, ours.signalCode]).toEqual([null, null]);
+    } finally {
+      ours.kill('SIGKILL');
+    }
+  });
+
+  it('its user gains nothing by putting links in the place of directories while it is given and removed', async () => {
+    if (!asRoot) return;
+    const [dir, made] = [join(home, 'given'), join(home, 'made')];
+    chmodSync(home, 0o711);
+    const restless = spawn(process.execPath, ['--eval', SWAPS, dir, precious], {
+      ...NOBODY,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const began = once(restless.stdout, 'data');
+    try {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        if (round % 2 === 0) {
+          mkdirSync(join(made, 'inner'), { recursive: true });
+          for (const path of [join(made, 'inner'), made]) chownSync(path, NOBODY.uid, NOBODY.gid);
+          renameSync(made, dir);
+        }
+        if (round === 0) await began;
+        await giveTo(NOBODY, dir);
+        if (round % 2 === 1) await removeGiven(dir);
+        expect(readdirSync(precious)).toEqual(['secret']);
+        const owners = [precious, join(precious, 'secret')].map((path) => statSync(path).uid);
+        expect(owners).toEqual([0, 0]);
+      }
+    } finally {
+      restless.kill('SIGKILL');
+    }
+  });
 });
+
+/** Puts a link to argv[2] in the place of the directory `inner` of argv[1], and that back, as fast as it can. */
+const SWAPS = `
+  const { renameSync, symlinkSync } = require('node:fs');
+  const [dir, precious] = process.argv.slice(-2);
+  const [inner, away, link] = ['inner', 'away', 'link'].map((name) => dir + '/' + name);
+  const tried = (act) => { try { act(); } catch {} };
+  for (let turn = 0; ; turn += 1) {
+    tried(() => symlinkSync(precious, link));
+    tried(() => renameSync(inner, away));
+    tried(() => renameSync(link, inner));
+    tried(() => renameSync(inner, link));
+    tried(() => renameSync(away, inner));
+    if (turn === 0) process.stdout.write('swapping');
+  }`;
+/** Where what was looked at a moment before is followed, a few of these are enough to lose the secret. */
+const ROUNDS = 60;
 
 describe('an embedded Redis', () => {
   it('its files are for its user alone, it does not run as root, and it asks for its password', async () => {
     const dataDir = join(home, 'redis');
     mkdirSync(dataDir, { mode: 0o755 });
     symlinkSync(join(precious, 'secret'), join(dataDir, 'redis.conf'));
+    execFileSync('mkfifo', [join(dataDir, 'redis.pid')]);
     const server = await startRedisServer({ dataDir, password: 'open-sesame' });
     try {
       expect(server.url).toMatch(/^redis:\/\/:open-sesame@127\.0\.0\.1:\d+$/);
