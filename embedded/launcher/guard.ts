@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { bareEnvironment } from '#embedded/stores/bare-environment.ts';
 
 /**
  * Reads lists of process ids, one list per line. When its input ends, as it does even when the launcher is killed, it
@@ -20,6 +21,7 @@ export class Guard {
     this.#shell = spawn('/bin/sh', ['-c', SCRIPT], {
       // A session of its own: Ctrl-C in the terminal is not for it.
       detached: true,
+      env: bareEnvironment(),
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     // Without a shell there is no guard; the next start finds and stops what was left over.

@@ -5,6 +5,7 @@ import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { ensureSigningKeys } from '#shared/receipts/signing/files/key-files.ts';
 import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
 import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
+import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import { CatalogueError, describeProblem } from '#shared/catalogue/problem.ts';
 import { type Environment, loadToolConfig, type ToolConfig } from '#shared/config/config.ts';
 import type { BackgroundRole } from '#shared/config/settings.ts';
@@ -24,6 +25,7 @@ import { OWN_DIRECTORY_MODE } from '#embedded/stores/unprivileged-user.ts';
 import { type DevFile, removeDevFile, writeDevFile } from './dev-file.ts';
 import { Guard } from './guard.ts';
 import type { Output } from './output.ts';
+import { withOwnSecrets, withoutSecrets } from './own-secrets.ts';
 import { askableHost } from './role-process.ts';
 import { REPOSITORY, roleCommands, sandboxCommand, sharingRoles } from './roles.ts';
 import { startStores, type Stores } from './stores.ts';
@@ -100,12 +102,15 @@ export class Launcher {
       ...(path === undefined ? {} : { CATALOGUE: path }),
     };
     const config = loadToolConfig(common);
-    const chatModel = checkCatalogue(config);
+    const catalogue = checkCatalogue(config);
     ensureSigningKeys(config.signingKeysDir);
     ensureLaneKeys(config.laneKeysDir);
 
     output.say('starting PostgreSQL, Redis and the sandbox upstream');
-    const [stores] = await Promise.all([this.#startStores(), this.#startSandbox(sandboxPort)]);
+    const [stores] = await Promise.all([
+      this.#startStores(),
+      this.#startSandbox(sandboxPort, catalogue),
+    ]);
     this.#stopIfAsked();
     const applied = await migrateToLatest(stores.postgres.url);
     if (applied.length > 0) output.say(`applied migrations: ${applied.length}`);
@@ -120,18 +125,9 @@ export class Launcher {
     });
     const sessionSecret =
       config.secrets.sessionSecret ?? (await ensurePassword(join(this.#dataDir, 'session.secret')));
-    const withheld = providers.flatMap(({ keyVariable }) => keyVariable ?? []);
+    const mayChange = this.#config.cataloguePath !== undefined;
     const envOf = (name: ProcessName): Environment => ({
-      ...common,
-      // Set, so that no process warns of a credential that is missing; the value is for those that call upstreams.
-      ...(name === 'inference'
-        ? {}
-        : Object.fromEntries(
-            withheld.flatMap((one) => [
-              [one, 'withheld'],
-              [`${one}_FILE`, undefined],
-            ]),
-          )),
+      ...withOwnSecrets(common, name, { catalogue, mayChange, background }),
       // Read here already, where they were in files.
       DATABASE_URL_FILE: undefined,
       REDIS_URL_FILE: undefined,
@@ -160,6 +156,7 @@ export class Launcher {
     this.#stopIfAsked();
     await writeDevFile(this.#dataDir, info());
     this.#onChange = () => this.#rewrite(info);
+    const chatModel = catalogue.models.find((model) => model.kinds.includes('chat'))?.id;
     return { info: info(), chatModel, providers, stop: () => this.stop() };
   }
 
@@ -232,8 +229,9 @@ export class Launcher {
     return this.#stores;
   }
 
-  async #startSandbox(port: number): Promise<void> {
-    const { env, output } = this.#options;
+  async #startSandbox(port: number, catalogue: Catalogue): Promise<void> {
+    const { output } = this.#options;
+    const env = withoutSecrets(this.#options.env, catalogue);
     this.#sandbox = this.#supervise(sandboxCommand(output, { ...env, PORT: String(port) }));
     await this.#sandbox.start();
   }
@@ -324,10 +322,9 @@ function set(env: Environment): Environment {
 }
 
 /** A bad catalogue stops the start here, before nine processes complain. */
-function checkCatalogue(config: ToolConfig): string | undefined {
+function checkCatalogue(config: ToolConfig): Catalogue {
   const file = config.cataloguePath ?? DEFAULT_CATALOGUE;
-  const { catalogue } = loadCatalogue(file, catalogueSources(config));
-  return catalogue.models.find((model) => model.kinds.includes('chat'))?.id;
+  return loadCatalogue(file, catalogueSources(config)).catalogue;
 }
 
 function addresses(host: string, port: number): Pick<DevFile, 'base_url' | 'dashboard_url'> {

@@ -5,9 +5,7 @@ import {
   type BackgroundRole,
   ROLES,
   type Role,
-  SETTINGS,
 } from '#shared/config/settings.ts';
-import { PROVIDERS } from '#embedded/providers/table.ts';
 import { BACKGROUND } from '#embedded/stores/database-logins.ts';
 import type { Output } from './output.ts';
 import type { RoleCommand } from './role-process.ts';
@@ -144,20 +142,11 @@ export function sandboxCommand(output: Output, env: RoleCommand['env']): RoleCom
     roles: [],
     entry: SANDBOX_ENTRY,
     cwd: REPOSITORY,
-    env: { ...withoutSecrets(env), HOST: '127.0.0.1' },
+    env: { ...env, HOST: '127.0.0.1' },
     probed: false,
     semiSpaceMib: SEMI_SPACE_MIB.others,
     onLine: (line) => output.line('sandbox', line),
   };
-}
-
-/** It calls no store and no upstream, so it gets the address of none, and no key. */
-function withoutSecrets(env: RoleCommand['env']): RoleCommand['env'] {
-  const secrets = new Set<string>([
-    ...Object.values(SETTINGS).flatMap(({ name, secret }) => (secret ? [name] : [])),
-    ...PROVIDERS.flatMap(({ keyVariable }) => keyVariable ?? []),
-  ]);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !secrets.has(name)));
 }
 
 /** One process type of the Procfile. */

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { claimPort } from '#embedded/ports.ts';
+import { bareEnvironment } from './bare-environment.ts';
 
 /** A server that has said it is ready. */
 export interface RunningServer {
@@ -59,6 +60,7 @@ export async function startServer(options: ServerCommand): Promise<RunningServer
   const child = spawn('/bin/sh', masked, {
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...options.user,
+    env: bareEnvironment(),
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

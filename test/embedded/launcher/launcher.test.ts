@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PROVIDERS } from '#embedded/providers/table.ts';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
 import { gone, START_MS, startLauncher } from './start-launcher.ts';
@@ -127,6 +128,33 @@ describe('docket up', { timeout: 3 * START_MS }, () => {
     await launcher.said(/curl http/);
     expect(launcher.output()).not.toContain('event=');
     expect((await launcher.devFile()).processes).toHaveLength(8);
+  });
+
+  it('hands the key of a provider to no process but inference workers, also one that the catalogue does not name', async () => {
+    await beginWithDatabase();
+    const catalogue = join(dataDir, 'catalogue.yaml');
+    await writeFile(
+      catalogue,
+      `version: 1
+regions: [{ code: eu, zone: FRA }]
+endpoints: [{ name: e, adapter: openai-compatible, base_url: 'http://127.0.0.1:9/v1', api_key_env: OWN_KEY, regions: [eu] }]
+models: [{ id: m, kinds: [chat], context_window: 100, footprint: {}, endpoints: [{ name: e, model: m }] }]
+`,
+    );
+    const names = [...PROVIDERS.flatMap(({ keyVariable }) => keyVariable ?? []), 'OWN_KEY'];
+    const keys = Object.fromEntries(names.map((name) => [name, `hush-${name}`]));
+    const launcher = startLauncher(dataDir, { ...keys, CATALOGUE: catalogue });
+    await launcher.said(/curl http/);
+    const { processes } = await launcher.devFile();
+    const pids = await descendants(launcher.pid);
+    // The stores, what stops them when the launcher dies, and the sandbox, besides the roles.
+    expect(pids.length).toBe(processes.length + 4);
+    for (const pid of pids) {
+      const role = processes.find((one) => one.pid === pid)?.role ?? '';
+      const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+      const held = names.filter((name) => environment.includes(`${name}=hush-${name}`));
+      expect([role, held]).toEqual([role, role === 'inference' ? names : []]);
+    }
   });
 
   it('starts again what dies, a role or a store', async () => {
