@@ -27,6 +27,8 @@ export interface ExchangeHost {
   readonly receiptWaitMs: number;
   /** Fetches an answer that was too large for its message; null when it is no longer there. */
   fetchAnswer(ref: string): Promise<string | null>;
+  /** Whether the pipeline has written how the request ended: until then another delivery may answer it. */
+  isEnded(exchange: Exchange): boolean | Promise<boolean>;
   /** The pipeline has been silent for too long: the request is to be stopped. */
   gaveUp(exchange: Exchange): void;
   /** The client has gone, and will not come back for the answer: the request is to be stopped. */
@@ -63,6 +65,8 @@ export class Exchange {
   readonly #answers = new Map<number, string>();
   #receipt: { delivery: number; text: string } | undefined;
   #receiptTimer: NodeJS.Timeout | undefined;
+  /** It was not known to have ended when it was last looked at. */
+  #seenOpen = false;
   readonly #patience: NodeJS.Timeout;
   #isAnswered = false;
   #closed = false;
@@ -194,11 +198,31 @@ export class Exchange {
 
   #answered(delivery: number, payload: string): void {
     this.#answers.set(delivery, payload);
-    this.#receiptTimer ??= setTimeout(
-      () => this.#finish(this.#likeliest(), null),
-      this.#host.receiptWaitMs,
-    );
+    this.#receiptTimer ??= this.#lookAfterReceipt();
     this.#join();
+  }
+
+  #lookAfterReceipt(): NodeJS.Timeout {
+    return setTimeout(() => {
+      const isEnded = this.#host.isEnded(this);
+      if (isEnded === true) this.#receiptIsLate(true);
+      // What cannot be asked now is asked again.
+      else
+        void Promise.resolve(isEnded)
+          .catch(() => false)
+          .then((known) => this.#receiptIsLate(known));
+    }, this.#host.receiptWaitMs);
+  }
+
+  /**
+   * What goes out without its receipt must be what the receipt will be of. So nothing does while the worker may be dead that
+   * answered, and another about to. Where that has been seen, the other's answer is on its way once the request has ended.
+   */
+  #receiptIsLate(isEnded: boolean): void {
+    if (this.#closed) return;
+    if (isEnded && !this.#seenOpen) return this.#finish(this.#likeliest(), null);
+    this.#seenOpen = !isEnded;
+    this.#receiptTimer = this.#lookAfterReceipt();
   }
 
   async #fetch(delivery: number, ref: string): Promise<void> {

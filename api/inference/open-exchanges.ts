@@ -14,7 +14,7 @@ import type { UnroutedEntry } from './read.ts';
 
 export interface OpenExchangesOptions {
   /** An interactive connection. */
-  client: Pick<RedisClient, 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
+  client: Pick<RedisClient, 'isCluster' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
   /** A patient connection of its own, for large answers: the longest take more than a second, and hold up nobody. */
   answers: Pick<RedisClient, 'getdelBuffer'>;
   scripts: Pick<LaneScripts, 'gone' | 'withdraw'>;
@@ -93,6 +93,17 @@ export class OpenExchanges implements ExchangeHost {
     // Nobody asks for it twice, and it may be large.
     const sealed = await answers.getdelBuffer(ref);
     return sealed === null ? null : (await seals.openBytesInTurns(sealed, ref)).toString();
+  }
+
+  /**
+   * On a single node answer and end are one transaction. A cluster has them on different nodes, and the answer comes first:
+   * there the request has ended when its entry has left the lane.
+   */
+  isEnded({ place }: Exchange): boolean | Promise<boolean> {
+    const { client, scripts } = this.#options;
+    if (!client.isCluster || place === undefined) return true;
+    const gone = scripts.gone(place.lane, CONSUMER_GROUP, place.entryId);
+    return gone.then((ids) => (ids as string[]).length > 0);
   }
 
   gaveUp(exchange: Exchange): void {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { OpenExchanges } from '#api/inference/open-exchanges.ts';
 import {
   CONSUMER_GROUP,
   idempotencyKey,
@@ -14,13 +15,20 @@ import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
-import { deliverTo } from '#test/support/lanes.ts';
+import { CLEAR_FIELD, encodeMessage } from '#shared/lanes/wire-format.ts';
+import { Inbox } from '#shared/lanes/redis/inbox.ts';
+import { Settlement, type Spent } from '#workers/inference/settlement.ts';
+import { admissionRequest, deliverTo, takeOver as takeEntryOver } from '#test/support/lanes.ts';
 import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
 import { testSeals } from '#test/support/seals.ts';
 import { until } from '#test/support/until.ts';
 
 /** Enough for a shard on each of the three masters, and the inbox on another one than most of them. */
 const SHARDS = [0, 1, 2, 3];
+const SPENT: Spent = {
+  usage: { inputTokens: 1, cachedInputTokens: 0, outputTokens: 1, source: 'upstream' },
+  calls: 1,
+};
 let url: string;
 let client: RedisClient;
 
@@ -101,6 +109,88 @@ it('on a cluster a claim is freed in the write that ends its request, and who wa
     expect(await client.xlen(inbox)).toBe(shard + 2);
   }
 });
+
+it.each([
+  ['an answer', (one: Settlement, text: string) => one.answered(text, true, SPENT)],
+  ['the end of a stream', (one: Settlement, text: string) => one.streamed('', text, SPENT)],
+])(
+  'on a cluster %s is not given out whose worker died before it had written that the request ended: the client gets that of the next delivery, which the receipt is of',
+  { tags: ['survives.inference-worker'] },
+  async (what, settle) => {
+    const inbox = `api of ${what}`;
+    const region = what.replaceAll(' ', '-');
+    await client.xadd(inboxKey(inbox), '*', CLEAR_FIELD, encodeMessage({ kind: 'hello' }));
+    const fail = (error: unknown): void => {
+      throw error;
+    };
+    const events = { clientGone: fail, requestLost: fail, storeFailed: fail };
+    const exchanges = new OpenExchanges({
+      client,
+      answers: client,
+      scripts: defineLaneScripts(client),
+      seals: testSeals(),
+      readStanding: () => Promise.resolve(null),
+      inboxReadAt: () => 0,
+      receiptWaitMs: 20,
+      redisNow: () => Date.now(),
+      events,
+    });
+    const looks = vi.spyOn(exchanges, 'isEnded');
+    const reader = connectRedis({ url, name: 'inbox', use: 'blocking' });
+    const replies = new Inbox(reader, inbox, testSeals(), exchanges.take, fail);
+    replies.start();
+    for (const shard of SHARDS) {
+      const { entry } = admissionRequest({ shard, inbox, region });
+      const lane = inferenceLane(shard, region);
+      const first = await deliverTo(client as Redis, { lane, consumer: 'dying' });
+      const exchange = exchanges.expect(entry);
+      exchange.place = { region, lane, entryId: first.entryId };
+      const given: unknown[] = [];
+      exchange.open({
+        frames: fail,
+        failed: fail,
+        settled: () => fail('settled'),
+        done: (payload, receipt) => given.push(payload, receipt),
+      });
+      const settlement = (worker: RedisClient, delivery: Delivery): Settlement =>
+        new Settlement(
+          {
+            client: worker,
+            outbox: new Outbox(worker, testSeals(), fail),
+            seals: testSeals(),
+            events: { runFinished: () => {}, runFailed: () => {}, outcomeStale: () => {} },
+            now: Date.now,
+          },
+          delivery,
+          entry,
+        );
+      void settle(settlement(killedBeforeScripts(client), first), 'of the dead');
+      looks.mockClear();
+      await until(() => looks.mock.calls.length > 2 || given.length > 0, 'its receipt is late');
+      expect(given).toEqual([]);
+      const second = await takeEntryOver(client as Redis, first, 'reaper');
+      await settle(settlement(client, second), 'of the reaper');
+      await until(() => given.length > 0, 'something is given');
+      expect(given).toEqual(['of the reaper', null]);
+      expect(await client.xlen(receiptsLane(shard))).toBeGreaterThan(0);
+    }
+    await replies.stop();
+  },
+);
+
+/** The connection of a worker that is killed when it is about to run a script. */
+function killedBeforeScripts(alive: RedisClient): RedisClient {
+  return new Proxy(alive, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown =>
+        name === 'call' && String(args[0]).startsWith('EVAL')
+          ? new Promise(() => {})
+          : Reflect.apply(value, target, args);
+    },
+  });
+}
 
 it('what a caller waits for is sent once: when its connection breaks it fails, and is not sent again', async () => {
   const admitting = connectRedis({ url, name: 'admitting', use: 'admission' });

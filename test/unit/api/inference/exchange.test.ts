@@ -27,15 +27,17 @@ function listen(): Heard {
 function exchange(claimed: string | null = 'large', more: Partial<InferenceEntry> = {}) {
   const ends: number[] = [];
   const givenUp: number[] = [];
+  const standing: (() => boolean | Promise<boolean>)[] = [];
   const host: ExchangeHost = {
     receiptWaitMs: RECEIPT_WAIT_MS,
     fetchAnswer: () => Promise.resolve(claimed),
+    isEnded: () => standing.shift()?.() ?? true,
     gaveUp: () => givenUp.push(1),
     clientLeft: () => {},
     closed: () => ends.push(1),
   };
   const one = new Exchange(entry({ id: 'req_1', ...more }), host);
-  return { one, ends, givenUp };
+  return { one, ends, givenUp, standing };
 }
 
 /** The number of a delivery is called `attempt` in messages. */
@@ -78,6 +80,29 @@ describe('an exchange', () => {
     one.take(receipt(), 'R');
     expect(sink.log).toEqual([['done', 'A', null]]);
   });
+
+  it(
+    'no answer is given without a receipt while another delivery may answer, nor right after that has: the receipt will be of its answer',
+    { tags: ['survives.inference-worker'] },
+    async () => {
+      const sink = listen();
+      const { one, standing } = exchange();
+      one.open(sink);
+      one.take(answer(1), 'A1');
+      standing.push(
+        () => false,
+        () => Promise.reject(new Error('away')),
+        () => Promise.resolve(true),
+      );
+      while (standing.length > 0) {
+        await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
+        expect(sink.log).toEqual([]);
+      }
+      one.take(answer(2), 'A2');
+      await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
+      expect(sink.log).toEqual([['done', 'A2', null]]);
+    },
+  );
 
   it('what comes before an exchange is opened is kept, in order', () => {
     const sink = listen();
