@@ -25,6 +25,7 @@ import {
   type Review,
   type Vetting,
 } from '../vetting.ts';
+import type { DismissedMatch } from '../sanctions/assess.ts';
 import type { ListSource, PartyKind } from '../sanctions/listed.ts';
 import { act, holdAccount, type HeldAccount } from './accounts.ts';
 import { appendAudit } from './audit.ts';
@@ -359,8 +360,8 @@ async function findApplicant(pool: Pool, orgId: string): Promise<Applicant | nul
   };
 }
 
-/** The listed parties that a review has found to be others: those of vettings after which it approved the account. */
-async function findDismissed(pool: Pool, orgId: string): Promise<string[]> {
+/** The matches that a review has found to be of others: those of vettings after which it approved the account. */
+async function findDismissed(pool: Pool, orgId: string): Promise<DismissedMatch[]> {
   const approved = await queriesOn(pool)
     .selectFrom('review as r')
     .innerJoin('screening as s', 's.id', 'r.screening_id')
@@ -369,7 +370,9 @@ async function findDismissed(pool: Pool, orgId: string): Promise<string[]> {
     .where('r.decision', '=', 'approved')
     .execute();
   const reasons = approved.flatMap((row) => vettingOf(row).reasons);
-  return [...new Set(reasons.flatMap(({ entity }) => entity ?? []))];
+  return reasons.flatMap(({ entity, ...rest }) =>
+    entity === undefined ? [] : { ...rest, entity },
+  );
 }
 
 function vettingOf(row: Selectable<Database['screening']>): Vetting {

@@ -6,8 +6,13 @@ import { COUNTRY_RISK_TEXTS, COUNTRY_RISKS } from './risk-rules.ts';
 export const HIT_SCORE = 0.92;
 /** From this score on a person should look. Chosen on the spelling variants in the tests; below it lie other names. */
 export const LOOK_SCORE = 0.85;
-/** Reasons kept of one vetting: a person decides on the first few. */
-const REASONS_MAX = 20;
+/** Matches kept of one vetting: a person decides on the first few. What the rules say is kept whole, since the risk follows from it. */
+const MATCHES_MAX = 20;
+/**
+ * Another of the applicant's names may come this much closer to a listed party than the one that a review has judged, before
+ * it is a question of its own: words weigh a little more or less with each version of a list.
+ */
+const CLOSER_BY = 0.02;
 
 /** Why a vetting was not clear, for the person who reviews. */
 interface VettingReason {
@@ -31,9 +36,13 @@ export interface Party {
   /** Which text the statements answer. */
   declarationVersion: string;
   statements: Readonly<Record<string, boolean>>;
-  /** Listed entities that a review has found to be another party of a similar name. */
-  dismissed: readonly string[];
+  /** Matches of which a review has found that the listed party is another of a similar name. */
+  dismissed: readonly DismissedMatch[];
 }
+
+/** A reason of a vetting after which the account was approved. */
+export type DismissedMatch = Required<Pick<VettingReason, 'entity'>> &
+  Pick<VettingReason, 'name' | 'score'>;
 
 export interface Assessment {
   /** hit: a listed name · flagged: a question for a person · clear: neither. */
@@ -44,12 +53,12 @@ export interface Assessment {
 /** Compares a party with the lists and the rules. Without any list no party is clear. */
 export function assess(party: Party, index: NameIndex): Assessment {
   const matches = matchNames(party, index);
-  const reasons = [...matches.map(reasonOf), ...ruleReasons(party)];
+  const reasons = [...matches.slice(0, MATCHES_MAX).map(reasonOf), ...ruleReasons(party)];
   if (index.size === 0) {
     reasons.push({ kind: 'no_list', score: 1, text: 'No sanctions list has been imported.' });
   }
   const outcome = matches.some(isHit) ? 'hit' : reasons.length > 0 ? 'flagged' : 'clear';
-  return { outcome, reasons: reasons.slice(0, REASONS_MAX) };
+  return { outcome, reasons };
 }
 
 interface PartyMatch extends NameMatch {
@@ -59,19 +68,28 @@ interface PartyMatch extends NameMatch {
 
 /** The best match per listed entity. A person is not compared with ships, a company is with people: owners name firms. */
 function matchNames(party: Party, index: NameIndex): PartyMatch[] {
-  const dismissed = new Set(party.dismissed);
+  const dismissed = Map.groupBy(party.dismissed, ({ entity }) => entity);
   const best = new Map<string, PartyMatch>();
   const consider = (name: string, isPerson: boolean): void => {
     for (const match of index.search(name, LOOK_SCORE)) {
       if (isPerson && match.listed.kind !== 'person') continue;
       const entity = entityOf(match);
-      if (dismissed.has(entity) || (best.get(entity)?.score ?? 0) >= match.score) continue;
+      if (dismissed.get(entity)?.some((before) => covers(before, name, match.score))) continue;
+      if ((best.get(entity)?.score ?? 0) >= match.score) continue;
       best.set(entity, { ...match, name });
     }
   };
   for (const name of party.names) consider(name, false);
   for (const name of party.people) consider(name, true);
   return [...best.values()].toSorted((a, b) => b.score - a.score);
+}
+
+/**
+ * Whether a review has judged this already: this name, or one that is about as close to the listed party. Vettings of
+ * earlier releases do not say which name it was.
+ */
+function covers(before: DismissedMatch, name: string, score: number): boolean {
+  return before.name === undefined || before.name === name || score <= before.score + CLOSER_BY;
 }
 
 /** What the list itself calls a weak alias only leads to a question. */

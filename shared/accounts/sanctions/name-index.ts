@@ -15,6 +15,12 @@ const CONTAINED_LETTERS_MIN = 8;
 const CONTAINED_SHARE_MIN = 0.5;
 /** A common word is still part of a name: it weighs at least a fifth of a unique one. */
 const COMMON_WEIGHT_MIN = 0.2;
+/**
+ * An applicant's text that has more words than any name of a list is compared run by run as well: words put around a listed
+ * name would otherwise outweigh it. Of these lengths one is such that a listed name is half of it and more.
+ */
+const WORDS_LISTED_MAX = 16;
+const RUN_LENGTHS = [2, 3, 5, 8, 12] as const;
 /** Matches of one name that are kept: no reviewer reads more. */
 const MATCHES_MAX = 50;
 
@@ -24,11 +30,18 @@ export interface NameMatch {
   score: number;
 }
 
-/** A query's words, what each weighs, and how well each is found in one listed name. */
+/** Some of a query's words in a row, and what they weigh together. */
+interface Run {
+  from: number;
+  to: number;
+  weight: number;
+}
+
+/** A query's words, what each weighs, and the runs of them that are compared: the first is all of them. */
 interface Query {
   words: readonly string[];
   weights: readonly number[];
-  weight: number;
+  runs: readonly Run[];
 }
 
 /**
@@ -98,33 +111,38 @@ export class NameIndex {
       });
     }
     const weights = words.map((word) => this.#wordWeights.get(word) ?? this.#weigh(word, 1));
-    const query: Query = { words, weights, weight: this.#sum(words) };
+    const query: Query = { words, weights, runs: runsOf(weights) };
     const scores = new Map<number, number>();
-    for (const [name, row] of found) scores.set(name, this.#score(name, row, query));
+    for (const [name, row] of found) {
+      // Most share one word with it, which no run makes a name of.
+      const shared = row.reduce((count, similarity) => count + (similarity > 0 ? 1 : 0), 0);
+      const runs = shared < CONTAINED_WORDS_MIN ? query.runs.slice(0, 1) : query.runs;
+      scores.set(name, Math.max(...runs.map((run) => this.#score(name, row, query, run))));
+    }
     return scores;
   }
 
   /** Shared weight over the weight of both, or over the shorter one where it is found whole. */
-  #score(name: number, row: Float64Array, query: Query): number {
+  #score(name: number, row: Float64Array, { words, weights }: Query, run: Run): number {
     let matched = 0;
     let count = 0;
     let letters = 0;
-    for (const [position, word] of query.words.entries()) {
+    for (let position = run.from; position < run.to; position += 1) {
       const similarity = row[position]!;
       if (similarity === 0) continue;
-      matched += similarity * query.weights[position]!;
+      matched += similarity * weights[position]!;
       count += 1;
-      letters += word.length;
+      letters += words[position]!.length;
     }
     const nameWeight = this.#nameWeights[name]!;
-    const whole = Math.min(1, (2 * matched) / (query.weight + nameWeight));
+    const whole = Math.min(1, (2 * matched) / (run.weight + nameWeight));
     const isContained =
-      count >= Math.min(query.words.length, this.#nameCounts[name]!) &&
+      count >= Math.min(run.to - run.from, this.#nameCounts[name]!) &&
       count >= CONTAINED_WORDS_MIN &&
       letters >= CONTAINED_LETTERS_MIN &&
-      matched >= CONTAINED_SHARE_MIN * Math.max(query.weight, nameWeight);
+      matched >= CONTAINED_SHARE_MIN * Math.max(run.weight, nameWeight);
     if (!isContained) return whole;
-    const contained = Math.min(1, matched / Math.min(query.weight, nameWeight));
+    const contained = Math.min(1, matched / Math.min(run.weight, nameWeight));
     return Math.max(whole, contained * CONTAINED_WEIGHT);
   }
 
@@ -142,6 +160,20 @@ export class NameIndex {
       0,
     );
   }
+}
+
+function runsOf(weights: readonly number[]): Run[] {
+  const run = (from: number, to: number): Run => ({
+    from,
+    to,
+    weight: weights.slice(from, to).reduce((sum, weight) => sum + weight, 0),
+  });
+  const all = run(0, weights.length);
+  if (weights.length <= WORDS_LISTED_MAX) return [all];
+  const parts = RUN_LENGTHS.flatMap((length) =>
+    Array.from({ length: weights.length - length + 1 }, (_, from) => run(from, from + length)),
+  );
+  return [all, ...parts];
 }
 
 function holdersOf(names: readonly (readonly string[])[]): Map<string, number[]> {

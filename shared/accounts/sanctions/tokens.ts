@@ -1,8 +1,8 @@
 import anyAscii from 'any-ascii';
 import { TOKEN_LENGTH_MAX } from './jaro-winkler.ts';
 
-/** Tokens of one name that take part; lists know names of a dozen, an applicant's text may be longer. */
-const TOKENS_MAX = 16;
+/** Tokens of one name that take part: more than an applicant's 200 characters hold. */
+const TOKENS_MAX = 128;
 
 /** Forms of company, in Latin letters: every second company has one, so they tell nothing apart. */
 const LEGAL_FORMS = words(

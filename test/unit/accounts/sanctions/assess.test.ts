@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DECLARATION_VERSION, STATEMENTS } from '#shared/accounts/declaration.ts';
 import { assess, type Party } from '#shared/accounts/sanctions/assess.ts';
 import type { ListedName } from '#shared/accounts/sanctions/listed.ts';
+import { riskOf } from '#shared/accounts/vetting.ts';
 import { NameIndex } from '#shared/accounts/sanctions/name-index.ts';
 
 const listed = (name: string, over: Partial<ListedName> = {}): ListedName => ({
@@ -58,8 +59,31 @@ describe('the assessment of an applicant', () => {
   });
 
   it('does not ask again about a match that a review has dismissed', () => {
-    const party = { names: ['Zorvanik Heavy Industries'] };
-    expect(kinds({ ...party, dismissed: ['un:Zorvanik Heavy Industries'] })).toEqual(['clear', []]);
+    const name = 'Zorvanik Heavy Industries';
+    const before = { entity: `un:${name}`, name, score: 1 };
+    expect(kinds({ names: [name], dismissed: [before] })).toEqual(['clear', []]);
+    // Of an earlier release, which did not say the name; and at a time when words weighed otherwise.
+    const { name: _name, ...unnamed } = before;
+    expect(kinds({ names: [name], dismissed: [unnamed] })).toEqual(['clear', []]);
+    expect(kinds({ names: [name], dismissed: [{ ...before, score: 0.9 }] })).toEqual(['clear', []]);
+  });
+
+  it('asks about another name that is closer to the listed one than what a review has dismissed: a signatory who signs afterwards', () => {
+    const before = { entity: 'un:Miroslav Zorin', name: 'Zorin Mira Slavna', score: 0.86 };
+    const party = { names: ['Zorin Mira Slavna'], dismissed: [before] };
+    expect(kinds(party)).toEqual(['clear', []]);
+    expect(kinds({ ...party, people: ['Miroslav Zorin'] })).toEqual(['hit', ['list_match']]);
+  });
+
+  it('says what the rules say beside any number of matches: the risk follows from it', () => {
+    const alike = Array.from({ length: 40 }, (_, at) =>
+      listed('Tarfaoui Quellmar', { entityId: String(at), weak: true }),
+    );
+    const party = { ...innocent, names: ['Tarfaoui Quellmar'], countries: ['KP'] };
+    const vetting = assess(party, new NameIndex(alike));
+    expect(vetting.reasons.map(({ kind }) => kind)).toContain('country');
+    expect(vetting.reasons.length).toBeLessThanOrEqual(21);
+    expect(riskOf(vetting)).toBe('high');
   });
 
   it('flags countries, industries and statements by their rules', () => {

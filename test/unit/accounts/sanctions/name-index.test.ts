@@ -30,6 +30,8 @@ const index = new NameIndex([
   listed('北方量子公司', 'northern-quantum'),
   ...CROWD,
 ]);
+/** Forms of company, and other words that no list has. */
+const PADDING = 'The And Of GmbH Ltd Wa Wb Wc Wd We Wf Wg Wh Wi Wj Wk Wl Wm Wn Wo';
 const best = (name: string): [string | undefined, number] => {
   const match = index.search(name, 0)[0];
   return [match?.listed.entityId, match?.score ?? 0];
@@ -45,6 +47,14 @@ describe('name matching', () => {
     ['swapped letters', 'Zorvanki Heavy Industries', 'Zorvanik Heavy Industries LLC'],
     ['no space', 'BankQuellmar', 'Bank Quellmar'],
     ['more words around it', 'Bank Quellmar Overseas', 'Bank Quellmar'],
+    ['words put before it', `${PADDING} Bank Quellmar`, 'Bank Quellmar'],
+    ['words put around it', `${PADDING} Miroslav Zorin ${PADDING}`, 'zorin'],
+    ['marks that cannot be seen', 'Miros\u00adlav Zo\u200brin', 'zorin'],
+    [
+      'letters that look alike',
+      'Z\u043Erv\u0430nik H\u0435avy Industries',
+      'Zorvanik Heavy Industries LLC',
+    ],
     ['no diacritics', 'Grzegorz Brzeczyszczykiewicz', 'grzegorz'],
     ['surname first', 'Brzęczyszczykiewicz, Grzegorz', 'grzegorz'],
     ['Latin for Cyrillic', 'Miroslav Kvantovich Zorin', 'zorin'],
