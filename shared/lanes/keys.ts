@@ -71,6 +71,10 @@ export function waiterOf(name: string): { inbox: string; id: string } {
 export const answerKey = ({ claim, requestId, delivery }: StoredAnswerName): string =>
   `${claim}:answer:${requestId}:${delivery}`;
 
+/** How many bytes of answers an organisation has had kept in Redis on a day, from the key of one of its claims. */
+export const keptKey = (claimKey: string, day: number): string =>
+  `${claimKey.slice(0, claimKey.lastIndexOf(':')).replace(':idem:', ':kept:')}:${day}`;
+
 /** A request body too large to travel in its lane entry. */
 export const bodyKey = (shard: number, requestId: string): string =>
   `${tag(shard)}:body:${requestId}`;
