@@ -10,6 +10,7 @@ import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
+import { FILL, INTEGRATE } from './synthetic/receipts.ts';
 
 const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
 const RUNS = Number(process.argv[3] ?? 5);
@@ -17,21 +18,6 @@ const DAY_MS = 86_400_000;
 /** Spread over the thirty days before this. */
 const END = Date.now();
 const BATCH = 50_000;
-
-/** Bodies of the size of real ones: the index is what is read, but the heap is what surrounds it. */
-const FILL = `
-  insert into ledger_body (entry_id, org_id, kind, key_id, model, region, tier, route, outcome, issued_at,
-    input_tokens, cached_input_tokens, output_tokens, energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, bounds, data_quality, leaf_hash, body)
-  select receipt_id_at(at) || lpad(upper(to_hex(i)), 16, '0'), 'org_a',
-    case when i % 50 = 0 then 'degraded' else 'inference' end,
-    'key_' || i % 8, 'model-' || i % 12, (array['eu-west', 'eu-north', 'us-east'])[i % 3 + 1],
-    'enterprise', 'chat.completions', 'complete', at, 200 + i % 900, 0, 300 + i % 500,
-    case when i % 50 <> 0 then 0.0003 + (i % 97) * 1e-6 end, case when i % 50 <> 0 then 0.00002 end,
-    case when i % 50 <> 0 then 0.0011 end, case when i % 50 <> 0 then 2e-11 end, case when i % 50 <> 0 then 0.003 end,
-    case when i % 50 <> 0 then '{1,2,1,2,1,2,1,2,1,2}'::float8[] end, case when i % 50 <> 0 then 'T3' end,
-    sha256(i::text::bytea), convert_to(repeat(md5(i::text), 120), 'UTF8')
-  from (select i, to_timestamp($1::float8 / 1000 - ($2::bigint - i) * 2592000.0 / $2) as at
-        from generate_series($3::bigint, $4::bigint) i) t`;
 
 const REVISE = `
   with revised as (
@@ -45,25 +31,13 @@ const REVISE = `
     from revised r join ledger_body b using (entry_id) returning 1)
   insert into receipt_revision (original_id, revision_id, org_id) select entry_id, successor, 'org_a' from revised`;
 
-/** Brings into the ledger what is not there yet, as an older release would have: without summing up. */
-const INTEGRATE = `
-  with head as (select coalesce((select size from ledger_head where org_id = 'org_a'), 0) as size
-  ), entry as (
-    insert into ledger_entry (org_id, index, entry_id, kind, leaf_hash, supersedes, integrated_at)
-    select org_id, (select size from head) + row_number() over (order by issued_at, entry_id) - 1, entry_id, kind, leaf_hash,
-      supersedes, now()
-    from ledger_body b where not exists (select from ledger_entry e where e.entry_id = b.entry_id) returning 1)
-  insert into ledger_head (org_id, size, root, frontier, integrated_at)
-  select 'org_a', (select size from head) + count(*), sha256(''), ''::bytea, now() from entry
-  on conflict (org_id) do update set size = excluded.size`;
-
 const directory = await mkdtemp(join(tmpdir(), 'docket-bench-usage-'));
 const server = await startEmbeddedPostgres({ dataDir: directory, durable: false });
 const pool = createPool({ url: server.url, max: 2, applicationName: 'bench' });
 try {
   await migrateToLatest(pool);
   for (let from = 1; from <= RECEIPTS; from += BATCH) {
-    await pool.query(FILL, [END, RECEIPTS, from, Math.min(RECEIPTS, from + BATCH - 1)]);
+    await pool.query(FILL, [END, RECEIPTS, from, Math.min(RECEIPTS, from + BATCH - 1), 'org_a']);
   }
   // As autovacuum does by itself a minute after rows have come in.
   await pool.query('vacuum analyze ledger_body');
@@ -82,7 +56,7 @@ try {
 }
 
 async function integrate(): Promise<void> {
-  await pool.query(INTEGRATE);
+  await pool.query(INTEGRATE, ['org_a']);
   await pool.query('vacuum analyze ledger_entry');
   const start = performance.now();
   while (await sumUpLagging(pool, 10_000));

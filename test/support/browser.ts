@@ -30,6 +30,37 @@ export async function signInWith(page: Page, { email }: Pick<Person, 'email'>): 
   await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
 }
 
+/** What one page may take with all that belongs to it, uncompressed: a second on a poor line. */
+const BYTES_MAX = 200_000;
+/** The page, its stylesheet, its script, its icon. */
+const REQUESTS_MAX = 4;
+
+/** What an open page costs beyond its budget: bytes and requests, and anything that moved after it was drawn. */
+export async function overBudget(page: Page): Promise<string[]> {
+  const { bytes, requests, shift } = await page.evaluate<{
+    bytes: number;
+    requests: number;
+    shift: number;
+  }>(`new Promise((resolve) => {
+    let shift = 0;
+    const add = (list) => { for (const { value } of list) shift += value; };
+    const observer = new PerformanceObserver((list) => add(list.getEntries()));
+    observer.observe({ type: 'layout-shift', buffered: true });
+    // What was noted before is handed over by the next frame.
+    requestAnimationFrame(() => setTimeout(() => {
+      add(observer.takeRecords());
+      const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+      const bytes = loaded.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
+      resolve({ bytes, requests: loaded.length, shift });
+    }));
+  })`);
+  return [
+    ...(bytes > BYTES_MAX ? [`${bytes} bytes`] : []),
+    ...(requests > REQUESTS_MAX ? [`${requests} requests`] : []),
+    ...(shift > 0 ? [`layout shift ${shift}`] : []),
+  ];
+}
+
 /** Widths of a wide window, a small one and a phone, and the themes; axe looks at the first and the last. */
 const VIEWS = [
   ['light', 1440],
@@ -52,6 +83,10 @@ export async function problemsOf(
   const directory = process.env['SCREENSHOTS'];
   for (const address of addresses) {
     await page.goto(address);
+    // The description of the API is a book.
+    if (address.startsWith('/dashboard')) {
+      found.push(...(await overBudget(page)).map((problem) => `${address}: ${problem}`));
+    }
     if (repetitions !== undefined) await withoutThese(page, repetitions);
     for (const [index, [colorScheme, width]] of VIEWS.entries()) {
       await page.emulateMedia({ colorScheme });

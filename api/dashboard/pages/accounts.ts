@@ -166,6 +166,16 @@ function facts(frame: Frame, account: Account): Html {
       a day; ${count(limits.concurrentStreams)} streams at once
       ${account.negotiatedLimits === null ? undefined : html`<br /><span class="soft small">negotiated</span>`}
     </dd>
+    <dt>Identifier</dt>
+    <dd>${account.identifier ?? html`<span class="soft">none</span>`}</dd>
+    <dt>Regions</dt>
+    <dd>
+      ${account.allowedRegions?.join(', ') ?? html`<span class="soft">all that are offered</span>`}
+    </dd>
+    <dt>Models</dt>
+    <dd>
+      ${account.allowedModels?.join(', ') ?? html`<span class="soft">all that are offered</span>`}
+    </dd>
     <dt>Billing</dt>
     <dd>${account.billing.name}<br />${account.billing.email}</dd>
     <dt>Technical</dt>

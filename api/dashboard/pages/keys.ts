@@ -84,7 +84,7 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
   const succeeded = new Set(keys.filter(isActive).map(({ predecessorId }) => predecessorId));
   return table(
     'Keys',
-    ['Name', 'Key', 'State', 'Scopes', 'Last used', 'Created', ACT],
+    ['Name', 'Key', 'State', 'Scopes', 'Last used', 'Created', 'Expires', ACT],
     keys.map((key) => {
       const { lastUsedAt } = key;
       const state = stateAt(key, frame.now);
@@ -110,6 +110,13 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
           }
         </td>
         <td data-head="Created">${shortMoment(key.createdAt, frame.now)}</td>
+        <td data-head="Expires">
+          ${
+            key.expiresAt === null
+              ? html`<span class="soft">never</span>`
+              : shortMoment(key.expiresAt, frame.now)
+          }
+        </td>
         <td class="num">
           ${
             state === 'active' && may(frame.membership!.role, 'manage keys')
@@ -319,6 +326,13 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
       <p class="crumb"><a href="${base(frame)}">Keys</a></p>
       <h1>${key.name}</h1>
       ${stateBadge(key, now)}
+      ${
+        state === 'active' && may(membership!.role, 'manage keys')
+          ? html`<div class="acts">
+              <a class="button" href="${base(frame)}/${key.id}/rotation">Rotate…</a>
+            </div>`
+          : undefined
+      }
     </div>
     ${told(parts)}
     ${rotated === undefined ? undefined : rotationNote(`${base(frame)}/${rotated.id}`)}
@@ -400,10 +414,6 @@ function acts(frame: Frame, { key, open }: KeyParts, state: KeyRecord['state']):
   }
   if (state !== 'active') return undefined;
   return html`<section class="stack tight">
-    <p class="row">
-      <a class="button" href="${address}/rotation">Rotate…</a>
-      <span class="soft">A successor takes its place, step by step; nothing stops meanwhile.</span>
-    </p>
     <details class="act" ${open === 'revoke' ? html`open` : undefined}>
       <summary>Revoke…</summary>
       <form class="form" method="post" action="${address}/revoke">

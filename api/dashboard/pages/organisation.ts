@@ -52,12 +52,14 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
               (entry) =>
                 html`<tr>
                   <td class="nowrap">${moment(entry.at, frame.now)}</td>
-                  <td class="clip" title="${entry.actorKind} ${entry.actorId}">
+                  <td class="clip name" title="${entry.actorKind} ${entry.actorId}">
                     ${names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`}
                   </td>
                   <td class="nowrap"><code>${entry.action}</code></td>
                   ${entry.subject === null ? html`<td></td>` : html`<td data-head="What">${shortId(entry.subject)}</td>`}
-                  <td class="clip" title="${entry.reason ?? ''}">${entry.reason ?? undefined}</td>
+                  <td class="clip name" title="${entry.reason ?? ''}">
+                    ${entry.reason ?? undefined}
+                  </td>
                   <td class="nowrap soft">${entry.address ?? ''}</td>
                 </tr>`,
             ),

@@ -4,7 +4,8 @@ import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/r
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { UsageFigures, UsageReport } from '#shared/receipts/usage.ts';
 import { bandChart, countChart } from './chart.ts';
-import { card, estimateCards, inScale, percent, shareBar } from './figures.ts';
+import { comparisons } from './comparisons.ts';
+import { card, estimateCards, inScale, percent, shareBar, threeDigits } from './figures.ts';
 import type { Frame } from './layout.ts';
 import { day, table } from './parts.ts';
 
@@ -27,6 +28,8 @@ export interface OverviewParts {
   limits: Limits;
   /** Requests since midnight, UTC. */
   today: number;
+  /** Requests of the busiest of the last twenty-four hours. */
+  busiestHour: number;
 }
 
 const SHOWN = ['energy', 'gwp', 'water'] as const satisfies readonly QuantityName[];
@@ -92,7 +95,6 @@ function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
             >`,
       ),
     )}
-    ${headroom(parts)}
     <section class="charts">
       ${requestsChart(parts)} ${tokensChart(parts)}
       ${SHOWN.map((quantity) => quantityChart(parts, quantity))}
@@ -102,11 +104,15 @@ function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
       receipt of each request, with a ledger of size ${count(parts.byDay.ledgerSize)}. Dashed:
       requests without an estimate; a shaded day has nothing else.
     </p>
-    ${dayTable(parts)} ${breakdown(base, parts)}`;
+    ${dayTable(parts)} ${breakdown(base, parts)}
+    <div class="sides">
+      ${headroom(parts)} ${total.covered === 0 ? undefined : comparisons(total.amounts)}
+    </div>`;
 }
 
-function headroom({ limits, today }: OverviewParts): Html {
+function headroom({ limits, today, busiestHour }: OverviewParts): Html {
   const share = today / limits.requestsPerDay;
+  const pace = busiestHour / 3_600;
   return html`<section class="stack tight">
     <h2>Today</h2>
     <dl class="facts">
@@ -114,6 +120,12 @@ function headroom({ limits, today }: OverviewParts): Html {
       <dd>
         ${count(today)} of ${count(limits.requestsPerDay)}, ${percent(share)}
         <span class="soft">it begins anew at 00:00 UTC</span> ${shareBar(share)}
+      </dd>
+      <dt>Busiest of the last 24 hours</dt>
+      <dd>
+        ${counted(busiestHour, 'request')}, on average ${threeDigits(pace)} a second:
+        ${percent(pace / limits.requestsPerSecond)} of ${count(limits.requestsPerSecond)}
+        ${shareBar(pace / limits.requestsPerSecond)}
       </dd>
       <dt>Limits of the plan</dt>
       <dd>

@@ -21,7 +21,7 @@ export interface TeamParts {
 
 const ROLE_WORDS: Readonly<Record<OrganisationRole, string>> = {
   owner: 'everything, and who is an owner',
-  admin: 'keys, team, audit log',
+  admin: 'keys, team, settings, audit log',
   member: 'sees usage, keys and receipts, flags receipts, makes exports',
   auditor: 'sees everything, changes nothing',
 };

@@ -26,6 +26,8 @@ export function usageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const range = { from: today - (days - 1) * DAY_MS, to: today + DAY_MS };
     const byDay = await deps.usage.usage({ orgId, range, groupBy: ['day'] });
     const byName = await deps.usage.usage({ orgId, range, groupBy: [by] });
+    const lately = { from: deps.now() - DAY_MS, to: deps.now() };
+    const byHour = await deps.usage.usage({ orgId, range: lately, groupBy: ['hour'] });
     const parts = {
       days,
       by,
@@ -34,6 +36,7 @@ export function usageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       byName,
       keyNames: by === 'key' ? await keyNames(deps, orgId) : new Map(),
       limits: limitsOf(await deps.accounts.get(orgId)),
+      busiestHour: Math.max(0, ...(byHour.groups ?? []).map(({ requests }) => requests)),
       today: byDay.groups?.find(({ names }) => names[0] === dayText(today))?.requests ?? 0,
     };
     return sendFramed(deps, [request, reply], {

@@ -1,0 +1,237 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import type { Pool } from 'pg';
+import type { DevFile } from '#embedded/launcher/dev-file.ts';
+import { createAccountRegistry } from '#shared/accounts/postgres/accounts.ts';
+import { createVettings } from '#shared/accounts/postgres/vetting.ts';
+import { DEFAULT_CATALOGUE, loadCatalogue } from '#shared/catalogue/files/load.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
+import { createKeyRegistry } from '#shared/keys/postgres/keys.ts';
+import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { createPersonRegistry } from '#shared/persons/postgres/persons.ts';
+import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
+import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
+import { declaration, newAccount, OPERATOR, vetting } from '#test/support/accounts.ts';
+import { inferenceRecord } from '#test/support/issuing.ts';
+import { issueReceipt } from '#workers/receipts/issue.ts';
+
+const DAY_MS = 86_400_000;
+const DAYS = 34;
+const BATCH = 200;
+/** The ledger has to take up everything first, on a machine that is busy. */
+const PACK_MS = 120_000;
+
+/** What the pictures are of, by what stands in addresses. */
+export interface Furniture {
+  orgId: string;
+  keyId: string;
+  rotatedKeyId: string;
+  receiptId: string;
+  requestId: string;
+  exportId: string;
+  reviewId: string;
+  applyingOrgId: string;
+}
+
+/** A day's requests grow over the month and pause at the weekend, so that a chart has something to show. */
+function requestsOf(day: number): number {
+  const weekday = new Date(day * DAY_MS).getUTCDay();
+  const grown = 30 + (((day % DAYS) * 37) % 23);
+  return weekday === 0 || weekday === 6 ? Math.round(grown / 4) : grown;
+}
+
+/** Fills a running instance with what an organisation of some weeks has, and what the service has to do. */
+export async function furnish(info: DevFile, signingKeysDir: string): Promise<Furniture> {
+  const pool = createPool({ url: info.database_url, max: 2, applicationName: 'pictures' });
+  try {
+    return await fill(pool, info, signingKeysDir);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<Furniture> {
+  const { org_id: orgId } = info;
+  const keys = createKeyRegistry(pool, systemSurroundings);
+  const issue = async (name: string): Promise<string> =>
+    (await keys.issue(orgId, { name, scopes: ['inference:read', 'inference:write'] }, OPERATOR)).key
+      .id;
+  const keyId = await issue('Nightly batch');
+  const rotatedKeyId = await issue('Production, Frankfurt');
+  await keys.rotate(orgId, rotatedKeyId, { name: 'Production, Frankfurt' }, OPERATOR);
+  const leaked = await issue('Laptop of the intern');
+  await keys.revoke(orgId, leaked, OPERATOR, 'leaked: found in a repository');
+  await pool.query(
+    `update api_key set last_used_at = now() - interval '3 minutes' where id = any($1)`,
+    [[keyId, rotatedKeyId]],
+  );
+  const answer = await ask(info);
+  await issueHistory(info, answer.publicUrl, signingKeysDir, [keyId, rotatedKeyId]);
+  await addPersons(pool, orgId);
+  const { reviewId, applyingOrgId } = await addApplicants(pool);
+  return {
+    orgId,
+    keyId,
+    rotatedKeyId,
+    reviewId,
+    applyingOrgId,
+    receiptId: answer.receiptId,
+    requestId: answer.receiptId.replace('rcpt_', 'req_'),
+    exportId: await makeExport(info),
+  };
+}
+
+/** Receipts of some weeks, signed with the instance's own key; its ledger takes them up by itself. */
+async function issueHistory(
+  info: DevFile,
+  publicUrl: string,
+  signingKeysDir: string,
+  keyIds: readonly string[],
+): Promise<void> {
+  const pool = createPool({
+    url: info.database_url,
+    role: 'docket_receipts',
+    max: 1,
+    applicationName: 'pictures',
+  });
+  const issuer = receiptIssuer(publicUrl);
+  const fail = (error: unknown): never => {
+    throw error;
+  };
+  const signer = currentReceiptSigner(signingKeysDir, issuer.did, fail);
+  const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
+    variable: () => info.sandbox_url,
+    timeoutMs: 120_000,
+  });
+  const { estimate } = loadMethodologies().current;
+  const store = createReceiptStore(pool);
+  const today = Math.floor(Date.now() / DAY_MS);
+  const models = catalogue.models.filter(({ kinds }) => kinds.includes('chat'));
+  const rows = [];
+  for (let day = today - DAYS; day < today; day += 1) {
+    const requests = requestsOf(day);
+    for (let i = 0; i < requests; i += 1) {
+      const startedAt = day * DAY_MS + Math.floor(((i + 0.5) * DAY_MS) / requests);
+      // Most go to the first; every thirty-first has no estimate.
+      const model = models[i % 31 === 30 ? models.length - 1 : (i * 7) % 4]!;
+      const endedAt = startedAt + 900 + ((i * 131) % 4_000);
+      const record = inferenceRecord({
+        requestId: newId('req', startedAt),
+        orgId: info.org_id,
+        keyId: keyIds[i % 3 === 0 ? 1 : 0]!,
+        model: model.id,
+        upstreamModel: model.id,
+        region: ['eu-west', 'eu-west', 'eu-north', 'us-east'][i % 4]!,
+        startedAt,
+        endedAt,
+        usage: {
+          inputTokens: 120 + ((i * 977) % 2_400),
+          cachedInputTokens: 0,
+          outputTokens: 80 + ((i * 389) % 900),
+          source: 'upstream',
+        },
+      });
+      const issued = issueReceipt(
+        { issuer, signer, estimate, catalogue: () => catalogue, now: () => endedAt },
+        record,
+      );
+      rows.push(issued.row);
+    }
+  }
+  for (let from = 0; from < rows.length; from += BATCH) {
+    await store.commit(rows.slice(from, from + BATCH));
+  }
+  await pool.end();
+}
+
+async function addPersons(pool: Pool, orgId: string): Promise<void> {
+  const persons = createPersonRegistry(pool, systemSurroundings);
+  for (const [name, email, role] of [
+    ['Ada Lovelace', 'ada@example.org', 'admin'],
+    ['محمد بن موسى الخوارزمي', 'al-khwarizmi@example.org', 'member'],
+    [
+      'Maximiliane Alexandra Theodora von und zu Hohenstein-Wolkenburg-Schwarzenfels',
+      'maximiliane.alexandra.von.hohenstein@subsidiary.international.example.org',
+      'auditor',
+    ],
+  ] as const) {
+    await persons.add({ name, email }, { kind: 'organisation', orgId, role }, OPERATOR);
+  }
+}
+
+/** One who applies, and one whose screening has found something. */
+async function addApplicants(pool: Pool): Promise<{ reviewId: string; applyingOrgId: string }> {
+  const accounts = createAccountRegistry(pool, systemSurroundings);
+  const vettings = createVettings(pool, systemSurroundings);
+  const applying = await accounts.create(newAccount({ name: 'Nordlicht Analytics AB' }), OPERATOR);
+  const { id } = await accounts.create(newAccount({ name: 'Acme Enrichment Ltd' }), OPERATOR);
+  const parties = [
+    { role: 'owner', name: 'Miroslav Zorin', country: 'BY' },
+    { role: 'director', name: 'Dora Example', country: 'FR' },
+  ] as const;
+  await accounts.declare(id, declaration({ industry: 'nuclear', parties }), OPERATOR);
+  await vettings.record(
+    id,
+    vetting({
+      outcome: 'flagged',
+      reasons: [
+        {
+          kind: 'country',
+          score: 1,
+          text: 'The country BY is under an embargo or comprehensive restrictions.',
+        },
+        { kind: 'industry', score: 1, text: 'The industry nuclear is reviewed by a person.' },
+      ],
+    }),
+  );
+  const review = await vettings.openReview(id);
+  return { reviewId: review!.id, applyingOrgId: applying.id };
+}
+
+/** Asks something; returns the receipt's id, and under which address the instance issues. */
+async function ask({
+  base_url,
+  api_key,
+}: DevFile): Promise<{ receiptId: string; publicUrl: string }> {
+  const reply = await fetch(`${base_url}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'llama-3.1-8b',
+      messages: [{ role: 'user', content: 'Tell me about the lighthouse.' }],
+    }),
+  });
+  const answer = (await reply.json()) as { receipt: { id: string } };
+  const [publicUrl, receiptId] = answer.receipt.id.split('/receipts/') as [string, string];
+  return { receiptId, publicUrl };
+}
+
+/** Asks for a pack of the first receipts until there is a signed head, and waits until it is made. */
+async function makeExport({ base_url, api_key }: DevFile): Promise<string> {
+  const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
+  const end = Date.now() + PACK_MS;
+  const until = async <T>(look: () => Promise<T | undefined>): Promise<T> => {
+    for (;;) {
+      const found = await look();
+      if (found !== undefined) return found;
+      if (Date.now() > end) throw new Error(`no pack was made: ${last}`);
+      await delay(500);
+    }
+  };
+  const body = JSON.stringify({ first_index: 0, last_index: 99, format: 'evidence-pack' });
+  let last = '';
+  const id = await until(async () => {
+    const reply = await fetch(`${base_url}/exports`, { method: 'POST', headers, body });
+    last = await reply.text();
+    return reply.status === 202 ? (JSON.parse(last) as { id: string }).id : undefined;
+  });
+  return until(async () => {
+    const reply = await fetch(`${base_url}/exports/${id}`, { headers });
+    last = await reply.text();
+    const { status } = JSON.parse(last) as { status: string };
+    if (status === 'failed') throw new Error(`the pack was not made: ${last}`);
+    return status === 'ready' ? id : undefined;
+  });
+}

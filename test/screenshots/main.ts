@@ -1,0 +1,115 @@
+/**
+ * `npm run screenshots -- [directory] [name…]`: starts the product with some weeks of an organisation in it, and takes a
+ * picture of every page (or of those that are named) in light, in dark, and as wide as a phone. Without a directory it makes
+ * a temporary one; with `--readme` it writes the three of the README instead. Somebody then looks at every one.
+ */
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { findChromium } from '#test/support/chromium.ts';
+import { Instance } from '#test/storms/instance.ts';
+import { furnish } from './furnish.ts';
+import { pagesOf, type Visitor } from './pages.ts';
+
+/** Each view: its name, theme and width. The last is a small phone. */
+const VIEWS = [
+  ['light', 'light', 1440],
+  ['dark', 'dark', 1440],
+  ['phone', 'light', 360],
+] as const;
+
+/** Of the README, and how high each is cut. Small enough for a page that is read before anything is installed. */
+const PICTURES: Readonly<Record<string, number>> = { overview: 900, receipt: 900, rotation: 620 };
+const PICTURE_WIDTH = 1120;
+const PICTURE_BYTES_MAX = 150_000;
+const PICTURES_DIR = join(import.meta.dirname, '../../docs/pictures');
+
+const { values, positionals } = parseArgs({
+  options: { readme: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const [asked, ...names] = positionals;
+const directory = resolve(
+  values.readme ? PICTURES_DIR : (asked ?? (await mkdtemp(join(tmpdir(), 'docket-screenshots-')))),
+);
+await mkdir(directory, { recursive: true });
+
+const executablePath = await findChromium();
+if (executablePath === undefined)
+  throw new Error('Chromium is missing: install the package chromium');
+const instance = await Instance.start({ env: { REPLICAS: '' } });
+const browser = await chromium.launch({
+  executablePath,
+  args: ['--no-sandbox', '--disable-dev-shm-usage', '--hide-scrollbars'],
+});
+try {
+  const { info } = instance;
+  const furniture = await furnish(info, join(instance.dataDir, 'signing-keys'));
+  const visitors = await openVisitors(browser);
+  const wanted = values.readme ? Object.keys(PICTURES) : names;
+  const pages = pagesOf(furniture).filter(([name]) => wanted.length === 0 || wanted.includes(name));
+  for (const [name, visitor, address] of pages) {
+    const page = visitors[visitor];
+    if (values.readme) await takePicture(page, name, address);
+    else await takeViews(page, name, address);
+  }
+  process.stdout.write(`${directory}\n`);
+} finally {
+  await browser.close();
+  await instance.remove();
+}
+
+async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {
+  const baseURL = new URL(instance.info.base_url).origin;
+  const open = async (): Promise<Page> => (await from.newContext({ baseURL })).newPage();
+  const signedIn = async (who: Exclude<Visitor, 'nobody'>): Promise<Page> => {
+    const page = await open();
+    const { email, password } = instance.info[who];
+    await page.goto('/dashboard/sign-in');
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
+    return page;
+  };
+  return {
+    nobody: await open(),
+    owner: await signedIn('owner'),
+    operator: await signedIn('operator'),
+    reviewer: await signedIn('reviewer'),
+  };
+}
+
+async function takeViews(page: Page, name: string, address: string): Promise<void> {
+  for (const [view, colorScheme, width] of VIEWS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(address);
+    await page.screenshot({ path: join(directory, `${name}-${view}.png`), fullPage: true });
+  }
+}
+
+/** As WebP, which Chromium itself writes. */
+async function takePicture(page: Page, name: string, address: string): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: PICTURE_WIDTH, height: PICTURES[name]! });
+  await page.goto(address);
+  const png = await page.screenshot();
+  const blank = await browser.newPage();
+  const webp = await blank.evaluate<string>(`(async () => {
+    const png = await fetch('data:image/png;base64,${png.toString('base64')}');
+    const picture = await createImageBitmap(await png.blob());
+    const canvas = new OffscreenCanvas(picture.width, picture.height);
+    canvas.getContext('2d').drawImage(picture, 0, 0);
+    const webp = await canvas.convertToBlob({ type: 'image/webp', quality: 0.9 });
+    return new Uint8Array(await webp.arrayBuffer()).toBase64();
+  })()`);
+  await blank.close();
+  const bytes = Buffer.from(webp, 'base64');
+  if (bytes.length > PICTURE_BYTES_MAX) {
+    throw new Error(`${name} has ${bytes.length} bytes, more than ${PICTURE_BYTES_MAX}`);
+  }
+  await writeFile(join(directory, `${name}.webp`), bytes);
+}
