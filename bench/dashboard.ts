@@ -11,7 +11,7 @@ import type { DevFile } from '#embedded/launcher/dev-file.ts';
 import { furnish } from '#test/screenshots/furnish.ts';
 import { pagesOf, type Visitor } from '#test/screenshots/pages.ts';
 import { Instance } from '#test/storms/instance.ts';
-import { FILL, INTEGRATE } from './synthetic/receipts.ts';
+import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
 
 const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
 const RUNS = Number(process.argv[3] ?? 20);
@@ -76,11 +76,10 @@ async function cookieOf({ email, password }: PersonLogin): Promise<string> {
   return `${visit}; ${cookiesOf(reply)}`;
 }
 
-const cookiesOf = ({ headers }: Response): string =>
-  headers
-    .getSetCookie()
-    .map((cookie) => cookie.split(';')[0])
-    .join('; ');
+function cookiesOf({ headers }: Response): string {
+  const cookies = headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
+  return cookies.join('; ');
+}
 
 async function measure(name: string, address: string, cookie: string): Promise<void> {
   const times: number[] = [];

@@ -10,7 +10,7 @@ import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
-import { FILL, INTEGRATE } from './synthetic/receipts.ts';
+import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
 
 const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
 const RUNS = Number(process.argv[3] ?? 5);

@@ -6,6 +6,7 @@ import OpenAI from 'openai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
+import { createRegistries, OPERATOR } from '#test/support/accounts.ts';
 import { launchBrowser, overBudget } from '#test/support/browser.ts';
 import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
 import { startSystem } from '#test/support/system.ts';
@@ -288,12 +289,11 @@ describe('the dashboard in a browser', () => {
           name,
         );
       }
-      const { rows } = await system.database.pool.query<{ id: string }>(
-        `select predecessor_id as id from api_key where org_id = $1 and predecessor_id is not null order by id desc limit 1`,
-        [orgId],
-      );
+      const { keys } = createRegistries(system.database.pool);
+      const { key } = await keys.issue(orgId, { name: 'To be rotated' }, OPERATOR);
+      await keys.rotate(orgId, key.id, {}, OPERATOR);
       const pages = [
-        `/dashboard/${orgId}/keys/${rows[0]!.id}/rotation`,
+        `/dashboard/${orgId}/keys/${key.id}/rotation`,
         '/dashboard/account',
         '/dashboard/invitations',
         ...PAGES.map((path) => `/dashboard/${orgId}/${path}`),

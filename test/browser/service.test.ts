@@ -92,7 +92,8 @@ async function findings(name: string): Promise<string> {
 
 it(
   'reviewers approve by keyboard and without JavaScript, and axe finds nothing on their pages in any view',
-  { tags: ['dashboard.browser', 'dashboard.reviews'] },
+  // Each page is looked at from four sides.
+  { tags: ['dashboard.browser', 'dashboard.reviews', 'dashboard.budget'], timeout: 240_000 },
   async () => {
     const reviewers = await Promise.all(
       ['Rita Reviewer', 'Rob Reviewer'].map((name) =>
@@ -135,7 +136,7 @@ it(
 
 it(
   'an operator suspends an account by its forms, and axe finds nothing on the pages of operators in any view',
-  { tags: ['dashboard.browser', 'dashboard.operators'] },
+  { tags: ['dashboard.browser', 'dashboard.operators', 'dashboard.budget'], timeout: 240_000 },
   async () => {
     const operator = await newPerson(
       database.pool,

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import type { Pool } from 'pg';
 import type { DevFile } from '#embedded/launcher/dev-file.ts';
@@ -15,13 +14,12 @@ import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { currentReceiptSigner } from '#shared/receipts/signing/files/current-receipt-signer.ts';
 import { declaration, newAccount, OPERATOR, vetting } from '#test/support/accounts.ts';
 import { inferenceRecord } from '#test/support/issuing.ts';
+import { until } from '#test/support/until.ts';
 import { issueReceipt } from '#workers/receipts/issue.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 34;
 const BATCH = 200;
-/** The ledger has to take up everything first, on a machine that is busy. */
-const PACK_MS = 120_000;
 
 /** What the pictures are of, by what stands in addresses. */
 export interface Furniture {
@@ -79,7 +77,7 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
     applyingOrgId,
     receiptId: answer.receiptId,
     requestId: answer.receiptId.replace('rcpt_', 'req_'),
-    exportId: await makeExport(info),
+    exportId: await makeExport(pool, info),
   };
 }
 
@@ -208,30 +206,21 @@ async function ask({
   return { receiptId, publicUrl };
 }
 
-/** Asks for a pack of the first receipts until there is a signed head, and waits until it is made. */
-async function makeExport({ base_url, api_key }: DevFile): Promise<string> {
+/** Has a pack made of the first receipts, when there is a signed head, and waits until it is there. */
+async function makeExport(pool: Pool, { base_url, api_key, org_id }: DevFile): Promise<string> {
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
-  const end = Date.now() + PACK_MS;
-  const until = async <T>(look: () => Promise<T | undefined>): Promise<T> => {
-    for (;;) {
-      const found = await look();
-      if (found !== undefined) return found;
-      if (Date.now() > end) throw new Error(`no pack was made: ${last}`);
-      await delay(500);
-    }
-  };
   const body = JSON.stringify({ first_index: 0, last_index: 99, format: 'evidence-pack' });
-  let last = '';
-  const id = await until(async () => {
-    const reply = await fetch(`${base_url}/exports`, { method: 'POST', headers, body });
-    last = await reply.text();
-    return reply.status === 202 ? (JSON.parse(last) as { id: string }).id : undefined;
-  });
-  return until(async () => {
-    const reply = await fetch(`${base_url}/exports/${id}`, { headers });
-    last = await reply.text();
-    const { status } = JSON.parse(last) as { status: string };
-    if (status === 'failed') throw new Error(`the pack was not made: ${last}`);
-    return status === 'ready' ? id : undefined;
-  });
+  const isThere = async (text: string, id: string): Promise<boolean> =>
+    ((await pool.query(text, [id])).rowCount ?? 0) > 0;
+  await until(
+    () => isThere('select from ledger_checkpoint where org_id = $1 and size >= 100', org_id),
+    'a hundred receipts are in the ledger',
+  );
+  const reply = await fetch(`${base_url}/exports`, { method: 'POST', headers, body });
+  const { id } = (await reply.json()) as { id: string };
+  await until(
+    () => isThere(`select from export where id = $1 and status in ('ready', 'failed')`, id),
+    'the pack is made',
+  );
+  return id;
 }
