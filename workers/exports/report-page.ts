@@ -11,7 +11,12 @@ import { BARS_MAX, barChart } from './report-chart.ts';
 import type { NamedParty } from '#shared/packs/postgres/pack-source.ts';
 import type { OperatorStatement } from './operator-statement.ts';
 import type { ReportFacts } from './report-facts.ts';
-import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
+import {
+  count,
+  counted,
+  QUANTITY_TITLES,
+  scaleFor as readableScale,
+} from '#shared/methodology/readable.ts';
 import { escaped } from './report-text.ts';
 import { REPORT_STYLE } from './report-style.ts';
 
@@ -82,6 +87,12 @@ ${sections.join('\n')}
 </main></body></html>
 `;
 }
+
+/** With a unit that no line breaks. */
+const scaleFor: typeof readableScale = (...amount) => {
+  const { unit, text } = readableScale(...amount);
+  return { unit: unit.replaceAll(' ', '\u00a0'), text };
+};
 
 const rows = (pairs: readonly (readonly [string, string])[]): string =>
   pairs.map(([name, text]) => `<tr><th scope="row">${name}</th><td>${text}</td></tr>`).join('\n');
@@ -260,7 +271,7 @@ function marketBased({ facts, operator, totals }: ReportInput, total: Totals): s
       ? 'There is no market-based total: the grid’s part of a region cannot be told from the rest, because some of its receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
       : `Greenhouse gas is ${scale.text(located)} ${scale.unit} location-based and ${scale.text(Math.max(0, gas))} ${scale.unit} market-based.`;
   return `<section><h2>Location-based and market-based</h2><p>${sum} Electricity of the regions below has the factor of its contract in the market-based figure; other regions, and the making of hardware, are the same in both. That the contracts are as stated, and cover this electricity, is the word of the operator: no receipt says so.</p>
-<table class="figures"><thead><tr><th scope="col">Region</th><th scope="col" class="words">Contract</th><th scope="col">kg CO₂e per kWh</th><th scope="col">Energy, ${energyScale.unit}</th><th scope="col">Grid, ${scale.unit}</th><th scope="col">Contract, ${scale.unit}</th></tr></thead><tbody>
+<table class="figures"><thead><tr><th scope="col">Region</th><th scope="col" class="words">Contract</th><th scope="col">kg\u00a0CO₂e per\u00a0kWh</th><th scope="col">Energy, ${energyScale.unit}</th><th scope="col">Grid, ${scale.unit}</th><th scope="col">Contract, ${scale.unit}</th></tr></thead><tbody>
 ${lines.join('\n')}
 </tbody></table></section>`;
 }
