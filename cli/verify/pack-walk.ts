@@ -12,6 +12,7 @@ import {
   tablePath,
   TOTALS_TABLE,
 } from '#shared/packs/layout.ts';
+import { isPassive } from '#shared/packs/passive-page.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import type { TotalsDocument } from '#shared/packs/seal-format.ts';
@@ -163,6 +164,7 @@ export class PackWalk {
         throw new PackProblem('revision_mismatch', task.file.path, message);
       }
       this.#revisions += findings.lines;
+      this.#checkAfter(findings.table?.integrated[0]);
       this.#take(findings);
     }
   }
@@ -200,7 +202,20 @@ export class PackWalk {
     throw new PackProblem('seal_contradiction', 'requested', message);
   }
 
+  /** The entry after the range was not integrated later than those that follow it. */
+  #checkAfter(integrated: string | undefined): void {
+    const { requested } = this.#bag.seal.credentialSubject;
+    if ((requested?.after ?? '') <= (integrated ?? END_OF_TIME)) return;
+    const message = 'Revisions were integrated before the entry after the range.';
+    throw new PackProblem('seal_contradiction', 'requested', message);
+  }
+
   #take(findings: ShardFindings): void {
+    if (findings.disagreement !== undefined) {
+      const { index, said } = findings.disagreement;
+      const message = `The receipt says two things at once (${said}).`;
+      throw new PackProblem('receipt_invalid', `entry ${index}`, message);
+    }
     if (findings.table !== undefined) {
       const { integrated, contradiction } = findings.table;
       if (contradiction !== undefined) this.#contradict(contradiction.path, contradiction.message);
@@ -306,6 +321,10 @@ export class PackWalk {
     const own = this.#isTabled ? [TOTALS_TABLE, REPORT_PAGE] : [];
     if (this.#contradiction !== undefined) throw this.#contradiction;
     for (const path of own) this.#bag.read(path);
+    if (this.#isTabled && !isPassive(textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE))) {
+      const message = 'The page runs, loads or leads to something.';
+      throw new PackProblem('report_mismatch', REPORT_PAGE, message);
+    }
     const odd = [...this.#bag.manifest.keys()].find(
       (path) => path.startsWith(`${REPORT}/`) && !this.#judged.has(path) && !own.includes(path),
     );

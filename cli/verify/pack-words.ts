@@ -1,3 +1,4 @@
+import { PACK_FORMATS } from '#shared/packs/layout.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { fieldLines, plain, type Row } from '#cli/print.ts';
 import type { PackVerdict } from './judge-pack.ts';
@@ -50,7 +51,7 @@ export function packWords(
     trusted,
     ...(seal === undefined ? {} : facts(seal, holds)),
     ...(holds ? { 'signed heads': heads, lineage: lineageText(verdict) } : {}),
-    ...(holds ? scriptText(verdict, script) : {}),
+    ...(holds ? { ...reportText(verdict), ...scriptText(verdict, script) } : {}),
   });
   const signed = Object.entries(signers).map(
     ([kid, receipts]) => `\n${receipts} receipts signed by ${plain(kid)}`,
@@ -90,6 +91,15 @@ function outside({ anchored, timestamps, seal }: PackVerdict): Row {
       times.length > 0
         ? times.join('; ')
         : 'none: when it was there is the word of the issuer alone',
+  };
+}
+
+/** A page is for people, and nobody can add it up again. */
+function reportText({ seal }: PackVerdict): Row {
+  if (seal?.credentialSubject.format === PACK_FORMATS[0]) return {};
+  return {
+    report:
+      'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again',
   };
 }
 

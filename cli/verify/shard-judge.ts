@@ -98,6 +98,8 @@ export interface ShardFindings {
   leafHashes: Uint8Array;
   /** 8 bytes of a digest of the inference of each receipt that revises nothing: none of them stands twice. */
   inferences: BigUint64Array;
+  /** The first receipt that says two things at once, and of what. A signature that does not fit is told first. */
+  disagreement?: { index: number; said: string };
   /** Of the receipts that neither revise nor were revised. */
   totals: PackTotalsParts;
   revisions: RevisionFact[];
@@ -171,6 +173,7 @@ class ShardJudge {
   readonly #totals = new PackTotals();
   readonly #revisions: RevisionFact[] = [];
   readonly #inferences: bigint[] = [];
+  #disagreement: ShardFindings['disagreement'];
   readonly #citations = new Map<string, Citation>();
   readonly #signers = new Map<string, { receipts: number; lastIndex: number }>();
   readonly #lineage: ShardLineage;
@@ -216,6 +219,7 @@ class ShardJudge {
       totals: this.#totals.parts(),
       revisions: this.#revisions,
       inferences: BigUint64Array.from(this.#inferences),
+      ...(this.#disagreement === undefined ? {} : { disagreement: this.#disagreement }),
       citations: [...this.#citations.values()],
       lineage: this.#lineage.findings(),
       signers: [...this.#signers].map(([kid, signed]) => ({ kid, ...signed })),
@@ -245,10 +249,7 @@ class ShardJudge {
     this.#checkTerms(document, index, kid);
     const measurement = this.#measurementOf(document, index);
     const said = disagreement(document, measurement);
-    if (said !== undefined) {
-      const message = `The receipt says two things at once (${said}).`;
-      throw new PackProblem('receipt_invalid', `entry ${index}`, message);
-    }
+    if (said !== undefined) this.#disagreement ??= { index, said };
     this.#cite(document, measurement);
     if (measurement !== undefined) {
       const lineageContext = this.#lineage.take({ bytes: line, document, index }, measurement);

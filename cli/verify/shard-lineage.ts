@@ -5,7 +5,7 @@ import { LineageContradiction } from '#shared/lineage/facts.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
-import { recompute } from '#shared/methodology/recompute.ts';
+import { isReproduced, recompute } from '#shared/methodology/recompute.ts';
 import type { LineageSources } from '#shared/lineage/of-receipt.ts';
 import {
   type Derivations,
@@ -121,7 +121,10 @@ export class ShardLineage {
     if (methodology === undefined) return;
     const stated = statedMeasurement(measurement);
     try {
-      const [difference] = recompute(rebuildInput(stated.inputs), methodology, stated).differences;
+      const input = rebuildInput(stated.inputs);
+      if (isReproduced(input, methodology, stated)) return;
+      const [difference] = recompute(input, methodology, stated).differences;
+      // In another order the same is said.
       if (difference === undefined) return;
       const message = `Its numbers do not follow from what it names (${difference.path}).`;
       this.#contradiction = { path, message };

@@ -51,6 +51,38 @@ export function recompute(
   return { measurement, differences };
 }
 
+/** Whether `recompute` finds no difference, in a part of its time: for packs of a million. Throws what it throws. */
+export function isReproduced(
+  input: EstimateInput,
+  methodology: Methodology,
+  stated: StatedMeasurement,
+): boolean {
+  const { inputs, results, dataQuality, methodology: of } = statedForm(methodology.estimate(input));
+  const { id, version, digest } = stated.methodology;
+  return (
+    dataQuality === stated.dataQuality &&
+    of.digest === digest &&
+    of.id === id &&
+    of.version === version &&
+    inputs.length === stated.inputs.length &&
+    inputs.every((each, i) => {
+      const other = stated.inputs[i]!;
+      return each.digest === other.digest && each.id === other.id && each.kind === other.kind;
+    }) &&
+    results.length === stated.results.length &&
+    results.every((each, i) => {
+      const other = stated.results[i]!;
+      return (
+        each.value === other.value &&
+        each.lower === other.lower &&
+        each.upper === other.upper &&
+        each.name === other.name &&
+        each.unit === other.unit
+      );
+    })
+  );
+}
+
 /** A measurement in the form in which a receipt states it. */
 export function statedForm(measurement: Measurement): StatedMeasurement {
   const { methodology, inputs, results, dataQuality } = measurement;

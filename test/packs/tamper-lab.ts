@@ -47,6 +47,8 @@ export interface TamperLab {
   /** The whole ledger, and a range of it with revisions that came later. */
   whole: string;
   range: string;
+  /** Of a period of time, with entries before and after it. */
+  period: string;
   trust: string;
   authority: string;
   lab: PackLab;
@@ -66,7 +68,7 @@ export async function startTamperLab(): Promise<TamperLab> {
   rotateSigningKey(lab.keysDir, 'receipts', Date.now(), 0);
   rotateSigningKey(lab.keysDir, 'receipts', Date.now() + 1, 0);
   await lab.revise(degraded.slice(0, 2));
-  await lab.issue(4);
+  const later = await lab.issue(4);
   await lab.integrate();
   await lab.anchor();
   await lab.revise(degraded.slice(2, 3));
@@ -80,7 +82,7 @@ export async function startTamperLab(): Promise<TamperLab> {
   };
   await lab.issue(2);
   lab.gridSignal = undefined;
-  await lab.revise(measured.slice(1, 3), 24.5);
+  await lab.revise([...measured.slice(1, 3), later[0]!], 24.5);
   const size = await lab.integrate();
   await lab.anchor();
   await attest({
@@ -89,13 +91,32 @@ export async function startTamperLab(): Promise<TamperLab> {
     witnesses: [],
     events: { attested: () => {} } satisfies Partial<LedgerEvents> as unknown as LedgerEvents,
   });
-  const [whole, range] = [join(directory, 'whole.zip'), join(directory, 'range.zip')];
+  const [whole, range, period] = ['whole', 'range', 'period'].map((name) =>
+    join(directory, `${name}.zip`),
+  ) as [string, string, string];
   await lab.pack(whole, { firstIndex: 0, lastIndex: size - 1, checkpointSize: size });
   await lab.pack(range, { firstIndex: 2, lastIndex: 13, checkpointSize: size });
+  const { rows } = await lab.pool.query<{ at: Date }>(
+    'select integrated_at as at from ledger_entry where org_id = $1 order by index',
+    [ORG],
+  );
+  const times = rows.map(({ at }) => at.getTime());
+  // From the second batch to the one before the last.
+  const [from, to] = [
+    times.find((at) => at > times[0]!)!,
+    times.findLast((at) => at < times.at(-1)!)! + 1,
+  ];
+  const inside = times.flatMap((at, i) => (at >= from && at < to ? [i] : []));
+  await lab.pack(period, {
+    firstIndex: inside[0]!,
+    lastIndex: inside.at(-1)!,
+    checkpointSize: size,
+    period: { from, to },
+  });
   const [trust, authority] = [join(directory, 'did.json'), join(directory, 'authority.pem')];
   writeFileSync(trust, lab.documents.didDocument());
   writeFileSync(authority, stamps.certificate);
-  return { directory, whole, range, trust, authority, lab };
+  return { directory, whole, range, period, trust, authority, lab };
 }
 
 /**

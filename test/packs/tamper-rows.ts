@@ -34,7 +34,7 @@ export interface Tampering {
   /** Names in the order in which they stand in the archive. */
   order?: (names: string[]) => string[];
   /** Of the whole ledger, or of a range with revisions after it. */
-  pack?: 'whole' | 'range';
+  pack?: 'whole' | 'range' | 'period';
   /** Checksums and seal stay as they are. */
   unrepaired?: boolean;
   /** Sealed with this key in place of the one for packs. */
@@ -1191,6 +1191,8 @@ function ofHeads({ lab }: TamperLab): Tampering[] {
       sealedBy: 'receipts',
     },
     ...integrationTimes(),
+    ...ofPeriod(),
+    ...ofPage(),
   ];
 }
 
@@ -1221,6 +1223,67 @@ function integrationTimes(): Tampering[] {
       edit: moved(by(-60_000)),
       passes: { ours: TIMES_NOTE, python: TIMES_NOTE },
     },
+  ];
+}
+
+/** What the seal says of a period, and of the entries beside it, which are not in the pack. */
+function ofPeriod(): Tampering[] {
+  const row = (name: string, edit: (requested: Loose) => void, passes?: string): Tampering => ({
+    ...sealed,
+    name: `period: ${name}`,
+    pack: 'period',
+    edit: () => (seal) => {
+      const { credentialSubject: subject } = seal;
+      edit(subject.requested);
+      const { from, to } = subject.requested;
+      const ends = [from, to].map((end: string) =>
+        end.replaceAll(/[-:.]/g, '').replace('T000000000Z', ''),
+      );
+      subject.id = subject.id.replace(/\d{8}T\d+Z-to-\d{8}T\d+Z/, ends.join('-to-'));
+    },
+    ...(passes === undefined ? {} : { passes: { ours: passes, python: passes } }),
+  });
+  const moved = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
+  return [
+    row('that begins later', (r) => void (r.from = moved(r.from, 1))),
+    row('that ends before its last entry', (r) => void (r.to = moved(r.from, 1))),
+    row('that begins before the entry in front of it', (r) => void (r.from = moved(r.before, 0))),
+    row('that ends after the entry behind it', (r) => void (r.to = moved(r.after, 1))),
+    row(
+      'whose entry behind it came after the revisions that follow',
+      (r) => void (r.after = moved(r.after, 60_000)),
+    ),
+    row('whose entry in front of it came after its first', (r) => void (r.before = moved(r.to, 0))),
+    row('with fewer that were pending', (r) => void (r.pending = 77), BESIDE_NOTE),
+    row(
+      'whose entry in front of it came long before',
+      (r) => void (r.before = moved(r.before, -86_400_000)),
+      BESIDE_NOTE,
+    ),
+  ];
+}
+
+const BESIDE_NOTE =
+  'What lies beside the range is not in the pack: it is the word of whoever seals. The pack of the range before or after it shows it.';
+
+/** A page that does more than show. */
+function ofPage(): Tampering[] {
+  const row = (name: string, content: string): Tampering => ({
+    ...sealed,
+    name: `data/report/report.html: ${name}`,
+    edit: (p) => p.set(REPORT_PAGE, p.text(REPORT_PAGE).replace('</main>', `${content}</main>`)),
+  });
+  return [
+    row('a script', '<script>document.title = "x"</script>'),
+    row('a picture from elsewhere', '<p><img src="https://attacker.example/x.png"></p>'),
+    row('somewhere to go', '<p><a href="https://attacker.example/">Verify here</a></p>'),
+    row('a handler', '<p onclick="x()">Verify</p>'),
+    row('a style that loads', '<style>p{background:url(https://attacker.example/x)}</style>'),
+    row('a frame', '<iframe srcdoc="x"></iframe>'),
+    row(
+      'another address after a while',
+      '<meta http-equiv="refresh" content="1;url=https://attacker.example/">',
+    ),
   ];
 }
 

@@ -51,6 +51,12 @@ PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger
                     r'|data/derivations/uEi[A-Za-z0-9_-]{44}\.json|data/lineage/\d{12}\.jsonld'
                     r'|data/report/(report\.html|totals\.csv|(receipts|revisions)/\d{12}\.csv)')
 FILE_MAX = 65 * 2**20
+# What a page that runs, loads or leads to something has in a tag or its style. Its text is escaped.
+ACTIVE = [re.compile(each, re.I) for each in (
+    r'</?(?:a|animate\w*|area|audio|base|button|embed|foreignobject|form|frame|iframe|image|img|input|link|object|picture|script|set|'
+    r'source|template|track|use|video)[\s/>]',
+    r'''<[^>]*[\s"'/](?:on\w+|action|background|data|formaction|href|http-equiv|ping|poster|src|srcset|style|xlink:href)\s*=''',
+    r'<style[^>]*>[^<]*(?:@import|url\()')]
 SAFE = re.compile(r'[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+')
 DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -538,6 +544,8 @@ def close(one, other, tolerance=1e-12):
 
 def rounded(value, text):
     """Is this decimal the value at twelve significant digits? Sums in another order may differ in the sixteenth."""
+    if plain_decimal(decimal.Decimal('%.11e' % value)) == text:
+        return True
     stated = decimal.Decimal(text)
     half = decimal.Decimal(10) ** (stated.adjusted() - 11) / 2
     digits = len(text.replace('.', '').strip('0'))
@@ -1345,7 +1353,8 @@ class Verifier:
             if each['type'] == 'UsageRecord':
                 holds(each['name'] == 'usage', f"measurement.used.{each['name']}")
             if each['type'] == 'GridFactor':
-                zone, record, hour = subject.get('gridZone', each['name']), each.get('record'), f'{started:%Y-%m-%dT%H}:00:00Z'
+                zone, record = subject.get('gridZone', each['name']), each.get('record')
+                hour = record and f'{started:%Y-%m-%dT%H}:00:00Z'
                 holds(each['name'] == zone if record is None else record.get('zone') == zone and record.get('hour') == hour
                       and each['name'] == f'{zone}@{hour}', f"measurement.used.{each['name']}")
         holds(metered is None or instant(metered['from']) <= ended and metered['from'] < metered['to'] and started <= instant(metered['to']),
@@ -1377,6 +1386,8 @@ class Verifier:
                 or not instant(receipt['validFrom']) - CLOCKS <= instant(match[1]) <= self.sealed_at + CLOCKS):
             return self.contradict(f'entry {index}: its table says something else, or a time of integration that cannot be')
         self.first_integrated = self.__dict__.get('first_integrated', match[1])
+        check(index < self.end or self.subject.get('requested', {}).get('after', '') <= match[1],
+              'revisions were integrated before the entry after the range')
         self.integrated = match[1]
 
     def contradict(self, what):
@@ -1493,6 +1504,8 @@ class Verifier:
             # In the order of UTF-16, as the issuer sorts.
             for name in sorted({group[at] for group in self.groups}, key=lambda name: name.encode('utf-16-be')):
                 text += self.totals_row(by, name, self.added(lambda group: group[at] == name))
+        page = self.read('data/report/report.html').decode('utf-8')
+        check(not any(each.search(page) for each in ACTIVE), 'data/report/report.html runs, loads or leads to something')
         check(self.read('data/report/totals.csv') == text.encode(), 'the receipts do not add up to data/report/totals.csv')
 
     @staticmethod
@@ -1854,6 +1867,8 @@ def report(verifier, trusted):
     elif not verifier.times:
         yield 'no timestamp: when it was there is the word of the issuer alone'
     yield f'trusted: {trusted}'
+    if not verifier.first_format:
+        yield 'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again'
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
         yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'
     yield json.dumps({'range': bounds, 'totals': subject['totals']}, indent=2)
