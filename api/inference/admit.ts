@@ -22,6 +22,8 @@ import type { Prepared } from './prepare.ts';
 import type { Unrouted, UnroutedEntry } from './read.ts';
 
 const DAY_MS = 86_400_000;
+/** Regions that are tried after the first: each may take as long as its upstreams do to fail. */
+const MOVES_MAX = 2;
 /** A promotion takes a few of these. */
 const OUTAGE_RETRY_MS = 1_000;
 
@@ -102,6 +104,9 @@ export async function admit(
   };
   exchange.leased = entry.stream;
   headers['x-region'] = entry.region;
+  exchange.whenMoved = (region) => {
+    headers['x-region'] = region;
+  };
   return { exchange, entry, run: entry, stored: false, headers };
 }
 
@@ -140,6 +145,9 @@ async function whereThereIsRoom(
     let last: Admission | undefined;
     for (const { region } of resolution.candidates) {
       entry.region = region.code;
+      const others = resolution.candidates.filter((other) => other.region !== region);
+      if (others.length > 0)
+        entry.elsewhere = others.slice(0, MOVES_MAX).map((other) => other.region.code);
       const room = roomIn(region);
       ({ region: capacity, org } = room instanceof Promise ? await room : room);
       last = await question({

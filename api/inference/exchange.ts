@@ -1,5 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
+import { inferenceLane } from '#shared/lanes/keys.ts';
 import { faultOfWire, type Reply } from '#shared/lanes/messages.ts';
 import { startSaltedDigest } from '#shared/receipts/digest.ts';
 import type { UnroutedEntry } from './read.ts';
@@ -45,6 +46,8 @@ export class Exchange {
   readonly entry: UnroutedEntry;
   /** Where the request is, once it is admitted to run. */
   place: { region: string; lane: string; entryId: string } | undefined = undefined;
+  /** Told where the request is when that is not where it was admitted. */
+  whenMoved: (region: string) => void = () => {};
   /** Whether it holds a lease, which a stream does from its admission on. */
   leased = false;
   /** The claim's request that this one waits for. */
@@ -111,7 +114,9 @@ export class Exchange {
       this.#sink!.settled();
       return;
     }
+    if (reply.kind === 'moved') return this.#moved(reply);
     if (!this.#isCurrent(reply)) return;
+    if ('region' in reply && reply.region !== undefined) this.whenMoved(reply.region);
     switch (reply.kind) {
       case 'frames':
         this.#framesSeen = true;
@@ -174,7 +179,14 @@ export class Exchange {
     else this.#sink.failed(fault);
   }
 
-  #isCurrent(reply: Exclude<Reply, { kind: 'settled' }>): boolean {
+  /** It is looked for where it is now, should its client leave. */
+  #moved({ region, entryId }: Extract<Reply, { kind: 'moved' }>): void {
+    if (this.place === undefined) return;
+    this.place = { region, lane: inferenceLane(this.entry.shard, region), entryId };
+    this.whenMoved(region);
+  }
+
+  #isCurrent(reply: Exclude<Reply, { kind: 'settled' | 'moved' }>): boolean {
     const delivery = reply.attempt;
     if (delivery < this.#delivery) {
       // What an abandoned delivery says is dropped, but the request's receipt may be of its answer.

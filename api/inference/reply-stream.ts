@@ -54,7 +54,7 @@ class EventStream implements ExchangeSink {
     this.#admitted = admitted;
     this.#request = reply.request;
     this.#response = reply.raw;
-    this.#keepalive = setInterval(() => this.#write(KEEPALIVE), KEEPALIVE_MS);
+    this.#keepalive = setInterval(() => this.#keepAlive(), KEEPALIVE_MS);
     this.#response.once('close', () => {
       clearInterval(this.#keepalive);
       this.#ended = true;
@@ -177,6 +177,13 @@ class EventStream implements ExchangeSink {
     this.#keepalive.refresh();
     this.#response.write(text);
     if (this.#response.writableLength > UNSENT_BYTES_MAX) this.#response.destroy();
+  }
+
+  /** Where the answer has not begun, a request that is not pinned may still go to another region: that is not said too early. */
+  #keepAlive(): void {
+    const { headers, run } = this.#admitted;
+    if (!this.#begun && run?.elsewhere !== undefined) delete headers['x-region'];
+    this.#write(KEEPALIVE);
   }
 
   /** The whole answer is there: its last payload and the end of the stream. */

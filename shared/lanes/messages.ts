@@ -37,6 +37,10 @@ export interface InferenceEntry {
   bodyRef?: string;
   /** W3C trace context. */
   traceparent?: string;
+  /** Where the request may go when its region fails it, the best first; a pinned one has no such region. */
+  elsewhere?: string[];
+  /** What the regions that have failed it had of it: deliveries, and calls to upstreams. */
+  before?: { deliveries: number; calls: number };
 }
 
 /** An entry on the receipts lane, which has no payload: what happened, and whom to tell. */
@@ -58,6 +62,8 @@ interface ReplyHead {
   attempt: number;
   /** Rises by one with each message of a delivery, so that a repeated flush is recognised. */
   seq: number;
+  /** The region that speaks, where it is not the one that the request was admitted to. */
+  region?: string;
 }
 
 /** A whole answer. The payload is its JSON text without trailing white space; `ref` names it when it was too large. */
@@ -79,6 +85,8 @@ type ReceiptFailedReply = {
   kind: 'receipt_failed';
   error: WireFault;
 };
+/** The request has gone to another region; nothing of it was answered before. */
+type MovedReply = { id: string; attempt: number; kind: 'moved'; region: string; entryId: string };
 /** The request that this one waited for has finished; its answer is stored under the claim. */
 type SettledReply = { id: string; kind: 'settled' };
 
@@ -90,6 +98,7 @@ export type Reply =
   | ReceiptReply
   | ReceiptOfAnotherReply
   | ReceiptFailedReply
+  | MovedReply
   | SettledReply;
 
 /** A `Fault` on the wire. */

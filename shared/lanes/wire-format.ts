@@ -159,7 +159,7 @@ const batchPlace = (inbox: string, headText: string): string => `${inbox}\n${hea
 
 /** What the receiver of a reply is told whose payload cannot be opened. */
 function unopened(reply: Reply): Outgoing[] {
-  if (reply.kind === 'settled' || reply.kind === 'receipt_of_another') {
+  if (reply.kind === 'settled' || reply.kind === 'moved' || reply.kind === 'receipt_of_another') {
     return [{ reply, payload: '' }];
   }
   // The answer goes out as one whose receipt is late: the receipt is in PostgreSQL.

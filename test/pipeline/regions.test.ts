@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
 import { writeTwoRegions } from '#test/support/catalogues.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
@@ -25,6 +25,112 @@ const statusOf = async (rest: object = {}): Promise<number> => {
 /** A region is healthy again once a pinned request is answered. */
 const healthy = (region: string) =>
   until(async () => (await statusOf({ region })) === 200, `${region} is healthy again`);
+
+describe('a request that its region has failed', () => {
+  /** A model with one endpoint in each region. */
+  const model = 'in-both';
+  const askIn = (rest: object) => ask({ model, ...rest });
+  /** How often west is asked for each way to fail before another region is. */
+  const WAYS = [
+    ['an answer with a failure', 'status=500', 2, false],
+    ['connections that break', 'cut=reset', 4, false],
+    ['silence', 'stall=60000', 1, false],
+    ['a failure before the first byte of a stream', 'status=503', 2, true],
+    ['an error in the first frame of a stream', 'error-first', 2, true],
+  ] as const;
+  const fault = (id: string, how: string, times: number) => ({
+    sandbox_fault: `${how}; fail-first=${times}; id=${id}`,
+  });
+  const regionsAsked = async (id: string): Promise<string[]> =>
+    (await upstreamCalls(system, id)).map(({ model: named }) => named!.split('-')[0]!).toReversed();
+  const inTurn = (times: number) => [...Array.from({ length: times }, () => 'west'), 'north'];
+  /** Its circuits forget what has failed. */
+  beforeEach(() =>
+    until(async () => (await statusOf({ model, region: 'west' })) === 200, 'west-1 answers'),
+  );
+
+  it.each(WAYS)(
+    'goes to another region when it is not pinned, and its receipt names that one: %s',
+    { tags: ['operations.region-failover'] },
+    async (what, how, times, stream) => {
+      const id = `moves-${what}`;
+      const response = await askIn({ stream, ...fault(id, how, times) });
+      const text = await response.text();
+      expect(await regionsAsked(id)).toEqual(inTurn(times));
+      expect([response.status, response.headers.get('x-region')]).toEqual([200, 'north']);
+      const carrier = stream ? payloadsIn(text).at(-2)! : text;
+      const { receipt } = JSON.parse(carrier) as { receipt: Receipt };
+      expect(receipt.credentialSubject).toMatchObject({
+        region: 'north',
+        gridZone: 'SWE',
+        attempts: times + 1,
+        outcome: 'complete',
+      });
+    },
+  );
+
+  it(
+    'stays where it is pinned, by the body and by the header',
+    { tags: ['operations.region-failover', 'operations.region'] },
+    async () => {
+      const inBody = await askIn({ region: 'west', ...fault('stays', 'status=500', 2) });
+      expect([inBody.status, await codeOf(inBody)]).toEqual([502, 'upstream_error']);
+      const body = chatBody({ model, ...fault('stays-too', 'status=500', 2) });
+      const headers = { 'x-region': 'west' };
+      const inHeader = await post(system, '/chat/completions', body, { headers });
+      expect([inHeader.status, await codeOf(inHeader)]).toEqual([502, 'upstream_error']);
+      for (const id of ['stays', 'stays-too'])
+        expect(await regionsAsked(id)).toEqual(['west', 'west']);
+    },
+  );
+
+  it(
+    'keeps its Idempotency-Key, its one charge and its body, however large',
+    { tags: ['operations.region-failover', 'idempotency.once'] },
+    async () => {
+      const headers = { 'idempotency-key': 'one that moves' };
+      const large = 'Tell me about the lighthouse. '.repeat(12_000);
+      const body = chatBody({
+        model,
+        metadata: { large },
+        ...fault('moves-once', 'status=500', 2),
+      });
+      const answers = await Promise.all(
+        [1, 2].map(() => post(system, '/chat/completions', body, { headers })),
+      );
+      const texts = await Promise.all(answers.map((response) => response.text()));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+      expect(texts[1]).toBe(texts[0]);
+      const again = await post(system, '/chat/completions', body, { headers });
+      expect([await again.text(), again.headers.get('x-region')]).toEqual([texts[0], 'north']);
+      expect(await regionsAsked('moves-once')).toEqual(inTurn(2));
+      // Of three requests one has run: the day is charged once.
+      const days = [...answers, again].map((response) =>
+        response.headers.get('x-ratelimit-remaining-requests-day'),
+      );
+      expect(new Set(days).size).toBe(1);
+    },
+  );
+
+  it(
+    'fails when no region is left, and is stopped where it is now when its client leaves',
+    { tags: ['operations.region-failover'] },
+    async () => {
+      const none = await askIn({ sandbox_fault: 'status=500; id=nowhere' });
+      expect([none.status, await codeOf(none)]).toEqual([502, 'upstream_error']);
+      expect(await regionsAsked('nowhere')).toEqual(['west', 'west', 'north', 'north']);
+      const leaving = new AbortController();
+      const id = 'moves-and-is-left';
+      const sandbox_fault = `status=503; fail-first=2; id=${id}; pace=2`;
+      const body = chatBody({ model, stream: true, max_tokens: 100, sandbox_fault });
+      const { signal } = leaving;
+      const response = await post(system, '/chat/completions', body, { signal });
+      expect(response.headers.get('x-region')).toBe('north');
+      leaving.abort();
+      await until(async () => (await upstreamCalls(system, id))[0]?.state === 'aborted');
+    },
+  );
+});
 
 describe('a pinned request', () => {
   // Mostly one failure before success, so that circuits stay closed and many calls are made.

@@ -27,6 +27,13 @@ models:
       - { name: west-2, model: west-2/everywhere }
       - { name: north-1, model: north-1/everywhere }
     footprint: { active_b: 8, total_b: 8 }
+  - id: in-both
+    kinds: [chat]
+    context_window: 131072
+    endpoints:
+      - { name: west-1, model: west-1/in-both }
+      - { name: north-1, model: north-1/in-both }
+    footprint: { active_b: 8, total_b: 8 }
   - id: crowded
     kinds: [chat]
     context_window: 8192

@@ -3,7 +3,10 @@ import { openProviders } from './providers/providers.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { openCatalogue } from '#shared/process/open-catalogue.ts';
 import { openSeals } from '#shared/lanes/files/lane-keys.ts';
-import { createServingBoard } from '#shared/catalogue/redis/serving.ts';
+import { createRegionStatusStore } from '#shared/catalogue/redis/region-status.ts';
+import { createServingBoard, readServing } from '#shared/catalogue/redis/serving.ts';
+import { createHandOn } from '#shared/lanes/redis/hand-on.ts';
+import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { ServingKeeper } from './serving-keeper.ts';
 import { inferenceLane, regionOfLane } from '#shared/lanes/keys.ts';
 import type { Cancellation } from '#shared/lanes/messages.ts';
@@ -11,6 +14,7 @@ import { LaneConnections } from '#workers/runtime/lane-connections.ts';
 import type { ProcessContext, ProcessParts } from '#shared/process/run-process.ts';
 import { CircuitKeeper } from './circuit-keeper.ts';
 import { AnswerRoom } from './answer-room.ts';
+import { Elsewhere } from './elsewhere.ts';
 import { usageCounter } from './usage.ts';
 import { Breakers } from './breakers.ts';
 import { inferenceEvents, showAnswerRoom } from './events.ts';
@@ -53,12 +57,20 @@ export async function inferenceProcess(context: ProcessContext): Promise<Process
   });
   const answerRoom = new AnswerRoom(ANSWER_BYTES_IN_HAND);
   showAnswerRoom(registry, answerRoom);
+  const elsewhere = new Elsewhere({
+    handOn: createHandOn(defineLaneScripts(client), config.shards, seals),
+    served: () => readServing(client),
+    statuses: createRegionStatusStore(client).list,
+    catalogue: () => catalogue.current().catalogue,
+    onError: events.storeFailed,
+  });
   const worker = new InferenceWorker(
     {
       outbox,
       client,
       seals,
       events,
+      elsewhere,
       finished: (lane) => serving.finished(regionOfLane(lane)),
       breakers,
       answerRoom,

@@ -39,6 +39,10 @@ export function inferenceEvents(log: Logger, registry: Registry) {
         code,
       });
     },
+    runMoved: ({ id: requestId, model, region }: InferenceEntry, to: string): void => {
+      metrics.moved.inc({ from: region, to });
+      log.warn({ event: 'run_moved', requestId, model, region, to });
+    },
     /** Another delivery holds the entry, or none does any more: what this one did is not written. */
     outcomeStale: (
       { lane, entryId, number: delivery }: Delivery,
@@ -136,6 +140,12 @@ function inferenceMetrics(registry: Registry) {
       name: 'docket_breaker_open',
       help: '1 while the circuit of an endpoint is open in this process',
       labelNames: ['endpoint', 'region'],
+      registers,
+    }),
+    moved: new Counter({
+      name: 'docket_inference_moved_total',
+      help: 'Requests that went to another region because their own had failed them',
+      labelNames: ['from', 'to'],
       registers,
     }),
     stale: new Counter({

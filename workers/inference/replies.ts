@@ -24,6 +24,11 @@ export interface RepliesDeps {
   seals: Pick<Seals, 'sealBytes' | 'sealBytesInTurns'>;
 }
 
+/** Which delivery of a request this is, those in other regions included. */
+export function numberOf({ number }: Delivery, { before }: InferenceEntry): number {
+  return number + (before?.deliveries ?? 0);
+}
+
 /** What one delivery of an entry tells the api process that holds the connection. */
 export class Replies {
   /** Called when another delivery turns out to hold the entry: nothing that comes after is wanted. */
@@ -31,6 +36,8 @@ export class Replies {
   readonly #deps: RepliesDeps;
   readonly #entry: InferenceEntry;
   readonly #delivery: Delivery;
+  /** What every reply begins with. */
+  readonly #head: { id: string; attempt: number; region?: string };
   #seq = 0;
   #notedAt = 0;
   #note: HolderWrite | undefined;
@@ -44,6 +51,9 @@ export class Replies {
     this.#deps = deps;
     this.#entry = entry;
     this.#delivery = delivery;
+    const { id, region, before } = entry;
+    const attempt = numberOf(delivery, entry);
+    this.#head = before === undefined ? { id, attempt } : { id, attempt, region };
   }
 
   /**
@@ -53,9 +63,8 @@ export class Replies {
    */
   frames(text: string, relayed: () => Relayed, now: number): void {
     if (this.#lost) return;
-    const { id, inbox } = this.#entry;
-    const attempt = this.#delivery.number;
-    const reply = { id, attempt, seq: this.#next(), kind: 'frames' } as const;
+    const { inbox } = this.#entry;
+    const reply = { ...this.#head, seq: this.#next(), kind: 'frames' } as const;
     const isDue = now - this.#notedAt >= NOTE_MS;
     if (isDue || (!this.#begun && this.#note?.isOpen !== true)) this.#takeNote(relayed(), now);
     const write = this.#note?.isOpen === true ? this.#note : this.#deps.outbox;
@@ -64,15 +73,13 @@ export class Replies {
 
   /** The payload of a stream that will carry the receipt. */
   last(write: HolderWrite, payload: string): void {
-    const { id, inbox } = this.#entry;
-    const attempt = this.#delivery.number;
-    write.send(inbox, { id, attempt, seq: this.#next(), kind: 'last' }, payload);
+    write.send(this.#entry.inbox, { ...this.#head, seq: this.#next(), kind: 'last' }, payload);
   }
 
   /** Leaves a whole answer that is too large for a message under a key of its own, which it returns. */
   async leave(text: string): Promise<string | undefined> {
     if (text.length <= INLINE_BYTES_MAX) return undefined;
-    const ref = claimedReplyKey(this.#entry.id, this.#delivery.number);
+    const ref = claimedReplyKey(this.#entry.id, this.#head.attempt);
     const sealed = await this.#deps.seals.sealBytesInTurns(Buffer.from(text), ref);
     await this.#deps.client.set(ref, sealed, 'EX', CLAIMED_REPLY_S);
     return ref;
@@ -80,21 +87,14 @@ export class Replies {
 
   /** A whole answer, or `ref`, where it was left. */
   answer(write: HolderWrite, text: string, ref: string | undefined): void {
-    const { id, inbox } = this.#entry;
-    const head = {
-      id,
-      attempt: this.#delivery.number,
-      seq: this.#next(),
-      kind: 'answer',
-    } as const;
+    const { inbox } = this.#entry;
+    const head = { ...this.#head, seq: this.#next(), kind: 'answer' } as const;
     if (ref === undefined) write.send(inbox, head, text);
     else write.send(inbox, { ...head, ref });
   }
 
   error(write: Pick<HolderWrite, 'send'>, error: WireFault): void {
-    const { id, inbox } = this.#entry;
-    const attempt = this.#delivery.number;
-    write.send(inbox, { id, attempt, seq: this.#next(), kind: 'error', error });
+    write.send(this.#entry.inbox, { ...this.#head, seq: this.#next(), kind: 'error', error });
   }
 
   #takeNote(relayed: Relayed, now: number): void {

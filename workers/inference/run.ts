@@ -24,7 +24,13 @@ import { responseOfChat } from './responses/translated.ts';
 import type { Settlement, Spent } from './settlement.ts';
 import { type Relay, StreamRelay } from './stream-relay.ts';
 import { callForAnswer, callForStream, UpstreamError, type WholeAnswer } from './upstream-call.ts';
-import { callUntilAnswered, type CallPlan, type Target, targetsOf } from './upstream-retries.ts';
+import {
+  callUntilAnswered,
+  type CallPlan,
+  mayEndOtherwise,
+  type Target,
+  targetsOf,
+} from './upstream-retries.ts';
 import { isObject } from './json.ts';
 import { type CountUsage, readUsage, textOfChoice, unknownUsage, usageObject } from './usage.ts';
 
@@ -266,7 +272,15 @@ export class Run {
       const spent = this.#spent(await this.#unknown('caller_left'));
       const nothing = { relayedPayloads: 0, relayedTokens: 0 };
       await this.#settlement.left(this.#entry.stream ? { ...spent, ...nothing } : spent);
-    } else await this.#settlement.failed(faultOf(failure, this.#entry.route));
+      return;
+    }
+    const mayMove = isExpected && mayEndOtherwise(failure) && !this.#cancelled && this.#isInTime;
+    if (mayMove && (await this.#settlement.movedOn(this.#body, this.#calls))) return;
+    await this.#settlement.failed(faultOf(failure, this.#entry.route));
+  }
+
+  get #isInTime(): boolean {
+    return this.#deps.now() < this.#entry.deadlineAt;
   }
 
   #plan(): CallPlan {

@@ -7,7 +7,8 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { packAnswer, type StoredAnswer } from '#shared/lanes/stored-answer.ts';
 import type { InferenceEvents } from './events.ts';
-import { Replies, type RepliesDeps } from './replies.ts';
+import type { Elsewhere, Place } from './elsewhere.ts';
+import { numberOf, Replies, type RepliesDeps } from './replies.ts';
 
 const ENTRY_LOST = wireFault(new Fault('worker_lost'));
 const TOO_LARGE: WireFault = {
@@ -21,7 +22,8 @@ const BROKE_OFF: WireFault = {
 
 export interface SettlementDeps extends RepliesDeps {
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
-  events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'outcomeStale'>;
+  events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'runMoved' | 'outcomeStale'>;
+  elsewhere: Pick<Elsewhere, 'take'>;
   /** Epoch milliseconds. */
   now: () => number;
 }
@@ -39,12 +41,15 @@ export class Settlement {
   readonly #deps: SettlementDeps;
   readonly #delivery: Delivery;
   readonly #entry: InferenceEntry;
+  /** The number of this delivery over all regions. */
+  readonly #number: number;
 
   constructor(deps: SettlementDeps, delivery: Delivery, entry: InferenceEntry) {
     this.replies = new Replies(deps, entry, delivery);
     this.#deps = deps;
     this.#delivery = delivery;
     this.#entry = entry;
+    this.#number = numberOf(delivery, entry);
   }
 
   /**
@@ -78,6 +83,36 @@ export class Settlement {
     await this.#incomplete('partial', spent, () => {});
   }
 
+  /**
+   * Has another region run the request after `calls` calls, where it may go to one that takes it; false when it stays. Its
+   * claim, its lease and its deadline go with it, and nothing is charged again.
+   */
+  async movedOn(body: string, calls: number): Promise<boolean> {
+    const entry = this.#entry;
+    const before = { deliveries: this.#number, calls };
+    const place = await this.#deps.elsewhere.take({
+      delivery: this.#delivery,
+      entry,
+      body,
+      before,
+    });
+    if (place === null) return false;
+    this.#tellPlace(place);
+    this.#deps.events.runMoved(entry, place.region);
+    return true;
+  }
+
+  /** Says again where a request is that has come from another region: its worker there may have died before it did. */
+  arrived(): void {
+    const { before, region } = this.#entry;
+    if (before !== undefined) this.#tellPlace({ region, entryId: this.#delivery.entryId });
+  }
+
+  #tellPlace(place: Place): void {
+    const { id, inbox } = this.#entry;
+    this.#deps.outbox.send(inbox, { id, attempt: this.#number, kind: 'moved', ...place });
+  }
+
   /** No answer at all: an error reply, no receipt, and the idempotency key may be used again. */
   async failed(fault: WireFault): Promise<void> {
     const write = this.#deps.outbox.asHolder(this.#delivery);
@@ -94,7 +129,7 @@ export class Settlement {
   async #pack(stored: StoredAnswer): Promise<Buffer | undefined> {
     const { claim, id: requestId } = this.#entry;
     if (claim === undefined) return undefined;
-    const name = { claim, requestId, delivery: this.#delivery.number };
+    const name = { claim, requestId, delivery: this.#number };
     return packAnswer(this.#deps.seals, name, stored);
   }
 
@@ -103,7 +138,7 @@ export class Settlement {
     const write = this.#deps.outbox.asHolder(this.#delivery);
     reply(write);
     if (packed !== undefined && claim !== undefined) {
-      const key = answerKey({ claim, requestId, delivery: this.#delivery.number });
+      const key = answerKey({ claim, requestId, delivery: this.#number });
       write.command('SET', key, packed, 'EX', STORED_S);
       // However long the receipt takes, the request must not be run again meanwhile.
       write.command('EXPIRE', claim, STORED_S);
@@ -127,7 +162,7 @@ export class Settlement {
   ): Promise<void> {
     const { claim } = this.#entry;
     const ending: Ending = { ...spent, outcome, endedAt: this.#deps.now() };
-    const handed = receiptEntryOf(this.#entry, this.#delivery.number, ending);
+    const handed = receiptEntryOf(this.#entry, this.#number, ending);
     if (claim !== undefined && storedBytes !== undefined) {
       handed.claim = claim;
       handed.storedBytes = storedBytes;
@@ -148,7 +183,7 @@ export class Settlement {
   #freeClaim(write: HolderWrite, fault: WireFault): void {
     const { claim, id: requestId } = this.#entry;
     if (claim === undefined) return;
-    write.free({ claim, requestId, delivery: this.#delivery.number }, fault);
+    write.free({ claim, requestId, delivery: this.#number }, fault);
   }
 
   /**

@@ -51,6 +51,10 @@ const NO_ENDPOINT: UpstreamFailure = {
 
 /** No further call would end otherwise. */
 const FINAL: ReadonlySet<UpstreamFailure['kind']> = new Set(['rejected', 'aborted', 'too_large']);
+/** Whether another call, elsewhere, might not fail in the same way. */
+export function mayEndOtherwise({ kind }: UpstreamFailure): boolean {
+  return !FINAL.has(kind);
+}
 /** Nobody has worked for it: the same endpoint may be asked again. */
 const UNBEGUN: ReadonlySet<UpstreamFailure['kind']> = new Set(['connection', 'rate_limited']);
 /** The endpoint would do the same again, and go on computing what nobody waits for. */
@@ -60,7 +64,7 @@ const GONE: UpstreamFailure = { kind: 'aborted', detail: 'the client has gone' }
 
 /**
  * Calls the upstreams of a region until one answers: retries with backoff and jitter, the next endpoint after each
- * failure, never another region, nothing once the caller has gone or the deadline has passed.
+ * failure, never another region from here, nothing once the caller has gone or the deadline has passed.
  * A request that was itself refused is not tried again anywhere; one that was answered with a failure is tried at the
  * other endpoints, or, where there is none, once more; one that an endpoint let time out never again there.
  * @throws UpstreamError the last failure; `cut_off` when no call could be made

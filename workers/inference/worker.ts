@@ -89,7 +89,7 @@ export class InferenceWorker {
     const { client, now } = this.#deps;
     const { head: entry } = message;
     // Each worker that died with this entry is taken to have made one call.
-    const calls = number - 1;
+    const calls = number - 1 + (entry.before?.calls ?? 0);
     const body = await this.#bodyOf(message);
     if (number > 1) {
       const noted = entry.stream ? await client.get(begunKey(entry.shard, entry.id)) : null;
@@ -100,6 +100,7 @@ export class InferenceWorker {
       }
       if (number > DELIVERIES_MAX) return settlement.failed(WORKER_LOST);
     }
+    settlement.arrived();
     if (body === undefined) return settlement.failed(UNOPENED);
     if (body === null || now() >= entry.deadlineAt) return settlement.failed(TOO_LATE);
     const run = new Run(this.#deps, settlement, entry, body, calls);
@@ -107,7 +108,8 @@ export class InferenceWorker {
     try {
       await run.execute();
     } finally {
-      this.#runs.delete(entry.id);
+      // It may run here again already, for another region.
+      if (this.#runs.get(entry.id) === run) this.#runs.delete(entry.id);
     }
   }
 

@@ -33,7 +33,7 @@ export function watchServing(
   client: RedisClient,
   onError: (error: Error) => void,
 ): Polled<ServedRegions> & { refresh: () => Promise<ServedRegions> } {
-  const read = async () => servedIn((await client.eval(READ, 1, KEY)) as string[]);
+  const read = () => readServing(client);
   let reading: Promise<ServedRegions> | undefined;
   return {
     ...poll<ServedRegions>(read, new Map(), onError),
@@ -42,6 +42,11 @@ export function watchServing(
       return reading;
     },
   };
+}
+
+/** The regions that are served, as of now. */
+export async function readServing(client: RedisClient): Promise<ServedRegions> {
+  return servedIn((await client.eval(READ, 1, KEY)) as string[]);
 }
 
 function servedIn(members: readonly string[]): Map<string, Serving> {

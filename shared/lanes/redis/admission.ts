@@ -30,7 +30,7 @@ export const LEASE_RENEWAL_MS = 10_000;
 /** Requests that may wait for one claim: each holds a connection, and the claim's end writes to all of them in one go. */
 const WAITERS_MAX = 256;
 /** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
-const AFTERLIFE_S = 60;
+export const AFTERLIFE_S = 60;
 
 export interface AdmissionRequest {
   entry: InferenceEntry;
@@ -143,7 +143,7 @@ export class Admissions {
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
-    const written = await this.#write(request);
+    const written = await writeEntry(this.#seals, request.entry, request.body);
     return found(await this.#decide({ request, written, refused: '', what: admitting(request) }));
   }
 
@@ -224,14 +224,6 @@ export class Admissions {
     return readVerdict(await this.#run(asked, until));
   }
 
-  /** Seals the body. A large one takes a while: that is over before the time begins to run in which Redis must answer. */
-  #write({ entry, body }: AdmissionRequest): WrittenEntry | Promise<WrittenEntry> {
-    if (body.length <= INLINE_BYTES_MAX) return encodeInferenceEntry(this.#seals, entry, body);
-    const head = { ...entry, bodyRef: bodyKey(entry.shard, entry.id) };
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    return encodeEntryWithBodyApart(this.#seals, head, bytes);
-  }
-
   async #run({ request, written, refused, what }: Asked, until: number): Promise<ScriptResult> {
     const { entry, limits, keyLimit } = request;
     const shard = entry.shard;
@@ -274,6 +266,18 @@ export class Admissions {
       this.#clocks?.of(shard).timeUs(until - performance.now()) ?? '',
     )) as ScriptResult;
   }
+}
+
+/** Seals the body. A large one takes a while: that is over before the time begins to run in which Redis must answer. */
+export function writeEntry(
+  seals: Pick<Seals, 'seal' | 'sealBytesInTurns'>,
+  entry: InferenceEntry,
+  body: string | Uint8Array,
+): WrittenEntry | Promise<WrittenEntry> {
+  if (body.length <= INLINE_BYTES_MAX) return encodeInferenceEntry(seals, entry, body);
+  const head = { ...entry, bodyRef: bodyKey(entry.shard, entry.id) };
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  return encodeEntryWithBodyApart(seals, head, bytes);
 }
 
 function admitting({ isPaid }: AdmissionRequest): 'admit' | 'paid' {

@@ -127,7 +127,7 @@ def _():
     def ask(**rest):
         return counting.chat.completions.create(messages=MESSAGES, **{"model": MODEL, **rest})
 
-    repeated = statuses(lambda: ask(extra_body=fault("status=500; fail-first=2; id=ID")))
+    repeated = statuses(lambda: ask(extra_body=fault("status=500; fail-first=2; id=ID") | {"region": "eu-west"}))
     expect(repeated == [502, 200], f"502: {repeated}")
     refused = statuses(lambda: raised(lambda: ask(model="none")))
     expect(refused == [400], f"400: {refused}")

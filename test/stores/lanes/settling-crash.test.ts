@@ -69,13 +69,20 @@ async function settledUntil(
   await client.xreadgroup('GROUP', CONSUMER_GROUP, 'w', 'STREAMS', LANE, '>');
   const delivery = { shard: 0, lane: LANE, entryId, consumer: 'w', number: 1, texts: [] };
   const { worker, killed } = killedAfter(commands);
-  const events = { runFinished: () => {}, runFailed: () => {}, outcomeStale: () => {} };
+  const events = {
+    runFinished: () => {},
+    runFailed: () => {},
+    runMoved: () => {},
+    outcomeStale: () => {},
+  };
+  const elsewhere = { take: () => Promise.resolve(null) };
   const settlement = new Settlement(
     {
       client: worker,
       outbox: new Outbox(worker, testSeals(), fail),
       seals: testSeals(),
       events,
+      elsewhere,
       now: Date.now,
     },
     delivery,

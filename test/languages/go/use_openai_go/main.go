@@ -162,7 +162,8 @@ func errorClasses() (string, error) {
 func retries() (string, error) {
 	attempts = nil
 	fault := suite.Fault("status=500; fail-first=2")
-	if _, err := client.Chat.Completions.New(ctx, question, option.WithJSONSet("sandbox_fault", fault)); err != nil {
+	if _, err := client.Chat.Completions.New(ctx, question,
+		option.WithJSONSet("sandbox_fault", fault), option.WithJSONSet("region", "eu-west")); err != nil {
 		return "", err
 	}
 	repeated := fmt.Sprint(attempts)

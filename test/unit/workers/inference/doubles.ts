@@ -115,6 +115,7 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
       events: {
         runFinished: note('runFinished'),
         runFailed: note('runFailed'),
+        runMoved: note('runMoved'),
         outcomeStale: (_delivery, _requestId, holding) =>
           void events.push(`outcomeStale ${holding}`),
         runCrashed: note('runCrashed'),
@@ -128,6 +129,7 @@ export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps>
       catalogue: () => known,
       providerOf: () => provider,
       finished: () => {},
+      elsewhere: { take: () => Promise.resolve(null) },
       countUsage: () => Promise.resolve(COUNTED),
       now: () => clock.now,
       ...over,

@@ -22,7 +22,13 @@ function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = 
     outbox,
     seals: testSeals(),
     client: { set: () => Promise.resolve('OK') } as unknown as SettlementDeps['client'],
-    events: { runFinished: () => {}, runFailed: () => {}, outcomeStale: () => {} },
+    events: {
+      runFinished: () => {},
+      runFailed: () => {},
+      runMoved: () => {},
+      outcomeStale: () => {},
+    },
+    elsewhere: { take: () => Promise.resolve(null) },
     now: () => 1_800_000_000_500,
     ...over,
   };

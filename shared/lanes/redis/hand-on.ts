@@ -1,0 +1,53 @@
+import { bodyKey, CONSUMER_GROUP, heldKey, inferenceLane } from '../keys.ts';
+import type { InferenceEntry } from '../messages.ts';
+import type { Room } from '../room.ts';
+import type { Seals } from '../seals.ts';
+import { AFTERLIFE_S, writeEntry } from './admission.ts';
+import type { Delivery } from './lane-consumer.ts';
+import type { LaneScripts } from './scripts.ts';
+
+export interface HandingOn {
+  /** The delivery that gives it up. */
+  delivery: Delivery;
+  /** The entry as it leaves, and as the other region gets it. */
+  from: InferenceEntry;
+  to: InferenceEntry;
+  body: string;
+  /** Of the other region. */
+  room: Room;
+}
+
+/** Where a request went; or why it stayed: the other region is full, or the delivery no longer holds the entry. */
+export type HandedOn = { entryId: string } | 'full' | 'taken' | 'gone';
+
+/** Hands requests on from one region's lane to another's, whose room they must have as if they were admitted there. */
+export function createHandOn(
+  scripts: Pick<LaneScripts, 'handOn'>,
+  shards: number,
+  seals: Pick<Seals, 'seal' | 'sealBytesInTurns'>,
+): (handing: HandingOn) => Promise<HandedOn> {
+  return async ({ delivery, from, to, body, room }) => {
+    const { shard, id, orgId } = from;
+    const written = await writeEntry(seals, to, body);
+    const lifeS = Math.ceil((to.deadlineAt - to.startedAt) / 1_000) + AFTERLIFE_S;
+    const [verdict, entryId] = (await scripts.handOn(
+      delivery.lane,
+      inferenceLane(shard, to.region),
+      heldKey(shard, from.region, orgId),
+      heldKey(shard, to.region, orgId),
+      bodyKey(shard, id),
+      CONSUMER_GROUP,
+      delivery.entryId,
+      delivery.consumer,
+      delivery.number,
+      id,
+      written.text,
+      Math.ceil(room.region / shards),
+      room.org,
+      to.deadlineAt,
+      written.apart ?? '',
+      lifeS,
+    )) as ['moved' | 'full' | 'taken' | 'gone', string];
+    return verdict === 'moved' ? { entryId } : verdict;
+  };
+}
