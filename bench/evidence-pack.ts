@@ -4,16 +4,8 @@
  * `docket verify` and with the script that every pack holds; each in a process of its own, so that peak memory is
  * theirs. Each derivation adds a lineage document to the pack. Prints seconds, receipts per second and peak RSS.
  */
-import { execFile, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -22,6 +14,7 @@ import { migrateToLatest } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { PackLab } from '#test/support/packs.ts';
+import { runCommand } from './gateway/run-command.ts';
 
 const [count = '100000', kinds = '1000', ...build] = process.argv.slice(2);
 /** Receipts of one derivation that are made in a row. */
@@ -75,26 +68,11 @@ async function fill(url: string, directory: string): Promise<void> {
   await pool.end();
 }
 
-/** Runs a command and watches how much memory it takes at most. */
 async function verify(program: string, args: readonly string[]): Promise<void> {
-  const started = performance.now();
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  let peak = 0;
-  const timer = setInterval(() => {
-    const path = `/proc/${child.pid}/status`;
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-    peak = Math.max(peak, Number(/^VmHWM:\s+(\d+) kB/m.exec(text)?.[1] ?? 0));
-  }, 50);
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  clearInterval(timer);
+  const { code, seconds, peakMb } = await runCommand(program, args);
   if (code !== 0) throw new Error(`${program} found the pack bad`);
-  report(
-    `verify with ${program === process.execPath ? 'docket verify' : 'verify.py'}`,
-    performance.now() - started,
-    {
-      peakRssMb: Math.round(peak / 1_024),
-    },
-  );
+  const name = program === process.execPath ? 'docket verify' : 'verify.py';
+  report(`verify with ${name}`, seconds * 1_000, { peakRssMb: Math.round(peakMb) });
 }
 
 async function main(): Promise<void> {
