@@ -29,6 +29,8 @@ const { app } = await openDashboardEdge(database, 'http://127.0.0.1', {
     ],
     queues: {
       counts: async (name) => ({ failed: name === 'export' ? 999 : 0 }),
+      lastRounds: async () =>
+        new Map([['mail', { at: Date.now(), failure: 'the server is away', attempts: 2 }]]),
       failures: async (name) => [{ name, reason: LONG, at: 0, attempts: 1 }],
     },
   },

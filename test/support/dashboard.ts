@@ -122,7 +122,11 @@ export async function openDashboardEdge(
       served: () => new Map(),
       regionStatuses: regionsInMemory(),
       laneDepths: async () => [],
-      queues: { counts: async () => ({}), failures: async () => [] },
+      queues: {
+        counts: async () => ({}),
+        failures: async () => [],
+        lastRounds: async () => new Map(),
+      },
       ...operations,
     },
     onError: (error) => errors.push(error),

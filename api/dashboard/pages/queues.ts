@@ -3,7 +3,7 @@ import type { FailedJob } from '#shared/jobs/redis/job-queues.ts';
 import { regionOfLane, shardOfLane } from '#shared/lanes/keys.ts';
 import type { LaneDepth } from '#shared/lanes/redis/depths.ts';
 import { count } from '#shared/methodology/readable.ts';
-import type { JobFigures } from '../operations.ts';
+import type { JobFigures, RoundFigures } from '../operations.ts';
 import { card } from './figures.ts';
 import type { Frame } from './layout.ts';
 import { badge, shortMoment, table } from './parts.ts';
@@ -11,13 +11,15 @@ import { badge, shortMoment, table } from './parts.ts';
 export interface QueuesParts {
   lanes: readonly LaneDepth[];
   jobs: readonly JobFigures[];
+  rounds: readonly RoundFigures[];
   failures: readonly FailedJob[];
 }
 
 /** What is on its way: requests and receipts on lanes, and what runs in the background. */
 export function queuesPage(frame: Frame, parts: QueuesParts): Html {
   return html`<div class="head"><h1>Queues</h1></div>
-    ${lanesSection(frame, parts)} ${jobsSection(parts)} ${failuresSection(frame, parts)}`;
+    ${lanesSection(frame, parts)} ${jobsSection(parts)} ${failuresSection(frame, parts)}
+    ${roundsSection(frame, parts)}`;
 }
 
 const sum = (lanes: readonly LaneDepth[], figure: (lane: LaneDepth) => number): string =>
@@ -91,16 +93,13 @@ function jobsSection({ jobs }: QueuesParts): Html {
     <h2>Jobs</h2>
     ${table(
       'Jobs',
-      ['Job', 'Runs', 'Waiting', 'Active', 'Delayed', 'Failed'].map((text, i) =>
-        i < 2 ? text : html`<span class="num">${text}</span>`,
+      ['Job', 'Waiting', 'Active', 'Delayed', 'Failed'].map((text, i) =>
+        i < 1 ? text : html`<span class="num">${text}</span>`,
       ),
       jobs.map(
-        ({ name, everyMs, waiting, active, delayed, failed }) =>
+        ({ name, waiting, active, delayed, failed }) =>
           html`<tr>
             <th scope="row"><code>${name}</code></th>
-            <td data-head="Runs">
-              ${everyMs === null ? 'when asked for' : `every ${age(everyMs).replace('.0', '')}`}
-            </td>
             <td class="num" data-head="Waiting">${count(waiting)}</td>
             <td class="num" data-head="Active">${count(active)}</td>
             <td class="num" data-head="Delayed">${count(delayed)}</td>
@@ -140,4 +139,36 @@ function failuresSection(frame: Frame, { failures }: QueuesParts): Html {
           )
     }
   </section>`;
+}
+
+function roundsSection(frame: Frame, { rounds }: QueuesParts): Html {
+  return html`<section class="stack tight">
+    <h2>By the clock</h2>
+    ${table(
+      'By the clock',
+      ['Job', 'Runs', 'Last round', 'Outcome'],
+      rounds.map(
+        ({ name, everyMs, last }) =>
+          html`<tr>
+            <th scope="row"><code>${name}</code></th>
+            <td data-head="Runs">every ${age(everyMs).replace('.0', '')}</td>
+            <td data-head="Last round">
+              ${last === null ? html`<span class="soft">none yet</span>` : shortMoment(last.at, frame.now)}
+            </td>
+            <td class="wrap" data-head="Outcome">${outcomeOf(last)}</td>
+          </tr>`,
+      ),
+      'stacked',
+    )}
+    <p class="help">
+      One of all processes runs each round. What a failed round has left undone is found by the
+      next.
+    </p>
+  </section>`;
+}
+
+function outcomeOf(last: RoundFigures['last']): Html | string {
+  if (last === null) return '';
+  if (last.failure === null) return badge('good', 'done');
+  return html`${badge('warn', `failed, try ${last.attempts}`)} ${last.failure.slice(0, 500)}`;
 }

@@ -2,11 +2,14 @@ import { Queue } from 'bullmq';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { Value } from 'typebox/value';
 import { JOBS, type JobName, type JobPayload, type JobRow } from '../table.ts';
+import type { LastRound } from './rounds.ts';
 
 /** One hash tag for all job keys: they belong to one node of a cluster, apart from the lanes. */
 export const JOB_PREFIX = '{docket-jobs}';
 /** Finished jobs are of no more use; failed ones are kept for operators to look at. */
 const FAILED_KEPT = 1_000;
+/** A hash: how the last round of each job by the clock came out. */
+export const LAST_ROUNDS = `${JOB_PREFIX}:rounds`;
 
 /** A job that will not be tried again. */
 export interface FailedJob {
@@ -50,6 +53,12 @@ export class JobQueues {
       at: finishedOn,
       attempts: attemptsMade,
     }));
+  }
+
+  /** How the last round of each job by the clock came out; one that has not run on this Redis is absent. */
+  async lastRounds(): Promise<ReadonlyMap<string, LastRound>> {
+    const rounds = Object.entries(await this.#connection.hgetall(LAST_ROUNDS));
+    return new Map(rounds.map(([name, text]) => [name, JSON.parse(text) as LastRound]));
   }
 
   async close(): Promise<void> {

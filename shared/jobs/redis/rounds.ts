@@ -1,7 +1,7 @@
 import { everySecond } from '#shared/kernel/every-second.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { JOBS, type JobPayload, type ScheduledJobName } from '../table.ts';
-import { JOB_PREFIX } from './job-queues.ts';
+import { JOB_PREFIX, LAST_ROUNDS } from './job-queues.ts';
 import { runWithin, type JobHandler, type JobObserver } from './job-runner.ts';
 
 export interface RoundsOptions<N extends ScheduledJobName> {
@@ -13,12 +13,24 @@ export interface RoundsOptions<N extends ScheduledJobName> {
   now?: () => number;
 }
 
+/** How the last round of a job came out, wherever it ran. */
+export interface LastRound {
+  /** When it ended, in epoch milliseconds. */
+  at: number;
+  /** Why it failed; null when it did not. */
+  failure: string | null;
+  /** How often in a row it has failed and been tried again. */
+  attempts: number;
+}
+
 /** Whose turn a round is, over all processes. */
 export interface Turns {
   /** Takes the turn for so long, unless another process has it: then in how many milliseconds it is free at the latest. */
   take(name: ScheduledJobName, forMs: number): Promise<'taken' | number>;
   /** Nobody takes it for so long from now; with 0 anybody may, because a round has failed. */
   keep(name: ScheduledJobName, forMs: number): Promise<void>;
+  /** Notes for operators how a round came out. */
+  ended(name: ScheduledJobName, round: LastRound): Promise<void>;
 }
 
 /**
@@ -38,6 +50,9 @@ export function createTurns(redis: RedisClient): Turns {
     },
     async keep(name, forMs) {
       await redis.set(keyOf(name), '1', 'PX', Math.max(1, Math.floor(forMs)));
+    },
+    async ended(name, round) {
+      await redis.hset(LAST_ROUNDS, name, JSON.stringify(round));
     },
   };
 }
@@ -64,15 +79,24 @@ export function runRounds<N extends ScheduledJobName>(options: RoundsOptions<N>)
       await runWithin(name, (signal) => handler({} as JobPayload<N>, signal), stopping.signal);
       failures = 0;
       observer.done(name, now() - startedAt);
+      note(null, 0);
       return keptMs;
     } catch (error) {
       failures += 1;
       const final = failures >= row.attempts;
       observer.failed(name, error, final);
+      note(error instanceof Error ? error.message : String(error), failures);
       if (final) failures = 0;
       else dueAt = now() + row.backoffMs * 2 ** (failures - 1);
       return final ? keptMs : 0;
     }
+  }
+
+  /** Sent with what follows; that nobody could note it does not make the round undone. */
+  function note(failure: string | null, attempts: number): void {
+    turns
+      .ended(name, { at: Date.now(), failure, attempts })
+      .catch((error: unknown) => observer.queueFailed(name, error));
   }
 
   async function look(): Promise<void> {

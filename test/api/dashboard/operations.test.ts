@@ -42,6 +42,8 @@ const { browser, errors, dashboard } = await openDashboardEdge(database, undefin
     ],
     queues: {
       counts: async (name) => ({ failed: name === 'export' ? 2 : 0 }),
+      lastRounds: async () =>
+        new Map([['mail', { at: Date.now(), failure: 'no <i>server</i>', attempts: 2 }]]),
       failures: async (name) => [{ name, reason: 'the <b>store</b> is full', at: 0, attempts: 1 }],
     },
   },
@@ -373,7 +375,13 @@ describe('the running service', () => {
     { tags: ['dashboard.operators', 'dashboard.escaped'] },
     async () => {
       const { payload } = await visitors.otto.get(`${SERVICE}/queues`);
-      for (const text of [count(1_234), '1 min', 'the &#60;b&#62;store&#60;/b&#62; is full']) {
+      for (const text of [
+        count(1_234),
+        '1 min',
+        'the &#60;b&#62;store&#60;/b&#62; is full',
+        'failed, try 2',
+        'no &#60;i&#62;server&#60;/i&#62;',
+      ]) {
         expect(payload).toContain(text);
       }
     },

@@ -2,8 +2,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { readJobs } from '#api/dashboard/operations.ts';
 import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
 import { runJobs } from '#shared/jobs/redis/job-runner.ts';
+import { createTurns, runRounds } from '#shared/jobs/redis/rounds.ts';
 import { connectRedis } from '#shared/lanes/redis/connect.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 
 const { url } = await startTestRedis();
 const connection = connectRedis({ url, name: 'test', use: 'patient' });
@@ -32,12 +34,26 @@ describe('jobs, as operators see them', () => {
       await failed.promise;
       await runner.stop();
       reading.disconnect();
-      const { jobs, failures } = await readJobs(queues);
+      const purge = runRounds({
+        name: 'key-purge',
+        handler: async () => {
+          throw new Error('no such table');
+        },
+        turns: createTurns(connection),
+        observer: { done() {}, failed() {}, queueFailed: failed.reject },
+      });
+      await until(async () => (await queues.lastRounds()).size > 0);
+      await purge.stop();
+      const { jobs, rounds, failures } = await readJobs(queues);
       expect(jobs.find(({ name }) => name === 'export')).toMatchObject({
         failed: 1,
-        everyMs: null,
       });
-      expect(jobs.find(({ name }) => name === 'mail')).toMatchObject({ failed: 0, waiting: 0 });
+      expect(rounds.find(({ name }) => name === 'key-purge')).toEqual({
+        name: 'key-purge',
+        everyMs: 3_600_000,
+        last: { at: expect.any(Number) as number, failure: 'no such table', attempts: 1 },
+      });
+      expect(rounds.find(({ name }) => name === 'mail')).toMatchObject({ last: null });
       expect(failures).toEqual([
         {
           name: 'export',

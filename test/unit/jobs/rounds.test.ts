@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JobObserver } from '#shared/jobs/redis/job-runner.ts';
-import { runRounds, type Turns } from '#shared/jobs/redis/rounds.ts';
+import { type LastRound, runRounds, type Turns } from '#shared/jobs/redis/rounds.ts';
 import type { ScheduledJobName } from '#shared/jobs/table.ts';
 
 beforeEach(
@@ -18,8 +18,9 @@ afterEach(async () => {
 const SILENT: JobObserver = { done() {}, failed() {}, queueFailed() {} };
 
 /** Turns as Redis gives them, by the clock of the test. */
-function turnsDouble(): Turns & { lose: () => void } {
+function turnsDouble(): Turns & { lose: () => void; last: LastRound[] } {
   const until = new Map<ScheduledJobName, number>();
+  const last: LastRound[] = [];
   return {
     async take(name, forMs) {
       const free = (until.get(name) ?? 0) - performance.now();
@@ -30,7 +31,9 @@ function turnsDouble(): Turns & { lose: () => void } {
     async keep(name, forMs) {
       until.set(name, performance.now() + forMs);
     },
+    ended: async (_name, round) => void last.push(round),
     lose: () => until.clear(),
+    last,
   };
 }
 
@@ -98,6 +101,11 @@ describe('jobs by the clock', () => {
     expect(failed).toEqual([false, false]);
     await pass(25);
     expect(failed).toEqual([false, false, true]);
+    expect(turns.last.map(({ failure, attempts }) => `${failure} ${attempts}`)).toEqual([
+      'no 1',
+      'no 2',
+      'no 3',
+    ]);
     await pass(3_500);
     expect(ran).toBe(3);
     await pass(100);
