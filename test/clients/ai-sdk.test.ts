@@ -1,3 +1,4 @@
+import { createOpenAI, type OpenAIProvider } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import {
   APICallError,
@@ -237,6 +238,109 @@ describe('the AI SDK', () => {
       abort.abort();
       expect(await call).toMatchObject({ name: 'AbortError' });
       await until(async () => (await upstreamCalls(system, 'ai-abort'))[0]?.state === 'aborted');
+    },
+  );
+});
+
+describe.each([
+  ['responses, its default', (provided: OpenAIProvider) => provided('llama-3.1-8b')],
+  ['chat', (provided: OpenAIProvider) => provided.chat('llama-3.1-8b')],
+] as const)('the OpenAI provider of the AI SDK, by %s', (_how, modelOf) => {
+  const asked = () => modelOf(createOpenAI({ baseURL: system.baseUrl, apiKey: system.key }));
+
+  it(
+    'gives text, usage and finish reason, and the receipt in the body of the answer',
+    { tags: ['operations.client'] },
+    async () => {
+      const result = await generateText({
+        model: asked(),
+        prompt: 'Tell me about the lighthouse.',
+        maxOutputTokens: 16,
+        include: { responseBody: true },
+      });
+      expect(result.text).not.toBe('');
+      expect(['stop', 'length']).toContain(result.finishReason);
+      expect(result.usage.outputTokens).toBeGreaterThan(0);
+      await expectSigned(system, receiptIn(result.response.body)!.docket.receipt);
+    },
+  );
+
+  it(
+    'streams the same, with the receipt on a raw chunk',
+    { tags: ['operations.client', 'clients.extra-keys'] },
+    async () => {
+      const result = streamText({
+        model: asked(),
+        prompt: 'Tell me about the lighthouse.',
+        maxOutputTokens: 16,
+        includeRawChunks: true,
+      });
+      let found: ReturnType<typeof receiptIn>;
+      let text = '';
+      for await (const part of result.fullStream) {
+        if (part.type === 'error') throw part.error;
+        if (part.type === 'text-delta') text += part.text;
+        if (part.type === 'raw') found = receiptIn(part.rawValue) ?? found;
+      }
+      expect(text).toBe(await result.text);
+      expect((await result.usage).outputTokens).toBeGreaterThan(0);
+      await expectSigned(system, found!.docket.receipt);
+    },
+  );
+
+  it(
+    'calls tools, whole and streamed, and goes on with their results',
+    { tags: ['clients.sdk-features'] },
+    async () => {
+      const settings = {
+        model: asked(),
+        prompt: 'Please get_weather for Brest.',
+        tools: { get_weather: weather },
+        stopWhen: isStepCount(2),
+        maxOutputTokens: 100,
+      };
+      const { steps } = await generateText(settings);
+      expect(steps[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
+      expect(steps).toHaveLength(2);
+      const streamed = await streamText(settings).steps;
+      expect(streamed[0]!.toolResults[0]!.output).toMatch(/^It rains in /);
+      expect(streamed[1]!.text).not.toBe('');
+    },
+  );
+
+  it('reads structured output', { tags: ['clients.sdk-features'] }, async () => {
+    const { output } = await generateText({
+      model: asked(),
+      prompt: 'Describe a lighthouse.',
+      output: Output.object({
+        schema: jsonSchema<{ name: string; height: number }>({
+          type: 'object',
+          properties: { name: { type: 'string' }, height: { type: 'integer' } },
+          required: ['name', 'height'],
+          additionalProperties: false,
+        }),
+      }),
+    });
+    expect(output).toEqual({
+      name: expect.any(String) as string,
+      height: expect.any(Number) as number,
+    });
+  });
+
+  it(
+    'gives our error, and does not try it again',
+    { tags: ['clients.error-classes'] },
+    async () => {
+      const error: unknown = await generateText({
+        model: asked(),
+        prompt: 'x',
+        temperature: 3,
+      }).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({
+        statusCode: 400,
+        isRetryable: false,
+        data: { error: { code: 'invalid_temperature', param: 'temperature' } },
+      });
     },
   );
 });
