@@ -1478,6 +1478,21 @@ create table membership (
   constraint membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'auditor'::text])))
 );
 
+create table passkey (
+  id text not null,
+  person_id text not null,
+  name text not null,
+  public_key bytea not null,
+  counter bigint not null,
+  transports text[] not null,
+  created_at timestamp(3) with time zone not null,
+  last_used_at timestamp(3) with time zone,
+  constraint passkey_id_check CHECK ((length(id) <= 1400)),
+  constraint passkey_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint passkey_person_id_fkey FOREIGN KEY (person_id) REFERENCES persons.person(id) ON DELETE CASCADE,
+  constraint passkey_pkey PRIMARY KEY (id)
+);
+
 create table person (
   id text not null,
   name text not null,
@@ -1580,6 +1595,7 @@ CREATE INDEX invitation_by_expiry ON persons.invitation USING btree (expires_at)
 CREATE INDEX issuer_login_by_person ON persons.issuer_login USING btree (person_id);
 CREATE INDEX login_by_person ON persons.login USING btree (person_id);
 CREATE INDEX membership_by_organisation ON persons.membership USING btree (org_id);
+CREATE INDEX passkey_by_person ON persons.passkey USING btree (person_id);
 CREATE INDEX person_unconfirmed ON persons.person USING btree (created_at) WHERE (NOT email_verified);
 CREATE INDEX rate_by_due ON persons.rate USING btree (due_at);
 CREATE INDEX session_by_expiry ON persons.session USING btree (expires_at);
@@ -1600,6 +1616,7 @@ grant insert, select, update on login to docket_api;
 grant insert on login to docket_operator;
 grant delete, insert, select on membership to docket_api;
 grant delete, insert, select, update on membership to docket_operator;
+grant delete, insert, select on passkey to docket_api;
 grant delete, insert, select on person to docket_api;
 grant delete on person to docket_housekeeping;
 grant insert, select on person to docket_operator;
@@ -1622,6 +1639,7 @@ grant select (id, person_id, provider_id, account_id) on login to docket_operato
 grant update (password, updated_at) on login to docket_operator;
 grant update (role) on membership to docket_api;
 grant select (person_id, org_id) on membership to docket_housekeeping;
+grant update (counter, last_used_at) on passkey to docket_api;
 grant update (email_verified, updated_at, two_factor_enabled) on person to docket_api;
 grant select (id, email_verified, created_at) on person to docket_housekeeping;
 grant update (email_verified, updated_at, two_factor_enabled) on person to docket_operator;

@@ -1,7 +1,13 @@
+import type { FastifyReply } from 'fastify';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import type { DashboardDeps } from './deps.ts';
-import { CONFIRMING_FIELD, ConfirmationNeeded, type Form } from './forms.ts';
-import type { FastifyReply } from 'fastify';
+import {
+  CONFIRMING_FIELD,
+  ConfirmationNeeded,
+  type Form,
+  PASSKEY_FIELD,
+  type Proof,
+} from './forms.ts';
 import { type Exchange, sessionForm, visitorOf } from './guard.ts';
 
 /** For so long after it has shown a password or a code, a session creates, grants and restores: a few acts in a row, and no lunch. */
@@ -17,8 +23,8 @@ export async function mayTryPassword(deps: DashboardDeps, personId: string): Pro
 }
 
 /**
- * Takes a form that creates, grants or restores: its person has signed in or shown the password (a code, with a second factor) just now, or is asked for it
- * first. What takes away never asks: whoever finds a key leaked has no time.
+ * Takes a form that creates, grants or restores: its person has signed in or shown the password (a code, with a second factor; or a passkey) just now, or is asked
+ * for it first. What takes away never asks: whoever finds a key leaked has no time.
  * @throws ConfirmationNeeded when the password is to be asked for
  */
 export async function confirmedForm(
@@ -35,12 +41,20 @@ export async function confirmedForm(
   const sealed = CONFIRMED.exec(request.headers.cookie ?? '')?.[1];
   if (sealed !== undefined && Number(deps.flash.open(subject, sealed)) > now) return form;
   const { hasSecondFactor } = request.visit;
-  const asks = !isOwn ? 'single sign-on' : hasSecondFactor ? 'code' : 'password';
-  const shown = form.exact(CONFIRMING_FIELD);
-  if (shown === '') throw new ConfirmationNeeded(form, asks);
-  if (!isOwn) throw new ConfirmationNeeded(form, asks, 'You have not confirmed it there yet.');
-  if (!(await mayTryPassword(deps, person.id))) {
-    throw new ConfirmationNeeded(form, asks, 'Too many attempts. Wait a minute.');
+  const asks: Proof = !isOwn ? 'single sign-on' : hasSecondFactor ? 'code' : 'password';
+  const takesPasskey = isOwn && (await deps.passkeys.of(person.id)).length > 0;
+  const ask = (problem?: string) => new ConfirmationNeeded(form, asks, takesPasskey, problem);
+  const [shown, passkey] = [form.exact(CONFIRMING_FIELD), form.exact(PASSKEY_FIELD)];
+  if (shown === '' && passkey === '') throw ask();
+  if (!isOwn) throw ask('You have not confirmed it there yet.');
+  if (!(await mayTryPassword(deps, person.id))) throw ask('Too many attempts. Wait a minute.');
+  if (passkey !== '') {
+    const ceremony = await deps.ceremony(request.host);
+    if ((await ceremony?.shown(`session ${session.id}`, passkey)) !== person.id) {
+      throw ask('The passkey is not yours here, or came too late. Nothing was done.');
+    }
+    confirm(deps, reply, session.id);
+    return form;
   }
   const door = await deps.door();
   const isRight = hasSecondFactor
@@ -48,7 +62,7 @@ export async function confirmedForm(
     : await door.isPassword(shown, visitorOf(request));
   if (!isRight) {
     const problem = hasSecondFactor ? 'The code is wrong, or was used' : 'The password is wrong';
-    throw new ConfirmationNeeded(form, asks, `${problem}. Nothing was done.`);
+    throw ask(`${problem}. Nothing was done.`);
   }
   confirm(deps, reply, session.id);
   return form;

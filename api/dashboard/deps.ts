@@ -19,6 +19,7 @@ import {
   createPersonRegistry,
   takeAttempt,
 } from '#shared/persons/postgres/persons.ts';
+import { createPasskeys } from '#shared/persons/postgres/passkeys.ts';
 import { createErrands } from '#shared/persons/postgres/errands.ts';
 import { createSingleSignOns } from '#shared/persons/postgres/single-sign-on.ts';
 import { createTeams } from '#shared/persons/postgres/team.ts';
@@ -30,6 +31,7 @@ import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import type { Door } from './door.ts';
+import type { Ceremony } from './ceremony.ts';
 import { Flash } from './flash.ts';
 import type { Operations } from './operations.ts';
 import type { Issuers } from './issuer.ts';
@@ -70,6 +72,8 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     surroundings = systemSurroundings,
   } = options;
   const persons = createPersonRegistry(pool, surroundings);
+  const errands = createErrands(pool, surroundings);
+  const passkeys = createPasskeys(pool, surroundings);
   const link = (path: string, token: string): string =>
     `${new URL(publicUrl).origin}/dashboard/${path}?token=${encodeURIComponent(token)}`;
   const openDoor = async (): Promise<Door> => {
@@ -89,6 +93,12 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
   };
   let opened: Promise<Door> | undefined;
   let reached: Promise<Issuers> | undefined;
+  /** Passkeys, at the name that a request was for; undefined where there are none. */
+  const ceremony = async (host: string): Promise<Ceremony | undefined> => {
+    const { createCeremony, siteOf } = await import('./ceremony.ts');
+    const site = siteOf(publicUrl, host);
+    return site && createCeremony({ passkeys, errands, now: () => surroundings.now() }, site);
+  };
   const reachIssuers = async (): Promise<Issuers> => {
     const { createIssuers } = await import('./issuer.ts');
     return createIssuers(createPublicFetch(insideIssuers), insideIssuers);
@@ -98,7 +108,9 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     persons,
     teams: createTeams(pool, surroundings),
     singleSignOn: createSingleSignOns(pool, surroundings),
-    errands: createErrands(pool, surroundings),
+    errands,
+    passkeys,
+    ceremony,
     insideIssuers,
     /** Loaded by the first sign-in that needs one. */
     issuers: () => (reached ??= reachIssuers()),

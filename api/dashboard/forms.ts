@@ -33,6 +33,9 @@ export class Form {
 /** The field that a form brings back when its person was asked for the password. */
 export const CONFIRMING_FIELD = 'confirming-password';
 
+/** The field that brings a passkey back in its place. */
+export const PASSKEY_FIELD = 'confirming-passkey';
+
 /** What somebody is asked for who has signed in a while ago. */
 export type Proof = 'password' | 'code' | 'single sign-on';
 
@@ -40,13 +43,16 @@ export type Proof = 'password' | 'code' | 'single sign-on';
 export class ConfirmationNeeded extends Error {
   readonly form: Form;
   readonly asks: Proof;
+  /** Whether the person may show a passkey in its place. */
+  readonly takesPasskey: boolean;
   readonly problem: string | undefined;
 
-  constructor(form: Form, asks: Proof, problem?: string) {
+  constructor(form: Form, asks: Proof, takesPasskey: boolean, problem?: string) {
     super(problem);
     this.name = 'ConfirmationNeeded';
     this.form = form;
     this.asks = asks;
+    this.takesPasskey = takesPasskey;
     this.problem = problem;
   }
 }

@@ -14,7 +14,7 @@ import type { DashboardDeps } from './deps.ts';
 import type { SignedIn, Visitor } from './door.ts';
 import { ASSETS } from '../front/assets.ts';
 import { pageOfEntry } from './entry-error.ts';
-import { CONFIRMING_FIELD, ConfirmationNeeded, Form } from './forms.ts';
+import { CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
 import { confirmationPage, errorPage } from './pages/doorstep.ts';
 import { type Frame, framed, type PageParts, unframed } from './pages/layout.ts';
 import { notFound, PageError } from './page-error.ts';
@@ -79,6 +79,11 @@ export function sendFile(reply: FastifyReply, { name, type, content }: SentFile)
     .send(content);
 }
 
+/** Sends what a page's own script has asked for. */
+export function sendForScript(reply: FastifyReply, value: object): FastifyReply {
+  return reply.headers(PRIVATE).type('application/json; charset=utf-8').send(JSON.stringify(value));
+}
+
 /** After an act: the page that shows what it did. */
 export function seeOther(reply: FastifyReply, address: string): FastifyReply {
   return reply.headers(PRIVATE).redirect(address, 303);
@@ -115,11 +120,13 @@ export function guardPages(app: FastifyInstance, { publicUrl, onError }: Dashboa
 
 /** The form again, with the password beside it. */
 function askToConfirm(
-  { form, asks, problem }: ConfirmationNeeded,
+  { form, asks, problem, takesPasskey }: ConfirmationNeeded,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const fields = form.entries().filter(([name]) => name !== CONFIRMING_FIELD);
+  const fields = form
+    .entries()
+    .filter(([name]) => name !== CONFIRMING_FIELD && name !== PASSKEY_FIELD);
   const { organisation } = request.visit.session;
   const step = {
     address: request.url,
@@ -128,6 +135,7 @@ function askToConfirm(
     asks,
     problem,
     organisation,
+    takesPasskey,
   };
   const page = unframed(ASSETS.addresses, 'Confirm that it is you', confirmationPage(step));
   return sendPage(reply, page, 403);
@@ -186,6 +194,12 @@ function foreignForm(): PageError {
 /** The cookie that tells visitors apart who have not signed in, so that a form belongs to one of them. */
 const VISIT = /(?:^|; )docket_visit=([\w-]{22})(?:;|$)/;
 
+/** Whose form a page is, of somebody who is not signed in; undefined before their first page. */
+export function visitorSubject({ headers }: FastifyRequest): string | undefined {
+  const id = VISIT.exec(headers.cookie ?? '')?.[1];
+  return id === undefined ? undefined : `visit ${id}`;
+}
+
 /** The token for the forms of somebody who is not signed in; sets the cookie that it belongs to. */
 export async function visitorToken(
   deps: DashboardDeps,
@@ -206,8 +220,7 @@ export async function visitorToken(
 
 /** Takes the form of somebody who is not signed in, if it is theirs. */
 export async function visitorForm(deps: DashboardDeps, request: FastifyRequest): Promise<Form> {
-  const id = VISIT.exec(request.headers.cookie ?? '')?.[1];
-  return ownForm(deps, request, id === undefined ? undefined : `visit ${id}`);
+  return ownForm(deps, request, visitorSubject(request));
 }
 
 /** Takes the form of somebody who is signed in, if it was made for their session. */

@@ -44,6 +44,18 @@ export function secondFactorLetter(person: Addressee, isOn: boolean): Letter {
   ]);
 }
 
+/** Tells somebody that a passkey lets them in, or no longer does, in case it was not they who changed it. */
+export function passkeyLetter(person: Addressee, name: string, isAdded: boolean): Letter {
+  const subject = `A passkey was ${isAdded ? 'added to' : 'removed from'} your Docket account`;
+  return letter(person, subject, [
+    `Hello ${person.name},`,
+    isAdded
+      ? `The passkey ${shortened(name)} opens the dashboard from now on, without a password and a code.`
+      : `The passkey ${shortened(name)} no longer opens the dashboard.`,
+    'If it was not you, choose a new password at once, which signs every open session out, and remove on the page of your account what you do not know.',
+  ]);
+}
+
 /** Tells somebody, who may not know of us, that a team wants them. The names in it are what others typed. */
 export function teamInvitationLetter(
   email: string,

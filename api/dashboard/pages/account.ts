@@ -1,5 +1,7 @@
 import { html, type Html } from '#api/html.ts';
+import type { Passkey } from '#shared/persons/postgres/passkeys.ts';
 import type { Session } from '../door.ts';
+import { passkeyButton } from './doorstep.ts';
 import { type Frame, staffHome, token } from './layout.ts';
 import { ACT, badge, copyable, field, moment, note, table, told } from './parts.ts';
 
@@ -8,6 +10,7 @@ export interface AccountParts {
   current: Session;
   passwordLengthMin: number;
   hasSecondFactor: boolean;
+  passkeys: readonly Passkey[];
   problem?: string;
   done?: string;
 }
@@ -101,10 +104,54 @@ function credentials(frame: Frame, parts: AccountParts): Html {
         <div><button type="submit">Change password</button></div>
       </form>
     </section>
+    ${passkeySection(frame, parts)}
     <section class="stack">
       <h2>Second factor</h2>
       ${parts.hasSecondFactor ? endForm(frame) : beginForm(frame)}
     </section>`;
+}
+
+function passkeySection(frame: Frame, { passkeys }: AccountParts): Html {
+  return html`<section class="stack">
+    <h2>Passkeys</h2>
+    <p class="soft prose">
+      A passkey is kept by your phone, your computer or a security key, which makes sure that it is
+      you. It opens the dashboard without a password and a code, and confirms acts in their place.
+    </p>
+    ${
+      passkeys.length === 0
+        ? undefined
+        : table(
+            'Passkeys',
+            ['Name', 'Added', 'Last used', ACT],
+            passkeys.map(
+              ({ id, name, createdAt, lastUsedAt }) =>
+                html`<tr>
+                  <th scope="row" class="clip">${name}</th>
+                  <td class="nowrap" data-head="Added">${moment(createdAt, frame.now)}</td>
+                  <td class="nowrap" data-head="Last used">
+                    ${lastUsedAt === null ? html`<span class="soft">never</span>` : moment(lastUsedAt, frame.now)}
+                  </td>
+                  <td class="num">
+                    <form method="post" action="/dashboard/account/passkeys/remove">
+                      ${token(frame)}<input type="hidden" name="passkey" value="${id}" />
+                      <button type="submit" aria-label="Remove ${name}">Remove</button>
+                    </form>
+                  </td>
+                </tr>`,
+            ),
+            'stacked',
+          )
+    }
+    <form class="form" method="post" action="/dashboard/account/passkeys" data-passkey-place>
+      ${token(frame)}<input type="hidden" name="passkey" value="" />
+      ${field({ id: 'passkey-name', name: 'name', label: 'Name of the device', required: true, max: '100', help: 'So that you know it again in this list.' })}
+      <div>
+        ${passkeyButton({ label: 'Add a passkey', address: '/dashboard/account/passkeys/new', field: 'passkey', makes: true })}
+      </div>
+    </form>
+    <noscript><p class="soft">Adding a passkey needs JavaScript.</p></noscript>
+  </section>`;
 }
 
 const PASSWORD_FIELD = {

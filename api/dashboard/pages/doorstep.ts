@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import type { Proof } from '../forms.ts';
+import { PASSKEY_FIELD, type Proof } from '../forms.ts';
 import { field, told, type Told } from './parts.ts';
 
 /** What a form of the doorstep is drawn with. */
@@ -23,10 +23,35 @@ export function signInPage(step: Doorstep): Html {
       ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true })}
       <button class="primary" type="submit">Sign in</button>
     </form>
+    <form class="form" method="post" action="/dashboard/sign-in/passkey" data-passkey-place>
+      ${hidden('form', step.formToken)} ${hidden('to', step.to ?? '')} ${hidden('passkey', '')}
+      ${passkeyButton({ label: 'Use a passkey', address: '/dashboard/sign-in/passkey', field: 'passkey' })}
+    </form>
     <p><a href="/dashboard/sign-in/organisation">Single sign-on of your organisation</a></p>
     <p><a href="/dashboard/password/forgot">Choose a new password</a></p>
     <p>New here? <a href="/dashboard/sign-up">Sign up</a></p>
   </div>`;
+}
+
+/** Has the browser show a passkey, or make one, and send its answer with the form; nothing without a script. */
+export function passkeyButton(parts: {
+  label: string;
+  /** Where the script asks what the browser is to be asked. */
+  address: string;
+  /** The field for the answer. */
+  field: string;
+  makes?: boolean;
+}): Html {
+  const { label, address, field: name, makes = false } = parts;
+  return html`<button
+      type="button"
+      data-passkey="${address}"
+      data-field="${name}"
+      data-makes="${makes ? 'yes' : 'no'}"
+    >
+      ${label}
+    </button>
+    <p class="error" role="alert" data-passkey-said></p>`;
 }
 
 /** The second step of signing in. */
@@ -105,8 +130,9 @@ export function confirmationPage(step: {
   problem: string | undefined;
   /** The organisation whose issuer is asked, for single sign-on. */
   organisation: string | null;
+  takesPasskey: boolean;
 }): Html {
-  const { address, fields, asked, asks, problem, organisation } = step;
+  const { address, fields, asked, asks, problem, organisation, takesPasskey } = step;
   return html`<div class="stack">
     <h1>Confirm that it is you</h1>
     ${problem === undefined ? undefined : told({ problem })}
@@ -148,6 +174,14 @@ export function confirmationPage(step: {
               })
       }
       <button class="primary" type="submit">Go on</button>
+      ${
+        takesPasskey
+          ? html`<div class="stack tight" data-passkey-place>
+              ${hidden(PASSKEY_FIELD, '')}
+              ${passkeyButton({ label: 'Use a passkey', address: '/dashboard/account/passkeys/shown', field: PASSKEY_FIELD })}
+            </div>`
+          : undefined
+      }
     </form>
     <p><a href="/dashboard">Leave it</a></p>
   </div>`;

@@ -7,6 +7,7 @@ import { doneOf } from '../forms.ts';
 import { type Exchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
 import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
 import { accountPage, secondFactorPage } from '../pages/account.ts';
+import { passkeyRoutes } from './passkeys.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 
@@ -14,6 +15,8 @@ const DONE: Readonly<Record<string, string>> = {
   ended: 'The session has ended.',
   others: 'All other sessions have ended.',
   on: 'From now on, signing in asks for a code of your app.',
+  passkey: 'The passkey is added. It opens the dashboard from now on.',
+  'no-passkey': 'The passkey is removed, and opens nothing any more.',
   off: 'Signing in asks for the password alone. Recovery codes are deleted.',
   password: 'Your password was changed, and all other sessions have ended.',
 };
@@ -50,8 +53,13 @@ async function showAccount(
   status = 200,
 ): Promise<FastifyReply> {
   const { visit } = request;
+  const [sessions, passkeys] = await Promise.all([
+    (await deps.door()).sessions(visitorOf(request), visit.session),
+    deps.passkeys.of(visit.person.id),
+  ]);
   const parts = {
-    sessions: await (await deps.door()).sessions(visitorOf(request), visit.session),
+    sessions,
+    passkeys,
     current: visit.session,
     passwordLengthMin: PASSWORD_LENGTH_MIN,
     hasSecondFactor: visit.hasSecondFactor,
@@ -89,6 +97,7 @@ export function credentialRoutes(app: FastifyInstance, deps: DashboardDeps): voi
     return seeOther(reply, '/dashboard/account?done=password');
   });
   secondFactorRoutes(app, deps, show);
+  passkeyRoutes(app, deps, show);
 }
 
 /** Draws the account's page again, with what was refused. */

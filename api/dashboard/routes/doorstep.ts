@@ -28,6 +28,7 @@ import {
   signUpPage,
 } from '../pages/doorstep.ts';
 import { unframed } from '../pages/layout.ts';
+import { passkeySignIn } from './passkeys.ts';
 
 /** What one address tries with one e-mail address: some slips of the keyboard, then one a minute. */
 const OF_PAIR: Attempts = { burst: 8, intervalMs: 60_000 };
@@ -44,6 +45,7 @@ const SESSION = { config: { scope: 'session' } } as const;
 /** Pages of those who are not signed in: the way in, and what letters lead to. */
 export function doorstepRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   signIn(app, deps);
+  passkeySignIn(app, deps);
   signUp(app, deps);
   passwords(app, deps);
   confirmation(app, deps);

@@ -580,6 +580,17 @@ interface PersonsMembershipTable {
   created_at: Date;
 }
 
+interface PersonsPasskeyTable {
+  id: string;
+  person_id: string;
+  name: string;
+  public_key: Buffer;
+  counter: Int8;
+  transports: string[];
+  created_at: Date;
+  last_used_at: Date | null;
+}
+
 interface PersonsPersonTable {
   id: string;
   name: string;
@@ -702,6 +713,7 @@ export interface Database {
   'persons.issuer_login': PersonsIssuerLoginTable;
   'persons.login': PersonsLoginTable;
   'persons.membership': PersonsMembershipTable;
+  'persons.passkey': PersonsPasskeyTable;
   'persons.person': PersonsPersonTable;
   'persons.rate': PersonsRateTable;
   'persons.session': PersonsSessionTable;

@@ -3,6 +3,8 @@ import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 
+export type Errands = ReturnType<typeof createErrands>;
+
 /**
  * What is kept of somebody who has been sent for something, until they come back with it, once. Names are hashes and texts are
  * sealed by whoever keeps them; what nobody comes back for, housekeeping removes.
