@@ -201,7 +201,7 @@ export function openDoor(options: DoorOptions) {
     async beginSecondFactor(
       password: string,
       visitor: Visitor,
-    ): Promise<{ secret: string; recoveryCodes: readonly string[] } | null> {
+    ): Promise<{ secret: string; uri: string; recoveryCodes: readonly string[] } | null> {
       try {
         const begun = await auth.api.enableTwoFactor({
           body: { password, method: 'totp' },
@@ -209,7 +209,7 @@ export function openDoor(options: DoorOptions) {
         });
         if (!('totpURI' in begun)) return null;
         const secret = new URL(begun.totpURI).searchParams.get('secret') ?? '';
-        return { secret, recoveryCodes: begun.backupCodes };
+        return { secret, uri: begun.totpURI, recoveryCodes: begun.backupCodes };
       } catch (error) {
         refusalOf(error);
         return null;

@@ -2,6 +2,7 @@ import { html, type Html } from '#api/html.ts';
 import type { Passkey } from '#shared/persons/postgres/passkeys.ts';
 import type { Session } from '../door.ts';
 import { passkeyButton } from './doorstep.ts';
+import { qrCode } from './qr-code.ts';
 import { type Frame, staffHome, token } from './layout.ts';
 import { ACT, badge, copyable, field, moment, note, table, told } from './parts.ts';
 
@@ -190,7 +191,7 @@ function endForm(frame: Frame): Html {
 }
 
 interface SecondFactorParts {
-  begun?: { secret: string; recoveryCodes: readonly string[] };
+  begun?: { secret: string; uri: string; recoveryCodes: readonly string[] };
   problem?: Html | string;
 }
 
@@ -207,9 +208,11 @@ export function secondFactorPage(frame: Frame, { begun, problem }: SecondFactorP
         : html`<section class="stack tight">
               <h2>Add the key to your app</h2>
               <p class="prose">
-                In the app, add an account by hand: the name is ${frame.person.email}, the key is
-                below, and the codes are by time.
+                Scan the code with the app on your phone. On the same device, or without a camera,
+                add an account by hand: the name is ${frame.person.email}, the key is below, and the
+                codes are by time.
               </p>
+              ${qrCode(begun.uri, 'QR code of the key below')}
               <p>${copyable('totp-key', begun.secret)}</p>
             </section>
             <section class="stack tight">

@@ -54,6 +54,7 @@ const wrongFor = (key: string): string => {
 /** Sets a second factor up; gives the key and the recovery codes. */
 async function setUp(): Promise<{ key: string; recovery: string[] }> {
   const { payload } = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
+  expect(payload).toContain('<svg class="qr"');
   const key = /<code id="totp-key"[^>]*>([A-Z2-7=]+)</.exec(payload)![1]!;
   const recovery = /<pre id="recovery-codes"[^>]*>([^<]+)</.exec(payload)![1]!.trim().split('\n');
   const on = await visitor.send(ACCOUNT, `${FACTOR}/confirm`, { code: codeOf(key) });
