@@ -1,0 +1,187 @@
+/** What holds for every address of the dashboard, those to come included: they are read from its routes. */
+import Fastify from 'fastify';
+import { expect, it } from 'vitest';
+import { dashboardRoutes } from '#api/dashboard/routes.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
+import type { Place } from '#shared/persons/postgres/persons.ts';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  formTokenOf,
+  newPerson,
+  openDashboardEdge,
+  type TestBrowser,
+} from '#test/support/dashboard.ts';
+import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
+
+const database = await createTestDatabase();
+const registries = createRegistries(database.pool);
+const { browser, dashboard, errors } = await openDashboardEdge(database);
+const [ours, theirs] = await Promise.all([activeAccount(registries), activeAccount(registries)]);
+
+interface Route {
+  method: string;
+  url: string;
+}
+
+const routes: Route[] = [];
+const listing = Fastify();
+listing.addHook('onRoute', ({ method, url }) => {
+  for (const one of [method].flat()) routes.push({ method: one, url });
+});
+await listing.register(dashboardRoutes, dashboard);
+await listing.ready();
+await listing.close();
+const forms = routes.filter(({ method }) => method === 'POST').map(({ url }) => url);
+
+/** A receipt in the ledger, with which there can be a pack. */
+async function receiptOf(org: string): Promise<string> {
+  const pools = {
+    receipts: database.poolAs('docket_receipts', 1),
+    ledger: database.poolAs('docket_ledger', 1),
+  };
+  const record = inferenceRecord({ orgId: org, requestId: newId('req') });
+  const [id] = await issueReceipts(pools, makeReceiptSigner().signer, [record]);
+  await publishCheckpoints(pools.ledger, {
+    signer: makeCheckpointSigner(),
+    memory: makeCheckpointMemory(),
+    originOf,
+    limit: 10,
+    intervalMs: 0,
+  });
+  return id!;
+}
+
+/** Ids of an organisation's things, by what stands before them in an address. */
+const idsOf = async (org: string): Promise<Record<string, string>> => ({
+  receipts: await receiptOf(org),
+  keys: (await registries.keys.issue(org, { name: 'a key' }, OPERATOR)).key.id,
+  exports: (await dashboard.exports.exports.create(org, {}, OPERATOR)).id,
+  reviews: newId('rev'),
+  accounts: org,
+});
+const ourIds = await idsOf(ours.id);
+const theirIds = await idsOf(theirs.id);
+
+/** An address of the route: of this organisation, with ids of that one. */
+const addressOf = (url: string, org: string, ids: Record<string, string>): string =>
+  url
+    .replace(':org', org)
+    .replace(/(\w+)\/:id/, (_, kind: string) => `${kind}/${ids[kind] ?? newId('key')}`)
+    .replace(':act', 'suspend')
+    .replaceAll(/:\w+/g, 'x')
+    .replace('*', 'nothing');
+
+let last = 0;
+async function signedIn(...places: Place[]): Promise<{ visitor: TestBrowser; token: string }> {
+  const visitor = browser({ address: `203.0.113.${(last += 1)}` });
+  await visitor.signIn(await newPerson(database.pool, places));
+  return { visitor, token: formTokenOf((await visitor.get('/dashboard/account')).payload) };
+}
+const part = (role: 'owner' | 'auditor', orgId = ours.id): Place => ({
+  kind: 'organisation',
+  orgId,
+  role,
+});
+
+/** Everything that acts write to. */
+async function written(): Promise<unknown> {
+  const { rows } = await database.pool.query(
+    `select (select count(*) from audit_log) as acts, (select count(*) from mail_outbox) as letters,
+            (select count(*) from persons.invitation) as invitations, (select count(*) from persons.session) as sessions,
+            (select count(*) from persons.membership) as members, (select count(*) from export) as exports`,
+  );
+  return rows[0];
+}
+
+it(
+  'every form is refused without its token, with that of another session, and from another site; nothing is written by it',
+  { tags: ['dashboard.forms'] },
+  async () => {
+    const [owner, other] = [await signedIn(part('owner')), await signedIn(part('owner'))];
+    const operator = await signedIn({ kind: 'staff', role: 'operator' });
+    const reviewer = await signedIn({ kind: 'staff', role: 'reviewer' });
+    const stranger = browser({ address: '203.0.113.200' });
+    const token = formTokenOf((await stranger.get('/dashboard/sign-in')).payload);
+    const nobody = { visitor: stranger, token };
+    const doorstep = /sign-in|sign-up|password\/(forgot|reset)|e-mail/;
+    const before = await written();
+    const taken: string[] = [];
+    for (const url of forms) {
+      const who = url.includes('/reviews')
+        ? reviewer
+        : url.includes('/service')
+          ? operator
+          : doorstep.test(url)
+            ? nobody
+            : owner;
+      const address = addressOf(url, ours.id, ourIds);
+      const answers = [
+        await who.visitor.post(address, {}),
+        await who.visitor.post(address, { form: other.token }),
+      ];
+      const elsewhere = browser({ origin: 'https://evil.example', address: '203.0.113.201' });
+      for (const [name, value] of who.visitor.cookies) elsewhere.cookies.set(name, value);
+      answers.push(await elsewhere.post(address, { form: who.token }));
+      for (const { statusCode, payload } of answers) {
+        if (statusCode !== 403 || !payload.includes('The form did not come from here')) {
+          taken.push(`${statusCode} ${url}`);
+        }
+      }
+    }
+    expect(forms.length).toBeGreaterThan(40);
+    expect(taken).toEqual([]);
+    expect(await written()).toEqual(before);
+  },
+);
+
+it(
+  'every address of another organisation, and every id of one in our own, is as one that is not there; nothing is written',
+  { tags: ['dashboard.organisations'] },
+  async () => {
+    const { visitor, token } = await signedIn(part('owner'));
+    const before = await written();
+    const found: string[] = [];
+    for (const { method, url } of routes) {
+      if (!url.includes('/:org') || url.includes('/sso/') || method === 'HEAD') continue;
+      const addresses = [addressOf(url, theirs.id, theirIds)];
+      if (url.includes(':id')) addresses.push(addressOf(url, ours.id, theirIds));
+      for (const address of addresses) {
+        const { statusCode } =
+          method === 'GET'
+            ? await visitor.get(address)
+            : await visitor.post(address, { form: token, why: 'rotated', reason: 'x' });
+        if (statusCode !== 404) found.push(`${statusCode} ${method} ${address}`);
+      }
+    }
+    expect(found).toEqual([]);
+    expect(await written()).toEqual(before);
+  },
+);
+
+it(
+  'an auditor changes nothing by any form, and the pages of the service are for nobody else',
+  { tags: ['dashboard.roles'] },
+  async () => {
+    const { visitor, token } = await signedIn(part('auditor'));
+    const before = await written();
+    const taken: string[] = [];
+    for (const { method, url } of routes) {
+      const isService = url.includes('/service');
+      if (method === 'HEAD' || (!isService && (method === 'GET' || !url.includes('/:org'))))
+        continue;
+      const address = addressOf(url, ours.id, ourIds);
+      const { statusCode } =
+        method === 'GET'
+          ? await visitor.get(address)
+          : await visitor.post(address, { form: token, name: 'x', why: 'rotated' });
+      const refused = isService ? statusCode === 404 : statusCode === 403 || statusCode === 404;
+      if (!refused) taken.push(`${statusCode} ${method} ${url}`);
+    }
+    expect(taken).toEqual([]);
+    expect(await written()).toEqual(before);
+    expect(errors).toEqual([]);
+  },
+);
