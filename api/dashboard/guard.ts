@@ -243,6 +243,15 @@ export function visitorOf({ headers, ip }: FastifyRequest): Visitor {
   return { cookie: headers.cookie, address: ip, userAgent: headers['user-agent'] };
 }
 
+/** The parts of a person that their session is good for. Whoever runs an issuer can be anybody of the organisation, and must be nobody elsewhere by that. */
+export async function membershipsOf(
+  deps: DashboardDeps,
+  { person, session: { organisation } }: SignedIn,
+): Promise<Membership[]> {
+  const all = await deps.persons.memberships(person.id);
+  return organisation === null ? all : all.filter(({ orgId }) => orgId === organisation);
+}
+
 /** Demands a session on every page of `app`; who has none is sent to sign in, and back. */
 export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
   app.decorateRequest('visit', null as never);
@@ -254,19 +263,10 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
     }
     const { person, session } = signedIn;
     const [memberships, staff] = await Promise.all([
-      deps.persons.memberships(person.id),
+      membershipsOf(deps, signedIn),
       deps.persons.staffRoles(person.id),
     ]);
-    const { organisation } = session;
-    request.visit =
-      organisation === null
-        ? { ...signedIn, memberships, staff }
-        : // Whoever runs an issuer can be anybody of the organisation, and must be nobody elsewhere by that.
-          {
-            ...signedIn,
-            memberships: memberships.filter(({ orgId }) => orgId === organisation),
-            staff: [],
-          };
+    request.visit = { ...signedIn, memberships, staff: session.organisation === null ? staff : [] };
     return undefined;
   });
 }

@@ -18,6 +18,7 @@ import { askedAfter, askedFor, askedForDay, DAY_MS, doneOf } from '../forms.ts';
 import {
   actorOf,
   demandRight,
+  membershipsOf,
   type Exchange,
   sendFile,
   sendFramed,
@@ -88,7 +89,7 @@ export function receiptByAddress(app: FastifyInstance, deps: DashboardDeps): voi
     if (signedIn === null) {
       return sendPage(reply, receiptDoor({ id, origin, hasDashboard: true }), 401);
     }
-    for (const { orgId } of await deps.persons.memberships(signedIn.person.id)) {
+    for (const { orgId } of await membershipsOf(deps, signedIn)) {
       if ((await deps.ledger.receipt(orgId, id)) === null) continue;
       return seeOther(reply, `/dashboard/${orgId}/receipts/${id}`);
     }

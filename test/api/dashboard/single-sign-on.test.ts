@@ -9,6 +9,8 @@ import {
   PASSWORD,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
+import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
 import { type Account, startForgedIssuer, startProvider } from '#test/support/issuers.ts';
 
 const database = await createTestDatabase();
@@ -222,6 +224,13 @@ describe('what a session by an issuer is good for', () => {
       for (const page of [`/dashboard/${third.id}/keys`, '/dashboard/service/accounts']) {
         expect((await visitor.get(page)).statusCode).toBe(404);
       }
+      const pools = {
+        receipts: database.poolAs('docket_receipts', 1),
+        ledger: database.poolAs('docket_ledger', 1),
+      };
+      const record = inferenceRecord({ orgId: third.id, requestId: newId('req') });
+      const [receipt] = await issueReceipts(pools, makeReceiptSigner().signer, [record]);
+      expect((await visitor.get(`/dashboard/receipts/${receipt}`)).statusCode).toBe(404);
       for (const page of ['/dashboard/apply', '/dashboard/invitations']) {
         expect((await visitor.get(page)).statusCode).toBe(403);
       }
