@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer';
+import { mailServerOf } from '#shared/accounts/mail-server.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { reasonOf } from '#cli/print.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
@@ -48,7 +49,7 @@ export async function examineMail(
     return [embedded ? ok(name, detail) : warning(name, detail, 'set SMTP_URL')];
   }
   const times = { connectionTimeout: MAIL_MS, greetingTimeout: MAIL_MS, socketTimeout: MAIL_MS };
-  const transport = createTransport({ url: smtpUrl, ...times });
+  const transport = createTransport({ ...mailServerOf(smtpUrl), ...times });
   try {
     await transport.verify();
     return [ok(name, `${new URL(smtpUrl).host} takes mail`)];

@@ -356,7 +356,7 @@ export const SETTINGS = {
   smtpUrl: secret(
     'SMTP_URL',
     url('smtp', 'smtps'),
-    'Mail server; when unset, mails are files under DOCKET_DATA_DIR/mail.',
+    'Mail server, over TLS (smtps://, or STARTTLS with smtp://) unless it is this machine or ends in ?requireTLS=false; when unset, mails are files under DOCKET_DATA_DIR/mail.',
   ),
   awsAccessKeyId: secret('AWS_ACCESS_KEY_ID', plainText(256), 'Credential of the S3 bucket.'),
   awsSecretAccessKey: secret(

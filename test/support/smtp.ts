@@ -1,43 +1,76 @@
-import { createServer, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
 
-/** As much of RFC 5321 as one letter needs. */
-export async function startSmtpServer() {
-  const seen = { recipients: [] as string[], data: '' };
-  const server = createServer((socket) => {
-    let inData = false;
-    let pending = '';
-    socket.write('220 test\r\n');
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      pending += chunk;
-      for (let end = pending.indexOf('\r\n'); end >= 0; end = pending.indexOf('\r\n')) {
-        const line = pending.slice(0, end);
-        pending = pending.slice(end + 2);
-        if (inData) {
-          if (line === '.') socket.write('250 taken\r\n');
-          else seen.data += `${line}\n`;
-          inData = line !== '.';
-        } else if (line.startsWith('DATA')) {
-          inData = true;
-          socket.write('354 go on\r\n');
-        } else if (line.startsWith('QUIT')) {
-          socket.end('221 bye\r\n');
-        } else {
-          const recipient = /^RCPT TO:<(.+?)>/.exec(line)?.[1];
-          if (recipient !== undefined) seen.recipients.push(recipient);
-          socket.write('250 ok\r\n');
+/** What a mail server has taken. */
+interface Taken {
+  recipients: string[];
+  /** Every letter as it came, one after the other. */
+  data: string;
+  /** Whether each came over TLS. */
+  secure: boolean[];
+  logins: string[];
+}
+
+interface SmtpOptions {
+  /** Offers STARTTLS, with a certificate that nobody knows. */
+  tls?: boolean;
+  /** Wants this login. */
+  login?: { user: string; pass: string };
+  /** Where to listen. */
+  host?: string;
+}
+
+/** A mail server, as others run it (RFC 5321, STARTTLS, AUTH). `refusal` is what it says to letters while it is set. */
+export async function startSmtpServer({
+  tls = false,
+  login,
+  host = '127.0.0.1',
+}: SmtpOptions = {}) {
+  const seen: Taken & { refusal: string | undefined } = {
+    recipients: [],
+    data: '',
+    secure: [],
+    logins: [],
+    refusal: undefined,
+  };
+  const server = new SMTPServer({
+    authOptional: login === undefined,
+    hideSTARTTLS: !tls,
+    // What a client does wrong is refused to it, and not logged.
+    logger: false,
+    ...(login === undefined ? { disabledCommands: ['AUTH'] } : {}),
+    onAuth({ username = '', password }, _session, done) {
+      if (username !== login?.user || password !== login?.pass) return done(new Error('no'));
+      seen.logins.push(username);
+      return done(null, { user: username });
+    },
+    onData(stream, { envelope, secure }, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        if (seen.refusal !== undefined) {
+          return done(Object.assign(new Error(seen.refusal), { responseCode: 451 }));
         }
-      }
-    });
-    socket.on('error', () => socket.destroy());
+        seen.data += Buffer.concat(chunks).toString().replaceAll('\r\n', '\n');
+        seen.recipients.push(...envelope.rcptTo.map(({ address }) => address));
+        seen.secure.push(secure);
+        return done();
+      });
+    },
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  server.on('error', () => {});
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  const { port } = server.server.address() as AddressInfo;
   return {
-    ...seen,
+    seen,
+    get recipients() {
+      return seen.recipients;
+    },
     get data() {
       return seen.data;
     },
-    url: `smtp://127.0.0.1:${port}`,
+    port,
+    url: `smtp://${host}:${port}`,
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }

@@ -1,14 +1,15 @@
 import { createTransport } from 'nodemailer';
 import type { Mailer } from '#shared/accounts/letters.ts';
+import { mailServerOf } from '#shared/accounts/mail-server.ts';
 
 /** A mail server that does not answer must not hold up the letters behind this one for long. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 20_000;
 
-/** Sends through a mail server: `smtp://user:password@host:port` or `smtps://…`. */
+/** Sends through a mail server: `smtp://user:password@host:port` or `smtps://…`, over TLS either way. */
 export function createSmtpMailer(url: string, from: string): Mailer {
   const transport = createTransport({
-    url,
+    ...mailServerOf(url),
     pool: true,
     maxConnections: 2,
     connectionTimeout: CONNECT_TIMEOUT_MS,

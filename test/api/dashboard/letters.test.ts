@@ -1,0 +1,139 @@
+/** Letters of the dashboard, read back from a mail server and followed. */
+import { afterAll, expect, it } from 'vitest';
+import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
+import { createSmtpMailer } from '#workers/housekeeping/mail/smtp.ts';
+import { activeAccount, createRegistries, movableClock } from '#test/support/accounts.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { newPerson, openDashboardEdge, PASSWORD } from '#test/support/dashboard.ts';
+import { decodeLetter, startSmtpServer } from '#test/support/smtp.ts';
+import { until } from '#test/support/until.ts';
+
+const LOGIN = { user: 'docket', pass: 'a login of the mail server' };
+/** Its name is not one of this machine itself, as far as the rule about TLS goes. */
+const ELSEWHERE = '127.0.0.2';
+
+const database = await createTestDatabase();
+const { browser, errors } = await openDashboardEdge(database);
+const clock = movableClock();
+const outbox = createMailOutbox(
+  database.poolAs('docket_housekeeping'),
+  clock,
+  'support@docket.example',
+);
+const server = await startSmtpServer({ tls: true, login: LOGIN, host: ELSEWHERE });
+const address = `smtp://${LOGIN.user}:${encodeURIComponent(LOGIN.pass)}@${ELSEWHERE}:${server.port}`;
+const mailer = createSmtpMailer(
+  `${address}?tls.rejectUnauthorized=false`,
+  'docket@gateway.example',
+);
+const { id: orgId } = await activeAccount(createRegistries(database.pool));
+afterAll(async () => {
+  await mailer.close();
+  await server.close();
+});
+
+/** Waits for a letter, has it sent, and returns the last address of ours in what the mail server has. */
+async function linkTo(email: string, path: string): Promise<string> {
+  await until(async () => {
+    const { rows } = await database.pool.query(
+      'select 1 from mail_outbox where recipient = $1 and sent_at is null',
+      [email],
+    );
+    return rows.length > 0;
+  });
+  await outbox.sendDue(mailer, 100);
+  expect(server.seen.recipients.at(-1)).toBe(email);
+  const links = [
+    ...decodeLetter(server.seen.data).matchAll(/https:\/\/gateway\.example(\/dashboard\/\S+)/g),
+  ].filter(([, link]) => link!.startsWith(path));
+  return links.at(-1)![1]!;
+}
+
+const tokenOf = (link: string): string =>
+  new URL(link, 'https://gateway.example').searchParams.get('token')!;
+
+it(
+  'an invitation, the link of a password and the confirmation of an address come by a mail server over TLS, and lead where they say',
+  { tags: ['dashboard.letters', 'dashboard.team', 'dashboard.password'] },
+  async () => {
+    const owner = await newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
+    const visitor = browser({ address: '192.0.2.1' });
+    await visitor.signIn(owner);
+    const email = 'ines@invited.example';
+    const team = `/dashboard/${orgId}/team`;
+    await visitor.send(team, `${team}/invite`, { email, role: 'member' });
+    const invitation = await linkTo(email, '/dashboard/invitations');
+    const guest = browser({ address: '192.0.2.2' });
+    expect((await guest.get(invitation)).headers.location).toContain('/dashboard/sign-in');
+    await guest.send('/dashboard/sign-up', '/dashboard/sign-up', { name: 'Ines', email });
+    const chosen = await linkTo(email, '/dashboard/password/reset');
+    await guest.send(chosen, '/dashboard/password/reset', {
+      token: tokenOf(chosen),
+      password: PASSWORD,
+    });
+    await guest.signIn({ email });
+    await guest.send(invitation, invitation, { org: orgId, answer: 'accept' });
+    expect((await guest.get(team)).payload).toContain('Ines');
+    await database.pool.query('update persons.person set email_verified = false where email = $1', [
+      email,
+    ]);
+    const later = browser({ address: '192.0.2.4' });
+    expect((await later.signIn({ email })).statusCode).toBe(403);
+    const confirming = await linkTo(email, '/dashboard/e-mail/confirm');
+    await later.send(confirming, '/dashboard/e-mail/confirm', { token: tokenOf(confirming) });
+    expect((await later.signIn({ email })).statusCode).toBe(303);
+    expect(server.seen.secure.every(Boolean)).toBe(true);
+    expect(server.seen.logins.length).toBeGreaterThan(0);
+    expect(errors).toEqual([]);
+  },
+);
+
+it(
+  'without TLS, with a certificate that nobody knows, or while the server refuses or is away, a letter waits and no login is shown',
+  { tags: ['dashboard.letters'] },
+  async () => {
+    const plain = await startSmtpServer({ login: LOGIN, host: ELSEWHERE });
+    const gone = await startSmtpServer({ host: ELSEWHERE });
+    await gone.close();
+    const login = `${LOGIN.user}:${encodeURIComponent(LOGIN.pass)}`;
+    const person = await newPerson(database.pool, [
+      { kind: 'organisation', orgId, role: 'member' },
+    ]);
+    const visitor = browser({ address: '192.0.2.3' });
+    const asked = await visitor.send('/dashboard/password/forgot', '/dashboard/password/forgot', {
+      email: person.email,
+    });
+    expect(asked.payload).toContain('is on its way');
+    await until(async () => {
+      const { rows } = await database.pool.query('select 1 from mail_outbox where recipient = $1', [
+        person.email,
+      ]);
+      return rows.length === 1;
+    });
+    server.seen.refusal = 'try again later';
+    for (const url of [
+      `smtp://${login}@${ELSEWHERE}:${plain.port}`,
+      address,
+      `smtp://${ELSEWHERE}:${gone.port}`,
+      `${address}?tls.rejectUnauthorized=false`,
+    ]) {
+      const failing = createSmtpMailer(url, 'docket@gateway.example');
+      expect(await outbox.sendDue(failing, 1)).toEqual({ sent: 0, failed: 1 });
+      await failing.close();
+      clock.advance(3_600_000);
+    }
+    server.seen.refusal = undefined;
+    expect(plain.seen).toMatchObject({ logins: [], recipients: [] });
+    const link = await linkTo(person.email, '/dashboard/password/reset');
+    expect((await visitor.get(link)).payload).toContain('Your new password');
+    // For a relay in one's own network, where the operator says so.
+    const relay = createSmtpMailer(
+      `smtp://${login}@${ELSEWHERE}:${plain.port}?requireTLS=false`,
+      'docket@gateway.example',
+    );
+    await relay.send({ to: person.email, subject: 'Hello', body: 'World' });
+    await relay.close();
+    await plain.close();
+    expect(plain.seen).toMatchObject({ logins: [LOGIN.user], secure: [false] });
+  },
+);
