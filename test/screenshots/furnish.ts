@@ -189,7 +189,7 @@ async function addApplicants(pool: Pool): Promise<{ reviewId: string; applyingOr
 }
 
 /** Asks something; returns the receipt's id, and under which address the instance issues. */
-async function ask({
+export async function ask({
   base_url,
   api_key,
 }: DevFile): Promise<{ receiptId: string; publicUrl: string }> {

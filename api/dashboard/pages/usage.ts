@@ -20,8 +20,8 @@ export interface UsageParts {
   keyNames: ReadonlyMap<string, string>;
 }
 
-/** A page shows so many rows; the CSV has all. */
-const ROWS_MAX = 500;
+/** A page shows so many rows, of a kilobyte each, within its budget of bytes; the CSV has all. */
+const ROWS_MAX = 140;
 
 /** Usage of a period by one or two things, as a table and as CSV. */
 export function usagePage(frame: Frame, parts: UsageParts): Html {

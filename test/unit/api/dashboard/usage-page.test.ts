@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import type { Frame } from '#api/dashboard/pages/layout.ts';
+import { usagePage } from '#api/dashboard/pages/usage.ts';
+import type { UsageFigures } from '#shared/receipts/usage.ts';
+
+it(
+  'a table of usage stays within the budget of a page, however many rows and digits it has, and says where the rest is',
+  { tags: ['dashboard.budget'] },
+  () => {
+    const amount = {
+      value: '12345.678901234567890123',
+      lower: '1234.5678901234567890123',
+      upper: '123456.78901234567890123',
+    };
+    const tokens = { input: 123_456_789_012, cachedInput: 0, output: 123_456_789_012 };
+    const figures = {
+      requests: 123_456_789,
+      uncovered: 1_234,
+      covered: 123_455_555,
+      tokens,
+      amounts: { energy: amount, gwp: amount, water: amount },
+    } as unknown as UsageFigures;
+    const names = (i: number): string[] => [
+      `2026-11-${i}`,
+      'a-model-with-a-name-as-long-as-they-are',
+    ];
+    const groups = Array.from({ length: 2_000 }, (_, i) => ({ ...figures, names: names(i) }));
+    const { text } = usagePage({ membership: { orgId: 'org_a' } } as Frame, {
+      from: '2026-10-25',
+      to: '2026-11-23',
+      groupBy: ['day', 'model'],
+      report: { ledgerSize: 1, groups, total: figures },
+      problem: undefined,
+      keyNames: new Map(),
+    });
+    // What a page loads beside itself takes 40 KB.
+    expect(Buffer.byteLength(text)).toBeLessThan(160_000);
+    expect(text).toContain('the CSV has all');
+  },
+);
