@@ -4,6 +4,7 @@ import { type DeclaredOperation, exact } from '#api/docs/operation.ts';
 import { PAGE_HEADERS } from '#api/dashboard/guard.ts';
 import type { PageFile } from '#api/docs/page/files.ts';
 import { docsPage } from '#api/docs/page/page.ts';
+import { CompressedText } from '#api/docs/compressed.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { anyObject } from './fields.ts';
 
@@ -30,22 +31,27 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
   app,
   { operations, description, hasDashboard },
 ) => {
-  let text = '';
-  let page = '';
-  let files: ReadonlyMap<string, PageFile> = new Map();
-  app.addHook('onReady', (done) => {
+  let text: CompressedText;
+  let page: CompressedText;
+  let files: ReadonlyMap<string, Pick<PageFile, 'type'> & { text: CompressedText }>;
+  app.addHook('onReady', async () => {
     const document = describeApi(operations, description);
-    text = JSON.stringify(document);
     const made = docsPage(document, hasDashboard);
-    page = made.page;
-    files = new Map(made.files.map((file) => [file.path, file]));
-    done();
+    text = await CompressedText.of(JSON.stringify(document));
+    page = await CompressedText.of(made.page);
+    const compressed = made.files.map(
+      async ({ path, type, text: whole }) =>
+        [path, { type, text: await CompressedText.of(whole) }] as const,
+    );
+    files = new Map(await Promise.all(compressed));
   });
-  const sendDescription = (_request: FastifyRequest, reply: FastifyReply) =>
-    reply
-      .type('application/json; charset=utf-8')
-      .headers({ 'cache-control': CACHE, 'access-control-allow-origin': '*' })
-      .send(text);
+  const sendDescription = (request: FastifyRequest, reply: FastifyReply) =>
+    text.send(
+      request,
+      reply
+        .type('application/json; charset=utf-8')
+        .headers({ 'cache-control': CACHE, 'access-control-allow-origin': '*' }),
+    );
   app.get('/v1/openapi.json', HIDDEN, sendDescription);
   app.get(
     '/openapi.json',
@@ -66,23 +72,25 @@ export const docsRoutes: FastifyPluginAsync<DocsRoutesOptions> = async (
     },
     sendDescription,
   );
-  app.get('/docs', HIDDEN, (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .headers({
+  app.get('/docs', HIDDEN, (request, reply) =>
+    page.send(
+      request,
+      reply.type('text/html; charset=utf-8').headers({
         ...PAGE_HEADERS,
         'content-security-policy': PAGE_POLICY,
         'referrer-policy': 'no-referrer',
         'cache-control': CACHE,
-      })
-      .send(page),
+      }),
+    ),
   );
   app.get<{ Params: { file: string } }>('/docs/:file', HIDDEN, (request, reply) => {
     const file = files.get(`/docs/${request.params.file}`);
     if (file === undefined) throw new Fault('route_not_found');
-    return reply
-      .type(`${file.type}; charset=utf-8`)
-      .headers({ 'cache-control': CACHE_FOR_EVER, 'x-content-type-options': 'nosniff' })
-      .send(file.text);
+    return file.text.send(
+      request,
+      reply
+        .type(`${file.type}; charset=utf-8`)
+        .headers({ 'cache-control': CACHE_FOR_EVER, 'x-content-type-options': 'nosniff' }),
+    );
   });
 };

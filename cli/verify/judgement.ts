@@ -82,6 +82,10 @@ export async function packJudgement(
   { trust, file = 'pack', now = Date.now(), ...how }: PackJudgementOptions,
   script: string,
 ): Promise<Judgement> {
+  // In JavaScript it may be anything: a pack that nobody's keys were compared with must not look as if somebody's had been.
+  if (trust !== undefined && typeof trust.didJson !== 'string') {
+    return unjudged('trust is { didJson, source }, with the text of a did.json.', file);
+  }
   const named = trust === undefined ? {} : { didJson: trust.didJson };
   const found = await judgePack(tools, { ...how, ...named, now });
   const trusted = sourceOfKeys(trust?.source, how.pin);

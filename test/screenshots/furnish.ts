@@ -62,7 +62,8 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
   const leaked = await issue('Laptop of the intern');
   await keys.revoke(orgId, leaked, OPERATOR, 'leaked: found in a repository');
   await pool.query(
-    `update api_key set last_used_at = now() - interval '3 minutes' where id = any($1)`,
+    `update api_key set last_used_at = now() - interval '3 minutes', created_at = now() - interval '5 months'
+      where id = any($1)`,
     [[keyId, rotatedKeyId]],
   );
   const answer = await ask(info);
