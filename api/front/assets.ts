@@ -14,6 +14,8 @@ const FILES = {
   /** The picture of the page's tab. */
   icon: { path: '/assets/mark.svg', type: 'image/svg+xml', text: read('mark.svg') },
   verify: { path: '/assets/verify.js', type: 'text/javascript', text: read('verify.js') },
+  /** Its address stays: a browser asks for it again by itself. */
+  offline: { path: '/assets/offline.js', type: 'text/javascript', text: read('offline.js') },
 } as const;
 
 const versioned = ({ path, text }: { path: string; text: string }): string =>
@@ -34,12 +36,17 @@ const HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'x-content-type-options': 'nosniff',
 };
+/** It may answer for /verify, which is not below its own address. */
+const OFFLINE_HEADERS = { 'cache-control': 'no-cache', 'service-worker-allowed': '/verify' };
 
 /** Serves them, with and without a dashboard. */
 export function serveAssets(app: FastifyInstance): void {
   for (const { path, type, text } of Object.values(FILES)) {
     app.get(path, PUBLIC, (_request, reply) =>
-      reply.headers(HEADERS).type(`${type}; charset=utf-8`).send(text),
+      reply
+        .headers(path === FILES.offline.path ? { ...HEADERS, ...OFFLINE_HEADERS } : HEADERS)
+        .type(`${type}; charset=utf-8`)
+        .send(text),
     );
   }
 }

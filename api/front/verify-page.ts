@@ -68,6 +68,9 @@ export function verifyPage(origin: string): Html {
         <button class="primary" type="submit">Check</button>
         <span class="soft" id="progress" role="status"></span>
       </div>
+      <p class="help" id="kept" hidden>
+        This page is kept in this browser now: it works without a network, too.
+      </p>
     </form>
     <section class="stack tight" id="result" hidden tabindex="-1" aria-live="polite">
       <h2>Verdict</h2>

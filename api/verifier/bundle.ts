@@ -57,6 +57,9 @@ async function bundle(release: ReleaseFiles): Promise<ReadonlyMap<string, Verifi
       if (file.type !== 'chunk') continue;
       files.set(file.fileName, { content: file.code, type: 'text/javascript; charset=utf-8' });
     }
+    // For who keeps them all, to judge without a network.
+    const names = JSON.stringify([...files.keys()]);
+    files.set('files.json', { content: names, type: 'application/json; charset=utf-8' });
     return files;
   } finally {
     await build.close();

@@ -9,6 +9,7 @@ import { forgeRow } from '#test/packs/forge-row.ts';
 import { tamperings } from '#test/packs/tamper-rows.ts';
 import { ForgedPack } from '#test/packs/tampering.ts';
 import { launchBrowser } from '#test/support/browser.ts';
+import { chatBody, post } from '#test/support/calls.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { startSystem } from '#test/support/system.ts';
 
@@ -160,5 +161,34 @@ describe('the files of the verifier', () => {
     for (const other of ['nothing.js', '..%2fpackage.json', basename(lab.trust), 'a.ts']) {
       expect((await fetch(`${system.root}/verify/${other}`)).status).toBe(404);
     }
+  });
+});
+
+describe('/verify when the network is gone', () => {
+  it('judges packs and receipts in a browser that has had it open, by keys of one’s own and by those that it kept', async () => {
+    const context = await browser.newContext({ baseURL: system.root });
+    const visited = await context.newPage();
+    await visited.goto('/verify');
+    await visited.waitForSelector('#kept:not([hidden])');
+    const receipt = await (await post(system, '/chat/completions', chatBody())).text();
+    const [api] = system.processes('api');
+    // Nothing answers at its address: further than any setting of the browser goes.
+    await api!.stop();
+    await visited.reload();
+
+    await visited.setInputFiles('#file', lab.whole);
+    await visited.check('[name=keys][value=own]');
+    await visited.setInputFiles('#did', lab.trust);
+    await visited.click('button[type=submit]');
+    await visited.waitForSelector('#verdict.good');
+    expect(await visited.textContent('#checks')).toMatch(/^GOOD {2}/);
+
+    await visited.reload();
+    await visited.click('summary');
+    await visited.fill('#text', receipt);
+    await visited.click('button[type=submit]');
+    await visited.waitForSelector('#verdict.good');
+    expect(await visited.textContent('#checks')).toContain('as this browser kept it');
+    await context.close();
   });
 });

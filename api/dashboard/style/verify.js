@@ -43,8 +43,34 @@ const tellOfLoading = async () => {
 void tellOfLoading();
 
 /** Fetched with the page, so that what follows needs no network. */
-const published = fetch('/.well-known/did.json').then((reply) => reply.text());
+const DID = '/.well-known/did.json';
+const published = fetch(DID, { cache: 'no-cache' }).then(async (reply) => ({
+  didJson: await reply.text(),
+  kept: reply.headers.get('x-kept'),
+}));
 published.catch(() => {});
+
+/** What this page loads, now or with the first pack, is kept by the browser; offline.js gives it back. */
+const keep = async () => {
+  await loading;
+  await navigator.serviceWorker.register('/assets/offline.js', { scope: '/verify' });
+  const files = await (await fetch('/verify/files.json')).json();
+  const loaded = performance.getEntriesByType('resource').map(({ name }) => new URL(name));
+  const addresses = new Set(
+    [
+      ...['/verify', '/verify/files.json', DID, ...files.map((name) => `/verify/${name}`)],
+      ...loaded.filter(({ pathname }) => pathname.startsWith('/assets/')),
+    ].map((address) => new URL(address, location.origin).href),
+  );
+  const kept = await caches.open('verify');
+  await kept.addAll([...addresses]);
+  // Those of an earlier release.
+  for (const { url } of await kept.keys()) if (!addresses.has(url)) await kept.delete(url);
+  await navigator.serviceWorker.ready;
+  at('kept').hidden = false;
+};
+// Without HTTPS there are none of these, and everything else works.
+if ('serviceWorker' in navigator && navigator.onLine) keep().catch(() => {});
 
 const trustOf = async () => {
   if (form.keys.value === 'own') {
@@ -52,11 +78,9 @@ const trustOf = async () => {
     if (file === undefined) throw new Error('Choose the did.json first.');
     return { didJson: await file.text(), source: `${file.name}, which you chose`, isChosen: true };
   }
-  return {
-    didJson: await published,
-    source: `${location.host}/.well-known/did.json`,
-    isChosen: true,
-  };
+  const { didJson, kept } = await published;
+  const asOf = kept === null ? '' : `, as this browser kept it (${kept})`;
+  return { didJson, source: location.host + DID + asOf, isChosen: true };
 };
 
 const ZIP = [0x50, 0x4b];
