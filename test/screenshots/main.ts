@@ -1,8 +1,3 @@
-/**
- * `npm run screenshots -- [directory] [name…]`: starts the product with some weeks of an organisation in it, and takes a
- * picture of every page (or of those that are named) in light, in dark, and as wide as a phone. Without a directory it makes
- * a temporary one; with `--readme` it writes the three of the README instead. Somebody then looks at every one.
- */
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -26,10 +21,21 @@ const PICTURE_WIDTH = 1120;
 const PICTURE_BYTES_MAX = 150_000;
 const PICTURES_DIR = join(import.meta.dirname, '../../docs/pictures');
 
-const { values, positionals } = parseArgs({
-  options: { readme: { type: 'boolean', default: false } },
-  allowPositionals: true,
-});
+const USAGE = `npm run screenshots -- [directory] [name…]
+
+Starts the product with some weeks of an organisation in it, and takes a picture of every page (or
+of those that are named) in light, in dark, and as wide as a phone. Somebody then looks at each.
+
+  directory   where they are written; a temporary one, which it names, when absent
+  --readme    writes the three pictures of the README instead
+  --help      this text
+`;
+
+const { values, positionals } = readArguments();
+if (values.help) {
+  process.stdout.write(USAGE);
+  process.exit();
+}
 const [asked, ...names] = positionals;
 const directory = resolve(
   values.readme ? PICTURES_DIR : (asked ?? (await mkdtemp(join(tmpdir(), 'docket-screenshots-')))),
@@ -59,6 +65,22 @@ try {
 } finally {
   await browser.close();
   await instance.remove();
+}
+
+/** Wrong ones are told with the usage, not as a trace of this program. */
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        readme: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
+    return process.exit(2);
+  }
 }
 
 async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {
