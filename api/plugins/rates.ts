@@ -1,9 +1,9 @@
-import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import type { Buckets, Rate } from '#shared/lanes/redis/buckets.ts';
+import { callerNetwork } from './caller-network.ts';
 
 /**
  * Acts that leave something behind: an entry in the audit log, a letter, an export. A hundred services can be given new
@@ -114,7 +114,7 @@ export function refusal(waitMs: number): Fault | undefined {
   return new Fault('requests_per_second_exceeded', { retryAfterMs: waitMs });
 }
 
-/** Rates of addresses, in the memory of this process. A network of IPv6 is one address: its owner has 2^64 of them. */
+/** Rates of addresses, in the memory of this process. */
 export class Addresses {
   readonly #intervalMs: number;
   readonly #burst: number;
@@ -142,21 +142,11 @@ export class Addresses {
   }
 
   #look(address: string) {
-    const name = isIPv6(address) && !address.startsWith('::ffff:') ? networkOf(address) : address;
+    const name = callerNetwork(address);
     const now = this.#now();
     // Differences first: a full bucket is exactly zero ahead, whatever the clock says.
     const aheadMs = Math.max(0, (this.#due.get(name) ?? 0) - now);
     const waitMs = Math.max(0, Math.ceil(aheadMs - (this.#burst - 1) * this.#intervalMs));
     return { name, now, aheadMs, waitMs };
   }
-}
-
-/** The /64 of an address of IPv6. */
-function networkOf(address: string): string {
-  const [head = '', tail] = address.split('::');
-  const groups = head.split(':').filter((group) => group !== '');
-  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').length;
-  return [...groups, ...Array.from({ length: Math.max(0, missing) }, () => '0')]
-    .slice(0, 4)
-    .join(':');
 }

@@ -17,6 +17,7 @@ import {
   visitorOf,
   visitorToken,
 } from '../guard.ts';
+import { callerNetwork } from '#api/plugins/caller-network.ts';
 import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
 import {
   codePage,
@@ -95,8 +96,8 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     const again = (problem: string, status: number): Promise<FastifyReply> =>
       draw(deps, [request, reply], title, signInPage, { to, email, problem }, status);
     const allowed = await isTaken(deps, [
-      [nameOf('sign-in', request.ip, email), OF_PAIR],
-      [nameOf('sign-in', request.ip), OF_ADDRESS],
+      [nameOf('sign-in', callerNetwork(request.ip), email), OF_PAIR],
+      [nameOf('sign-in', callerNetwork(request.ip)), OF_ADDRESS],
       [nameOf('sign-in of', email), OF_EMAIL],
     ]);
     if (!allowed) {
@@ -124,7 +125,7 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     const to = placeToGo(form.text('to'));
     const again = (problem: string, status: number): Promise<FastifyReply> =>
       draw(deps, [request, reply], title, codePage, { to, problem }, status);
-    if (!(await isTaken(deps, [[nameOf('code', request.ip), OF_ADDRESS]]))) {
+    if (!(await isTaken(deps, [[nameOf('code', callerNetwork(request.ip)), OF_ADDRESS]]))) {
       return again('Too many attempts. Wait a minute.', 429);
     }
     const opened = await (await deps.door()).signInWithCode(form.text('code'), visitorOf(request));
