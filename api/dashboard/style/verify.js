@@ -56,11 +56,10 @@ const keep = async () => {
   await navigator.serviceWorker.register('/assets/offline.js', { scope: '/verify' });
   const files = await (await fetch('/verify/files.json')).json();
   const loaded = performance.getEntriesByType('resource').map(({ name }) => new URL(name));
+  const needed = ['/verify', '/verify/files.json', DID, ...files.map((name) => `/verify/${name}`)];
+  const assets = loaded.filter(({ pathname }) => pathname.startsWith('/assets/'));
   const addresses = new Set(
-    [
-      ...['/verify', '/verify/files.json', DID, ...files.map((name) => `/verify/${name}`)],
-      ...loaded.filter(({ pathname }) => pathname.startsWith('/assets/')),
-    ].map((address) => new URL(address, location.origin).href),
+    [...needed, ...assets].map((address) => new URL(address, location.origin).href),
   );
   const kept = await caches.open('verify');
   await kept.addAll([...addresses]);
