@@ -37,10 +37,11 @@ const REQUESTS_MAX = 4;
 
 /** What an open page costs beyond its budget: bytes and requests, and anything that moved after it was drawn. */
 export async function overBudget(page: Page): Promise<string[]> {
-  const { bytes, requests, shift } = await page.evaluate<{
+  const { bytes, requests, shift, late } = await page.evaluate<{
     bytes: number;
     requests: number;
     shift: number;
+    late: number;
   }>(`new Promise((resolve) => {
     let shift = 0;
     const add = (list) => { for (const { value } of list) shift += value; };
@@ -51,13 +52,23 @@ export async function overBudget(page: Page): Promise<string[]> {
       add(observer.takeRecords());
       const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
       const bytes = loaded.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
-      resolve({ bytes, requests: loaded.length, shift });
+      // Whether the script that shows these comes before the page is drawn or after it is a matter of luck.
+      const late = [...document.querySelectorAll('button[data-copy]')].filter((button) => {
+        const place = () => { const { width, height } = button.getBoundingClientRect(); return width + ' ' + height; };
+        const [shown, was] = [place(), button.hidden];
+        button.hidden = !was;
+        const moved = place() !== shown;
+        button.hidden = was;
+        return moved;
+      }).length;
+      resolve({ bytes, requests: loaded.length, shift, late });
     }));
   })`);
   return [
     ...(bytes > BYTES_MAX ? [`${bytes} bytes`] : []),
     ...(requests > REQUESTS_MAX ? [`${requests} requests`] : []),
     ...(shift > 0 ? [`layout shift ${shift}`] : []),
+    ...(late > 0 ? [`${late} buttons that take a place when they are shown`] : []),
   ];
 }
 
