@@ -70,6 +70,7 @@ async function measure(round: string): Promise<void> {
   const reader = createUsageReader(api);
   const ranges = [
     ['30 days', { from: END - 31 * DAY_MS, to: END + DAY_MS }],
+    ['up to now', { from: Math.floor(END / DAY_MS - 31) * DAY_MS, to: Date.now() }],
     // Cut in the middle of an hour, and of the ledger.
     ['an odd period', { from: END - 29.51 * DAY_MS, to: END - 0.51 * DAY_MS }],
     ['most indexes', { firstIndex: 1_000, lastIndex: RECEIPTS - 1_000 }],

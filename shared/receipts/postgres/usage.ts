@@ -39,7 +39,8 @@ export type UsageReader = ReturnType<typeof createUsageReader>;
 /**
  * Figures of a period or of a range of the ledger, exact to the last digit, as of the entries that the ledger has. Whole
  * days and hours are read from the sums that integration keeps; receipts themselves are read only of the hours in which
- * the range begins and ends, and where an older release has integrated without summing up.
+ * the range begins and ends (of a period the part of the hour that has gone by inside it, or outside it where that is
+ * shorter: up to now, nothing), and where an older release has integrated without summing up.
  */
 export function createUsageReader(pool: Pool) {
   return {
@@ -47,7 +48,7 @@ export function createUsageReader(pool: Pool) {
     async usage({ orgId, range, groupBy }: UsageRequest): Promise<UsageReport> {
       const hourly = groupBy.includes('hour');
       const { parts, values } =
-        'from' in range ? partsOfTime(range, hourly) : partsOfIndexes(range, hourly);
+        'from' in range ? partsOfTime(range, hourly, Date.now()) : partsOfIndexes(range, hourly);
       const query = statement(COLUMNS, sumOf(parts, groupBy));
       const rows = await inTransaction(pool, async (client) => {
         await planByIndex(client);
@@ -127,15 +128,15 @@ function sumOf({ tables, queries }: Parts, groupBy: readonly UsageGrouping[]): s
 }
 
 /**
- * Inferences one by one (`offset 0` and `limit 1` keep the planner from reading the whole ledger for the sake of an index in it): those of `piece`, ranges of ids that are summed up, by their current receipt, and what entries
- * that are not summed up yet change.
+ * Inferences one by one (`offset 0` and `limit 1` keep the planner from reading the whole ledger for the sake of an index in it): those of `piece`, ranges of ids that are summed up and the sign
+ * with which they count, by their current receipt, and what entries that are not summed up yet change.
  */
 function oneByOne(piece: string, isMeant: string, isCut: string): Parts {
   return {
     tables: [
       `piece as materialized (${piece})`,
       `standing as (
-         select b.entry_id as first_id, e.index as first_index, coalesce(n.entry_id, b.entry_id) as entry_id, 1 as sign
+         select b.entry_id as first_id, e.index as first_index, coalesce(n.entry_id, b.entry_id) as entry_id, p.sign
          from piece p
          cross join lateral (
            select b.entry_id from ledger_body b where b.org_id = $1 and b.entry_id >= p.first_id and b.entry_id < p.end_id
@@ -158,7 +159,7 @@ function oneByOne(piece: string, isMeant: string, isCut: string): Parts {
        from (select first_id, first_index, entry_id, sign, true as summed from standing
          union all select first_id, first_index, entry_id, sign, false from moved) m
        join receipt_figure r on r.org_id = $1 and r.entry_id = m.entry_id
-       where ${isMeant} and (not m.summed or ${isCut})`,
+       where case when m.summed then ${isCut} else ${isMeant} end`,
     ],
   };
 }
@@ -166,6 +167,7 @@ function oneByOne(piece: string, isMeant: string, isCut: string): Parts {
 function partsOfTime(
   { from, to }: { from: number; to: number },
   hourly: boolean,
+  now: number,
 ): { parts: Parts; values: unknown[] } {
   const up = (ms: number, unit: number): number => Math.ceil(ms / unit) * unit;
   const down = (ms: number, unit: number): number => Math.floor(ms / unit) * unit;
@@ -180,15 +182,24 @@ function partsOfTime(
   };
   const days = hourly ? { whole: [], rest: span(from, to) } : cut(from, to, DAY_MS);
   const hours = days.rest.map(([start, end]) => cut(start, end, HOUR_MS));
+  const wholeHours = hours.flatMap(({ whole }) => whole);
+  const pieces: { start: number; end: number; sign: 1 | -1 }[] = [];
+  for (const [start, end] of hours.flatMap(({ rest }) => rest)) {
+    const around = [...span(down(start, HOUR_MS), start), ...span(end, up(end, HOUR_MS))];
+    if (hasGoneBy(around, now) < hasGoneBy([[start, end]], now)) {
+      wholeHours.push([down(start, HOUR_MS), up(end, HOUR_MS)]);
+      pieces.push(
+        ...around.map(([first, last]) => ({ start: first, end: last, sign: -1 }) as const),
+      );
+    } else pieces.push({ start, end, sign: 1 });
+  }
   const times = (spans: [number, number][], end: 0 | 1): Date[] =>
     spans.map((each) => new Date(each[end]));
-  const wholeHours = hours.flatMap(({ whole }) => whole);
-  const pieces = hours.flatMap(({ rest }) => rest);
   const sums = (table: string, first: number): string =>
     `select ${SUMS} from unnest($${first}::timestamptz[], $${first + 1}::timestamptz[]) as w (start, "end")
      join ${table} u on u.org_id = $1 and u.at >= w.start and u.at < w."end"`;
   const each = oneByOne(
-    'select * from unnest($8::text[], $9::text[]) as p (first_id, end_id)',
+    'select * from unnest($8::text[], $9::text[], $10::int[]) as p (first_id, end_id, sign)',
     'm.first_id >= $2 and m.first_id < $3',
     'true',
   );
@@ -204,10 +215,16 @@ function partsOfTime(
       times(days.whole, 1),
       times(wholeHours, 0),
       times(wholeHours, 1),
-      pieces.map(([start]) => firstReceiptIdAt(start)),
-      pieces.map(([, end]) => firstReceiptIdAt(end)),
+      pieces.map(({ start }) => firstReceiptIdAt(start)),
+      pieces.map(({ end }) => firstReceiptIdAt(end)),
+      pieces.map(({ sign }) => sign),
     ],
   };
+}
+
+/** How much of these times is over, in milliseconds: as many receipts there may be. */
+function hasGoneBy(spans: readonly [number, number][], now: number): number {
+  return spans.reduce((sum, [start, end]) => sum + Math.max(0, Math.min(end, now) - start), 0);
 }
 
 /**
@@ -226,10 +243,11 @@ function partsOfIndexes(
          and ${sameGroup('u', 'd')}
        where not ${inside('d')} and ${touches('u')}`;
   const each = oneByOne(
-    `select receipt_id_at(at) as first_id, receipt_id_at(at + interval '1 hour') as end_id
+    `select receipt_id_at(at) as first_id, receipt_id_at(at + interval '1 hour') as end_id, 1 as sign
      from (select distinct at from hours u where not ${inside('u')}) c`,
     'm.first_index between $2 and $3',
-    `exists (select from hours u where u.at = receipt_hour(m.first_id) and not ${inside('u')} and ${sameGroup('u', 'r')})`,
+    `m.first_index between $2 and $3
+       and exists (select from hours u where u.at = receipt_hour(m.first_id) and not ${inside('u')} and ${sameGroup('u', 'r')})`,
   );
   return {
     parts: {

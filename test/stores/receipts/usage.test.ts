@@ -283,6 +283,12 @@ function comparable(of: UsageFigures) {
   };
 }
 
+/** From one request to another, both included; in any order there may be none between them. */
+function betweenRequests(inferences: readonly Reference[], a: number, b: number): UsageRange[] {
+  const [from, to] = [a, b].map((n) => inferences[n % inferences.length]?.at);
+  return from === undefined || to === undefined || from > to ? [] : [{ from, to: to + 1 }];
+}
+
 /** What groups come to together. */
 function addedUp(groups: readonly UsageFigures[]): ReturnType<typeof comparable> {
   const sum = (of: (group: UsageFigures) => string | number): string => {
@@ -365,6 +371,8 @@ describe('sums of the ledger', () => {
               { firstIndex: first, lastIndex: last },
               { from: NOON + from * 60_000, to: NOON + to * 60_000 },
               { from: NOON, to: NOON + (1 + (b % minutes)) * 60_000 },
+              // Cut at requests, within the hours that have some.
+              ...betweenRequests(inferences, a, b),
             ];
             for (const range of ranges) {
               const { groups, total } = await reader.usage({ orgId, range, groupBy });
@@ -376,6 +384,29 @@ describe('sums of the ledger', () => {
       ),
       { numRuns: 12 },
     );
+  });
+
+  it('usage up to now is read from sums, whatever the receipts of this hour are', async () => {
+    const now = Date.now();
+    await commitReceipts(receipts, signer, [
+      at(now - 2, { orgId: 'org_now' }),
+      at(now - 1, { orgId: 'org_now' }),
+    ]);
+    await integrateAll(ledger);
+    const upToNow = async (groupBy: UsageGrouping) => {
+      const from = Math.floor(now / DAY - 1) * DAY;
+      return (await usage(groupBy, from, Date.now(), 'org_now')).total;
+    };
+    const before = await upToNow('day');
+    expect(before.requests).toBe(2);
+    // Whoever reads a receipt one by one now reads something else.
+    await tamper(
+      database.pool,
+      `update ledger_body set output_tokens = output_tokens + 1 where org_id = $1`,
+      ['org_now'],
+    );
+    expect(await upToNow('day')).toEqual(before);
+    expect(await upToNow('hour')).toEqual(before);
   });
 
   it('what an older release integrated without summing up is in the figures, before and after it is made up for', async () => {
