@@ -2,6 +2,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import { faultOfWire, type Reply } from '#shared/lanes/messages.ts';
+import type { Place } from '#shared/lanes/redis/hand-on.ts';
 import { startSaltedDigest } from '#shared/receipts/digest.ts';
 import type { UnroutedEntry } from './read.ts';
 
@@ -114,8 +115,8 @@ export class Exchange {
       this.#sink!.settled();
       return;
     }
-    if (reply.kind === 'moved') return this.#moved(reply);
     if (!this.#isCurrent(reply)) return;
+    if (reply.kind === 'moved') return this.moved(reply);
     if ('region' in reply && reply.region !== undefined) this.whenMoved(reply.region);
     switch (reply.kind) {
       case 'frames':
@@ -171,6 +172,13 @@ export class Exchange {
     if (this.entry.claim === undefined) this.#host.clientLeft(this);
   }
 
+  /** It has gone to another region: that is where it is looked for from now on. */
+  moved({ region, entryId }: Place): void {
+    if (this.place === undefined) return;
+    this.place = { region, lane: inferenceLane(this.entry.shard, region), entryId };
+    this.whenMoved(region);
+  }
+
   /** Ends it with a failure. */
   fail(fault: Fault): void {
     if (this.#closed) return;
@@ -179,14 +187,7 @@ export class Exchange {
     else this.#sink.failed(fault);
   }
 
-  /** It is looked for where it is now, should its client leave. */
-  #moved({ region, entryId }: Extract<Reply, { kind: 'moved' }>): void {
-    if (this.place === undefined) return;
-    this.place = { region, lane: inferenceLane(this.entry.shard, region), entryId };
-    this.whenMoved(region);
-  }
-
-  #isCurrent(reply: Exclude<Reply, { kind: 'settled' | 'moved' }>): boolean {
+  #isCurrent(reply: Exclude<Reply, { kind: 'settled' }>): boolean {
     const delivery = reply.attempt;
     if (delivery < this.#delivery) {
       // What an abandoned delivery says is dropped, but the request's receipt may be of its answer.

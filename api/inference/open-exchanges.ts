@@ -5,6 +5,7 @@ import type { InferenceEntry, Reply } from '#shared/lanes/messages.ts';
 import { LEASE_MS, LEASE_RENEWAL_MS } from '#shared/lanes/redis/admission.ts';
 import type { ClaimStanding } from '#shared/lanes/redis/claims.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import { placeOfMoved } from '#shared/lanes/redis/hand-on.ts';
 import type { LaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { Seals } from '#shared/lanes/seals.ts';
 import { CLEAR_FIELD, encodeMessage } from '#shared/lanes/wire-format.ts';
@@ -14,7 +15,7 @@ import type { UnroutedEntry } from './read.ts';
 
 export interface OpenExchangesOptions {
   /** An interactive connection. */
-  client: Pick<RedisClient, 'isCluster' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
+  client: Pick<RedisClient, 'get' | 'isCluster' | 'pexpire' | 'xadd' | 'zadd' | 'zrem'>;
   /** A patient connection of its own, for large answers: the longest take more than a second, and hold up nobody. */
   answers: Pick<RedisClient, 'getdelBuffer'>;
   scripts: Pick<LaneScripts, 'gone' | 'withdraw'>;
@@ -198,10 +199,25 @@ export class OpenExchanges implements ExchangeHost {
       const ids = exchanges.map(({ place }) => place!.entryId);
       const look = async (): Promise<void> => {
         const gone = new Set((await scripts.gone(lane, CONSUMER_GROUP, ...ids)) as string[]);
-        for (const exchange of exchanges) this.#count(exchange, gone.has(exchange.place!.entryId));
+        const isLost = async (exchange: Exchange): Promise<boolean> =>
+          gone.has(exchange.place!.entryId) && !(await this.#isElsewhere(exchange));
+        await Promise.all(
+          exchanges.map(async (exchange) => this.#count(exchange, await isLost(exchange))),
+        );
       };
       look().catch(events.storeFailed);
     }
+  }
+
+  /** Finds a request in another region though the worker has not said so that handed it on: it may have died before. */
+  async #isElsewhere(exchange: Exchange): Promise<boolean> {
+    const { entry, place } = exchange;
+    if (entry.elsewhere === undefined) return false;
+    const moved = await placeOfMoved(this.#options.client, entry);
+    // It never comes back to a region.
+    if (moved === null || moved.region === place!.region) return false;
+    exchange.moved(moved);
+    return true;
   }
 
   #count(exchange: Exchange, isGone: boolean): void {

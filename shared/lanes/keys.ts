@@ -83,6 +83,10 @@ export const bodyKey = (shard: number, requestId: string): string =>
 export const begunKey = (shard: number, requestId: string): string =>
   `${tag(shard)}:begun:${requestId}`;
 
+/** Where a request is that has gone to another region, for when the word of it does not come. */
+export const movedKey = (shard: number, requestId: string): string =>
+  `${tag(shard)}:moved:${requestId}`;
+
 /** Says that an answer went out before this receipt was there. */
 export const pendingReceiptKey = (shard: number, orgId: string, receiptId: string): string =>
   `${tag(shard)}:pending:${orgId}:${receiptId}`;

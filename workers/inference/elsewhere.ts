@@ -2,7 +2,7 @@ import type { Catalogue } from '#shared/catalogue/catalogue.ts';
 import type { RegionOverrides } from '#shared/catalogue/redis/region-status.ts';
 import type { ServedRegions } from '#shared/catalogue/redis/serving.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import type { HandedOn, HandingOn } from '#shared/lanes/redis/hand-on.ts';
+import type { HandedOn, HandingOn, Place } from '#shared/lanes/redis/hand-on.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { roomOf } from '#shared/lanes/room.ts';
 import { targetsOf } from './upstream-retries.ts';
@@ -23,12 +23,6 @@ export interface Failed {
   body: string;
   /** What its regions have had of it until now. */
   before: NonNullable<InferenceEntry['before']>;
-}
-
-/** Where a request has gone. */
-export interface Place {
-  region: string;
-  entryId: string;
 }
 
 /**

@@ -1,13 +1,15 @@
 import { Fault } from '#shared/kernel/errors.ts';
-import { answerKey, begunKey, heldKey } from '#shared/lanes/keys.ts';
+import { answerKey, begunKey, heldKey, movedKey } from '#shared/lanes/keys.ts';
 import { type InferenceEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { type Ending, receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import { STORED_S } from '#shared/lanes/redis/claims.ts';
+import type { RedisClient } from '#shared/lanes/redis/connect.ts';
+import { type Place, placeOfMoved } from '#shared/lanes/redis/hand-on.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
-import type { HolderWrite, Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
+import type { HolderWrite, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { packAnswer, type StoredAnswer } from '#shared/lanes/stored-answer.ts';
 import type { InferenceEvents } from './events.ts';
-import type { Elsewhere, Place } from './elsewhere.ts';
+import type { Elsewhere } from './elsewhere.ts';
 import { numberOf, Replies, type RepliesDeps } from './replies.ts';
 
 const ENTRY_LOST = wireFault(new Fault('worker_lost'));
@@ -21,6 +23,7 @@ const BROKE_OFF: WireFault = {
 };
 
 export interface SettlementDeps extends RepliesDeps {
+  client: Pick<RedisClient, 'get' | 'set'>;
   outbox: Pick<Outbox, 'send' | 'asHolder'>;
   events: Pick<InferenceEvents, 'runFinished' | 'runFailed' | 'runMoved' | 'outcomeStale'>;
   elsewhere: Pick<Elsewhere, 'take'>;
@@ -119,7 +122,7 @@ export class Settlement {
     this.replies.error(write, fault);
     this.#freeClaim(write, fault);
     this.#leaveLane(write);
-    if (!this.#isStale(await write.written)) this.#deps.events.runFailed(this.#entry, fault);
+    if (!(await this.#isStale(write))) this.#deps.events.runFailed(this.#entry, fault);
   }
 
   /**
@@ -169,13 +172,14 @@ export class Settlement {
     }
     write.record(handed);
     this.#leaveLane(write);
-    if (!this.#isStale(await write.written)) this.#deps.events.runFinished(handed.record);
+    if (!(await this.#isStale(write))) this.#deps.events.runFinished(handed.record);
   }
 
   #leaveLane(write: HolderWrite): void {
-    const { shard, id, stream, bodyRef, region, orgId } = this.#entry;
+    const { shard, id, stream, bodyRef, region, orgId, before } = this.#entry;
     if (stream) write.command('DEL', begunKey(shard, id));
     if (bodyRef !== undefined) write.command('DEL', bodyRef);
+    if (before !== undefined) write.command('DEL', movedKey(shard, id));
     write.command('ZREM', heldKey(shard, region, orgId), id);
     write.done();
   }
@@ -188,12 +192,19 @@ export class Settlement {
 
   /**
    * Whether the outcome of this delivery was refused. Where another one holds the entry, that one answers. Where none
-   * does (Redis has lost it, or has done it all before its reply was lost), the client must not wait in vain.
+   * does (Redis has lost it, or has done it all before its reply was lost), the client must not wait in vain, unless what
+   * was done is that another region has the request.
    */
-  #isStale(holding: Holding): boolean {
+  async #isStale({ written }: HolderWrite): Promise<boolean> {
+    const holding = await written;
     if (holding === 'held') return false;
-    this.#deps.events.outcomeStale(this.#delivery, this.#entry.id, holding);
-    if (holding === 'gone') this.replies.error(this.#deps.outbox, ENTRY_LOST);
+    const { client, events, outbox } = this.#deps;
+    events.outcomeStale(this.#delivery, this.#entry.id, holding);
+    if (holding === 'taken') return true;
+    const place = await placeOfMoved(client, this.#entry).catch(() => null);
+    if (place === null || place.region === this.#entry.region)
+      this.replies.error(outbox, ENTRY_LOST);
+    else this.#tellPlace(place);
     return true;
   }
 }

@@ -1,8 +1,9 @@
-import { bodyKey, CONSUMER_GROUP, heldKey, inferenceLane } from '../keys.ts';
+import { bodyKey, CONSUMER_GROUP, heldKey, inferenceLane, movedKey } from '../keys.ts';
 import type { InferenceEntry } from '../messages.ts';
 import type { Room } from '../room.ts';
 import type { Seals } from '../seals.ts';
 import { AFTERLIFE_S, writeEntry } from './admission.ts';
+import type { RedisClient } from './connect.ts';
 import type { Delivery } from './lane-consumer.ts';
 import type { LaneScripts } from './scripts.ts';
 
@@ -15,6 +16,12 @@ export interface HandingOn {
   body: string;
   /** Of the other region. */
   room: Room;
+}
+
+/** Where a request is. */
+export interface Place {
+  region: string;
+  entryId: string;
 }
 
 /** Where a request went; or why it stayed: the other region is full, or the delivery no longer holds the entry. */
@@ -36,6 +43,7 @@ export function createHandOn(
       heldKey(shard, from.region, orgId),
       heldKey(shard, to.region, orgId),
       bodyKey(shard, id),
+      movedKey(shard, id),
       CONSUMER_GROUP,
       delivery.entryId,
       delivery.consumer,
@@ -47,7 +55,17 @@ export function createHandOn(
       to.deadlineAt,
       written.apart ?? '',
       lifeS,
+      to.region,
     )) as ['moved' | 'full' | 'taken' | 'gone', string];
     return verdict === 'moved' ? { entryId } : verdict;
   };
+}
+
+/** Where a request is that has left the region where it was admitted; null when it has not, or has ended since. */
+export async function placeOfMoved(
+  client: Pick<RedisClient, 'get'>,
+  { shard, id }: Pick<InferenceEntry, 'shard' | 'id'>,
+): Promise<Place | null> {
+  const [region, entryId] = (await client.get(movedKey(shard, id)))?.split(' ') ?? [];
+  return region === undefined || entryId === undefined ? null : { region, entryId };
 }

@@ -19,7 +19,7 @@ const SOURCES = {
   settleClaim: { file: 'settle-claim.lua', keyCount: 4, asksHolding: true },
   withdraw: { file: 'withdraw.lua', keyCount: 1 },
   gone: { file: 'gone.lua', keyCount: 1 },
-  handOn: { file: 'hand-on.lua', keyCount: 5, asksHolding: true },
+  handOn: { file: 'hand-on.lua', keyCount: 6, asksHolding: true },
   dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
   takeOver: { file: 'take-over.lua', keyCount: 1, asksHolding: true },
   apply: { file: 'apply.lua', keyCount: null, asksHolding: true },

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { heldKey, inferenceLane } from '#shared/lanes/keys.ts';
-import { createHandOn, type HandingOn } from '#shared/lanes/redis/hand-on.ts';
+import { createHandOn, type HandingOn, placeOfMoved } from '#shared/lanes/redis/hand-on.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
 import { admissionRequest, connectTo, deliverTo } from '#test/support/lanes.ts';
@@ -33,6 +33,7 @@ describe('handing a request on to another region', () => {
     const handed = await handOn(one);
     const [[id, [, text]]] = (await client.xrange(NORTH, '-', '+')) as [[string, string[]]];
     expect(handed).toEqual({ entryId: id });
+    expect(await placeOfMoved(client, entry)).toEqual({ region: 'north', entryId: id });
     expect([await lengths(), await holds()]).toEqual([
       [0, 1],
       [0, 1],
@@ -60,6 +61,7 @@ describe('handing a request on to another region', () => {
         [1, 1],
         [1, 1],
       ]);
+      expect(await placeOfMoved(client, entry)).toBe(null);
     },
   );
 });

@@ -1,13 +1,16 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
+import type { Exchange } from '#api/inference/exchange.ts';
 import { OpenExchanges } from '#api/inference/open-exchanges.ts';
 import {
   CONSUMER_GROUP,
   idempotencyKey,
   inboxKey,
   inferenceLane,
+  movedKey,
   receiptsLane,
+  shardOfLane,
   waiterName,
   waitersKey,
 } from '#shared/lanes/keys.ts';
@@ -15,12 +18,19 @@ import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
-import { CLEAR_FIELD, encodeMessage } from '#shared/lanes/wire-format.ts';
+import { CLEAR_FIELD, decodeInferenceEntry, encodeMessage } from '#shared/lanes/wire-format.ts';
+import type { Reply } from '#shared/lanes/messages.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
-import { Settlement, type Spent } from '#workers/inference/settlement.ts';
-import { admissionRequest, deliverTo, takeOver as takeEntryOver } from '#test/support/lanes.ts';
+import type { Settlement, Spent } from '#workers/inference/settlement.ts';
+import {
+  admissionRequest,
+  admissionsOn,
+  deliverTo,
+  takeOver as takeEntryOver,
+} from '#test/support/lanes.ts';
 import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
 import { testSeals } from '#test/support/seals.ts';
+import { settlementOn } from '#test/support/settling.ts';
 import { until } from '#test/support/until.ts';
 
 /** Enough for a shard on each of the three masters, and the inbox on another one than most of them. */
@@ -29,6 +39,8 @@ const SPENT: Spent = {
   usage: { inputTokens: 1, cachedInputTokens: 0, outputTokens: 1, source: 'upstream' },
   calls: 1,
 };
+/** How often an api process looks after its requests. */
+const WATCH_MS = 2_000;
 let url: string;
 let client: RedisClient;
 
@@ -119,63 +131,21 @@ it.each([
   async (what, settle) => {
     const inbox = `api of ${what}`;
     const region = what.replaceAll(' ', '-');
-    await client.xadd(inboxKey(inbox), '*', CLEAR_FIELD, encodeMessage({ kind: 'hello' }));
-    const fail = (error: unknown): void => {
-      throw error;
-    };
-    const events = { clientGone: fail, requestLost: fail, storeFailed: fail };
-    const exchanges = new OpenExchanges({
-      client,
-      answers: client,
-      scripts: defineLaneScripts(client),
-      seals: testSeals(),
-      readStanding: () => Promise.resolve(null),
-      inboxReadAt: () => 0,
-      receiptWaitMs: 20,
-      redisNow: () => Date.now(),
-      events,
-    });
+    const { exchanges, replies } = await edgeOf(inbox);
     const looks = vi.spyOn(exchanges, 'isEnded');
-    const reader = connectRedis({ url, name: 'inbox', use: 'blocking' });
-    const replies = new Inbox(reader, inbox, testSeals(), exchanges.take, fail);
-    replies.start();
     for (const shard of SHARDS) {
       const { entry } = admissionRequest({ shard, inbox, region });
       const lane = inferenceLane(shard, region);
       const first = await deliverTo(client as Redis, { lane, consumer: 'dying' });
       const exchange = exchanges.expect(entry);
       exchange.place = { region, lane, entryId: first.entryId };
-      const given: unknown[] = [];
-      exchange.open({
-        frames: fail,
-        failed: fail,
-        settled: () => fail('settled'),
-        done: (payload, receipt) => given.push(payload, receipt),
-      });
-      const settlement = (worker: RedisClient, delivery: Delivery): Settlement =>
-        new Settlement(
-          {
-            client: worker,
-            outbox: new Outbox(worker, testSeals(), fail),
-            seals: testSeals(),
-            events: {
-              runFinished: () => {},
-              runFailed: () => {},
-              runMoved: () => {},
-              outcomeStale: () => {},
-            },
-            elsewhere: { take: () => Promise.resolve(null) },
-            now: Date.now,
-          },
-          delivery,
-          entry,
-        );
-      void settle(settlement(killedBeforeScripts(client), first), 'of the dead');
+      const given = givenBy(exchange);
+      void settle(settlementOn(killedBefore('EVAL', client), first, entry), 'of the dead');
       looks.mockClear();
       await until(() => looks.mock.calls.length > 2 || given.length > 0, 'its receipt is late');
       expect(given).toEqual([]);
       const second = await takeEntryOver(client as Redis, first, 'reaper');
-      await settle(settlement(client, second), 'of the reaper');
+      await settle(settlementOn(client, second, entry), 'of the reaper');
       await until(() => given.length > 0, 'something is given');
       expect(given).toEqual(['of the reaper', null]);
       expect(await client.xlen(receiptsLane(shard))).toBeGreaterThan(0);
@@ -184,18 +154,118 @@ it.each([
   },
 );
 
-/** The connection of a worker that is killed when it is about to run a script. */
-function killedBeforeScripts(alive: RedisClient): RedisClient {
+/** The connection of a worker that is killed when it is about to send this command, which is told. */
+function killedBefore(
+  command: 'EVAL' | 'XADD',
+  alive: RedisClient,
+  whenKilled = (): void => {},
+): RedisClient {
   return new Proxy(alive, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown =>
-        name === 'call' && String(args[0]).startsWith('EVAL')
-          ? new Promise(() => {})
-          : Reflect.apply(value, target, args);
+      return (...args: unknown[]): unknown => {
+        if (name !== 'call' || !String(args[0]).startsWith(command))
+          return Reflect.apply(value, target, args);
+        whenKilled();
+        return new Promise(() => {});
+      };
     },
   });
+}
+
+it(
+  'on a cluster a request whose worker died when it had handed it on, and had not said so, is found where it is, and answered there once',
+  { tags: ['operations.region-failover', 'survives.inference-worker'] },
+  async () => {
+    const inbox = 'api of one that moves';
+    const { exchanges, replies } = await edgeOf(inbox);
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    exchanges.start();
+    for (const shard of SHARDS) {
+      const there = { shard, inbox, region: 'failed', elsewhere: ['taking'] };
+      const claim = idempotencyKey(shard, 'org_a', 'moving');
+      const request = admissionRequest({ ...there, claim }, { fingerprint: 'f' });
+      const { entry } = request;
+      const admissions = admissionsOn(client as Redis);
+      await admissions.admit(request);
+      const lane = inferenceLane(shard, 'failed');
+      const first = await readBy(lane, 'dying');
+      const exchange = exchanges.expect(entry);
+      exchange.place = { region: 'failed', lane, entryId: first.entryId };
+      const given = givenBy(exchange);
+      const dying = killedBefore('XADD', client);
+      expect(await settlementOn(dying, first, entry).movedOn('{}', 2)).toBe(true);
+      expect(await client.xlen(lane)).toBe(0);
+      expect((await admissions.admit(request)).verdict).toBe('wait');
+
+      await until(() => {
+        vi.advanceTimersByTime(WATCH_MS);
+        return exchange.place!.region === 'taking';
+      }, 'it is found');
+      expect(given).toEqual([]);
+      const second = await readBy(inferenceLane(shard, 'taking'), 'living');
+      expect(second.entryId).toBe(exchange.place.entryId);
+      const { head } = decodeInferenceEntry(second.texts[0]!);
+      await settlementOn(client, second, head).answered('of the other region', true, SPENT);
+      await until(() => given.length > 0, 'something is given');
+      expect(given).toEqual(['of the other region', null]);
+      expect(await client.xlen(receiptsLane(shard))).toBeGreaterThan(0);
+      expect(await client.exists(movedKey(shard, entry.id))).toBe(0);
+    }
+    exchanges.stop();
+    await replies.stop();
+  },
+);
+
+/** The one entry of a lane, as its first delivery. */
+async function readBy(lane: string, consumer: string): Promise<Delivery> {
+  await client.xgroup('CREATE', lane, CONSUMER_GROUP, '0', 'MKSTREAM').catch(() => {});
+  const [[, [[entryId, fields]]]] = (await (client as Redis).xreadgroup(
+    'GROUP',
+    CONSUMER_GROUP,
+    consumer,
+    'STREAMS',
+    lane,
+    '>',
+  )) as [[string, [[string, string[]]]]];
+  return { shard: shardOfLane(lane), lane, entryId, consumer, number: 1, texts: fields.slice(1) };
+}
+
+/** An api process as replies reach it, and as it looks after its requests. */
+async function edgeOf(inbox: string): Promise<{ exchanges: OpenExchanges; replies: Inbox<Reply> }> {
+  await client.xadd(inboxKey(inbox), '*', CLEAR_FIELD, encodeMessage({ kind: 'hello' }));
+  const fail = (error: unknown): void => {
+    throw error;
+  };
+  const exchanges = new OpenExchanges({
+    client,
+    answers: client,
+    scripts: defineLaneScripts(client),
+    seals: testSeals(),
+    readStanding: () => Promise.resolve(null),
+    inboxReadAt: () => Infinity,
+    receiptWaitMs: 20,
+    redisNow: () => Date.now(),
+    events: { clientGone: fail, requestLost: fail, storeFailed: fail },
+  });
+  const reader = connectRedis({ url, name: 'inbox', use: 'blocking' });
+  const replies = new Inbox<Reply>(reader, inbox, testSeals(), exchanges.take, fail);
+  replies.start();
+  return { exchanges, replies };
+}
+
+/** What a client is given: its answer and the receipt, or why there is none. */
+function givenBy(exchange: Exchange): unknown[] {
+  const given: unknown[] = [];
+  exchange.open({
+    frames: (text) => given.push(text),
+    failed: ({ code }) => given.push(code),
+    settled: () => given.push('settled'),
+    done: (payload, receipt) => given.push(payload, receipt),
+  });
+  return given;
 }
 
 it('what a caller waits for is sent once: when its connection breaks it fails, and is not sent again', async () => {

@@ -166,6 +166,7 @@ class RedisDouble {
         const value = this.values.get(String(key));
         return value === undefined ? null : Buffer.from(value);
       }),
+      get: record('get', (key) => this.values.get(String(key)) ?? null),
       pexpire: record('pexpire'),
       xadd: record('xadd'),
       zadd: record('zadd'),

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ExchangeSink } from '#api/inference/exchange.ts';
+import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { entry, NOW, openEdge, REDIS_AHEAD_MS } from './doubles.ts';
 
 const PATIENCE_MS = 605_000;
@@ -86,18 +87,19 @@ describe('a request that the pipeline is silent about', () => {
   });
 });
 
-describe('a request that Redis has lost', () => {
-  const LOST = ['dispatch_unavailable'];
-  const watched = () => {
-    const edge = openEdge();
-    edge.exchanges.start();
-    const failures: string[] = [];
-    const exchange = edge.exchanges.expect(entry());
-    exchange.place = PLACE;
-    exchange.open({ ...silent, failed: ({ code }) => failures.push(code) });
-    return { ...edge, exchange, failures };
-  };
+const LOST = ['dispatch_unavailable'];
+/** An exchange whose entry is looked for, and how it failed. */
+const watched = (more: Partial<InferenceEntry> = {}) => {
+  const edge = openEdge();
+  edge.exchanges.start();
+  const failures: string[] = [];
+  const exchange = edge.exchanges.expect(entry(more));
+  exchange.place = PLACE;
+  exchange.open({ ...silent, failed: ({ code }) => failures.push(code) });
+  return { ...edge, exchange, failures };
+};
 
+describe('a request that Redis has lost', () => {
   it('a request whose entry is gone without a word fails within ten seconds, once, and is reported', async () => {
     const { redis, failures, happened } = watched();
     await vi.advanceTimersByTimeAsync(10_000);
@@ -141,6 +143,50 @@ describe('a request that Redis has lost', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(failures).toEqual(LOST);
   });
+});
+
+describe('a request that another region has', () => {
+  const moved = (region: string, attempt = 1) =>
+    ({ id: 'req_1', attempt, kind: 'moved', region, entryId: `9-${region}` }) as const;
+
+  it(
+    'a request that was handed on without a word, because the worker died, is not taken for lost, and is looked for where it is',
+    { tags: ['operations.region-failover'] },
+    async () => {
+      const { redis, exchange, failures } = watched({ id: 'req_1', elsewhere: ['us', 'ap'] });
+      const regions: string[] = [];
+      exchange.whenMoved = (region) => regions.push(region);
+      redis.gone = [PLACE.entryId];
+      redis.values.set('{s0}:moved:req_1', 'us 9-us');
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect([failures, regions]).toEqual([[], ['us']]);
+      expect(exchange.place).toEqual({
+        region: 'us',
+        lane: '{s0}:lane:inference:us',
+        entryId: '9-us',
+      });
+      // That region has failed it, too, and then Redis has lost it.
+      redis.gone = ['9-us', '9-ap'];
+      redis.values.set('{s0}:moved:req_1', 'ap 9-ap');
+      await vi.advanceTimersByTimeAsync(4_000);
+      expect([failures, regions]).toEqual([[], ['us', 'ap']]);
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(failures).toEqual(LOST);
+    },
+  );
+
+  it(
+    'where a request is says the latest of those who handed it on, however late the word of an earlier one comes',
+    { tags: ['operations.region-failover'] },
+    () => {
+      const { exchange } = watched({ id: 'req_1', elsewhere: ['us', 'ap'] });
+      exchange.take(moved('us', 2), '');
+      exchange.take(moved('ap', 2), '');
+      // The worker of the first region was stopped before it could say so.
+      exchange.take(moved('us', 1), '');
+      expect(exchange.place!.region).toBe('ap');
+    },
+  );
 });
 
 describe('a cancellation', () => {

@@ -21,7 +21,10 @@ function settle(entry: Partial<InferenceEntry>, over: Partial<SettlementDeps> = 
   const deps: SettlementDeps = {
     outbox,
     seals: testSeals(),
-    client: { set: () => Promise.resolve('OK') } as unknown as SettlementDeps['client'],
+    client: {
+      get: () => Promise.resolve(null),
+      set: () => Promise.resolve('OK'),
+    } as unknown as SettlementDeps['client'],
     events: {
       runFinished: () => {},
       runFailed: () => {},
