@@ -133,8 +133,9 @@ const emptyBatch = (): Batch => ({ messages: [], writes: [], settled: [] });
  * which is nearly always; where one does not, its write is left out, and the others are written again.
  *
  * On a single node this is one transaction, replies included, so no crash can separate its parts. A cluster has the
- * inboxes elsewhere: there the holding is looked up, then replies go out, then one script per shard writes the rest. A
- * crash between the two means a redelivery, which the reader recognises by its number.
+ * inboxes elsewhere: there the holding is looked up, then answers go out, then one script per shard writes the rest, and
+ * then failures are told. A crash after an answer means a redelivery, which the reader recognises by its number. A failure
+ * that was told and not written would let a request run that its caller sends again.
  */
 export class Outbox {
   readonly #client: RedisClient;
@@ -227,7 +228,8 @@ export class Outbox {
     if (!isCluster(this.#client)) return this.#together(messages, writes);
     const holdings = await Promise.all(writes.map(({ delivery }) => this.#holding(delivery)));
     const held = writes.filter((write, i) => settleUnlessHeld(write, holdings[i]!));
-    await this.#tell([...messages, ...held.flatMap((write) => write.messages)]);
+    const answers = held.flatMap((write) => write.messages.filter((one) => !saysFailed(one)));
+    await this.#tell([...messages, ...answers]);
     const failed = [...byShard(held)].map((some) => this.#together([], some));
     return (await Promise.all(failed)).flat();
   }
@@ -247,6 +249,9 @@ export class Outbox {
       ];
       if (result === 'written') {
         this.#tellWaiters(groups.flat(), rest);
+        if (isCluster(this.#client)) {
+          this.#batch.messages.push(...left.flatMap(({ messages: own }) => own.filter(saysFailed)));
+        }
         for (const write of left) write.settle('held');
         return [];
       }
@@ -407,6 +412,10 @@ function merged(commands: readonly Command[]): Command[] {
 
 function isEmpty({ messages, writes }: Batch): boolean {
   return messages.length + writes.length === 0;
+}
+
+function saysFailed({ reply }: Addressed): boolean {
+  return reply.kind === 'error';
 }
 
 function isCluster(client: RedisClient): client is Cluster {

@@ -39,6 +39,7 @@ const SPENT: Spent = {
   usage: { inputTokens: 1, cachedInputTokens: 0, outputTokens: 1, source: 'upstream' },
   calls: 1,
 };
+const FAULT = { code: 'upstream_error', message: 'It failed.' } as const;
 /** How often an api process looks after its requests. */
 const WATCH_MS = 2_000;
 let url: string;
@@ -173,6 +174,36 @@ function killedBefore(
     },
   });
 }
+
+it(
+  'on a cluster a failure is not told whose worker died before it had written that the request ended: it runs again, and its client gets that answer alone',
+  { tags: ['survives.inference-worker'] },
+  async () => {
+    const { exchanges, replies } = await edgeOf('api of a failure');
+    for (const shard of SHARDS) {
+      const { entry } = admissionRequest({ shard, inbox: 'api of a failure', region: 'failing' });
+      const lane = inferenceLane(shard, 'failing');
+      const first = await deliverTo(client as Redis, { lane, consumer: 'dying' });
+      const given = givenBy(exchanges.expect(entry));
+      const { promise: killed, resolve: whenKilled } = Promise.withResolvers<void>();
+      const dying = killedBefore('EVAL', client, whenKilled);
+      void settlementOn(dying, first, entry).failed(FAULT);
+      await killed;
+      const second = await takeEntryOver(client as Redis, first, 'reaper');
+      await settlementOn(client, second, entry).answered('of the reaper', true, SPENT);
+      await until(() => given.length > 0, 'something is given');
+      expect(given).toEqual(['of the reaper', null]);
+
+      const third = await deliverTo(client as Redis, { lane, consumer: 'living' });
+      const other = admissionRequest({ ...entry, id: `${entry.id.slice(0, -1)}F` }).entry;
+      const told = givenBy(exchanges.expect(other));
+      await settlementOn(client, third, other).failed(FAULT);
+      await until(() => told.length > 0, 'the failure is told');
+      expect(told).toEqual([FAULT.code]);
+    }
+    await replies.stop();
+  },
+);
 
 it(
   'on a cluster a request whose worker died when it had handed it on, and had not said so, is found where it is, and answered there once',
