@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import type { Person } from '#shared/persons/roles.ts';
 import { PASSKEY_FIELD, type Proof } from '../forms.ts';
 import { field, told, type Told } from './parts.ts';
 
@@ -13,10 +14,19 @@ export interface Doorstep extends Told {
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 
-export function signInPage(step: Doorstep): Html {
+export function signInPage(step: Doorstep & { signedIn?: Person | undefined }): Html {
+  const { signedIn } = step;
   return html`<div class="stack">
     <h1>Sign in</h1>
     ${told(step)}
+    ${
+      signedIn === undefined
+        ? undefined
+        : html`<p>
+            You are signed in here as ${signedIn.name}, ${signedIn.email}.
+            <a href="/dashboard">Go on to the dashboard</a>
+          </p>`
+    }
     <form class="form" method="post" action="/dashboard/sign-in">
       ${hidden('form', step.formToken)} ${hidden('to', step.to ?? '')}
       ${field({ name: 'email', label: 'E-mail', type: 'email', value: step.email ?? '', autocomplete: 'username', required: true, max: '254' })}

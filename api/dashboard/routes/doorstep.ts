@@ -86,9 +86,12 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
   const title = 'Sign in';
   app.get('/sign-in', SESSION, async (request, reply) => {
     const to = placeToGo(askedFor(request, 'to'));
-    if ((await (await deps.door()).session(visitorOf(request))) !== null)
+    const signedIn = (await (await deps.door()).session(visitorOf(request)))?.person;
+    // Who came by a letter is told what it did, and the session that is open here may be somebody else's.
+    if (signedIn !== undefined && !LETTERS_DO.has(askedFor(request, 'done')))
       return seeOther(reply, to);
-    return draw(deps, [request, reply], title, signInPage, { to, ...doneOf(request, DONE) });
+    const step = { to, signedIn, ...doneOf(request, DONE) };
+    return draw(deps, [request, reply], title, signInPage, step);
   });
   app.post('/sign-in', SESSION, async (request, reply) => {
     const form = await visitorForm(deps, request);
@@ -178,6 +181,9 @@ const DONE: Readonly<Record<string, string>> = {
   confirmed: 'Your address is confirmed. Sign in.',
   out: 'You are signed out.',
 };
+
+/** What is done by the links of letters. */
+const LETTERS_DO: ReadonlySet<string> = new Set(['password', 'confirmed']);
 
 function passwords(app: FastifyInstance, deps: DashboardDeps): void {
   const title = 'Choose a new password';
