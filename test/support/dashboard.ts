@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { hashPassword } from 'better-auth/crypto';
 import type { Pool } from 'pg';
 import { type DashboardDeps, openDashboard } from '#api/dashboard/deps.ts';
+import { dashboardRoutes } from '#api/dashboard/routes.ts';
 import type { Operations } from '#api/dashboard/operations.ts';
 import type { RegionStatus } from '#shared/catalogue/catalogue.ts';
 import type { RegionNote } from '#shared/catalogue/redis/region-status.ts';
@@ -133,6 +134,21 @@ export async function openDashboardEdge(
   });
   const app = await buildTestApp(pool, { dashboard, trustedProxies: ['127.0.0.1'] });
   return { app, errors, dashboard, browser: (options) => new TestBrowser(app, options) };
+}
+
+/** The addresses of the dashboard as its routes have them, by method, those to come included. */
+export async function routesOf(
+  dashboard: DashboardDeps,
+): Promise<{ get: string[]; post: string[] }> {
+  const [get, post]: string[][] = [[], []];
+  const listing = Fastify();
+  listing.addHook('onRoute', ({ method, url }) => {
+    if (method === 'GET') get!.push(url);
+    if (method === 'POST') post!.push(url);
+  });
+  await listing.register(dashboardRoutes, dashboard);
+  await listing.close();
+  return { get: get!, post: post! };
 }
 
 /** Keeps cookies, and sends forms with what the page had in them. */
