@@ -91,29 +91,40 @@ export async function problemsOf(
   repetitions?: string,
 ): Promise<string[]> {
   const found: string[] = [];
-  const directory = process.env['SCREENSHOTS'];
   for (const address of addresses) {
     await page.goto(address);
-    // The description of the API is a book.
-    if (address.startsWith('/dashboard')) {
-      found.push(...(await overBudget(page)).map((problem) => `${address}: ${problem}`));
+    found.push(...(await problemsHere(page, address, repetitions)));
+  }
+  return found;
+}
+
+/** The same of the page that is open, for what no address alone shows: the answer to a form. */
+export async function problemsHere(
+  page: Page,
+  address: string,
+  repetitions?: string,
+): Promise<string[]> {
+  const found: string[] = [];
+  const directory = process.env['SCREENSHOTS'];
+  // The description of the API is a book.
+  if (address.startsWith('/dashboard')) {
+    found.push(...(await overBudget(page)).map((problem) => `${address}: ${problem}`));
+  }
+  if (repetitions !== undefined) await withoutThese(page, repetitions);
+  for (const [index, [colorScheme, width]] of VIEWS.entries()) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+    const view = `${address} ${colorScheme} ${width}`;
+    const inner = await page.evaluate<number>('document.documentElement.scrollWidth');
+    if (inner > width) found.push(`${view}: ${inner} px wide`);
+    if (index === 0 || index === VIEWS.length - 1) {
+      const { violations } = await new AxeBuilder({ page }).analyze();
+      found.push(...violations.map(({ id, nodes }) => `${view} ${id}: ${nodes[0]!.html}`));
     }
-    if (repetitions !== undefined) await withoutThese(page, repetitions);
-    for (const [index, [colorScheme, width]] of VIEWS.entries()) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height: 900 });
-      const view = `${address} ${colorScheme} ${width}`;
-      const inner = await page.evaluate<number>('document.documentElement.scrollWidth');
-      if (inner > width) found.push(`${view}: ${inner} px wide`);
-      if (index === 0 || index === VIEWS.length - 1) {
-        const { violations } = await new AxeBuilder({ page }).analyze();
-        found.push(...violations.map(({ id, nodes }) => `${view} ${id}: ${nodes[0]!.html}`));
-      }
-      if (directory === undefined) continue;
-      const name = address.replaceAll(/\W+/g, '-').replaceAll(/_?[0-9A-HJKMNP-TV-Z]{20,}/g, '');
-      const path = `${directory}/${name}-${width}-${colorScheme}.png`;
-      await page.screenshot({ path, fullPage: true });
-    }
+    if (directory === undefined) continue;
+    const name = address.replaceAll(/\W+/g, '-').replaceAll(/_?[0-9A-HJKMNP-TV-Z]{20,}/g, '');
+    const path = `${directory}/${name}-${width}-${colorScheme}.png`;
+    await page.screenshot({ path, fullPage: true });
   }
   return found;
 }

@@ -1,17 +1,31 @@
-/** Passkeys, made and shown by Chromium's virtual authenticator as a device does it. */
+/** The ways in beside the password: passkeys, made and shown by Chromium's virtual authenticator as a device does it, and issuers. */
 import type { CDPSession, Page } from 'playwright-core';
-import { expect, it } from 'vitest';
-import { activeAccount, createRegistries } from '#test/support/accounts.ts';
-import { launchBrowser, listenLocally, problemsOf, signInWith } from '#test/support/browser.ts';
+import { afterAll, expect, it } from 'vitest';
+import { activeAccount, createRegistries, OPERATOR } from '#test/support/accounts.ts';
+import {
+  launchBrowser,
+  listenLocally,
+  problemsHere,
+  problemsOf,
+  signInWith,
+} from '#test/support/browser.ts';
 import { newPerson, openDashboardEdge } from '#test/support/dashboard.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { startForgedIssuer } from '#test/support/issuers.ts';
 
 const database = await createTestDatabase();
-const { app, errors } = await openDashboardEdge(database, 'http://localhost');
+const issuer = await startForgedIssuer();
+afterAll(() => issuer.close());
+const { app, errors, dashboard } = await openDashboardEdge(database, 'http://localhost', {
+  insideIssuers: [issuer.issuer],
+});
 const root = (await listenLocally(app)).replace('127.0.0.1', 'localhost');
 const browser = await launchBrowser();
 const { id: orgId } = await activeAccount(createRegistries(database.pool));
 const newOwner = () => newPerson(database.pool, [{ kind: 'organisation', orgId, role: 'owner' }]);
+/** As if everybody had signed in a while ago: acts that give something ask again. */
+const ageSessions = () =>
+  database.pool.query("update persons.session set created_at = created_at - interval '1 hour'");
 
 /** A browser of somebody, with a device that knows them. */
 async function newDevice(): Promise<{ page: Page; device: CDPSession; authenticator: string }> {
@@ -64,9 +78,7 @@ it(
     await signInWith(page, owner);
     await addPasskey(page, 'Laptop <b>');
     expect(await page.getByRole('rowheader', { name: 'Laptop <b>' }).count()).toBe(1);
-    expect(
-      await problemsOf(page, ['/dashboard/account', '/dashboard/sign-in/organisation']),
-    ).toEqual([]);
+    expect(await problemsOf(page, ['/dashboard/account'])).toEqual([]);
     await page.goto('/dashboard/account');
     await page.getByRole('button', { name: 'Sign out' }).click();
     const sent: string[] = [];
@@ -174,6 +186,105 @@ it(
     }, rows[0]!.id);
     await page.getByRole('button', { name: 'Remove elsewhere' }).click();
     await page.getByText('There is no such passkey').waitFor();
+    expect(errors).toEqual([]);
+  },
+);
+
+it(
+  'axe finds nothing on the pages of passkeys and single sign-on, of those who set it up, who come in by it and who do not, in light and dark',
+  // Each page is looked at from four sides.
+  {
+    tags: ['dashboard.browser', 'dashboard.single-sign-on', 'dashboard.budget'],
+    timeout: 240_000,
+  },
+  async () => {
+    const found: string[] = [];
+    const walk = async (page: Page, ...addresses: string[]): Promise<void> =>
+      void found.push(...(await problemsOf(page, addresses)));
+    const look = async (page: Page, name: string): Promise<void> =>
+      void found.push(...(await problemsHere(page, `/dashboard (${name})`)));
+
+    const { page } = await newDevice();
+    await walk(page, '/dashboard/sign-in', '/dashboard/sign-in/code');
+    await page.goto('/dashboard/sign-in/organisation');
+    await page.getByLabel('E-mail at work').fill('ada@nobodys.example');
+    await page.getByRole('button', { name: 'Find my organisation' }).click();
+    await page.getByText('No organisation has single sign-on').waitFor();
+    await look(page, 'no organisation found');
+
+    // An owner sets it up.
+    await signInWith(page, await newOwner());
+    const settings = `/dashboard/${orgId}/single-sign-on`;
+    await walk(page, settings);
+    await page.getByLabel('Issuer').fill('http://issuer.example');
+    await page.getByLabel('Client id').fill(issuer.client.id);
+    await page.getByLabel('Client secret').fill(issuer.client.secret);
+    await page.getByRole('button', { name: 'Save the issuer' }).click();
+    await page.getByText('Nothing was changed').waitFor();
+    await look(page, 'issuer refused');
+    await page.getByLabel('Issuer').fill(issuer.issuer);
+    await page.getByLabel('Client secret').fill(issuer.client.secret);
+    await page.getByRole('button', { name: 'Save the issuer' }).click();
+    await page.getByText('The issuer is kept').waitFor();
+    await page.getByLabel('Domain of e-mail addresses').fill('walked.example');
+    await page.getByRole('button', { name: 'Add domain' }).click();
+    await page.getByText('The domain is noted').waitFor();
+    await walk(page, `${settings}?done=claimed`);
+    await addPasskey(page, 'Laptop');
+    await ageSessions();
+    await page.goto(settings);
+    await page.getByLabel('Domain of e-mail addresses').fill('more.example');
+    await page.getByRole('button', { name: 'Add domain' }).click();
+    await page.getByRole('button', { name: 'Use a passkey' }).waitFor();
+    await look(page, 'confirmed by password or passkey');
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByText('The domain is noted').waitFor();
+    await dashboard.singleSignOn.confirmDomain({ orgId, actor: OPERATOR }, 'walked.example');
+
+    // A member comes in by it.
+    const { page: theirs } = await newDevice();
+    const claims = { sub: 'walker', email: 'walker@walked.example', name: 'Wanda Walker' };
+    issuer.say({ claims });
+    const begin = `/dashboard/sso/${orgId}/start`;
+    const comeBack = async (address: string): Promise<string> => {
+      const begun = await theirs.context().request.get(address, { maxRedirects: 0 });
+      const { pathname, search } = issuer.sendBack(begun.headers()['location']!);
+      await theirs.goto(pathname + search);
+      return pathname + search;
+    };
+    await theirs.goto('/dashboard/sign-in/organisation');
+    await theirs.getByLabel('E-mail at work').fill('walker@walked.example');
+    await theirs.getByRole('button', { name: 'Find my organisation' }).click();
+    await theirs.getByText('signs its members in at').waitFor();
+    await look(theirs, 'organisation found');
+    const used = await comeBack(begin);
+    expect(new URL(theirs.url()).pathname).toBe(`/dashboard/${orgId}/overview`);
+    await walk(theirs, '/dashboard/account', '/dashboard/invitations', used);
+    await database.pool.query(
+      `update persons.membership set role = 'admin'
+       where person_id = (select id from persons.person where email = 'walker@walked.example')`,
+    );
+    await walk(theirs, settings);
+    await theirs.goto(`/dashboard/${orgId}/team`);
+    await theirs.getByLabel('E-mail').fill('somebody@person.example');
+    await theirs.getByRole('button', { name: 'Send the invitation' }).click();
+    await theirs.getByText('Confirm at your organisation').waitFor();
+    await look(theirs, 'confirmed at the issuer');
+    issuer.say({ claims: { ...claims, auth_time: Math.floor(Date.now() / 1_000) } });
+    await comeBack(`${begin}?again=1`);
+    await theirs.getByRole('heading', { name: 'Confirmed' }).waitFor();
+    await look(theirs, 'confirmed');
+    await theirs.goto('/dashboard/account');
+    await theirs.getByRole('button', { name: 'Sign out' }).click();
+    await theirs.getByText('You are signed out here').waitFor();
+    await look(theirs, 'signed out');
+
+    // It has worked, so it can be required.
+    await walk(page, settings);
+    await page.getByRole('button', { name: 'Require single sign-on' }).click();
+    await page.getByText('by single sign-on alone').first().waitFor();
+    await look(page, 'required');
+    expect(found).toEqual([]);
     expect(errors).toEqual([]);
   },
 );
