@@ -1,7 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { type RawBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
-import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { type Page, type PageRequest } from '#shared/kernel/page.ts';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -9,6 +8,7 @@ import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { LedgerEntry, LedgerKind } from '../entries.ts';
 import type { Hash } from '../hashing.ts';
 import type { TileRequest } from '../tiles.ts';
+import { listReceipts, type ReceiptPageRequest, type StoredReceipt } from './receipt-list.ts';
 import { latestCheckpoint, proveConsistency, proveInclusion, readTile } from './published.ts';
 
 /** A page of entries; `after` is the receipt id of one. */
@@ -18,23 +18,6 @@ export interface LedgerPageRequest extends PageRequest {
   from?: number;
   to?: number;
   kind?: LedgerKind;
-}
-
-export interface ReceiptPageRequest extends PageRequest {
-  orgId: string;
-  model?: string;
-  region?: string;
-  /** A plan, or `degraded`. */
-  tier?: string;
-  /** Epoch milliseconds of the request (the time in its id), `from` included, `to` excluded. */
-  from?: number;
-  to?: number;
-}
-
-/** The exact bytes of a receipt under its id. */
-export interface StoredReceipt {
-  id: string;
-  body: Uint8Array;
 }
 
 /** With the key that its request had, which no receipt says; null where none is known. */
@@ -77,7 +60,7 @@ export function createLedgerReader(pool: Pool) {
     /** Null when there is no such receipt here, or retention has dropped it. */
     receipt: (orgId: string, receiptId: string) => readReceipt(db, orgId, receiptId),
     /** Throws `invalid_after` for a receipt that is not here. */
-    listReceipts: (request: ReceiptPageRequest) => listReceipts(db, request),
+    listReceipts: (request: ReceiptPageRequest) => listReceipts(pool, request),
     /** Ids of the receipt's whole chain, oldest first, whichever member was asked for; empty when it is not here. */
     revisions: (orgId: string, receiptId: string) => readRevisions(pool, orgId, receiptId),
     /** The receipt that revises this one, or null. */
@@ -143,46 +126,6 @@ async function readReceipt(
     .where('org_id', '=', orgId)
     .executeTakeFirst();
   return receipt ?? null;
-}
-
-/** Filters are answered by the index alone; only the bodies of the page itself are read. */
-async function listReceipts(
-  db: Queries,
-  request: ReceiptPageRequest,
-): Promise<Page<StoredReceipt>> {
-  const { orgId, order, after, from, to, model, region, tier } = request;
-  if (after !== undefined && (await readReceipt(db, orgId, after)) === null) {
-    throw new Fault('invalid_after');
-  }
-  const matching = db
-    .selectFrom('ledger_body')
-    .select('entry_id')
-    .where('org_id', '=', orgId)
-    .$if(from !== undefined, (query) => query.where('entry_id', '>=', firstReceiptIdAt(from!)))
-    .$if(to !== undefined, (query) => query.where('entry_id', '<', firstReceiptIdAt(to!)))
-    .$if(model !== undefined, (query) => query.where('model', '=', model!))
-    .$if(region !== undefined, (query) => query.where('region', '=', region!))
-    .$if(tier !== undefined, (query) => query.where('tier', '=', tier!));
-  const rows = await db
-    .with(
-      (name) => name('page').materialized(),
-      () => keyset(matching, 'entry_id', request),
-    )
-    .selectFrom('page')
-    .innerJoinLateral(
-      (query) =>
-        query
-          .selectFrom('ledger_body')
-          .select('body')
-          .whereRef('ledger_body.entry_id', '=', 'page.entry_id')
-          .limit(1)
-          .as('found'),
-      (join) => join.onTrue(),
-    )
-    .select(['page.entry_id as id', 'found.body'])
-    .orderBy('page.entry_id', order)
-    .execute();
-  return pageOf(rows, request, (receipt) => receipt);
 }
 
 /** A chain longer than this is a fault: each recalculation corrects a failure or follows a new method. */

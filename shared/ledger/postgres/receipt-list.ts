@@ -1,0 +1,130 @@
+import type { Pool } from 'pg';
+import { Fault } from '#shared/kernel/errors.ts';
+import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
+import type { Page, PageRequest } from '#shared/kernel/page.ts';
+import { pageOf } from '#shared/kernel/postgres/page.ts';
+import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+
+export interface ReceiptPageRequest extends PageRequest {
+  orgId: string;
+  model?: string;
+  region?: string;
+  /** A plan, or `degraded`. */
+  tier?: string;
+  /** Epoch milliseconds of the request (the time in its id), `from` included, `to` excluded. */
+  from?: number;
+  to?: number;
+}
+
+/** The exact bytes of a receipt under its id. */
+export interface StoredReceipt {
+  id: string;
+  body: Uint8Array;
+}
+
+/** Receipts that a search looks at one by one, which takes some milliseconds, before it asks the sums where others lie. */
+const LOOKED_AT_MAX = 2_000;
+
+/** Greater than every id. */
+const END = '~';
+
+/**
+ * A page of an organisation's receipts that fit. The nearest are looked at one by one, which is all that a filter needs that
+ * many fit; where few do, the others are looked for in the hours alone in which some can lie.
+ */
+export async function listReceipts(
+  pool: Pool,
+  request: ReceiptPageRequest,
+  lookedAtMax: number = LOOKED_AT_MAX,
+): Promise<Page<StoredReceipt>> {
+  const { orgId, order, after, from, to, model, region, tier } = request;
+  if (after !== undefined && (await queryRow(pool, IS_THERE, [orgId, after])) === undefined) {
+    throw new Fault('invalid_after');
+  }
+  const filters = [model ?? null, region ?? null, tier ?? null];
+  const wanted = request.limit + 1;
+  let low = from === undefined ? '' : firstReceiptIdAt(from);
+  let high = to === undefined ? END : firstReceiptIdAt(to);
+  /** What lies beyond this one is left, in the order of the list. */
+  const leave = (id: string): void => {
+    // Ids have one length: nothing lies between one and itself with a character more.
+    if (order === 'asc') low = low > id ? low : `${id}0`;
+    else high = high < id ? high : id;
+  };
+  if (after !== undefined) leave(after);
+  const isFiltered = filters.some((filter) => filter !== null);
+  const lookedAt = isFiltered ? Math.max(wanted, lookedAtMax) : wanted;
+  const values = (): unknown[] => [orgId, low, high, ...filters, wanted];
+  const near = (await queryRow(pool, NEAREST[order], [...values(), lookedAt]))!;
+  const ids = near.ids;
+  if (ids.length < wanted && near.last !== null) {
+    leave(near.last);
+    const farther = await queryRows(pool, BY_HOUR[order], values());
+    ids.push(...farther.map(({ entry_id }) => entry_id));
+  }
+  const shown = ids.slice(0, wanted);
+  const bodies = await queryRows(pool, BODIES[order], [shown]);
+  return pageOf(bodies, request, ({ entry_id: id, body }) => ({ id, body }));
+}
+
+const IS_THERE = statement({}, 'select from ledger_body where org_id = $1 and entry_id = $2');
+
+/** The parameters of filters, which are null where there is none. */
+const FITS = `($4::text is null or model = $4) and ($5::text is null or region = $5) and ($6::text is null or tier = $6)`;
+
+/** Answered by the index alone. `last` is null where nothing is left beyond what was looked at. */
+const nearest = (order: 'asc' | 'desc') =>
+  statement(
+    { ids: '_text', last: 'text?' },
+    `with looked as materialized (
+       select entry_id, model, region, tier from ledger_body
+       where org_id = $1 and entry_id >= $2 and entry_id < $3
+       order by entry_id ${order} limit $8)
+     select array(select entry_id from looked where ${FITS} order by entry_id ${order} limit $7) as ids,
+       case when (select count(*) from looked) = $8 then
+         (select entry_id from looked order by entry_id ${order === 'asc' ? 'desc' : 'asc'} limit 1) end as last`,
+  );
+
+/**
+ * A receipt that fits lies in an hour of which the sums know one; where it revises another, the sums have it in the hour of the
+ * first of its chain, and it lies in one in which that was revised; or it is not summed up yet. Sums are never removed, so they
+ * know what a receipt was before it was revised.
+ */
+const byHour = (order: 'asc' | 'desc') =>
+  statement(
+    { entry_id: 'text' },
+    `with known as materialized (
+       select distinct at from usage_hour where org_id = $1 and receipt_id_at(at) < $3 and ${FITS}
+     ), hour as materialized (
+       select at from known
+       union
+       select receipt_hour(v.revision_id) from known k
+       join receipt_revision v on v.org_id = $1
+         and v.first_id >= receipt_id_at(k.at) and v.first_id < receipt_id_at(k.at + interval '1 hour')
+       union
+       select receipt_hour(entry_id) from receipt_pending where org_id = $1
+       union
+       select receipt_hour(entry_id) from ledger_quarantine where org_id = $1
+       union
+       select receipt_hour(entry_id) from ledger_entry
+       where org_id = $1 and index >= (select usage_size from ledger_head where org_id = $1)
+     )
+     select found.entry_id from hour h
+     cross join lateral (
+       select entry_id from ledger_body
+       where org_id = $1 and entry_id >= $2 and entry_id < $3
+         and entry_id >= receipt_id_at(h.at) and entry_id < receipt_id_at(h.at + interval '1 hour') and ${FITS}
+       order by entry_id ${order} limit $7) found
+     order by h.at ${order}, found.entry_id ${order} limit $7`,
+  );
+
+const bodies = (order: 'asc' | 'desc') =>
+  statement(
+    { entry_id: 'text', body: 'bytea' },
+    `select entry_id, body from ledger_body where entry_id = any ($1::text[]) order by entry_id ${order}`,
+  );
+
+const both = <S>(of: (order: 'asc' | 'desc') => S) => ({ asc: of('asc'), desc: of('desc') });
+const NEAREST = both(nearest);
+const BY_HOUR = both(byHour);
+const BODIES = both(bodies);

@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { timeOfId } from '#shared/kernel/ids.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { listReceipts, type ReceiptPageRequest } from '#shared/ledger/postgres/receipt-list.ts';
+import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import {
+  integrateAll,
+  makeReceipt,
+  submitReceipts,
+  type SubmittedReceipt,
+} from '#test/support/ledger.ts';
+import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
+
+const database = await createTestDatabase();
+const receipts = database.poolAs('docket_receipts');
+/** One connection, because each counts its own reads until it is told to report them. */
+const api = database.poolAs('docket_api', 1);
+const HOUR = 3_600_000;
+const START = Date.UTC(2026, 10, 18, 12);
+const MODELS = ['llama', 'mistral', 'qwen'];
+const REGIONS = ['eu-west', 'eu-north'];
+
+describe('a list of receipts', () => {
+  const all: SubmittedReceipt[] = [];
+
+  /** Receipts of forty hours, each fifth of them degraded and estimated again in an hour that has nothing else. */
+  async function submit(count: number, hours: number): Promise<void> {
+    for (let i = 0; i < count; i += 1) {
+      const at = START + hours * HOUR + ((i * 7_919) % (40 * 60)) * 60_000;
+      const isDegraded = i % 5 === 0;
+      const first = makeReceipt('org_a', {
+        id: newId('rcpt', at),
+        // The last model is one of a few hours only.
+        model: MODELS[at > START + (hours + 3) * HOUR ? i % 2 : 2]!,
+        region: REGIONS[i % 3 === 0 ? 1 : 0]!,
+        tier: isDegraded ? 'degraded' : 'audit',
+        kind: isDegraded ? 'degraded' : 'inference',
+      });
+      await submitReceipts(receipts, [first]);
+      all.push(first);
+      if (!isDegraded) continue;
+      const revision = makeReceipt('org_a', {
+        ...first,
+        id: newId('rcpt', START + (hours + 50 + i) * HOUR),
+        tier: 'audit',
+        kind: 'recalculated',
+        supersedes: first.id,
+      });
+      await submitReceipts(receipts, [revision]);
+      all.push(revision);
+      await database
+        .poolAs('docket_recalculation', 1)
+        .query(
+          'insert into receipt_revision (original_id, revision_id, org_id) values ($1, $2, $3)',
+          [first.id, revision.id, 'org_a'],
+        );
+    }
+  }
+
+  beforeAll(async () => {
+    // What is summed up, what an older release has integrated without summing up, and what waits.
+    await submit(90, 0);
+    await integrateAll(database.poolAs('docket_ledger'));
+    await submit(20, 200);
+    await database.pool.query(INTEGRATE, ['org_a']);
+    await database.pool.query('delete from receipt_pending');
+    await submit(20, 300);
+    await submitReceipts(receipts, [makeReceipt('org_b', { model: 'llama', region: 'eu-west' })]);
+    all.sort((a, b) => (a.id < b.id ? -1 : 1));
+  });
+
+  const maybe = <T>(values: readonly T[]) =>
+    fc.option(fc.constantFrom(...values), { nil: undefined });
+  const hour = fc.option(fc.integer({ min: -1, max: 400 }), { nil: undefined });
+
+  it('has every receipt that fits once and in order, whatever it is asked for and wherever they lie', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          model: maybe([...MODELS, 'none']),
+          region: maybe([...REGIONS, 'none']),
+          tier: maybe(['audit', 'degraded', 'none']),
+          from: hour,
+          to: hour,
+        }),
+        fc.constantFrom('asc', 'desc'),
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 1, max: 20 }),
+        async ({ from, to, ...filter }, order, limit, lookedAtMax) => {
+          const span = {
+            ...(from !== undefined && { from: START + from * HOUR }),
+            ...(to !== undefined && { to: START + to * HOUR }),
+          };
+          const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+          const request = { orgId: 'org_a', order, limit, ...Object.fromEntries(given), ...span };
+          const seen: string[] = [];
+          for (let after: string | undefined; ; after = seen.at(-1)) {
+            const asked: ReceiptPageRequest = { ...request, ...(after !== undefined && { after }) };
+            const { items, hasMore } = await listReceipts(api, asked, lookedAtMax);
+            expect(items.length).toBe(hasMore ? limit : Math.min(limit, items.length));
+            seen.push(...items.map(({ id }) => id));
+            if (!hasMore) break;
+          }
+          const ids = all
+            .filter((receipt) =>
+              given.every(
+                ([name, value]) => receipt[name as 'model' | 'region' | 'tier'] === value,
+              ),
+            )
+            .map(({ id }) => id)
+            .filter(
+              (id) => timeOfId(id) >= (span.from ?? 0) && timeOfId(id) < (span.to ?? Infinity),
+            );
+          expect(seen).toEqual(order === 'asc' ? ids : ids.toReversed());
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('what a search reads', () => {
+  const COUNT = 8_000;
+  /** Of so many an hour: what is read without knowing where to look, and the hour of the one that fits. */
+  const BUDGET = 2_000 + COUNT / 30 / 24 + 100;
+
+  beforeAll(async () => {
+    await database.pool.query(FILL, [START, COUNT, 1, COUNT, 'org_many']);
+    // Of the oldest of all, and of one in the middle.
+    await submitReceipts(receipts, [
+      makeReceipt('org_many', { id: newId('rcpt', START - 29 * 24 * HOUR), model: 'rare' }),
+      makeReceipt('org_many', { id: newId('rcpt', START - 15 * 24 * HOUR), model: 'rarer' }),
+    ]);
+    await database.pool.query(INTEGRATE, ['org_many']);
+    await database.pool.query('delete from receipt_pending');
+    while (await sumUpLagging(database.poolAs('docket_ledger'), COUNT * 2));
+  });
+
+  async function entriesRead(): Promise<number> {
+    await api.query('select pg_stat_force_next_flush()');
+    const { rows } = await database.pool.query<{ read: string }>(
+      `select (select sum(idx_tup_read) from pg_stat_user_indexes where relname like 'ledger_body%')
+         + (select sum(seq_tup_read) from pg_stat_user_tables where relname like 'ledger_body%') as read`,
+    );
+    return Number(rows[0]!.read);
+  }
+
+  it.each([
+    ['nothing fits a model', { model: 'none' }, 0],
+    ['many fit a model and a region, and none both', { model: 'model-1', region: 'us-east' }, 0],
+    ['one that fits lies far back', { model: 'rare' }, 1],
+    ['one that fits lies in the middle', { model: 'rarer' }, 1],
+  ])(
+    'is a part of the receipts, however many there are, where %s',
+    async (_name, filter, found) => {
+      for (const order of ['asc', 'desc'] as const) {
+        const before = await entriesRead();
+        const page = await listReceipts(api, { orgId: 'org_many', limit: 25, order, ...filter });
+        expect(page.items).toHaveLength(found);
+        expect((await entriesRead()) - before).toBeLessThan(BUDGET);
+      }
+    },
+  );
+});
