@@ -6,19 +6,28 @@ import { migrateToLatest } from '#migrations/migrate.ts';
 import { createCredentialSource } from '#shared/keys/postgres/credentials.ts';
 import { generateKey, hashKey } from '#shared/keys/format.ts';
 import { createRegistries } from '#test/support/accounts.ts';
+import { readNumbers, refuseArguments } from './support/arguments.ts';
 
 /**
  * Lists and look-ups with many accounts and keys, each to stay under 10 ms:
- * node bench/accounts.ts <url of an empty database> [accounts] [keys]
+ * npm run bench accounts <url of an empty database> [accounts] [keys]
  * One organisation has a tenth of all keys, so that long lists are seen too.
  */
-const [url = '', accountCount = '10000', keyCount = '100000'] = process.argv.slice(2);
+const USAGE = 'accounts <url of an empty database> [accounts] [keys]';
+const [url = '', ...counts] = process.argv.slice(2);
+const { accounts: accountCount, keys: keyCount } = readNumbers(
+  USAGE,
+  { accounts: 10_000, keys: 100_000 },
+  url === '--help' ? [url] : counts,
+);
+if (!/^postgres(ql)?:\/\//.test(url))
+  refuseArguments(USAGE, 'The address of a database is missing.');
 const ROUNDS = 500;
 
 await migrateToLatest(url);
 const pool = new Pool({ connectionString: url, max: 4 });
 const plaintexts = Array.from({ length: 1_000 }, () => generateKey(randomBytes));
-await fill(Number(accountCount), Number(keyCount));
+await fill(accountCount, keyCount);
 const { accounts, vettings, keys } = createRegistries(pool);
 const source = createCredentialSource(pool);
 const large = orgId(0);
@@ -27,7 +36,7 @@ const firstPage = await keys.list({ orgId: large, limit: 100, order: 'desc' });
 const middle = (
   await pool.query<{ id: string }>(
     'select id from api_key where org_id = $1 order by id offset $2 limit 1',
-    [large, Math.floor(Number(keyCount) / 20)],
+    [large, Math.floor(keyCount / 20)],
   )
 ).rows[0]!.id;
 await measure('keys, first page of 100', () =>

@@ -13,9 +13,12 @@ import { ask, furnish } from '#test/screenshots/furnish.ts';
 import { pagesOf, type Visitor } from '#test/screenshots/pages.ts';
 import { Instance } from '#test/storms/instance.ts';
 import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
+import { readNumbers } from './support/arguments.ts';
 
-const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
-const RUNS = Number(process.argv[3] ?? 20);
+const { receipts: RECEIPTS, runs: RUNS } = readNumbers('dashboard [receipts] [runs]', {
+  receipts: 1_000_000,
+  runs: 20,
+});
 const BATCH = 50_000;
 /** More than a page of a list. */
 const NEWEST = 60;

@@ -15,13 +15,17 @@ import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { createDirectoryStore } from '#shared/packs/files/directory.ts';
 import { PackLab } from '#test/support/packs.ts';
 import { runCommand } from './gateway/run-command.ts';
+import { readNumbers } from './support/arguments.ts';
 
-const [count = '100000', kinds = '1000', ...build] = process.argv.slice(2);
 /** Receipts of one derivation that are made in a row. */
 const IN_A_ROW = 1_000;
-const receipts = Number(count);
-const derivations = Number(kinds);
-if (!(receipts > 0) || !(derivations > 0)) throw new Error('numbers of receipts and derivations');
+/** Of the process that makes a pack: the database and the directory. */
+const build = process.argv.slice(4);
+const { receipts, derivations } = readNumbers(
+  'evidence-pack [receipts] [derivations]',
+  { receipts: 100_000, derivations: 1_000 },
+  build.length === 2 ? process.argv.slice(2, 4) : undefined,
+);
 
 /** One run of the builder, in this process: the peak is that of a process which does nothing else. */
 async function buildOne(url: string, directory: string): Promise<void> {
@@ -86,7 +90,7 @@ async function main(): Promise<void> {
   try {
     await fill(server.url, directory);
     const self = new URL(import.meta.url).pathname;
-    const args = [self, count, kinds, server.url, directory];
+    const args = [self, String(receipts), String(derivations), server.url, directory];
     const { stdout } = await promisify(execFile)(process.execPath, args);
     process.stdout.write(stdout);
     const pack = join(directory, 'packs/exp_bench.zip');

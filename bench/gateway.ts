@@ -11,11 +11,11 @@
  * ratio within a round holds also where others use the machine. An empty list leaves its kind of load out.
  */
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { firstLine } from './gateway/child.ts';
 import { takeTurns, type Target } from './gateway/rounds.ts';
 import {
   LOAD_OPTIONS,
+  LOAD_USAGE,
   loadsOf,
   openSession,
   type Session,
@@ -23,9 +23,11 @@ import {
   titleOf,
 } from './gateway/session.ts';
 import { comparison, table } from './gateway/tables.ts';
+import { readOptions } from './support/arguments.ts';
 
-const { values } = parseArgs({ options: { ...LOAD_OPTIONS, against: { type: 'string' } } });
-const { loads, rounds } = loadsOf(values, { whole: '50,200,500,1000', quick: '50,500' });
+const USAGE = `gateway -- ${LOAD_USAGE} [--against <another checkout>]`;
+const values = readOptions(USAGE, { ...LOAD_OPTIONS, against: { type: 'string' } });
+const { loads, rounds } = loadsOf(USAGE, values, { whole: '50,200,500,1000', quick: '50,500' });
 const here = resolve(import.meta.dirname, '..');
 const other = values.against;
 const session = await openSession();

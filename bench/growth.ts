@@ -10,7 +10,6 @@
  */
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { readEnvironment } from '#shared/config/config.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { openFiller } from './gateway/fill.ts';
@@ -20,18 +19,23 @@ import { type Figures, runLoad, runRound, type Target } from './gateway/rounds.t
 import { runCommand } from './gateway/run-command.ts';
 import { openSession } from './gateway/session.ts';
 import { median, table } from './gateway/tables.ts';
+import { readList, readNumber, readOptions } from './support/arguments.ts';
 
-const { values } = parseArgs({
-  options: {
-    sizes: { type: 'string', default: '10000,100000,1000000' },
-    seconds: { type: 'string', default: '5' },
-    rounds: { type: 'string', default: '3' },
-    /** Receipts of the evidence pack, where there are so many. */
-    packed: { type: 'string', default: '100000' },
-  },
+const USAGE =
+  'growth -- [--sizes 10000,100000,1000000] [--seconds 5] [--rounds 3] [--packed 100000]';
+const values = readOptions(USAGE, {
+  sizes: { type: 'string', default: '10000,100000,1000000' },
+  seconds: { type: 'string', default: '5' },
+  rounds: { type: 'string', default: '3' },
+  /** Receipts of the evidence pack, where there are so many. */
+  packed: { type: 'string', default: '100000' },
 });
+const sizes = readList(USAGE, 'sizes', values.sizes);
+const [loadSeconds, loadRounds, packed] = (['seconds', 'rounds', 'packed'] as const).map((name) =>
+  readNumber(USAGE, name, values[name]),
+) as [number, number, number];
 const CHECKOUT = resolve(import.meta.dirname, '..');
-const LOAD = { connections: 64, streamed: false, seconds: Number(values.seconds) };
+const LOAD = { connections: 64, streamed: false, seconds: loadSeconds };
 /** Requests that are timed one after the other, of each kind. */
 const ASKED = 30;
 /** Receipts that wait when integration is timed. */
@@ -48,7 +52,7 @@ try {
   // Few: what they leave is stored, too.
   await runLoad(session, target, { ...LOAD, seconds: 3 });
   const found = new Map<string, Figures[]>();
-  for (const size of values.sizes.split(',').map(Number)) {
+  for (const size of sizes) {
     const { title, figures } = await measure(size);
     found.set(title, figures);
     process.stdout.write(`\n${table(new Map([[title, figures]]))}`);
@@ -64,7 +68,7 @@ try {
     // As autovacuum does by itself a minute later.
     await pool.query('vacuum analyze');
     const rounds: Figures[] = [];
-    for (let round = 0; round < Number(values.rounds); round += 1) {
+    for (let round = 0; round < loadRounds; round += 1) {
       rounds.push(await runRound(session, target, LOAD));
       await untilIntegrated();
     }
@@ -158,7 +162,7 @@ try {
   }
 
   async function pack(figures: Map<string, number>): Promise<void> {
-    const count = Math.min(Number(values.packed), await stored());
+    const count = Math.min(packed, await stored());
     const before = cpuByProcess(gateway.processes).get('background') ?? 0;
     const started = performance.now();
     const body = { first_index: 0, last_index: count - 1, format: 'evidence-pack' };

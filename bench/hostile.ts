@@ -11,6 +11,7 @@ import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
+import { readNumbers } from './support/arguments.ts';
 
 const AT_ONCE = 10;
 const QUESTIONS_EACH_MS = 25;
@@ -20,7 +21,6 @@ const BODY_BYTES = 20 * 1024 * 1024 - 1_024;
 const STORED = 'stored answer';
 const STORED_INPUTS = 850;
 const MIB = 1_048_576;
-const seconds = Number(process.argv[2] ?? 6);
 
 const chat = (content: string): string =>
   `{"model":"llama-3.1-8b","messages":[{"role":"user","content":"${content}"}]}`;
@@ -59,6 +59,7 @@ if (process.argv[2] === 'attack') {
   process.exit();
 }
 
+const { seconds } = readNumbers('hostile [seconds per body]', { seconds: 6 });
 const dataDir = mkdtempSync(join(tmpdir(), 'docket-hostile-'));
 const loopDir = mkdtempSync(join(tmpdir(), 'docket-loops-'));
 const gateway = fork(join(import.meta.dirname, '../cli/docket.ts'), ['up'], {

@@ -14,12 +14,13 @@ import { laneKeyId, Seals } from '#shared/lanes/seals.ts';
 import { decodeMessage, encodeMessage } from '#shared/lanes/wire-format.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { upstreamBody } from '#workers/inference/bodies.ts';
+import { readNumbers } from './support/arguments.ts';
 
 /**
  * The cost of each step of a request by itself, in microseconds of processor time, for a prompt of 1 KB and an answer of half of it:
  * npm run bench hot-path [rounds]. The steps take turns, so that what else happens on the machine happens to all of them.
  */
-const rounds = Number(process.argv[2] ?? 20_000);
+const { rounds } = readNumbers('hot-path [rounds]', { rounds: 20_000 });
 const { catalogue } = loadCatalogue(DEFAULT_CATALOGUE, {
   variable: (name) => (name === 'SANDBOX_URL' ? 'http://127.0.0.1:1/v1' : undefined),
   timeoutMs: 120_000,

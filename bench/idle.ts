@@ -8,7 +8,6 @@
  */
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { type Gateway, launchGateway } from './gateway/launch.ts';
@@ -16,15 +15,17 @@ import { cpuByProcess, memoryByProcess, wakeUpsByProcess } from './gateway/proce
 import { openSession } from './gateway/session.ts';
 import type { Figures } from './gateway/rounds.ts';
 import { table } from './gateway/tables.ts';
+import { readNumber, readOptions } from './support/arguments.ts';
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '60' },
-    /** Between the end of a start and the measurement: first rounds, compilers and caches. */
-    settle: { type: 'string', default: '30' },
-    against: { type: 'string' },
-  },
+const USAGE = 'idle -- [--seconds 60] [--settle 30] [--against <another checkout>]';
+const values = readOptions(USAGE, {
+  seconds: { type: 'string', default: '60' },
+  /** Between the end of a start and the measurement: first rounds, compilers and caches. */
+  settle: { type: 'string', default: '30' },
+  against: { type: 'string' },
 });
+const idle = readNumber(USAGE, 'seconds', values.seconds);
+const settle = readNumber(USAGE, 'settle', values.settle);
 const checkouts = [
   ...(values.against === undefined ? [] : [['there', resolve(values.against)] as const]),
   ['here', resolve(import.meta.dirname, '..')] as const,
@@ -37,11 +38,11 @@ try {
       return { name, gateway: await launchGateway(session.children, checkout, dataDir) };
     }),
   );
-  await sleep(Number(values.settle) * 1_000);
+  await sleep(settle * 1_000);
   const found = await Promise.all(
     systems.map(async ({ name, gateway }) => [name, [await watch(gateway)]] as const),
   );
-  process.stdout.write(`\nIdle for ${values.seconds} s, each figure per second\n`);
+  process.stdout.write(`\nIdle for ${idle} s, each figure per second\n`);
   process.stdout.write(table(new Map(found)));
 } finally {
   await session.close();
@@ -60,7 +61,7 @@ async function watch({ dev, processes }: Gateway): Promise<Figures> {
     transactions: await transactionsOf(postgres),
   });
   const before = await read();
-  await sleep(Number(values.seconds) * 1_000);
+  await sleep(idle * 1_000);
   const after = await read();
   const memory = memoryByProcess(processes);
   redis.disconnect();

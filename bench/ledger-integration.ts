@@ -19,9 +19,12 @@ import {
   originOf,
   submitReceipts,
 } from '#test/support/ledger.ts';
+import { readNumbers } from './support/arguments.ts';
 
-const ENTRIES = Number(process.argv[2] ?? 40_000);
-const ORGANISATIONS = Number(process.argv[3] ?? 20);
+const { entries: ENTRIES, organisations: ORGANISATIONS } = readNumbers(
+  'ledger-integration [entries] [organisations]',
+  { entries: 40_000, organisations: 20 },
+);
 const SUBMITTED_AT_ONCE = 1_000;
 const BATCH = 2_000;
 

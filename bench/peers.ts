@@ -12,7 +12,6 @@
  * which ends in /v1. Options of several such gateways belong together in their order.
  */
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import {
   foreignPeer,
   type Meanwhile,
@@ -23,6 +22,7 @@ import {
 import { type Figures, takeTurns } from './gateway/rounds.ts';
 import {
   LOAD_OPTIONS,
+  LOAD_USAGE,
   loadsOf,
   openSession,
   startGateway,
@@ -30,6 +30,7 @@ import {
   warmUp,
 } from './gateway/session.ts';
 import { median, table } from './gateway/tables.ts';
+import { readOptions, refuseArguments } from './support/arguments.ts';
 
 /** At this many connections the yardstick is taken. */
 const YARDSTICK_CONNECTIONS = 64;
@@ -41,18 +42,19 @@ const ITS_OWN: Meanwhile = {
   signed: 'yes, with an estimate of its footprint',
 };
 
-const { values } = parseArgs({
-  options: {
-    ...LOAD_OPTIONS,
-    only: { type: 'string', default: 'portkey,litellm' },
-    cache: { type: 'string' },
-    'upstream-port': { type: 'string', default: '0' },
-    peer: { type: 'string', multiple: true, default: [] },
-    'peer-pid': { type: 'string', multiple: true, default: [] },
-    'peer-key': { type: 'string', multiple: true, default: [] },
-  },
+const USAGE = `peers -- ${LOAD_USAGE} [--only portkey,litellm] [--cache DIR] [--upstream-port PORT] [--peer NAME=URL [--peer-pid PID] [--peer-key KEY]]…`;
+const values = readOptions(USAGE, {
+  ...LOAD_OPTIONS,
+  only: { type: 'string', default: 'portkey,litellm' },
+  cache: { type: 'string' },
+  'upstream-port': { type: 'string', default: '0' },
+  peer: { type: 'string', multiple: true, default: [] },
+  'peer-pid': { type: 'string', multiple: true, default: [] },
+  'peer-key': { type: 'string', multiple: true, default: [] },
 });
-const { loads, rounds } = loadsOf(values, { whole: '50,200,500', quick: '50,500' });
+const { loads, rounds } = loadsOf(USAGE, values, { whole: '50,200,500', quick: '50,500' });
+const unknown = values.only.split(',').filter((name) => !['', 'portkey', 'litellm'].includes(name));
+if (unknown.length > 0) refuseArguments(USAGE, `only: there is no ${unknown.join(', ')}.`);
 const session = await openSession(values['upstream-port']);
 try {
   const peers = await others();

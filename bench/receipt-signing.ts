@@ -1,5 +1,5 @@
 /**
- * The cost of one receipt on one core, step by step: `node bench/receipt-signing.ts [rounds]`.
+ * The cost of one receipt on one core, step by step: `npm run bench receipt-signing [rounds]`.
  * Prints microseconds of processor time per step, whatever else the machine does, and receipts per second and core.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
@@ -12,8 +12,9 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import type { ReceiptDocument, ReceiptDocument2 } from '#shared/receipts/document.ts';
 import { orderedJson } from '#shared/kernel/canonical-json.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
+import { readNumbers } from './support/arguments.ts';
 
-const ROUNDS = Number(process.argv[2] ?? 50_000);
+const { rounds: ROUNDS } = readNumbers('receipt-signing [rounds]', { rounds: 50_000 });
 /** The receipts worker signs a batch with one time. */
 const BATCH = 64;
 

@@ -3,17 +3,18 @@ import { DECLARATION_VERSION } from '#shared/accounts/declaration.ts';
 import { assess, type Party } from '#shared/accounts/sanctions/assess.ts';
 import { NameIndex } from '#shared/accounts/sanctions/name-index.ts';
 import { syntheticNames } from '#test/support/synthetic-names.ts';
+import { readNumbers } from './support/arguments.ts';
 
 /**
  * The time to vet one applicant, which has to stay under 300 ms against 50,000 names:
- * node bench/sanctions.ts [names]
+ * npm run bench sanctions [names]
  * An applicant has two names and three people.
  */
-const [count = '50000'] = process.argv.slice(2);
+const { names: count } = readNumbers('sanctions [names]', { names: 50_000 });
 const ROUNDS = 100;
 
 const begun = performance.now();
-const names = syntheticNames(Number(count), 1);
+const names = syntheticNames(count, 1);
 const index = new NameIndex(
   names.map((name, at) => ({
     source: 'opensanctions',

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { loadScreen } from '#shared/screening/files/load.ts';
+import { readNumbers } from './support/arguments.ts';
 
 /*
  * Prints how long screening takes for texts of 10 KB, the size that the budget of 200 µs is for. The texts differ in
@@ -8,6 +9,7 @@ import { loadScreen } from '#shared/screening/files/load.ts';
  */
 const UNITS = 10_240;
 const ROUNDS = 400;
+readNumbers('screening', {});
 
 const TEXTS: Readonly<Record<string, string>> = {
   'plain prose':

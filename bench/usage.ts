@@ -1,5 +1,5 @@
 /**
- * The time to sum up a month with a million receipts of one organisation: `node bench/usage.ts [receipts] [runs]`.
+ * The time to sum up a month with a million receipts of one organisation: `npm run bench usage [receipts] [runs]`.
  * Starts a PostgreSQL of its own. A hundredth of the receipts is revised in the second round.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,9 +11,12 @@ import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
 import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
+import { readNumbers } from './support/arguments.ts';
 
-const RECEIPTS = Number(process.argv[2] ?? 1_000_000);
-const RUNS = Number(process.argv[3] ?? 5);
+const { receipts: RECEIPTS, runs: RUNS } = readNumbers('usage [receipts] [runs]', {
+  receipts: 1_000_000,
+  runs: 5,
+});
 const DAY_MS = 86_400_000;
 /** Spread over the thirty days before this. */
 const END = Date.now();

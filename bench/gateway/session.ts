@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Children, firstLine } from './child.ts';
+import { readList, readNumber } from '../support/arguments.ts';
 import { launchGateway } from './launch.ts';
 import { type Bench, type Load, runLoad, type Target } from './rounds.ts';
 
@@ -13,6 +14,8 @@ export const LOAD_OPTIONS = {
   connections: { type: 'string', default: '1,64,256' },
   streams: { type: 'string' },
 } as const;
+export const LOAD_USAGE =
+  '[--quick] [--seconds 5] [--rounds 5] [--connections 1,64,256] [--streams 50,200,500]';
 
 interface LoadValues {
   quick: boolean;
@@ -23,23 +26,30 @@ interface LoadValues {
 }
 
 /** The loads asked for, one after the other; `--quick` takes fewer streams and rounds. */
-export function loadsOf(values: LoadValues, streams: { whole: string; quick: string }) {
+export function loadsOf(
+  usage: string,
+  values: LoadValues,
+  streams: { whole: string; quick: string },
+) {
   const { quick } = values;
-  const seconds = Number(values.seconds ?? (quick ? 3 : 5));
-  const numbers = (text: string): number[] => (text === '' ? [] : text.split(',').map(Number));
+  const one = (name: 'seconds' | 'rounds'): number =>
+    values[name] === undefined ? (quick ? 3 : 5) : readNumber(usage, name, values[name]);
+  const seconds = one('seconds');
   const loads: Load[] = [
-    ...numbers(values.connections).map((connections) => ({
+    ...readList(usage, 'connections', values.connections).map((connections) => ({
       connections,
       streamed: false,
       seconds,
     })),
-    ...numbers(values.streams ?? (quick ? streams.quick : streams.whole)).map((connections) => ({
-      connections,
-      streamed: true,
-      seconds,
-    })),
+    ...readList(usage, 'streams', values.streams ?? (quick ? streams.quick : streams.whole)).map(
+      (connections) => ({
+        connections,
+        streamed: true,
+        seconds,
+      }),
+    ),
   ];
-  return { rounds: Number(values.rounds ?? (quick ? 3 : 5)), loads };
+  return { rounds: one('rounds'), loads };
 }
 
 export interface Session extends Bench {

@@ -6,7 +6,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { findChromium } from '#test/support/chromium.ts';
 import { Instance } from '#test/storms/instance.ts';
 import { furnish } from './furnish.ts';
-import { pagesOf, type Visitor } from './pages.ts';
+import { PAGE_NAMES, pagesOf, type Visitor } from './pages.ts';
 
 /** Each view: its name, theme and width. The last is a small phone. */
 const VIEWS = [
@@ -37,6 +37,10 @@ if (values.help) {
   process.exit();
 }
 const [asked, ...names] = positionals;
+const unknown = names.filter((name) => !PAGE_NAMES.has(name));
+if (unknown.length > 0) {
+  refuse(`There is no page ${unknown.join(', ')}. There are ${[...PAGE_NAMES].join(', ')}.`);
+}
 const directory = resolve(
   values.readme ? PICTURES_DIR : (asked ?? (await mkdtemp(join(tmpdir(), 'docket-screenshots-')))),
 );
@@ -78,9 +82,13 @@ function readArguments() {
       allowPositionals: true,
     });
   } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
-    return process.exit(2);
+    return refuse(`${(error as Error).message}\n\n${USAGE.trimEnd()}`);
   }
+}
+
+function refuse(problem: string): never {
+  process.stderr.write(`${problem}\n`);
+  return process.exit(2);
 }
 
 async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {
