@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { expect } from 'vitest';
 import { type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
+import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import type { System } from './system.ts';
 import { connectTo } from './lanes.ts';
@@ -62,6 +63,8 @@ export interface Tally {
   entries: number;
   /** Organisations whose indexes are not exactly 0..n-1. */
   gaps: number;
+  /** Logs that have grown beyond their last signed head, and are to be signed. */
+  unsigned: number;
 }
 
 /** Counts in PostgreSQL: every receipt, what is still owed to the ledger, and the logs. */
@@ -73,14 +76,16 @@ export async function tally(system: System): Promise<Tally> {
       (SELECT count(*) FROM receipt_pending) AS pending,
       (SELECT count(*) FROM ledger_entry WHERE entry_id LIKE 'rcpt\\_%') AS entries,
       (SELECT count(*) FROM (SELECT org_id FROM ledger_entry GROUP BY org_id
-         HAVING min(index) <> 0 OR max(index) <> count(*) - 1) AS broken) AS gaps`);
+         HAVING min(index) <> 0 OR max(index) <> count(*) - 1) AS broken) AS gaps,
+      (SELECT count(*) FROM ledger_head WHERE size > checkpoint_size AND halted_at IS NULL
+         AND org_id <> '${ANCHOR_LOG}') AS unsigned`);
   const row = rows[0]!;
   return Object.fromEntries(
     Object.entries(row).map(([key, value]) => [key, Number(value)]),
   ) as unknown as Tally;
 }
 
-/** Waits until the lanes are empty and every receipt is in the ledger. */
+/** Waits until the lanes are empty and every receipt is in the ledger, below a signed head: it can be exported and proven. */
 export async function integrated(system: System): Promise<Tally> {
   const client = connectTo(system.redis.url);
   let last = await tally(system);
@@ -90,8 +95,8 @@ export async function integrated(system: System): Promise<Tally> {
       lanes = await lengthsOf(client);
       last = await tally(system);
       const empty = Object.keys(lanes).length === 0;
-      return empty && last.pending === 0 && last.entries === last.receipts;
-    }, 'every receipt is in the ledger');
+      return empty && last.pending === 0 && last.entries === last.receipts && last.unsigned === 0;
+    }, 'every receipt is in the ledger, below a signed head');
   } catch (error) {
     throw new Error(JSON.stringify({ ...last, lanes }), { cause: error });
   } finally {
