@@ -28,7 +28,11 @@ afterAll(async () => {
 export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const server = inject('postgresUrl');
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await queryOnce(server, `create database ${name} template ${empty ? 'template0' : TEMPLATE}`);
+  // Its files are copied as they are: by way of the log, as is usual, each of their pages would be written twice.
+  await queryOnce(
+    server,
+    `create database ${name} template ${empty ? 'template0' : TEMPLATE} strategy file_copy`,
+  );
   const url = withDatabase(server, name);
   const pools: Pool[] = [];
   const open = (max: number, role?: DatabaseRole): Pool => {
