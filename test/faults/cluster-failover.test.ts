@@ -98,6 +98,13 @@ const linesOf = (role: Role, event: string): number =>
   system.processes(role).flatMap((one) => one.logs().filter((line) => line['event'] === event))
     .length;
 
+/** What the processes of a role have complained of, but for single requests. */
+const troublesOf = (role: Role): Record<string, unknown>[] =>
+  system
+    .processes(role)
+    .flatMap((one) => one.logs())
+    .filter(({ level, event }) => level !== 'info' && !OF_REQUESTS.includes(String(event)));
+
 describe('a Redis Cluster of three masters with a replica each, TLS only, with a user and a password', () => {
   it('what was refused while the masters were frozen does not run when they go on', async () => {
     const told = await cluster.whileFrozen(() =>
@@ -133,7 +140,11 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
         () => load.told.slice(heard).filter(({ status }) => status === 200).length > 50,
         'requests are answered again',
       ).catch((error: unknown) => {
-        throw new Error(`since the kill:\n${timeline(load.told, killedAt)}`, { cause: error });
+        const said = ROLES.flatMap((role) => troublesOf(role).slice(-FAILURES_MAX));
+        throw new Error(
+          `since the kill:\n${timeline(load.told, killedAt)}\n${said.map((line) => JSON.stringify(line)).join('\n')}`,
+          { cause: error },
+        );
       });
       await Promise.all([load.stop(), latecomers.stop()]);
 
@@ -145,12 +156,8 @@ describe('a Redis Cluster of three masters with a replica each, TLS only, with a
       for (const role of ROLES) {
         expect(linesOf(role, 'redis_master_lost'), role).toBe(1);
         expect(linesOf(role, 'redis_master_found'), role).toBe(1);
-        const troubles = system
-          .processes(role)
-          .flatMap((one) => one.logs())
-          .filter(({ level, event }) => level !== 'info' && !OF_REQUESTS.includes(String(event)));
         // Those of the frozen masters above are among them.
-        expect(troubles.length, role).toBeLessThanOrEqual(4 * FAILURES_MAX);
+        expect(troublesOf(role).length, role).toBeLessThanOrEqual(4 * FAILURES_MAX);
       }
 
       const answered = load.told.filter(({ status }) => status === 200);
