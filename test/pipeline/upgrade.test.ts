@@ -22,7 +22,8 @@ interface Told {
 
 /**
  * What a release before this one left when all of its processes were killed one after another (commit 1abf852, with a
- * deadline of fifty years for requests): every row of PostgreSQL, every key of Redis as DUMP gives it, and the keys.
+ * deadline of fifty years for requests): every row of PostgreSQL, every key of Redis as DUMP gives it, and the keys. The
+ * queues of its jobs by the clock were scheduled apart; of `export-sweep` one had failed by then.
  */
 interface Frozen {
   seen: Record<'whole' | 'stream' | 'stored' | 'pending' | 'owed' | 'owedStream', Told> & {
@@ -43,6 +44,7 @@ const { seen } = frozen;
 /** Requests that waited on the inference lane: whole, streamed, with an Idempotency-Key, with a body kept apart. */
 const WAITING = 4;
 let system: System;
+let redisUrl: string;
 let migrated: string[];
 
 async function restoreDatabase(): Promise<TestDatabase> {
@@ -104,7 +106,8 @@ function furnish(directory: string): void {
 }
 
 beforeAll(async () => {
-  const [database, redisUrl] = await Promise.all([restoreDatabase(), restoreRedis()]);
+  const [database, url] = await Promise.all([restoreDatabase(), restoreRedis()]);
+  redisUrl = url;
   migrated = await migrateToLatest(database.pool);
   system = await startSystem({ database, redisUrl, furnish });
 }, 60_000);
@@ -171,8 +174,13 @@ describe('a store that an earlier release wrote', () => {
     expect(outcomes).toEqual(Array.from({ length: 2 + WAITING }, () => 'complete'));
   });
 
-  it('does the jobs that waited, and fsck finds nothing', async () => {
+  it('does the jobs that waited, leaves nothing of queues that are no more, and fsck finds nothing', async () => {
+    const client = connectTo(redisUrl);
+    const queues = () => client.keys('{docket-jobs}:export-sweep:*');
+    expect(await queues()).toContain('{docket-jobs}:export-sweep:failed');
     await system.start('exports');
+    expect(await queues()).toEqual([]);
+    client.disconnect();
     await until(async () => {
       const { status } = (await (await get(`/exports/${seen.export.id}`)).json()) as {
         status: string;

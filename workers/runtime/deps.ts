@@ -71,9 +71,9 @@ export class JobRole {
   }
 
   /** Takes jobs, and does what is due by the clock. */
-  start(): Promise<void> {
+  async start(): Promise<void> {
+    await this.queues.dropQueuesOf(this.#kinds.map(({ name }) => name).filter(isScheduled));
     this.#running = this.#kinds.map(({ run }) => run());
-    return Promise.resolve();
   }
 
   /** Takes no more jobs and waits for those under way. */
