@@ -4,6 +4,7 @@ import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { readCircuits } from '#shared/catalogue/redis/circuits.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
+import { OWED_CHANNEL } from '#shared/ledger/redis/owed-notices.ts';
 import { reasonOf } from '#cli/print.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { compareClocks } from './clock.ts';
@@ -13,7 +14,7 @@ const READY_MS = 3_000;
 /** The lanes read with XAUTOCLAIM, which came with it. */
 const VERSION_MIN = [6, 2] as const;
 
-/** Looks at Redis: reachable, version, one node or a cluster, durability, clock, and the circuits that are open. */
+/** Looks at Redis: reachable, version, one node or a cluster, durability, clock, rights, and the circuits that are open. */
 export async function examineRedis(
   url: string,
   { allowVolatileRedis, shards }: Pick<ToolConfig, 'allowVolatileRedis' | 'shards'>,
@@ -30,6 +31,7 @@ export async function examineRedis(
       await topology(client, shards),
       await durability(client, allowVolatileRedis),
       await clock(client),
+      await notices(client),
       ...(await circuits(client)),
     ];
   } catch (error) {
@@ -52,6 +54,19 @@ async function version(client: RedisClient): Promise<Finding> {
   const detail = `${product}, version ${text}`;
   if (major > majorMin || (major === majorMin && minor >= minorMin)) return ok('Redis', detail);
   return problem('Redis', detail, `use Redis ${VERSION_MIN.join('.')} or newer, or Valkey`);
+}
+
+/** Without the right to it everything works, and receipts wait longer; so a new installation may not notice. */
+async function notices(client: RedisClient): Promise<Finding> {
+  const name = 'Redis rights';
+  try {
+    // Ledger workers look for receipts because of it, and find those that there are.
+    await client.publish(OWED_CHANNEL, '');
+    return ok(name, 'notices of receipts reach ledger workers');
+  } catch (error) {
+    const detail = `the channel ${OWED_CHANNEL} may not be used, so receipts wait up to two seconds longer: ${reasonOf(error)}`;
+    return warning(name, detail, `give the user &${OWED_CHANNEL} (ACL SETUSER)`);
+  }
 }
 
 /** A cluster has its masters' replicas to lose, and work for all of them only with as many shards. */

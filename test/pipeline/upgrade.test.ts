@@ -10,6 +10,7 @@ import { runDocket } from '#test/support/docket-cli.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { expectSigned, integrated, type Receipt } from '#test/support/receipts.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { withDocumentedRights } from '#test/support/redis-rights.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
@@ -109,7 +110,7 @@ beforeAll(async () => {
   const [database, url] = await Promise.all([restoreDatabase(), restoreRedis()]);
   redisUrl = url;
   migrated = await migrateToLatest(database.pool);
-  system = await startSystem({ database, redisUrl, furnish });
+  system = await startSystem({ database, redisUrl: await withDocumentedRights(url), furnish });
 }, 60_000);
 
 const get = (path: string): Promise<Response> =>

@@ -1,6 +1,6 @@
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 
-const CHANNEL = 'ledger:owed';
+export const OWED_CHANNEL = 'ledger:owed';
 /** Between two notices of one process. Ledger workers look often for longer than this after each. */
 const NOTICE_MS = 1_000;
 
@@ -18,7 +18,7 @@ export function createOwedNotices(
     give() {
       if (now() - givenAt < NOTICE_MS) return;
       givenAt = now();
-      redis.publish(CHANNEL, '').catch(onError);
+      redis.publish(OWED_CHANNEL, '').catch(onError);
     },
   };
 }
@@ -30,5 +30,5 @@ export function listenForOwed(
   onError: (error: unknown) => void,
 ): void {
   redis.on('message', onOwed);
-  redis.subscribe(CHANNEL).catch(onError);
+  redis.subscribe(OWED_CHANNEL).catch(onError);
 }

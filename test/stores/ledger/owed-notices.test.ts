@@ -9,6 +9,30 @@ const unexpected = (error: unknown): never => {
   throw error;
 };
 
+it('without the right to the channel nothing fails: who would say or hear it reports that, once', async () => {
+  const admin = connectTo(redis.url);
+  await admin.call('ACL', 'SETUSER', 'docket', 'on', '>secret', '~*', 'resetchannels', '+@all');
+  const client = connectTo(redis.url.replace('redis://', 'redis://docket:secret@'));
+  const unheard: unknown[] = [];
+  const unsaid: unknown[] = [];
+  listenForOwed(
+    client,
+    () => expect.fail('nothing is heard'),
+    (error) => unheard.push(error),
+  );
+  const notices = createOwedNotices(
+    client,
+    () => 0,
+    (error) => unsaid.push(error),
+  );
+  for (let i = 0; i < 10; i += 1) notices.give();
+  await until(() => unheard.length > 0 && unsaid.length > 0);
+  expect([unheard, unsaid].map((errors) => errors.map(String))).toEqual([
+    [expect.stringContaining('NOPERM')],
+    [expect.stringContaining('NOPERM')],
+  ]);
+});
+
 it('every ledger worker hears that receipts wait, once a second at most of each who says so, and again after its connection broke', async () => {
   const heard = [0, 0];
   const listeners = heard.map((_, i) => {
