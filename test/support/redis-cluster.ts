@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
+import type { RedisServer } from '#embedded/stores/redis.ts';
 import { startTestRedis } from './redis.ts';
 import { until } from './until.ts';
 
@@ -31,13 +32,48 @@ export async function startTestRedisCluster(): Promise<string> {
   return servers.map(({ url }) => url).join(',');
 }
 
+/** A Redis Cluster of one master with all slots, and its replica. */
+export async function startTestRedisClusterWithReplica(): Promise<{
+  master: RedisServer;
+  replica: RedisServer;
+}> {
+  const [master, replica] = await Promise.all([startNode(), startNode()]);
+  const [first, second] = [new Redis(master.url), new Redis(replica.url)];
+  try {
+    await first.call('CLUSTER', 'ADDSLOTSRANGE', 0, SLOTS - 1);
+    await first.call('CLUSTER', 'MEET', '127.0.0.1', new URL(replica.url).port, replica.busPort);
+    await until(
+      async () => /cluster_state:ok/.test(await second.cluster('INFO')),
+      'the nodes know each other',
+    );
+    await second.call('CLUSTER', 'REPLICATE', await first.cluster('MYID'));
+    await until(
+      async () =>
+        /state=online/.test(await first.info('replication')) &&
+        // What clients are told, by whichever they ask.
+        (await first.cluster('SLOTS'))[0]!.length === 4 &&
+        (await second.cluster('SLOTS'))[0]!.length === 4,
+      'the replica is in step',
+    );
+  } finally {
+    for (const node of [first, second]) node.disconnect();
+  }
+  return { master, replica };
+}
+
 /** The default bus port is 10,000 above the port, which may be taken or beyond the last one. */
-async function startNode(): Promise<{ url: string; busPort: number }> {
+async function startNode(): Promise<RedisServer & { busPort: number }> {
   const busPort = await freePort();
-  const { url } = await startTestRedis({
-    settings: ['cluster-enabled yes', `cluster-port ${busPort}`],
+  const server = await startTestRedis({
+    settings: [
+      'cluster-enabled yes',
+      `cluster-port ${busPort}`,
+      // Nodes tell each other what they are twice in this time.
+      'cluster-node-timeout 4000',
+      'repl-diskless-sync-delay 0',
+    ],
   });
-  return { url, busPort };
+  return Object.assign(server, { busPort });
 }
 
 async function freePort(): Promise<number> {
