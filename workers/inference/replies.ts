@@ -100,7 +100,8 @@ export class Replies {
   #takeNote(relayed: Relayed, now: number): void {
     this.#notedAt = now;
     const { id, shard, claim, region, orgId, deadlineAt } = this.#entry;
-    const note = this.#deps.outbox.asHolder(this.#delivery);
+    // Until the stream has begun, nothing of it may go out without a note: the client waits for both.
+    const note = this.#deps.outbox.asHolder(this.#delivery, { mayWait: this.#begun });
     // Admission gave the claim no longer than the deadline: without this, a repeated request would run beside this one.
     if (claim !== undefined && !this.#begun) note.command('EXPIRE', claim, RUNS_S_MAX);
     note.command('SET', begunKey(shard, id), encodeRelayed(relayed), 'EX', BEGUN_S);

@@ -22,6 +22,13 @@ import type { Delivery } from './lane-consumer.ts';
 import { callReplicated } from './replicated.ts';
 import { defineLaneScripts, type LaneScripts } from './scripts.ts';
 
+/**
+ * Frames of streams that come so soon after the last write wait for those of other streams, or the next of their own: each
+ * write wakes Redis and the api process, which cost more than the frames in it. The frame of a stream that is alone comes
+ * later than that after the one before it, and never waits.
+ */
+const GATHER_MS = 4;
+
 /** Unread entries an inbox may hold; a reader that is this far behind is not coming back in time. */
 const INBOX_MAX = 200_000;
 const RETRY_MS = 100;
@@ -121,16 +128,19 @@ interface Batch {
   messages: Addressed[];
   writes: Write[];
   settled: (() => void)[];
+  /** It holds more than frames, and notes of how far streams are. */
+  isUrgent: boolean;
 }
 
-const emptyBatch = (): Batch => ({ messages: [], writes: [], settled: [] });
+const emptyBatch = (): Batch => ({ messages: [], writes: [], settled: [], isUrgent: false });
 
 /**
- * Everything a worker writes to Redis for its requests, gathered for one turn of the event loop and written at once by one
- * script (apply.lua): many chunks, sealed together, in one entry per inbox; many outcomes in one entry of the receipts
- * lane; one XACK per lane. What ends or begins a request is written as the holder of its entry: not at all when another
- * worker has taken the entry over meanwhile. So the script writes while all deliveries of the turn hold their entries,
- * which is nearly always; where one does not, its write is left out, and the others are written again.
+ * Everything a worker writes to Redis for its requests, gathered for one turn of the event loop (frames of running streams
+ * for `GATHER_MS` at most) and written at once by one script (apply.lua): many chunks, sealed together, in one entry per
+ * inbox; many outcomes in one entry of the receipts lane; one XACK per lane. What ends or begins a request is written as
+ * the holder of its entry: not at all when another worker has taken the entry over meanwhile. So the script writes while
+ * all deliveries of the turn hold their entries, which is nearly always; where one does not, its write is left out, and the
+ * others are written again.
  *
  * On a single node this is one transaction, replies included, so no crash can separate its parts. A cluster has the
  * inboxes elsewhere: there the holding is looked up, then answers go out, then one script per shard writes the rest, and
@@ -143,8 +153,12 @@ export class Outbox {
   readonly #seals: Pick<Seals, 'seal'>;
   readonly #onError: (error: unknown) => void;
   #batch = emptyBatch();
-  #scheduled = false;
+  /** Is to write the batch: in this turn, or when it has gathered for long enough. */
+  #soon: NodeJS.Immediate | undefined;
+  #later: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  /** When something was last written, in milliseconds of the steady clock. */
+  #writtenAt = -Infinity;
   #closed = false;
 
   constructor(client: RedisClient, seals: Pick<Seals, 'seal'>, onError: (error: unknown) => void) {
@@ -154,17 +168,20 @@ export class Outbox {
     this.#onError = onError;
   }
 
-  /** Queues a reply for the api process that waits for it, whoever holds the entry. */
+  /** Queues a reply for the api process that waits for it, whoever holds the entry. Frames may wait for others. */
   send(processId: string, reply: Reply, payload: string = ''): void {
     this.#batch.messages.push({ processId, reply, payload });
-    this.#schedule();
+    this.#schedule(reply.kind !== 'frames');
   }
 
-  /** Queues what is to be written for a delivery while it holds its entry; the caller fills it in this turn. */
-  asHolder(delivery: Delivery): HolderWrite {
+  /**
+   * Queues what is to be written for a delivery while it holds its entry; the caller fills it in this turn. `mayWait`: it
+   * goes with the frames that it notes.
+   */
+  asHolder(delivery: Delivery, { mayWait = false } = {}): HolderWrite {
     const write = new Write(delivery);
     this.#batch.writes.push(write);
-    this.#schedule();
+    this.#schedule(!mayWait);
     return write;
   }
 
@@ -172,6 +189,7 @@ export class Outbox {
   flushed(): Promise<void> {
     const batch = this.#batch;
     if (isEmpty(batch)) return this.#writing ?? Promise.resolve();
+    this.#schedule(true);
     return new Promise((resolve) => batch.settled.push(resolve));
   }
 
@@ -180,25 +198,40 @@ export class Outbox {
     this.#closed = true;
   }
 
-  #schedule(): void {
-    if (this.#scheduled || this.#writing !== undefined) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#writing = this.#drain();
-    });
+  #schedule(isUrgent: boolean): void {
+    this.#batch.isUrgent ||= isUrgent;
+    // What is being written looks for more when it is done.
+    if (this.#soon !== undefined || this.#writing !== undefined) return;
+    if (this.#isDue()) {
+      clearTimeout(this.#later);
+      this.#soon = setImmediate(() => this.#begin());
+      return;
+    }
+    const waitMs = this.#writtenAt + GATHER_MS - performance.now();
+    this.#later ??= setTimeout(() => this.#begin(), waitMs);
+  }
+
+  #isDue(): boolean {
+    return this.#batch.isUrgent || performance.now() - this.#writtenAt >= GATHER_MS;
+  }
+
+  #begin(): void {
+    this.#soon = undefined;
+    this.#later = undefined;
+    this.#writing = this.#drain();
   }
 
   async #drain(): Promise<void> {
-    for (;;) {
+    do {
       const batch = this.#batch;
-      if (isEmpty(batch)) break;
       this.#batch = emptyBatch();
+      this.#writtenAt = performance.now();
       for (const write of batch.writes) write.isOpen = false;
       await this.#writeUntilDone(batch);
       for (const resolve of batch.settled) resolve();
-    }
+    } while (!isEmpty(this.#batch) && this.#isDue());
     this.#writing = undefined;
+    if (!isEmpty(this.#batch)) this.#schedule(false);
   }
 
   /** Repeats what failed until it succeeds: every reader recognises repeated messages. */
