@@ -26,6 +26,8 @@ export class LineageWalk {
   readonly #unmet: Set<number>;
   #contradiction: LineageFindings['contradiction'];
   readonly summary: LineageSummary = { documents: 0, remade: 0 };
+  /** Derivations that have a document, by its path, in the order of the ledger. */
+  readonly explained = new Map<string, string>();
 
   /** @throws PackProblem `extra_file` when something else lies among the documents */
   constructor(bag: Bag) {
@@ -60,6 +62,7 @@ export class LineageWalk {
           `The pack does not say where the numbers of entry ${firstIndex} come from.`,
         );
       }
+      this.explained.set(lineagePath(firstIndex), key);
     }
     this.summary.documents += documents.length;
     this.summary.remade += documents.filter(({ remade }) => remade).length;

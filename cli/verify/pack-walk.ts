@@ -1,10 +1,14 @@
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
+import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import {
   CHECKPOINTS,
-  PACK_FORMATS,
+  hasPageThatFollows,
+  hasReport,
+  LINEAGE,
   RECEIPTS,
   REPORT,
   REPORT_PAGE,
+  REPORT_STATEMENT,
   REVISIONS,
   SEAL,
   shardPath,
@@ -14,6 +18,9 @@ import {
 } from '#shared/packs/layout.ts';
 import { isPassive } from '#shared/packs/passive-page.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
+import { ReportFacts } from '#shared/packs/report/facts.ts';
+import { reportPage } from '#shared/packs/report/page.ts';
+import { parseStatement, type ReportStatement } from '#shared/packs/report/statement.ts';
 import { RevisionLinks } from '#shared/packs/revision-links.ts';
 import type { TotalsDocument } from '#shared/packs/seal-format.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
@@ -59,6 +66,7 @@ export class PackWalk {
   readonly #judgeShards: JudgeShards;
   readonly #links: RevisionLinks;
   readonly #totals = new PackTotals();
+  readonly #report = new ReportFacts();
   readonly #lineage: LineageWalk;
   readonly #judged = new Set<string>();
   readonly #inferences: BigUint64Array[] = [];
@@ -144,6 +152,7 @@ export class PackWalk {
     this.#compareTotals();
     this.#checkReport();
     this.#lineage.finish();
+    this.#comparePage();
     this.#seen.lineage = this.#lineage.summary;
   }
 
@@ -227,15 +236,17 @@ export class PackWalk {
     this.#documents.check(findings.citations);
     this.#lineage.take(findings.lineage);
     this.#totals.merge(findings.totals);
+    this.#report.merge(findings.report);
     for (const fact of findings.revisions) {
-      const { repeated, ...rest } = fact;
+      const { repeated, reported, ...rest } = fact;
       // Packs of the first format were held to less.
       const held = this.#isTabled ? { repeated } : {};
       const counts = this.#links.take({ ...rest, ...held, digest: () => fact.digest });
       if (fact.statedCounts !== undefined && fact.statedCounts !== counts) {
         this.#contradict(REPORT, `It says otherwise whether entry ${fact.index} counts.`);
       }
-      if (counts) this.#totals.add(fact.counted);
+      if (counts) this.#totals.add(reported.counted);
+      this.#report.take(reported, counts);
       if (fact.supersededBy !== null) this.#superseded += 1;
     }
     for (const { kid, receipts, lastIndex } of findings.signers) {
@@ -300,7 +311,7 @@ export class PackWalk {
 
   /** Packs of the first format have no tables. */
   get #isTabled(): boolean {
-    return this.#bag.seal.credentialSubject.format !== PACK_FORMATS[0];
+    return hasReport(this.#bag.seal.credentialSubject.format);
   }
 
   #tableOf(shard: string): Pick<ShardTask, 'table'> {
@@ -318,7 +329,9 @@ export class PackWalk {
 
   /** What is meant for people is all there, and nothing else is. */
   #checkReport(): void {
+    const { format } = this.#bag.seal.credentialSubject;
     const own = this.#isTabled ? [TOTALS_TABLE, REPORT_PAGE] : [];
+    if (hasPageThatFollows(format)) own.push(REPORT_STATEMENT);
     if (this.#contradiction !== undefined) throw this.#contradiction;
     for (const path of own) this.#bag.read(path);
     if (this.#isTabled && !isPassive(textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE))) {
@@ -334,6 +347,55 @@ export class PackWalk {
     if (stated !== totalsTable(this.#totals)) {
       const message = 'The receipts do not add up to what the table says.';
       throw new PackProblem('report_mismatch', TOTALS_TABLE, message);
+    }
+  }
+
+  /**
+   * Makes the page again from what the pack holds. Pages of the second format were made in several ways, and are the word
+   * of whoever sealed the pack.
+   */
+  #comparePage(): void {
+    if (!hasPageThatFollows(this.#bag.seal.credentialSubject.format)) return;
+    if (textOf(this.#bag.read(REPORT_PAGE), REPORT_PAGE) === this.#page(this.#statement())) return;
+    const message = 'The page says otherwise than what is in the pack.';
+    throw new PackProblem('report_mismatch', REPORT_PAGE, message);
+  }
+
+  #page(stated: ReportStatement): string {
+    const { seal, pack } = this.#bag;
+    const { organisation, checkpoint, range, requested } = seal.credentialSubject;
+    try {
+      for (const [path, derivation] of this.#lineage.explained) {
+        this.#report.explain(derivation, textOf(this.#bag.read(path), path));
+      }
+      return reportPage({
+        name: pack.folder,
+        issuer: seal.issuer,
+        stated,
+        organisation,
+        log: checkpoint.log,
+        range: { ...range, checkpointSize: checkpoint.size },
+        requested,
+        at: seal.validFrom,
+        receipts: range.receipts,
+        revisions: range.revisions,
+        superseded: range.superseded,
+        totals: this.#totals,
+        facts: this.#report,
+      });
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      // Only documents of another release, which this one could not make again, are read as they are.
+      throw new PackProblem('lineage_mismatch', LINEAGE, 'A document is not in its form.');
+    }
+  }
+
+  #statement(): ReportStatement {
+    try {
+      return parseStatement(textOf(this.#bag.read(REPORT_STATEMENT), REPORT_STATEMENT));
+    } catch (error) {
+      if (!(error instanceof MalformedData)) throw error;
+      throw new PackProblem('report_mismatch', REPORT_STATEMENT, `${error.message}.`);
     }
   }
 

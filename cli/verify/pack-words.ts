@@ -1,4 +1,4 @@
-import { PACK_FORMATS } from '#shared/packs/layout.ts';
+import { hasPageThatFollows, hasReport } from '#shared/packs/layout.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
 import { fieldLines, plain, type Row } from '#cli/print.ts';
 import type { PackVerdict } from './judge-pack.ts';
@@ -94,12 +94,14 @@ function outside({ anchored, timestamps, seal }: PackVerdict): Row {
   };
 }
 
-/** A page is for people, and nobody can add it up again. */
+/** What was shown of the page: in packs of the second format nothing. */
 function reportText({ seal }: PackVerdict): Row {
-  if (seal?.credentialSubject.format === PACK_FORMATS[0]) return {};
+  const format = seal!.credentialSubject.format;
+  if (!hasReport(format)) return {};
   return {
-    report:
-      'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again',
+    report: hasPageThatFollows(format)
+      ? 'report.html was made again and is the same; names and contracts in it are the word of whoever sealed the pack'
+      : 'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again',
   };
 }
 

@@ -5,11 +5,12 @@ import { HASH_BYTES } from '#shared/ledger/hashing.ts';
 import { derivationPath, DERIVATIONS_MAX, SHARD_LINES_MAX } from '#shared/packs/layout.ts';
 import { PackProblem } from '#shared/packs/problem.ts';
 import {
-  countedReceipt,
-  type CountedReceipt,
-  PackTotals,
-  type PackTotalsParts,
-} from '#shared/packs/totals.ts';
+  type ReportedEntry,
+  reportedEntry,
+  ReportFacts,
+  type ReportParts,
+} from '#shared/packs/report/facts.ts';
+import { countedReceipt, PackTotals, type PackTotalsParts } from '#shared/packs/totals.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import {
   type DerivationDocument,
@@ -78,7 +79,7 @@ interface RevisionFact {
   revises: { leafIndex: number; digest: Uint8Array } | null;
   /** What it repeats of the receipt before it, and what the one after it has to repeat. */
   repeated: { own: Uint8Array; before: readonly Uint8Array[] };
-  counted: CountedReceipt;
+  reported: ReportedEntry;
   /** What the table says: does it count? Undefined where there is no table. */
   statedCounts: boolean | undefined;
 }
@@ -102,6 +103,7 @@ export interface ShardFindings {
   disagreement?: { index: number; said: string };
   /** Of the receipts that neither revise nor were revised. */
   totals: PackTotalsParts;
+  report: ReportParts;
   revisions: RevisionFact[];
   citations: Citation[];
   lineage: LineageFindings;
@@ -171,6 +173,7 @@ class ShardJudge {
   readonly #task: ShardTask;
   readonly #keys: TrustedKeys;
   readonly #totals = new PackTotals();
+  readonly #report = new ReportFacts();
   readonly #revisions: RevisionFact[] = [];
   readonly #inferences: bigint[] = [];
   #disagreement: ShardFindings['disagreement'];
@@ -217,6 +220,7 @@ class ShardJudge {
       ...(table === undefined ? {} : { table }),
       leafHashes: hashes.bytes(),
       totals: this.#totals.parts(),
+      report: this.#report.parts(),
       revisions: this.#revisions,
       inferences: BigUint64Array.from(this.#inferences),
       ...(this.#disagreement === undefined ? {} : { disagreement: this.#disagreement }),
@@ -251,20 +255,21 @@ class ShardJudge {
     const said = disagreement(document, measurement);
     if (said !== undefined) this.#disagreement ??= { index, said };
     this.#cite(document, measurement);
-    if (measurement !== undefined) {
-      const lineageContext = this.#lineage.take({ bytes: line, document, index }, measurement);
-      if (lineageContext !== undefined) this.#citeContext(lineageContext);
-    }
+    const lineage =
+      measurement && this.#lineage.take({ bytes: line, document, index }, measurement);
+    if (lineage?.context !== undefined) this.#citeContext(lineage.context);
     const receipts = (this.#signers.get(kid)?.receipts ?? 0) + 1;
     this.#signers.set(kid, { receipts, lastIndex: index });
     const supersededBy = this.#supersededBy(index);
     const counted = countedReceipt(document);
+    const reported = reportedEntry(document, counted, lineage?.derivation);
     const revised = document.wasRevisionOf;
     if (revised === undefined) this.#note(document.credentialSubject.id);
     const statedCounts = this.#table?.take(document, index, supersededBy);
     if (revised === undefined && supersededBy === null) {
       // Nothing but a revision keeps a receipt from counting.
       if (statedCounts === false) this.#table!.contradict(`of entry ${index}`);
+      this.#report.take(reported, true);
       return this.#totals.add(counted);
     }
     this.#revisions.push({
@@ -276,7 +281,7 @@ class ShardJudge {
           ? null
           : { leafIndex: revised.leafIndex, digest: digestBytesIn(revised.digest) },
       repeated: { own: repeatedOf(document), before: repeatedBefore(document) },
-      counted,
+      reported,
       statedCounts,
     });
   }

@@ -86,12 +86,15 @@ export class ShardLineage {
   }
 
   /**
-   * Takes the next receipt that has a measurement. Returns the context that its lineage document cites, if it has one. A document that
+   * Takes the next receipt that has a measurement. Returns the key of its derivation, and the context that its lineage document cites, if it has one. A document that
    * disagrees with its receipt is reported with the findings, not thrown: a receipt in the wrong place is the graver
    * problem, and the ledger's check of that comes first.
    * @throws PackProblem when the document is not what the manifest says
    */
-  take(receipt: Omit<PackedReceipt, 'log'>, measurement: WholeMeasurement): string | undefined {
+  take(
+    receipt: Omit<PackedReceipt, 'log'>,
+    measurement: WholeMeasurement,
+  ): { derivation: string; context?: string | undefined } {
     const { index } = receipt;
     const key = derivationKey(measurement);
     const known = this.#derivations.get(key);
@@ -100,7 +103,7 @@ export class ShardLineage {
     const packed = this.#waiting.get(index);
     if (packed === undefined) {
       this.#compute(`entry ${index}`, measurement);
-      return undefined;
+      return { derivation: key };
     }
     const { path } = packed.file;
     const text = textOf(this.#read(packed), path);
@@ -109,7 +112,7 @@ export class ShardLineage {
     const { remade, context, contradiction } = verdict;
     this.#documents.push({ index, remade });
     if (contradiction !== undefined) this.#contradiction ??= { path, message: contradiction };
-    return context;
+    return { derivation: key, context };
   }
 
   /** Do the numbers follow from what the receipt names? Those of a document are compared with that. */

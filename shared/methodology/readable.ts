@@ -62,7 +62,8 @@ function digits(value: number): string {
   if (value === 0) return '0';
   const rounded = Number(value.toPrecision(3));
   if (rounded < 0.001) return '< 0.001';
-  const places = Math.max(0, 2 - Math.floor(Math.log10(rounded)));
+  const exponent = Number(rounded.toExponential().split('e')[1]);
+  const places = Math.max(0, 2 - exponent);
   const [whole = '', fraction] = rounded.toFixed(places).split('.');
   return spaced(whole) + (fraction === undefined ? '' : `.${fraction}`);
 }

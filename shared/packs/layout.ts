@@ -3,10 +3,22 @@
 /**
  * The forms of packs that this code reads; it writes the last. A change of it is a new name. In the second the seal says
  * how many signed heads lie in the range, what of the anchor must be there, which period was asked for, bounds of totals and
- * tokens of uncovered requests; and the pack has a report with tables.
+ * tokens of uncovered requests; and the pack has a report with tables. In the third the page of the report follows from
+ * what is in the pack, to the last byte.
  */
-export const PACK_FORMATS = ['docket-evidence-pack/1', 'docket-evidence-pack/2'] as const;
-export const PACK_FORMAT = 'docket-evidence-pack/2';
+export const PACK_FORMATS = [
+  'docket-evidence-pack/1',
+  'docket-evidence-pack/2',
+  'docket-evidence-pack/3',
+] as const;
+export type PackFormat = (typeof PACK_FORMATS)[number];
+export const PACK_FORMAT = 'docket-evidence-pack/3';
+
+/** From the second format on. */
+export const hasReport = (format: PackFormat): boolean => format !== PACK_FORMATS[0];
+/** From the third format on. */
+export const hasPageThatFollows = (format: PackFormat): boolean =>
+  hasReport(format) && format !== PACK_FORMATS[1];
 
 /** Lines of a shard: a file that people can open, of about 34 MB. */
 export const SHARD_LINES_MAX = 10_000;
@@ -73,6 +85,8 @@ export const ANCHOR = 'data/anchor';
 export const REPORT = 'data/report';
 export const REPORT_PAGE = `${REPORT}/report.html`;
 export const TOTALS_TABLE = `${REPORT}/totals.csv`;
+/** From pack format 3 on: what the page says beside what receipts do, names and contracts. */
+export const REPORT_STATEMENT = `${REPORT}/stated.json`;
 
 const PLACES = [
   /^data\/(?:receipts|superseded|revisions|revision-proofs|ledger\/checkpoints)\/\d{12}\.ndjson$/,
@@ -84,7 +98,7 @@ const PLACES = [
   /^data\/methodologies\/[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+\.json$/,
   /^data\/derivations\/uEi[A-Za-z0-9_-]{44}\.json$/,
   /^data\/lineage\/\d{12}\.jsonld$/,
-  /^data\/report\/(?:report\.html|totals\.csv|(?:receipts|revisions)\/\d{12}\.csv)$/,
+  /^data\/report\/(?:report\.html|stated\.json|totals\.csv|(?:receipts|revisions)\/\d{12}\.csv)$/,
 ];
 
 /** May a payload file lie here? One elsewhere, or under another name, is none of a pack's. */

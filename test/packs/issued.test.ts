@@ -26,7 +26,9 @@ import {
   parseDerivation,
   wholeMeasurement,
 } from '#shared/receipts/derivation.ts';
+import { PACK_FORMATS, REPORT_PAGE, REPORT_STATEMENT } from '#shared/packs/layout.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
+import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
@@ -34,6 +36,8 @@ import { createTestDatabase } from '#test/support/database.ts';
 import { submitReceipts } from '#test/support/ledger.ts';
 import { PackLab } from '#test/support/packs.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
+import { remadePage } from './remade-page.ts';
+import { ForgedPack, type Loose } from './tampering.ts';
 
 const methodologies = loadMethodologies();
 
@@ -174,6 +178,34 @@ describe.each(['format-1', 'format-2'])('what was issued in %s', (format) => {
     const trust = join(directory, 'did.json');
     writeFileSync(trust, didJson);
     expect((await verifyWithPython(path, trust)).code).toBe(0);
+  });
+});
+
+describe('the page of packs of format 3', () => {
+  it('is made as it was, to the last byte, and both verifiers find its pack good', async () => {
+    const corpus = new Corpus('format-2');
+    const pack = new ForgedPack(corpus.path('whole.zip'));
+    const frozen = (name: string): Buffer =>
+      readFileSync(join(import.meta.dirname, '../vectors/pack-3', name));
+    pack.set(REPORT_STATEMENT, frozen('stated.json'));
+    const third = ({ credentialSubject }: Loose): void =>
+      void (credentialSubject.format = PACK_FORMATS[2]);
+    const seal = pack.seal();
+    third(seal);
+    const page = remadePage(pack, seal);
+    expect(page).toBe(frozen('page.html').toString());
+    pack.set(REPORT_PAGE, page!);
+    const privateKeyPem = corpus.read('keys', 'packs', 'active.pem').toString();
+    pack.repair(createReceiptSigner({ privateKeyPem, did: seal.issuer }), third);
+    const path = join(mkdtempSync(join(tmpdir(), 'docket-page-')), 'pack.zip');
+    await pack.write(path);
+    const found = await verifyPack(path, { didJson: corpus.didJson, now: Date.now() });
+    expect([found.code, found.message]).toEqual(['good', expect.anything()]);
+    const python = await verifyWithPython(path, corpus.path('did.json'));
+    expect([python.code, python.output]).toEqual([
+      0,
+      expect.stringContaining('report.html was made again and is the same'),
+    ]);
   });
 });
 

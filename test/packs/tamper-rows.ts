@@ -10,6 +10,7 @@ import {
   SEAL,
   TAG_MANIFEST,
   REPORT_PAGE,
+  REPORT_STATEMENT,
 } from '#shared/packs/layout.ts';
 import {
   continueHeads,
@@ -426,9 +427,6 @@ function ofSeal(pack: ForgedPack): Tampering[] {
 const CONTEXT_NOTE =
   'The contexts that receipts, lineage and seal cite must be there; this one nothing in the pack cites.';
 
-const PAGE_NOTE =
-  'The page is the words of whoever seals. Its figures stand in totals.csv, which both compare with the receipts.';
-
 /** Kinds of payload files, one of each: altered and taken away by whoever can seal. */
 function ofFiles(pack: ForgedPack): Tampering[] {
   const kinds = new Map<string, string>();
@@ -450,7 +448,6 @@ function ofFiles(pack: ForgedPack): Tampering[] {
       name: `${kind}: a byte more`,
       pack: 'range',
       edit: (p) => p.set(path, `${p.text(path)} `),
-      ...(kind === REPORT_PAGE ? { passes: { ours: PAGE_NOTE, python: PAGE_NOTE } } : {}),
     },
     {
       ...none,
@@ -1192,6 +1189,7 @@ function ofHeads({ lab }: TamperLab): Tampering[] {
     },
     ...integrationTimes(),
     ...ofPeriod(),
+    ...ofWhatThePageSays(),
     ...ofPage(),
   ];
 }
@@ -1265,6 +1263,93 @@ function ofPeriod(): Tampering[] {
 
 const BESIDE_NOTE =
   'What lies beside the range is not in the pack: it is the word of whoever seals. The pack of the range before or after it shows it.';
+
+/** A page that says otherwise than the pack, in figures, words or drawings, and what no receipt says. */
+function ofWhatThePageSays(): Tampering[] {
+  const page = (name: string, from: RegExp, to: string): Tampering => ({
+    ...sealed,
+    name: `data/report/report.html: ${name}`,
+    edit: (p) => p.set(REPORT_PAGE, replaced(p.text(REPORT_PAGE), from, to)),
+  });
+  const statement = (name: string, members: Record<string, unknown>): Tampering => ({
+    ...sealed,
+    name: `data/report/stated.json: ${name}, the page made anew`,
+    edit: (p) => {
+      const stated: Loose = JSON.parse(p.text(REPORT_STATEMENT));
+      p.set(REPORT_STATEMENT, canonicalJson({ ...stated, ...members }));
+    },
+    passes: { ours: STATED_NOTE, python: STATED_NOTE },
+  });
+  return [
+    page('another total', /(<strong title="[^"]*">)[^ ]+/, '$10.01'),
+    page('another exact total', /<strong title="/, '<strong title="1'),
+    page('another bound', /<span>\[/, '<span>[0'),
+    page('another share that is covered', /(<strong>)[\d.]+ %/, '$1100.0 %'),
+    page('another number of requests', /(<td>)\d+(<\/td>)/, '$1777$2'),
+    page('a longer bar', /(class="axis".*\n.*\n.*\n<rect[^>]*width=")/, '$12'),
+    page('a row less', /<tr><th scope="row">.*\n/, ''),
+    page(
+      'another factor',
+      /(<td class="words">pue[^<]*<\/td><td>|power usage effectiveness<\/td><td>)[\d.]+/,
+      '$10.5',
+    ),
+    page('another year of a factor', /(class="words">)20\d\d</, '$12031<'),
+    page('another licence', /Licence: [^<]*/, 'Licence: ours.'),
+    page('another sentence', /Not counted: training of models, /, 'Not counted: '),
+    page('a sentence more', /<\/main>/, '<p>All of this is offset.</p></main>'),
+    page('hidden figures', /\.missing\{/, '.cards{display:none}.missing{'),
+    page('another time', /(As of<\/th><td>)\d+/, '$131'),
+    page('another range', /(entries \S+ to )\S+ of/, '$19999 of'),
+    page(
+      'a name that stated.json has not',
+      /(Whose inferences<\/th><td>)/,
+      '$1<strong>Bakery</strong><br>',
+    ),
+    statement('another organisation', { organisation: { identifier: 'LEI 5', name: 'Bakery' } }),
+    statement('a contract for electricity', {
+      contracts: [{ kgCo2ePerKwh: '0', name: 'wind farm', region: 'eu-west' }],
+    }),
+    {
+      ...sealed,
+      name: 'data/report/stated.json: another form',
+      edit: (p) => p.set(REPORT_STATEMENT, `${p.text(REPORT_STATEMENT)}\n`),
+    },
+    {
+      ...sealed,
+      name: 'data/report/stated.json: a member that is not known',
+      edit: (p) =>
+        p.set(
+          REPORT_STATEMENT,
+          canonicalJson({ ...JSON.parse(p.text(REPORT_STATEMENT)), offset: 'all' }),
+        ),
+    },
+    {
+      ...sealed,
+      name: 'data/report/report.html: another total, in a pack of format 2',
+      edit: (p) => {
+        p.set(
+          REPORT_PAGE,
+          replaced(p.text(REPORT_PAGE), /(<strong title="[^"]*">)[^ ]+/, '$10.01'),
+        );
+        p.files.delete(REPORT_STATEMENT);
+        return ({ credentialSubject }) =>
+          void (credentialSubject.format = 'docket-evidence-pack/2');
+      },
+      passes: { ours: FORMAT_2_NOTE, python: FORMAT_2_NOTE },
+    },
+  ];
+}
+
+function replaced(text: string, from: RegExp, to: string): string {
+  const result = text.replace(from, to);
+  if (result === text) throw new Error(`nothing in the page is like ${from}`);
+  return result;
+}
+
+const STATED_NOTE =
+  'No receipt says names or contracts: they are the word of whoever seals, and both verdicts say so.';
+const FORMAT_2_NOTE =
+  'Pages of packs of format 2 cannot be made again: both verdicts say that the page is the word of whoever sealed the pack.';
 
 /** A page that does more than show. */
 function ofPage(): Tampering[] {

@@ -5,6 +5,7 @@ import {
   BAG_INFO,
   KEY_EVENTS,
   MANIFEST,
+  REPORT_PAGE,
   SEAL,
   TAG_FILES,
   TAG_MANIFEST,
@@ -14,6 +15,7 @@ import type { CredentialSigner, UnsignedCredential } from '#shared/receipts/sign
 import { ArchiveWriter } from '#workers/exports/archive.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
 import { openPack } from '#cli/verify/pack-file.ts';
+import { remadePage } from './remade-page.ts';
 
 /** Parsed JSON that a test edits at will. */
 export type Loose = ReturnType<typeof JSON.parse>;
@@ -28,6 +30,7 @@ export type Repair = 'nothing' | 'checksums' | 'seal';
 export class ForgedPack {
   readonly files = new Map<string, Buffer>();
   folder: string;
+  readonly #page: string | undefined;
 
   constructor(path: string) {
     const archive = openArchive(path);
@@ -35,6 +38,7 @@ export class ForgedPack {
     this.folder = pack.folder;
     for (const name of pack.files.keys()) this.files.set(name, Buffer.from(pack.read(name)));
     archive.close();
+    this.#page = this.files.get(REPORT_PAGE)?.toString();
   }
 
   text(name: string): string {
@@ -64,6 +68,7 @@ export class ForgedPack {
 
   /** Brings the bag into agreement with its content. */
   repair(signer?: CredentialSigner, edit: (seal: Loose) => void = () => {}): void {
+    if (signer !== undefined) this.#remakePage(edit);
     const payload = [...this.files.keys()].filter((name) => name.startsWith('data/'));
     const lineOf = (path: string) => ({ path, sha256: hash('sha256', this.files.get(path)!) });
     this.set(MANIFEST, formatManifest(payload.map(lineOf)));
@@ -101,6 +106,15 @@ export class ForgedPack {
     this.folder = seal.credentialSubject.id.split('/').at(-1);
     const text = signer.signCredential(seal as UnsignedCredential);
     this.set(SEAL, text);
+  }
+
+  /** The page of what the pack holds now, unless that is what was edited. */
+  #remakePage(edit: (seal: Loose) => void): void {
+    if (this.#page !== this.files.get(REPORT_PAGE)?.toString()) return;
+    const seal = this.seal();
+    edit(seal);
+    const page = remadePage(this, seal);
+    if (page !== undefined) this.set(REPORT_PAGE, page);
   }
 
   /** As the manifest has it, and whatever it does not name at the end. */

@@ -1,6 +1,9 @@
+import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { timeText } from '#shared/kernel/time.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { packIssuer } from '#shared/packs/pack-context.ts';
+import { reportPage } from '#shared/packs/report/page.ts';
+import type { ReportStatement } from '#shared/packs/report/statement.ts';
 import { sealDocument } from '#shared/packs/seal.ts';
 import { totalsTable } from '#shared/packs/tables.ts';
 import type { AnchorDocument, RequestedDocument } from '#shared/packs/seal-format.ts';
@@ -14,6 +17,7 @@ import {
   MANIFEST,
   packName,
   REPORT_PAGE,
+  REPORT_STATEMENT,
   SCRIPT,
   SEAL,
   TAG_MANIFEST,
@@ -31,7 +35,6 @@ import { addAnchor } from './anchor-section.ts';
 import { ArchiveWriter } from './archive.ts';
 import { contextFiles } from './citations.ts';
 import { PackFailure } from './failure.ts';
-import { reportPage } from './report-page.ts';
 import { type PackBuild, PackInProgress } from './pack-in-progress.ts';
 import { addCheckpoints, addReceipts, addRevisions, damaged } from './sections.ts';
 import { ShardBuffer } from './shard.ts';
@@ -120,11 +123,11 @@ async function addReport(
   requested: RequestedDocument | undefined,
 ): Promise<void> {
   const { build, checkpoint, totals } = progress;
+  const stated = await statementOf(build);
   const page = reportPage({
     name: packName(build.orgId, build),
     issuer: packIssuer(build.issuer.publicUrl).did,
-    operator: build.operator,
-    named: await build.source.organisation(build.orgId),
+    stated,
     organisation: build.issuer.organisations + build.orgId,
     log: build.issuer.logs + build.orgId,
     range: build,
@@ -137,7 +140,28 @@ async function addReport(
     facts: progress.report,
   });
   await progress.add({ path: TOTALS_TABLE, bytes: Buffer.from(totalsTable(totals)) });
+  await progress.add({ path: REPORT_STATEMENT, bytes: Buffer.from(canonicalJson(stated)) });
   await progress.add({ path: REPORT_PAGE, bytes: Buffer.from(page) });
+}
+
+async function statementOf({ operator, source, orgId }: PackBuild): Promise<ReportStatement> {
+  const { contracts, ...named } = operator;
+  return {
+    contracts: [...contracts],
+    operator: partyOf(named),
+    organisation: partyOf((await source.organisation(orgId)) ?? {}),
+  };
+}
+
+/** What is known of a party. */
+function partyOf({
+  name,
+  identifier,
+}: {
+  name?: string | undefined;
+  identifier?: string | null | undefined;
+}): ReportStatement['operator'] {
+  return { ...(identifier ? { identifier } : {}), ...(name ? { name } : {}) };
 }
 
 /** The bag's own files, the seal over them, and the manifest over the seal. */

@@ -12,7 +12,7 @@ import { ExportLost } from './failure.ts';
 import { LineageSection } from './lineage-section.ts';
 import type { PackFile } from './shard.ts';
 import type { OperatorStatement } from './operator-statement.ts';
-import { ReportFacts } from './report-facts.ts';
+import { ReportFacts } from '#shared/packs/report/facts.ts';
 import type { PackDocuments } from './documents.ts';
 
 export interface PackBuild extends PackRange {

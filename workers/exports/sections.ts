@@ -15,6 +15,7 @@ import {
   shardPath,
 } from '#shared/packs/layout.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
+import { reportedEntry } from '#shared/packs/report/facts.ts';
 import { receiptRow } from '#shared/packs/tables.ts';
 import { countedReceipt } from '#shared/packs/totals.ts';
 import { wholeMeasurement } from '#shared/receipts/derivation.ts';
@@ -58,7 +59,7 @@ function take(
   const counted = countedReceipt(document);
   if (counts) progress.totals.add(counted);
   const derivation = measurement && derivationKey(measurement);
-  progress.report.take(document, counted, counts, derivation);
+  progress.report.take(reportedEntry(document, counted, derivation), counts);
   const integratedAt = timeText(entry.integratedAt);
   shard.row(`${integratedAt},${counts ? 1 : 0},${receiptRow(document, index, supersededBy)}`);
   if (supersededBy !== null) {
@@ -66,7 +67,8 @@ function take(
     progress.supersededCount += 1;
   }
   const lineage = progress.lineage.take(index, body, document, derivation);
-  if (lineage !== undefined) progress.report.explain(derivation!, lineage.bytes);
+  if (lineage !== undefined)
+    progress.report.explain(derivation!, Buffer.from(lineage.bytes).toString());
   return { leafHash, lineage };
 }
 

@@ -34,7 +34,7 @@ SKEW = datetime.timedelta(minutes=5)
 # The clocks of two machines of a service never differ by more.
 CLOCKS = datetime.timedelta(hours=1)
 BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
-PACK_FORMATS = ('docket-evidence-pack/1', 'docket-evidence-pack/2')
+PACK_FORMATS = ('docket-evidence-pack/1', 'docket-evidence-pack/2', 'docket-evidence-pack/3')
 CONTEXTS_1 = ('docket-evidence-pack-92f7c2fa4d590cd7d09fe725cabff9ae0e823d25194407698555cff6e226a894.jsonld',)
 RECEIPT_CONTEXTS_1 = ('docket-receipt-a70134c6639f4d828b2c4d30e00a9e9a1cfbc948118a4165b3df1fbe9353824f.jsonld',)
 LINEAGE_CONTEXTS_1 = ('docket-lineage-1e1e443148ef7d959c004a379a307764d62b785375e7c6f2cdaae4ceda4f81c3.jsonld',)
@@ -49,7 +49,7 @@ PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger
                     r'|data/anchor/(head|keys/[A-Za-z0-9_-]{43})\.json|data/shapes/docket-receipt(-2)?-shapes\.jsonld'
                     r'|data/contexts/[A-Za-z0-9._-]+\.jsonld|data/methodologies/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+\.json'
                     r'|data/derivations/uEi[A-Za-z0-9_-]{44}\.json|data/lineage/\d{12}\.jsonld'
-                    r'|data/report/(report\.html|totals\.csv|(receipts|revisions)/\d{12}\.csv)')
+                    r'|data/report/(report\.html|stated\.json|totals\.csv|(receipts|revisions)/\d{12}\.csv)')
 FILE_MAX = 65 * 2**20
 # What a page that runs, loads or leads to something has in a tag or its style. Its text is escaped.
 ACTIVE = [re.compile(each, re.I) for each in (
@@ -172,8 +172,8 @@ FORMS = json.loads(r'''
 "checkpoint":{"log":"","root":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","size":0,"type":["=","Checkpoint"]},
 "file":["*",{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","name":["=","bagit.txt","VERIFY.md","verify.py",
 "bag-info.txt","manifest-sha256.txt"],"type":["=","PackFile"]},5,5],"format":["=","docket-evidence-pack/1",
-"docket-evidence-pack/2"],"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","lineage":{"described":0,
-"documents":0,"type":["=","PackLineage"],"undescribed":0},
+"docket-evidence-pack/2","docket-evidence-pack/3"],"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
+"lineage":{"described":0,"documents":0,"type":["=","PackLineage"],"undescribed":0},
 "organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","range":{"firstIndex":0,"lastIndex":0,"receipts":0,
 "revisions":0,"signedHeads?":0,"superseded":0,"type":["=","LedgerRange"]},"requested?":{"after?":"time",
 "before?":"time","from?":"time","pending?":0,"to?":"time","type":["=","RequestedPeriod"]},
@@ -595,6 +595,447 @@ class Course:
             values[at] = own[name]
         run(self.steps, {'v': values})
         return {result: values[at] for result, at in self.results}
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+STYLE_SHA256 = 'ce857606a69b67e8fc5e753f5296fb263d07d437a19fb2f7a27f05884780605e'
+SCALES = {
+    'energy': ((1e9, 'TWh'), (1e6, 'GWh'), (1e3, 'MWh'), (1, 'kWh'), (1e-3, 'Wh'), (1e-6, 'mWh')),
+    'gwp': ((1e9, 'Mt CO₂e'), (1e6, 'kt CO₂e'), (1e3, 't CO₂e'), (1, 'kg CO₂e'), (1e-3, 'g CO₂e'), (1e-6, 'mg CO₂e')),
+    'water': ((1e9, 'GL'), (1e6, 'ML'), (1e3, 'm³'), (1, 'L'), (1e-3, 'mL'), (1e-6, 'µL')),
+    'adpe': ((1e3, 't Sbe'), (1, 'kg Sbe'), (1e-3, 'g Sbe'), (1e-6, 'mg Sbe'), (1e-9, 'µg Sbe'), (1e-12, 'ng Sbe')),
+    'adpf': ((1e9, 'PJ'), (1e6, 'TJ'), (1e3, 'GJ'), (1, 'MJ'), (1e-3, 'kJ'), (1e-6, 'J')),
+}
+TITLES = {'energy': 'Energy', 'gwp': 'Greenhouse gas', 'water': 'Water', 'adpe': 'Minerals and metals', 'adpf': 'Fossil energy'}
+GROUPS = {'month': 'Month of the request, UTC', 'model': 'Model', 'region': 'Region', 'data_quality': 'Quality of data'}
+QUALITIES = {
+    'T1': 'T1, energy measured', 'T2': 'T2, size published, hardware stated', 'T3': 'T3, size published or declared',
+    'T4': 'T4, size guessed', 'T5': 'T5, class of model alone', '': 'no estimate or refused'}
+REASONS = {
+    'methodology_failed': 'an estimate had failed and was made later', 'new_methodology': 'a newer methodology',
+    'hourly_factor': 'the grid factor of the hour came', 'measured': 'energy was metered'}
+MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec')
+BARS_MAX = 6
+FACTORS_MAX = 200
+
+
+def utf16(text):
+    """A key by which texts have the order that ECMAScript gives them."""
+    return text.encode('utf-16-be')
+
+
+def escaped(text):
+    return re.sub('[&<>"\']', lambda found: f'&#{ord(found[0])};', text)
+
+
+def fixed(number, places):
+    """A number with so many places, as ECMAScript rounds it: halves away from zero."""
+    text = format(decimal.Decimal(number).quantize(decimal.Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP), 'f')
+    return '0' + text[2:] if text[:2] == '-0' and number == 0 else text
+
+
+def three(number):
+    """Its three first digits and their exponent, rounded as ECMAScript does."""
+    exact = decimal.Decimal(number)
+    found = exact.quantize(decimal.Decimal(1).scaleb(exact.adjusted() - 2), decimal.ROUND_HALF_UP)
+    return found.quantize(decimal.Decimal(1).scaleb(found.adjusted() - 2), decimal.ROUND_HALF_UP)
+
+
+def spaced(whole):
+    return re.sub(r'\B(?=(\d{3})+$)', '\u202f', whole)
+
+
+def digits(value):
+    """Three significant digits for people."""
+    if value == 0:
+        return '0'
+    rounded = float(three(value))
+    if rounded < 0.001:
+        return '< 0.001'
+    whole, _, fraction = fixed(rounded, max(0, 2 - three(rounded).adjusted())).partition('.')
+    return spaced(whole) + (f'.{fraction}' if fraction else '')
+
+
+def scale_for(kind, largest):
+    """A unit in which the largest of several amounts reads as 1 to 999, and how amounts read in it."""
+    units = SCALES[kind]
+    factor, unit = next((each for each in units if float(largest) >= each[0]), units[-1])
+    return unit.replace(' ', '\u00a0'), lambda amount: digits(float(amount) / factor)
+
+
+def counted(value, one):
+    return f"{spaced(str(value))} {one if value == 1 else one + 's'}"
+
+
+def time_words(time):
+    day = f'{int(time[8:10])} {MONTHS[int(time[5:7]) - 1]} {time[:4]}'
+    return f"{day}, {re.sub(':00$', '', time[11:19])} UTC"
+
+
+class Sum:
+    """Receipts of the page, added up."""
+
+    def __init__(self, totals, sums):
+        self.totals, self.sums = totals, sums
+
+    def __getitem__(self, name):
+        return self.totals[name]
+
+    def amount(self, kind):
+        return [plain_decimal(self.sums[kind, end]) for end in BOUNDS]
+
+    def value(self, kind):
+        return float(self.amount(kind)[0])
+
+    def plus(self, other):
+        return Sum({name: value + other.totals[name] for name, value in self.totals.items()},
+                   {key: value + other.sums[key] for key, value in self.sums.items()})
+
+
+class Page:
+    """What the report of a pack says, collected as receipts pass, and made as `docket` makes it: see its page.ts."""
+
+    def __init__(self):
+        self.first, self.revised, self.uncovered, self.factors, self.sources = {}, {}, {}, {}, {}
+        self.methodologies, self.hourly, self.left_out, self.energy, self.gas_of_kwh = set(), False, 0, {}, {}
+
+    def take(self, receipt, counts, derivation, count):
+        """The next receipt. `count` adds one up."""
+        if 'wasRevisionOf' not in receipt:
+            count(receipt, self.first)
+        else:
+            reason = receipt.get('revisionReason', 'methodology_failed')
+            self.revised[reason] = self.revised.get(reason, 0) + 1
+        if not counts:
+            return
+        if 'degradation' in receipt:
+            code = receipt['degradation']['code']
+            self.uncovered[code] = self.uncovered.get(code, 0) + 1
+        for each in receipt['measurement']['result'] if derivation else ():
+            if each['quantityKind'] == 'energy':
+                key = receipt['credentialSubject']['region'], derivation
+                self.energy[key] = self.energy.get(key, 0) + decimal.Decimal(each['value'])
+
+    def explain(self, derivation, document):
+        """What the lineage document of a derivation says of records and sources."""
+        measured = document['measurement']
+        self.methodologies.add(f"{measured['hadPlan']['name']} {measured['hadPlan']['version']}")
+        for each in document['bibliography']:
+            self.sources[each['id']] = each['text'], each.get('license', 'not stated')
+        gas = [figure for record in measured['used'] if 'GridFactor' in record['type']
+               for figure in record['figures'] if figure['symbol'] == 'F_gwp']
+        if len(gas) == 1:
+            self.gas_of_kwh[derivation] = float(gas[0]['value'])
+        for record in measured['used']:
+            if 'UsageRecord' in record['type']:
+                continue
+            if record['carried'] and 'GridFactor' in record['type']:
+                self.hourly = True
+                continue
+            basis = None
+            if record['carried']:
+                is_assumed = record['record'].get('batch_basis') == 'assumed'
+                basis = 'assumed by the methodology' if is_assumed else 'declared by the operator'
+            for figure in record['figures']:
+                key = f"{record['name']} {figure['name']} {figure['value']}"
+                if key not in self.factors and len(self.factors) == FACTORS_MAX:
+                    self.left_out += 1
+                elif key not in self.factors:
+                    self.factors[key] = record['name'], figure, basis
+
+    def use_gas(self, region=None):
+        """Greenhouse gas of the electricity alone; None where a derivation has no document or no one factor."""
+        total = 0
+        order = lambda each: (utf16(each[0][0]), base64.urlsafe_b64encode(each[0][1]))
+        for (name, derivation), energy in sorted(self.energy.items(), key=order):
+            if region is None or name == region:
+                if derivation not in self.gas_of_kwh:
+                    return None
+                total += float(plain_decimal(energy)) * self.gas_of_kwh[derivation]
+        return total
+
+    def make(self, verifier, style):
+        """The page, which is that of the pack or not."""
+        seal, subject = verifier.seal, verifier.subject
+        self.total = Sum(*verifier.added())
+        self.stated = statement(verifier.read('data/report/stated.json'))
+        self.by = {}
+        for at, by in enumerate(GROUPS):
+            names = sorted({group[at] for group in verifier.groups}, key=utf16)
+            self.by[by] = [(name, Sum(*verifier.added(lambda group: group[at] == name))) for name in names]
+        self.first_sum = Sum(*verifier.added_of(self.first))
+        name = escaped(verifier.pack.folder)
+        sections = [self.head(seal, subject, name), self.summary(), self.period(seal, subject), self.boundary(),
+                    *[self.breakdown(by) for by in GROUPS], self.split(), self.market_based(), self.coverage(),
+                    self.restatements(subject['range']), self.disclosure(), UNCERTAINTY, CHECK.format(escaped(seal['issuer'])), self.factor_table()]
+        body = '\n'.join(sections)
+        return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Footprint report {name}</title><style>{style}</style></head><body><main>
+{body}
+</main></body></html>
+"""
+
+    def head(self, seal, subject, name):
+        bounds, checkpoint = subject['range'], subject['checkpoint']
+
+        def party(named, address):
+            shown = f"<strong>{escaped(named['name'])}</strong><br>" if 'name' in named else ''
+            shown += f"{escaped(named['identifier'])}<br>" if 'identifier' in named else ''
+            return f'{shown}<code>{escaped(address)}</code>'
+        ends = [spaced(str(each)) for each in (bounds['firstIndex'], bounds['lastIndex'], checkpoint['size'])]
+        rows = [('Whose inferences', party(self.stated['organisation'], subject['organisation'])),
+                ('By which gateway', party(self.stated['operator'], seal['issuer'])),
+                ('Ledger', f"<code>{escaped(checkpoint['log'])}</code>"),
+                ('Receipts', f"{spaced(str(bounds['receipts']))}, entries {ends[0]} to {ends[1]} of {ends[2]}"),
+                ('As of', time_words(seal['validFrom'])), ('Pack', f'<code>{name}</code>')]
+        rows = '\n'.join(f'<tr><th scope="row">{title}</th><td>{text}</td></tr>' for title, text in rows)
+        return f"""<h1>Environmental footprint of inference</h1>
+<p class="lead">What the inferences of one organisation used, as the signed receipts in this evidence pack state it.</p>
+<table class="facts"><tbody>
+{rows}
+</tbody></table>"""
+
+    def summary(self):
+        total, cells = self.total, ''
+        covered, uncovered, refused = (total[kind] for kind in ('covered', 'uncovered', 'refused'))
+        for kind in UNITS:
+            value, lower, upper = total.amount(kind)
+            unit, text = scale_for(kind, value)
+            shown = f'<strong title="{value}">{text(value)} {unit}</strong><span>[{text(lower)}–{text(upper)}]</span>'
+            cells += f"<div><span>{TITLES[kind]}</span>{shown if covered else '<strong>not estimated</strong>'}</div>"
+        ran = covered + uncovered
+        share = f'{fixed(covered / ran * 100, 1)} %' if ran else 'none ran'
+        with_estimate = spaced(str(covered))
+        return f"""<section><h2>Totals</h2><div class="cards">{cells}
+<div><span>Covered</span><strong>{share}</strong><span>{with_estimate} of {spaced(str(ran))} requests</span></div></div>
+<p>{counted(ran + refused, 'request')}: {with_estimate} with an estimate, {spaced(str(uncovered))} without, {spaced(str(refused))} refused before anything ran. Amounts are of the {with_estimate} alone; brackets are 5–95 % intervals. Exact figures stand in <code>totals.csv</code>.</p></section>"""
+
+    def period(self, seal, subject):
+        bounds, asked = subject['range'], subject.get('requested')
+        if asked is None:
+            first, last, receipts = (spaced(str(bounds[name])) for name in ('firstIndex', 'lastIndex', 'receipts'))
+            said = [f'A range of the ledger was asked for: entries {first} to {last}. All {receipts} are in the pack: their hashes rebuild the signed head of the ledger, which they could not if one were missing.']
+        else:
+            start = f"from {time_words(asked['from'])}" if 'from' in asked else 'from its beginning'
+            end = f"until {time_words(asked['to'])}" if 'to' in asked else 'on'
+            before = f"The entry before the first was integrated {time_words(asked['before'])}" if 'before' in asked else 'The range begins with the ledger'
+            after = (f"the entry after the last was integrated {time_words(asked['after'])}" if 'after' in asked
+                     else 'its last entry is the last under the signed head')
+            said = [f'Asked for: receipts that entered the ledger {start} {end}.',
+                    f'{before}; {after}. In between no entry is missing: the hashes rebuild the signed head. When each was integrated stands in <code>receipts/*.csv</code>.']
+            if 'to' in asked:
+                over = ''
+                if seal['validFrom'] < asked['to']:
+                    over = f" The period was not over when the head was signed ({time_words(seal['validFrom'])}): later receipts of it are not in this pack."
+                said.append(f"Requests from before the end of the period that were still pending then: {spaced(str(asked['pending']))}. Their receipts entered the ledger after it, and belong to the pack of the next period.{over}")
+        said = '\n'.join(f'<p>{each}</p>' for each in said)
+        return f'<section><h2>Period and completeness</h2>{said}</section>'
+
+    def boundary(self):
+        methods = ', '.join(escaped(each) for each in sorted(self.methodologies, key=utf16)) or 'none'
+        contracts = ('Contracts for electricity were declared: the market-based figures stand beside them.' if self.stated['contracts']
+                     else 'No contract for electricity was declared to the gateway, so there is no market-based figure.')
+        return f"""<section><h2>Boundary</h2>
+<p>Counted by the methodologies of the receipts ({methods}): electricity of accelerators and hosts while answering, idle machines, the building (PUE); greenhouse gas, water, minerals and fossil energy of that electricity; water on site; and a share of making the hardware.</p>
+<p>Not counted: training of models, networks, the devices of callers, buildings, the gateway itself, and the water of manufacture.</p>
+<p>Emission factors of electricity are averages of the grid zones where requests ran (location-based). {contracts}</p></section>"""
+
+    def breakdown(self, by):
+        named = [(QUALITIES.get(name, name) if by == 'data_quality' else name or 'not stated', each) for name, each in self.by[by]]
+        shown = named if by == 'month' else sorted(named, key=lambda each: (-each[1].value('gwp'), utf16(each[0])))
+        scales = {kind: scale_for(kind, max([0] + [each.value(kind) for _, each in named])) for kind in ('energy', 'gwp', 'water')}
+        lines = []
+        for name, each in shown:
+            cells = ''
+            for kind, (_, text) in scales.items():
+                value, lower, upper = each.amount(kind)
+                cells += (f'<td title="{value}">{text(value)} <small>[{text(lower)}–{text(upper)}]</small></td>' if each['covered']
+                          else '<td class="missing">not estimated</td>')
+            numbers = [each['covered'] + each['uncovered'] + each['refused'], each['uncovered'], each['outputTokens'] + each['uncoveredOutputTokens']]
+            numbers = ''.join(f'<td>{spaced(str(number))}</td>' for number in numbers)
+            lines.append(f'<tr><th scope="row">{escaped(name)}</th>{numbers}{cells}</tr>')
+        bars = shown
+        if by != 'month':
+            bars = [each for each in shown if each[1]['covered']]
+            if len(bars) > BARS_MAX:
+                rest = bars[BARS_MAX - 1:]
+                bars = bars[:BARS_MAX - 1] + [('other', functools.reduce(Sum.plus, (each for _, each in rest)))]
+        if by == 'data_quality':
+            bars = [(name.partition(',')[0], each) for name, each in bars]
+        title, lines = GROUPS[by], '\n'.join(lines)
+        return f"""<section><h2>By {title.lower().replace('utc', 'UTC')}</h2>
+{self.chart(bars)}
+<table class="figures"><thead><tr><th scope="col">{title}</th><th scope="col">Requests</th><th scope="col">Not estimated</th><th scope="col">Tokens out</th><th scope="col">Energy, {scales['energy'][0]}</th><th scope="col">Gas, {scales['gwp'][0]}</th><th scope="col">Water, {scales['water'][0]}</th></tr></thead><tbody>
+{lines}
+</tbody></table></section>"""
+
+    @staticmethod
+    def chart(rows):
+        """A bar from zero for each name, its interval as a line over it."""
+        width, label, row, bar, number = 640, 190, 26, 12, 150
+        largest = max([0] + [float(each.amount('gwp')[2]) for _, each in rows])
+        if largest == 0:
+            return ''
+        unit, text = scale_for('gwp', max(each.value('gwp') for _, each in rows))
+        x = lambda amount: fixed(label + float(amount) / largest * (width - label - number), 1)
+        bars = []
+        for i, (name, each) in enumerate(rows):
+            middle, (value, lower, upper), drawn = i * row + row // 2 + 4, each.amount('gwp'), ''
+            shown = said = 'not estimated'
+            if each['covered']:
+                shown, said = f'{text(value)} [{text(lower)}–{text(upper)}]', f'{value}, {lower} to {upper}'
+                drawn = f"""<rect x="{label}" y="{middle - bar // 2}" width="{fixed(float(x(value)) - label, 1)}" height="{bar}" class="bar"/>
+<path d="M{x(lower)} {middle}H{x(upper)}M{x(lower)} {middle - 4}v8M{x(upper)} {middle - 4}v8" class="range"/>"""
+            wide = name.encode('utf-16-le')
+            short = wide[:50].decode('utf-16-le', 'replace') + '…' if len(wide) > 52 else name
+            bars.append(f"""<g><title>{escaped(name)}: {said}</title>
+<text x="{label - 8}" y="{middle + 4}" text-anchor="end">{escaped(short)}</text>
+{drawn}
+<text x="{width}" y="{middle + 4}" text-anchor="end">{shown}</text></g>""")
+        height, bars = len(rows) * row + 8, '\n'.join(bars)
+        unit = unit.replace('\u00a0', ' ')
+        return f"""<figure><figcaption>Greenhouse gas, {unit}; line: 5–95 % interval</figcaption>
+<svg viewBox="0 0 {width} {height}" role="img" aria-label="Greenhouse gas"><path d="M{label} 0V{height}" class="axis"/>
+{bars}</svg></figure>
+"""
+
+    def split(self):
+        gas, use = self.total.value('gwp'), self.use_gas()
+        if gas == 0:
+            return ''
+        unit, text = scale_for('gwp', gas)
+        said = 'Not divided: some receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
+        if use is not None:
+            said = f'Use of electricity {text(use)} {unit} ({fixed(use / gas * 100, 0)} %), making of hardware {text(max(0, gas - use))} {unit} ({fixed(100 - use / gas * 100, 0)} %). Use is the energy of the receipts times the grid factor of their derivation; the rest is the hardware’s share.'
+        return f'<section><h2>Use and manufacture</h2><p>{said}</p></section>'
+
+    def market_based(self):
+        regions, declared = dict(self.by['region']), []
+        for each in self.stated['contracts']:
+            energy = regions[each['region']].value('energy') if each['region'] in regions else 0
+            if energy:
+                declared.append((each, energy, self.use_gas(each['region'])))
+        if not declared:
+            return ''
+        located = gas = self.total.value('gwp')
+        for each, energy, grid in declared:
+            gas = None if gas is None or grid is None else gas - grid + energy * float(each['kgCo2ePerKwh'])
+        unit, text = scale_for('gwp', max(located, gas or 0))
+        energy_unit, energy_text = scale_for('energy', max(energy for _, energy, _ in declared))
+        lines = []
+        for each, energy, grid in declared:
+            shown = 'not divided' if grid is None else text(grid)
+            own = text(energy * float(each['kgCo2ePerKwh']))
+            lines.append(f"""<tr><th scope="row">{escaped(each['region'])}</th><td class="words">{escaped(each['name'])}</td><td>{escaped(each['kgCo2ePerKwh'])}</td><td>{energy_text(energy)}</td><td>{shown}</td><td>{own}</td></tr>""")
+        said = 'There is no market-based total: the grid’s part of a region cannot be told from the rest, because some of its receipts were computed with grid factors of single hours, or in more ways than a pack explains.'
+        if gas is not None:
+            said = f'Greenhouse gas is {text(located)} {unit} location-based and {text(max(0, gas))} {unit} market-based.'
+        lines = '\n'.join(lines)
+        return f"""<section><h2>Location-based and market-based</h2><p>{said} Electricity of the regions below has the factor of its contract in the market-based figure; other regions, and the making of hardware, are the same in both. That the contracts are as stated, and cover this electricity, is the word of the operator: no receipt says so.</p>
+<table class="figures"><thead><tr><th scope="col">Region</th><th scope="col" class="words">Contract</th><th scope="col">kg\u00a0CO₂e per\u00a0kWh</th><th scope="col">Energy, {energy_unit}</th><th scope="col">Grid, {unit}</th><th scope="col">Contract, {unit}</th></tr></thead><tbody>
+{lines}
+</tbody></table></section>"""
+
+    def coverage(self):
+        total = self.total
+        if total['uncovered'] == 0:
+            return '<section><h2>Coverage</h2><p>Every request that ran has an estimate.</p></section>'
+        tokens, worst = total['uncoveredInputTokens'] + total['uncoveredOutputTokens'], 0
+        for _, each in self.by['model']:
+            of = each['inputTokens'] + each['outputTokens']
+            worst = max(worst, float(each.amount('gwp')[2]) / of if of else 0)
+        unit, text = scale_for('gwp', worst * tokens)
+        stand_in = 'There is nothing in this pack from which to say how much they may have caused.'
+        if worst * tokens:
+            stand_in = f'A conservative stand-in, in no figure of this report: at the upper bound of the model in this pack that causes most per token, they come to at most {text(worst * tokens)} {unit}.'
+        lines = '\n'.join(f'<tr><th scope="row"><code>{escaped(code)}</code></th><td>{spaced(str(number))}</td></tr>'
+                          for code, number in sorted(self.uncovered.items()))
+        without, tokens_in, tokens_out = (spaced(str(total[name])) for name in ('uncovered', 'uncoveredInputTokens', 'uncoveredOutputTokens'))
+        return f"""<section><h2>Coverage</h2><p>{without} requests have no estimate, with {tokens_in} tokens in and {tokens_out} out where these are known. {stand_in}</p>
+<table class="figures"><thead><tr><th scope="col">Why</th><th scope="col">Requests</th></tr></thead><tbody>
+{lines}
+</tbody></table></section>"""
+
+    def restatements(self, bounds):
+        if bounds['superseded'] == 0 and not self.revised:
+            return '<section><h2>Restatements</h2><p>No receipt of this range was revised.</p></section>'
+        lines = []
+        for kind in UNITS:
+            before, now = self.first_sum.amount(kind)[0], self.total.amount(kind)[0]
+            unit, text = scale_for(kind, max(float(before), float(now)))
+            lines.append(f'<tr><th scope="row">{TITLES[kind]}, {unit}</th><td>{text(before)}</td><td>{text(now)}</td></tr>')
+        why = '; '.join(f'{spaced(str(number))}: {REASONS.get(reason) or escaped(reason)}' for reason, number in sorted(self.revised.items()))
+        lines = '\n'.join(lines)
+        return f"""<section><h2>Restatements</h2><p>{spaced(str(bounds['superseded']))} entries were revised, {spaced(str(bounds['revisions']))} of the revisions are from after the range. {why}. What was first stated stays in the ledger and in this pack.</p>
+<table class="figures"><thead><tr><th scope="col">Total</th><th scope="col">As first stated</th><th scope="col">As it stands</th></tr></thead><tbody>
+{lines}
+</tbody></table></section>"""
+
+    def disclosure(self):
+        total, use = self.total, self.use_gas()
+        (value, lower, upper), energy = total.amount('gwp'), total.value('energy')
+
+        def per(units):
+            if units == 0:
+                return 'no unit'
+            unit, text = scale_for('gwp', float(value) / units)
+            each = lambda amount: text(float(amount) / units)
+            terms = ''
+            if use is not None:
+                terms = f'; O\u00a0=\u00a0E\u00a0×\u00a0I is {each(use)} {unit}, M\u00a0{each(max(0, float(value) - use))} {unit}'
+            return f'{each(value)} {unit} [{each(lower)}–{each(upper)}]{terms}'
+        intensity = ''
+        if use is not None and energy:
+            shown = three(use / energy) if use else decimal.Decimal('0.00')
+            # ECMAScript writes an exponent beyond these.
+            is_plain = -7 < shown.adjusted() < 3
+            shown = format(shown, 'f') if is_plain else re.sub('E([+-])0*', r'e\1', format(shown, '.2E'))
+            intensity = f'<p>I, the grid’s greenhouse gas weighted by the energy used: {shown} kg CO₂e per kWh.</p>'
+        tokens = (total['inputTokens'] + total['outputTokens']) / 1000
+        return f"""<section><h2>For disclosures</h2>
+<p><strong>GHG Protocol.</strong> For the organisation that called the gateway these are emissions of a purchased service: Scope 3, category 1. For the operator of the machines the electricity is Scope 2 and the making of hardware Scope 3, category 2. The figures are location-based; market-based ones stand apart where contracts were declared.</p>
+<p><strong>ESRS and ISO 14064.</strong> Greenhouse gas belongs to ESRS E1 (gross Scope 3), water to E3, minerals and fossil energy to E5 as supporting information; in ISO 14064-1 to category 4, services used. Data are primary for requests and tokens, and modelled for energy except where the quality is T1.</p>
+<p><strong>SCI for AI,</strong> (O + M) per functional unit: per request {per(total['covered'])}; per 1 000 tokens in and out {per(tokens)}.</p>{intensity}</section>"""
+
+    def factor_table(self):
+        if not self.factors:
+            return ''
+        used, lines = {}, []
+        for record, figure, basis in self.factors.values():
+            year, source = 'of the requests', basis
+            if basis is None:
+                year, source = escaped(figure['year']), ' '.join(f'[{used.setdefault(each, len(used) + 1)}]' for each in figure['sources'])
+            lines.append(f"""<tr><th scope="row">{escaped(record)}</th><td class="words">{escaped(figure['name'])}</td><td>{escaped(figure['value'])}</td><td class="words">{escaped(figure['unit'])}</td><td class="words">{year}</td><td class="words">{source}</td></tr>""")
+        notes = []
+        for each in used:
+            title, licence = self.sources.get(each, (each, 'not stated'))
+            notes.append(f'<li>{escaped(title)} <small>Licence: {escaped(licence)}.</small></li>')
+        more = f'<p>{spaced(str(self.left_out))} further figures stand in the lineage documents.</p>' if self.left_out else ''
+        hours = '<p>Factors of single hours of the grid stand on the receipts that were computed with them, with provider and version.</p>' if self.hourly else ''
+        lines, notes = '\n'.join(lines), '\n'.join(notes)
+        return f"""<section><h2>Factors</h2><table class="figures dense"><thead><tr><th scope="col">Record</th><th scope="col" class="words">Figure</th><th scope="col">Value</th><th scope="col" class="words">Unit</th><th scope="col" class="words">Vintage</th><th scope="col" class="words">Source</th></tr></thead><tbody>
+{lines}
+</tbody></table>{more}{hours}<h3>Sources</h3><ol class="sources">{notes}</ol></section>"""
+
+
+UNCERTAINTY = '<section><h2>Uncertainty</h2><p>Each receipt states a 5–95 % interval. Receipts share their model of energy, the size of models, the batch, host and building, grid factors, and the part of the day in which people work, so their errors do not cancel: a total’s bounds are the sums of the bounds, as if every receipt erred in the same direction at once. No cause is taken as independent from request to request, no draws are made, and anybody can add up the same figures. Intervals are therefore wide. The methodology names each cause and who shares it.</p></section>'
+CHECK = '<section><h2>How to check this</h2><p>The seal of the pack pins this page and the tables beside it by digest. <code>VERIFY.md</code> says how to verify the pack offline; <code>docket verify</code> and <code>verify.py</code> add up the receipts again, and compare every figure of <code>totals.csv</code> and <code>receipts/*.csv</code>, and this page, with what they come to; names and contracts are as <code>stated.json</code> has them. The seal is by <code>{}</code>: use keys that you fetched from it yourself.</p></section>'
+
+
+def statement(data):
+    """What no receipt says: names, and contracts for electricity."""
+    place = 'data/report/stated.json'
+    stated = parse(data, place)
+    texts = [each for party in (stated['operator'], stated['organisation']) for each in party.values()]
+    texts += [each[name] for each in stated['contracts'] for name in ('name', 'region')]
+    check(canonical(stated) == data and list(stated) == ['contracts', 'operator', 'organisation']
+          and all(set(party) <= {'identifier', 'name'} for party in (stated['operator'], stated['organisation']))
+          and len(stated['contracts']) <= 256 and all(isinstance(each, str) and 0 < len(each) <= 1024 for each in texts)
+          and all(list(each) == ['kgCo2ePerKwh', 'name', 'region'] and re.fullmatch(r'(0|[1-9][0-9]{0,2})(\.[0-9]{1,9})?', each['kgCo2ePerKwh'])
+                  for each in stated['contracts']), f'{place} is not in its form')
+    return stated
 
 
 # --- the archive ------------------------------------------------------------------------------------------------------
@@ -1042,7 +1483,10 @@ class Verifier:
               'the seal lists documents in another order')
         self.cited, self.contexts, self.links, self.used_contexts = set(), set(), {}, set()
         self.first_format = self.subject['format'] == PACK_FORMATS[0]
-        self.groups, self.integrated, self.contradiction, self.underived, self.tables = {}, '', None, None, {'data/report/totals.csv', 'data/report/report.html'}
+        # Pages of the second format were made in several ways: they are the word of whoever sealed the pack.
+        self.page = Page() if self.subject['format'] not in PACK_FORMATS[:2] else None
+        self.tables = {'data/report/totals.csv', 'data/report/report.html'} | ({'data/report/stated.json'} if self.page else set())
+        self.groups, self.integrated, self.contradiction, self.underived = {}, '', None, None
         self.derivations, self.explained, self.records = {}, set(), {}
         self.inferences = array.array('Q')
         self.lineage = {'described': 0, 'documents': 0, 'undescribed': 0}
@@ -1188,6 +1632,7 @@ class Verifier:
         self.revisions()
         self.compare_totals()
         self.compare_lineage()
+        self.compare_page()
         digests = {digest for _, _, digest, _ in self.cited}
         for path in self.manifest:
             if path.startswith('data/methodologies/'):
@@ -1284,12 +1729,14 @@ class Verifier:
         whole = self.whole(receipt, place)
         self.agree(receipt, whole, place)
         self.cite(receipt, whole)
-        self.derive(index, line, receipt, whole)
+        derivation = self.derive(index, line, receipt, whole)
         counts = self.follow(index, line, by, receipt)
+        if self.page:
+            self.page.take(receipt, counts, derivation, self.count)
         if self.table is not None:
             self.compare_row(index, receipt, by, counts)
         if counts:
-            self.count(receipt)
+            self.count(receipt, self.groups)
 
     @staticmethod
     def form(receipt, place):
@@ -1465,10 +1912,11 @@ class Verifier:
         self.counts['superseded'] += 1
         return False
 
-    def count(self, receipt):
+    @staticmethod
+    def count(receipt, groups):
         measurement, subject = receipt.get('measurement'), receipt['credentialSubject']
         group = (subject['startedAt'][:7], subject['model'], subject['region'], (measurement or {}).get('dataQuality', ''))
-        totals, sums = self.groups.setdefault(group, ({}, {}))
+        totals, sums = groups.setdefault(group, ({}, {}))
         kind = 'covered' if measurement else 'uncovered' if 'degradation' in receipt else 'refused'
         totals[kind] = totals.get(kind, 0) + 1
         for name, uncovered in zip(TOKENS, UNCOVERED) if kind != 'refused' else ():
@@ -1482,9 +1930,13 @@ class Verifier:
 
     def added(self, wanted=lambda group: True):
         """Totals and sums of the groups that are wanted."""
+        return self.added_of(self.groups, wanted)
+
+    @staticmethod
+    def added_of(groups, wanted=lambda group: True):
         totals = dict.fromkeys(('covered', 'uncovered', 'refused') + TOKENS + UNCOVERED, 0)
         sums = {(kind, end): decimal.Decimal(0) for kind in UNITS for end in BOUNDS}
-        for group, (counts, amounts) in self.groups.items():
+        for group, (counts, amounts) in groups.items():
             if wanted(group):
                 for name, value in counts.items():
                     totals[name] += value
@@ -1517,18 +1969,21 @@ class Verifier:
         return csv(row + [plain_decimal(sums[kind, end]) for kind in UNITS for end in BOUNDS])
 
     def derive(self, index, line, receipt, whole):
-        """The first receipt of each derivation has a document that says where its numbers come from."""
+        """The first receipt of each derivation has a document that says where its numbers come from. Returns its key."""
         if whole is None:
-            return
+            return None
         key = derivation(*whole)
         if key not in self.derivations:
             if len(self.derivations) == LINEAGE_MAX:
                 self.lineage['undescribed'] += 1
-                return
-            self.derivations[key] = self.explain(f'data/lineage/{index:012}.jsonld', index, line, receipt, whole)
+                return key
+            self.derivations[key], document = self.explain(f'data/lineage/{index:012}.jsonld', index, line, receipt, whole)
+            if self.page:
+                self.page.explain(key, document)
         else:
             self.compare_results(index, receipt, whole, self.derivations[key])
         self.lineage['described'] += 1
+        return key
 
     def compare_results(self, index, receipt, whole, course):
         """Receipts of one derivation take the same records through the same steps, each with the figures of its request."""
@@ -1587,7 +2042,7 @@ class Verifier:
         self.sources(path, document, measured)
         self.cite_context(document['@context'])
         self.explained.add(path)
-        return Course(measured)
+        return Course(measured), document
 
     def method(self, plan):
         path, known = f"data/methodologies/{plan['name']}/{plan['version']}.json", self.__dict__.setdefault('methods', {})
@@ -1713,6 +2168,15 @@ class Verifier:
             kind = each['quantityKind']
             for field, symbol in (('value', 'E' if kind == 'energy' else kind), ('lower', kind + '_lower'), ('upper', kind + '_upper')):
                 check(rounded(known[symbol][-1], each[field]), f'{path}: its steps do not lead to the {kind} of the receipt')
+
+    def compare_page(self):
+        """The page says what the pack holds, to the last byte."""
+        if not self.page:
+            return
+        page = self.read('data/report/report.html').decode('utf-8')
+        style = page.partition('<style>')[2].partition('</style>')[0]
+        check(sha256(style.encode()).hex() == STYLE_SHA256 and self.page.make(self, style) == page,
+              'data/report/report.html says otherwise than what is in the pack')
 
     def compare_lineage(self):
         check(self.underived is None, self.underived)
@@ -1867,7 +2331,9 @@ def report(verifier, trusted):
     elif not verifier.times:
         yield 'no timestamp: when it was there is the word of the issuer alone'
     yield f'trusted: {trusted}'
-    if not verifier.first_format:
+    if verifier.page:
+        yield 'report.html was made again and is the same; names and contracts in it are the word of whoever sealed the pack'
+    elif not verifier.first_format:
         yield 'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again'
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
         yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'

@@ -90,7 +90,7 @@ describe('a seal', () => {
   it.each<[string, (seal: Loose) => void, PackProblemCode]>([
     [
       'another format',
-      (s) => (s.credentialSubject.format = 'docket-evidence-pack/3'),
+      (s) => (s.credentialSubject.format = 'docket-evidence-pack/4'),
       'unknown_format',
     ],
     ['an unknown field', (s) => (s.credentialSubject.note = 'x'), 'malformed_seal'],

@@ -7,25 +7,23 @@ import {
   TOTALS_BY,
   type TotalsBy,
 } from '#shared/packs/totals.ts';
-import { BARS_MAX, barChart } from './report-chart.ts';
-import type { NamedParty } from '#shared/packs/postgres/pack-source.ts';
-import type { OperatorStatement } from './operator-statement.ts';
-import type { ReportFacts } from './report-facts.ts';
+import { BARS_MAX, barChart } from './chart.ts';
+import type { ReportFacts } from './facts.ts';
+import type { ReportStatement } from './statement.ts';
 import {
   count,
   counted,
   QUANTITY_TITLES,
   scaleFor as readableScale,
 } from '#shared/methodology/readable.ts';
-import { escaped } from './report-text.ts';
-import { REPORT_STYLE } from './report-style.ts';
+import { escaped } from './text.ts';
+import { REPORT_STYLE } from './style.ts';
 
 export interface ReportInput {
   name: string;
   issuer: string;
-  operator: OperatorStatement;
-  /** The organisation as its account names it. */
-  named: NamedParty | null;
+  /** What no receipt says. */
+  stated: ReportStatement;
   organisation: string;
   log: string;
   range: PackRange;
@@ -62,7 +60,11 @@ const REVISION_WORDS: Readonly<Record<string, string>> = {
   measured: 'energy was metered',
 };
 
-/** The report of a pack for people: one file without scripts, made from what the pack holds and nothing else. */
+/**
+ * The report of a pack for people: one file without scripts, made from what the pack holds and nothing else. Verifiers make
+ * it again, in verify.py too, and compare every byte: a page that says anything otherwise, or in other words, is one of
+ * another format of packs.
+ */
 export function reportPage(input: ReportInput): string {
   const total = input.totals.total();
   const sections = [
@@ -98,24 +100,21 @@ const rows = (pairs: readonly (readonly [string, string])[]): string =>
   pairs.map(([name, text]) => `<tr><th scope="row">${name}</th><td>${text}</td></tr>`).join('\n');
 
 /** By legal name and identifier where they are stated, and by the address that receipts have. */
-function party(
-  name: string | undefined,
-  identifier: string | null | undefined,
-  address: string,
-): string {
+function party(name: string | undefined, identifier: string | undefined, address: string): string {
   const named = name === undefined ? '' : `<strong>${escaped(name)}</strong><br>`;
   const known = identifier ? `${escaped(identifier)}<br>` : '';
   return `${named}${known}<code>${escaped(address)}</code>`;
 }
 
 function head(input: ReportInput): string {
-  const { name, issuer, operator, named, organisation, log, range, at, receipts } = input;
+  const { name, issuer, stated, organisation, log, range, at, receipts } = input;
+  const { operator, organisation: named } = stated;
   const { firstIndex, lastIndex, checkpointSize } = range;
   return `<h1>Environmental footprint of inference</h1>
 <p class="lead">What the inferences of one organisation used, as the signed receipts in this evidence pack state it.</p>
 <table class="facts"><tbody>
 ${rows([
-  ['Whose inferences', party(named?.name, named?.identifier, organisation)],
+  ['Whose inferences', party(named.name, named.identifier, organisation)],
   ['By which gateway', party(operator.name, operator.identifier, issuer)],
   ['Ledger', `<code>${escaped(log)}</code>`],
   [
@@ -171,7 +170,7 @@ function period({ requested, range, at, receipts }: ReportInput): string {
   return `<section><h2>Period and completeness</h2>${paragraphs.map((text) => `<p>${text}</p>`).join('\n')}</section>`;
 }
 
-function boundary({ facts, operator: { contracts } }: ReportInput): string {
+function boundary({ facts, stated: { contracts } }: ReportInput): string {
   const methods = [...facts.methodologies].toSorted().map(escaped).join(', ') || 'none';
   return `<section><h2>Boundary</h2>
 <p>Counted by the methodologies of the receipts (${methods}): electricity of accelerators and hosts while answering, idle machines, the building (PUE); greenhouse gas, water, minerals and fossil energy of that electricity; water on site; and a share of making the hardware.</p>
@@ -246,9 +245,9 @@ function split({ facts }: ReportInput, total: Totals): string {
 }
 
 /** Where the operator has declared contracts: their factor in place of the grid's, for the electricity of their regions. */
-function marketBased({ facts, operator, totals }: ReportInput, total: Totals): string {
+function marketBased({ facts, stated, totals }: ReportInput, total: Totals): string {
   const regions = new Map(totals.by('region'));
-  const declared = operator.contracts.flatMap((contract) => {
+  const declared = stated.contracts.flatMap((contract) => {
     const energy = Number(regions.get(contract.region)?.amount('energy').value ?? 0);
     return energy === 0 ? [] : [{ ...contract, energy, gridGas: facts.useGas(contract.region) }];
   });
@@ -381,7 +380,7 @@ ${lines.join('\n')}
 }
 
 function check({ issuer }: ReportInput): string {
-  return `<section><h2>How to check this</h2><p>The seal of the pack pins this page and the tables beside it by digest. <code>VERIFY.md</code> says how to verify the pack offline; <code>docket verify</code> and <code>verify.py</code> add up the receipts again and compare every figure of <code>totals.csv</code> and <code>receipts/*.csv</code>, from which this page was made. The seal is by <code>${escaped(issuer)}</code>: use keys that you fetched from it yourself.</p></section>`;
+  return `<section><h2>How to check this</h2><p>The seal of the pack pins this page and the tables beside it by digest. <code>VERIFY.md</code> says how to verify the pack offline; <code>docket verify</code> and <code>verify.py</code> add up the receipts again, and compare every figure of <code>totals.csv</code> and <code>receipts/*.csv</code>, and this page, with what they come to; names and contracts are as <code>stated.json</code> has them. The seal is by <code>${escaped(issuer)}</code>: use keys that you fetched from it yourself.</p></section>`;
 }
 
 /** `22 Nov 2026, 14:05 UTC`, with seconds where there are any. */

@@ -1,7 +1,7 @@
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { Totals } from '#shared/packs/totals.ts';
 import { scaleFor } from '#shared/methodology/readable.ts';
-import { escaped } from './report-text.ts';
+import { escaped } from './text.ts';
 
 /** More bars are one, "other": nobody compares more. Months are all shown, since a gap would mislead. */
 export const BARS_MAX = 6;

@@ -1,6 +1,6 @@
-import { DecimalSum } from '#shared/kernel/decimal.ts';
+import { type DecimalParts, DecimalSum } from '#shared/kernel/decimal.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
-import { type CountedReceipt, Totals } from '#shared/packs/totals.ts';
+import { type CountedReceipt, Totals, TOTALS_BY } from '#shared/packs/totals.ts';
 
 /** A figure of a record that receipts of the pack were computed from. */
 export interface ReportFactor {
@@ -47,6 +47,35 @@ interface LineageDocument {
 /** More figures of records than a page can show; all of them are in the lineage documents. */
 const FACTORS_MAX = 200;
 
+/** What the report takes from one entry of a pack. */
+export interface ReportedEntry {
+  counted: CountedReceipt;
+  /** Why it revises the receipt before it; undefined on a first receipt. */
+  revised: string | undefined;
+  /** What failed, where there is no estimate. */
+  degraded: string | undefined;
+  /** The key of how its numbers came about, where it states any. */
+  derivation: string | undefined;
+}
+
+/** @param derivation the key of how its numbers came about */
+export function reportedEntry(
+  document: ReceiptDocument,
+  counted: CountedReceipt,
+  derivation: string | undefined,
+): ReportedEntry {
+  const { wasRevisionOf, revisionReason = 'methodology_failed', degradation } = document;
+  const revised = wasRevisionOf === undefined ? undefined : revisionReason;
+  return { counted, revised, degraded: degradation?.code, derivation };
+}
+
+/** Facts of entries as plain data, for handing to another thread. */
+export interface ReportParts {
+  first: ReturnType<Totals['parts']>;
+  uncovered: ReadonlyMap<string, number>;
+  energy: ReadonlyMap<string, ReadonlyMap<string, DecimalParts>>;
+}
+
 /** What the report says beside the totals, collected as receipts pass: bounded by models, regions and reasons. */
 export class ReportFacts {
   /** What first receipts state, before anything was revised. */
@@ -66,32 +95,49 @@ export class ReportFacts {
   /** By derivation: greenhouse gas of a kilowatt-hour where it is one figure. */
   readonly #gasOfKwh = new Map<string, number>();
 
-  /** Takes the next receipt. @param derivation the key of how its numbers came about */
-  take(
-    document: ReceiptDocument,
-    counted: CountedReceipt,
-    counts: boolean,
-    derivation: string | undefined,
-  ): void {
-    if (document.wasRevisionOf === undefined) this.first.add(counted);
-    else add(this.revised, document.revisionReason ?? 'methodology_failed');
+  /** Takes the next receipt. @param counts whether it is the current one of an inference of the range */
+  take({ counted, revised, degraded, derivation }: ReportedEntry, counts: boolean): void {
+    if (revised === undefined) this.first.add(counted);
+    else add(this.revised, revised);
     if (!counts) return;
-    if (document.degradation !== undefined) add(this.uncovered, document.degradation.code);
+    if (degraded !== undefined) add(this.uncovered, degraded);
     const energy = counted.values.energy?.value;
     if (derivation === undefined || energy === undefined) return;
-    const { region } = document.credentialSubject;
+    this.#energyOf(counted.groups[REGION]!, derivation).add(energy);
+  }
+
+  /** What receipts have shown so far; none of them revised another. */
+  parts(): ReportParts {
+    const energy = [...this.#energy].map(([region, sums]) => {
+      const parts = [...sums].map(([derivation, sum]) => [derivation, sum.parts()] as const);
+      return [region, new Map(parts)] as const;
+    });
+    return {
+      first: this.first.parts(),
+      uncovered: this.uncovered,
+      energy: new Map(energy),
+    };
+  }
+
+  merge({ first, uncovered, energy }: ReportParts): void {
+    this.first.merge(first);
+    for (const [code, number] of uncovered) add(this.uncovered, code, number);
+    for (const [region, sums] of energy) {
+      for (const [derivation, sum] of sums) this.#energyOf(region, derivation).merge(sum);
+    }
+  }
+
+  #energyOf(region: string, derivation: string): DecimalSum {
     const ofRegion = this.#energy.get(region) ?? new Map<string, DecimalSum>();
     this.#energy.set(region, ofRegion);
     const sum = ofRegion.get(derivation) ?? new DecimalSum();
-    sum.add(energy);
     ofRegion.set(derivation, sum);
+    return sum;
   }
 
   /** Reads what the lineage document of a derivation says of records and sources. */
-  explain(derivation: string, bytes: Uint8Array): void {
-    const { bibliography, measurement } = JSON.parse(
-      Buffer.from(bytes).toString(),
-    ) as LineageDocument;
+  explain(derivation: string, text: string): void {
+    const { bibliography, measurement } = JSON.parse(text) as LineageDocument;
     this.methodologies.add(`${measurement.hadPlan.name} ${measurement.hadPlan.version}`);
     for (const source of bibliography) {
       const { id, name, text: title, license: licence = 'not stated' } = source;
@@ -122,13 +168,13 @@ export class ReportFacts {
 
   /**
    * Greenhouse gas of the electricity alone, in kg, of one region or of all; null where a derivation has no document or no
-   * one factor.
+   * one factor. It is added up in the order of names, so that everybody who does comes to the same last bit.
    */
   useGas(region?: string): number | null {
     let sum = 0;
-    for (const [name, ofRegion] of this.#energy) {
+    for (const [name, ofRegion] of [...this.#energy].toSorted(byName)) {
       if (region !== undefined && name !== region) continue;
-      for (const [derivation, energy] of ofRegion) {
+      for (const [derivation, energy] of [...ofRegion].toSorted(byName)) {
         const factor = this.#gasOfKwh.get(derivation);
         if (factor === undefined) return null;
         sum += Number(energy.toString()) * factor;
@@ -138,6 +184,11 @@ export class ReportFacts {
   }
 }
 
-function add(counts: Map<string, number>, name: string): void {
-  counts.set(name, (counts.get(name) ?? 0) + 1);
+const REGION = TOTALS_BY.indexOf('region');
+
+const byName = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number =>
+  one < other ? -1 : 1;
+
+function add(counts: Map<string, number>, name: string, number = 1): void {
+  counts.set(name, (counts.get(name) ?? 0) + number);
 }

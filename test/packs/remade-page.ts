@@ -1,0 +1,78 @@
+import { derivationPath, lineagePath, REPORT_STATEMENT, SUPERSEDED } from '#shared/packs/layout.ts';
+import { reportedEntry, ReportFacts } from '#shared/packs/report/facts.ts';
+import { reportPage } from '#shared/packs/report/page.ts';
+import { parseStatement } from '#shared/packs/report/statement.ts';
+import { countedReceipt, PackTotals } from '#shared/packs/totals.ts';
+import { derivationKey } from '#shared/lineage/derivation-key.ts';
+import {
+  type Derivations,
+  parseDerivation,
+  wholeMeasurement,
+} from '#shared/receipts/derivation.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { ForgedPack, Loose } from './tampering.ts';
+
+/**
+ * The page that follows from what a pack in memory holds, as whoever has the key of the seal can make it: what contradicts
+ * the receipts then has to be seen elsewhere. Undefined where there is none to be made.
+ */
+export function remadePage(pack: ForgedPack, seal: Loose): string | undefined {
+  try {
+    return pageOf(pack, seal);
+  } catch {
+    return undefined;
+  }
+}
+
+function pageOf(pack: ForgedPack, { credentialSubject, issuer, validFrom }: Loose): string {
+  const derivation: Derivations = (digest) =>
+    parseDerivation(pack.text(derivationPath(digest)), digest);
+  const [facts, totals] = [new ReportFacts(), new PackTotals()];
+  const { range, checkpoint, organisation, requested } = credentialSubject;
+  const superseded = new Set(
+    linesIn(pack, SUPERSEDED).map((line) => (JSON.parse(line) as { index: number }).index),
+  );
+  const proofs = linesIn(pack, 'data/revision-proofs');
+  const revisions = linesIn(pack, 'data/revisions');
+  const entries = [
+    ...linesIn(pack, 'data/receipts').map((line, i) => ({ line, index: range.firstIndex + i })),
+    ...revisions.map((line, i) => ({ line, index: JSON.parse(proofs[i]!).index as number })),
+  ];
+  // Those of a chain that begins before the range count with another pack.
+  const foreign = new Set<number>();
+  for (const { line, index } of entries) {
+    const document = JSON.parse(line) as ReceiptDocument;
+    const revised = document.wasRevisionOf?.leafIndex;
+    if (revised !== undefined && (revised < range.firstIndex || foreign.has(revised)))
+      foreign.add(index);
+    const counts = !superseded.has(index) && !foreign.has(index);
+    const counted = countedReceipt(document);
+    if (counts) totals.add(counted);
+    const measurement = document.measurement && wholeMeasurement(document.measurement, derivation);
+    const key = measurement && derivationKey(measurement);
+    facts.take(reportedEntry(document, counted, key), counts);
+    const lineage = pack.files.get(lineagePath(index));
+    if (key !== undefined && lineage !== undefined) facts.explain(key, lineage.toString());
+  }
+  return reportPage({
+    name: credentialSubject.id.split('/').at(-1),
+    issuer,
+    stated: parseStatement(pack.text(REPORT_STATEMENT)),
+    organisation,
+    log: checkpoint.log,
+    range: { ...range, checkpointSize: checkpoint.size },
+    requested,
+    at: validFrom,
+    receipts: range.receipts,
+    revisions: range.revisions,
+    superseded: range.superseded,
+    totals,
+    facts,
+  });
+}
+
+function linesIn(pack: ForgedPack, folder: string): string[] {
+  return [...pack.files.keys()]
+    .filter((name) => name.startsWith(`${folder}/`))
+    .flatMap((name) => pack.text(name).trimEnd().split('\n'));
+}
