@@ -303,7 +303,10 @@ const responseFields = {
     Type.Object(
       {
         input_tokens: Type.Integer(),
-        input_tokens_details: Type.Object({ cached_tokens: Type.Integer() }),
+        input_tokens_details: Type.Object({
+          cached_tokens: Type.Integer(),
+          cache_write_tokens: Type.Optional(Type.Integer()),
+        }),
         output_tokens: Type.Integer(),
         output_tokens_details: Type.Object({ reasoning_tokens: Type.Integer() }),
         total_tokens: Type.Integer(),

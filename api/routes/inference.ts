@@ -123,7 +123,7 @@ const RESPONSE = {
   store: false,
   usage: {
     input_tokens: 21,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: 6,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 27,

@@ -172,7 +172,7 @@ function responseUsage(request: ChatRequest, fault: Reply['fault'], tokens: numb
   } = used;
   return {
     input_tokens: input,
-    input_tokens_details: ofInput,
+    input_tokens_details: { ...(ofInput as Json), cache_write_tokens: 0 },
     output_tokens: generated,
     output_tokens_details: ofOutput,
     ...rest,

@@ -302,7 +302,8 @@ export function responseUsage(usage: Usage | UnknownUsage, reasoningTokens = 0):
   const { inputTokens, cachedInputTokens, outputTokens, source } = usage;
   return {
     input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: cachedInputTokens },
+    // Clients that hold an answer against its schema want the second as well; no upstream tells us.
+    input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: 0 },
     output_tokens: outputTokens,
     output_tokens_details: { reasoning_tokens: Math.min(reasoningTokens, outputTokens) },
     total_tokens: inputTokens + outputTokens,

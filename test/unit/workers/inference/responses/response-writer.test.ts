@@ -105,6 +105,10 @@ describe('the events of a response that is written from chunks', () => {
       ],
       usage: { input_tokens: 5, output_tokens: 7, total_tokens: 12 },
     });
+    // Clients that hold an answer against its schema want both.
+    expect(whole['usage']).toMatchObject({
+      input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 },
+    });
   });
 
   it('say why an answer was cut short, and that one is failed which its server did not finish', () => {
