@@ -3,6 +3,7 @@ import type { Person } from '#shared/persons/roles.ts';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { formTokenOf, newPerson, openDashboardEdge, PASSWORD } from '#test/support/dashboard.ts';
+import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const { browser } = await openDashboardEdge(database);
@@ -289,12 +290,14 @@ describe('forms', () => {
 
 /** The address that the newest letter to a person leads to. */
 async function newestLink({ email }: Person): Promise<string> {
-  for (;;) {
+  let address: string | undefined;
+  await until(async () => {
     const { rows } = await database.pool.query<{ body: string }>(
       'select body from mail_outbox where recipient = $1 order by id desc limit 1',
       [email],
     );
-    const address = /https:\/\/gateway\.example(\/\S+token=\S+)/.exec(rows[0]?.body ?? '')?.[1];
-    if (address !== undefined) return address;
-  }
+    address = /https:\/\/gateway\.example(\/\S+token=\S+)/.exec(rows[0]?.body ?? '')?.[1];
+    return address !== undefined;
+  }, 'a letter with an address is written');
+  return address!;
 }

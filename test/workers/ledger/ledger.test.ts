@@ -20,6 +20,7 @@ import {
 } from '#test/support/ledger.ts';
 import { type StartedProcess, startProcess } from '#test/support/processes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { until } from '#test/support/until.ts';
 
 const database = await createTestDatabase();
 const redis = await startTestRedis({ durable: true });
@@ -41,12 +42,11 @@ const start = (): Promise<StartedProcess> =>
     },
   });
 
-/** Asks until the answer is there; the test's own time limit ends it otherwise. */
-async function until<T>(ask: () => Promise<T | null>): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (answer !== null) return answer;
-  }
+/** Asks until the answer is there. */
+async function untilThere<T>(ask: () => Promise<T | null>, what: string): Promise<T> {
+  let answer: T | null = null;
+  await until(async () => (answer = await ask()) !== null, what);
+  return answer!;
 }
 
 describe('the ledger process', () => {
@@ -58,12 +58,12 @@ describe('the ledger process', () => {
       const batch = makeReceipts('org_a', 300);
       const before = performance.now();
       await submitReceipts(receipts, batch);
-      const note = await until(async () => {
+      const note = await untilThere(async () => {
         const checkpoint = await reader.checkpoint('org_a');
         return checkpoint !== null && parseCheckpoint(checkpoint).checkpoint.size === 300
           ? checkpoint
           : null;
-      });
+      }, 'the whole batch is below a signed head');
       expect(performance.now() - before).toBeLessThan(10_000);
       const { checkpoint, note: signed } = parseCheckpoint(note);
       expect(checkpoint.origin).toBe('gateway.example/log/org_a');
@@ -80,7 +80,7 @@ describe('the ledger process', () => {
 
   it('a ledger process anchors what it signed, and tells of every key first', async () => {
     const worker = await start();
-    const proof = await until(() => anchor.proof('org_a'));
+    const proof = await untilThere(() => anchor.proof('org_a'), 'the head is anchored');
     const shown = checkAnchorProof(proof);
     expect(shown.anchor.origin).toBe('gateway.example/anchor');
     const keys = loadSigningKeys(keysDir);
@@ -108,7 +108,7 @@ describe('the ledger process', () => {
     const poison = makeReceipt('org_b', { leafHash: Buffer.alloc(32) });
     const good = makeReceipt('org_b');
     await submitReceipts(receipts, [poison, good]);
-    await until(() => reader.proof('org_b', good.id));
+    await untilThere(() => reader.proof('org_b', good.id), 'the good receipt is proven');
     const alarm = worker.logs().find((entry) => entry['event'] === 'receipt_quarantined');
     expect(alarm).toMatchObject({ level: 'error', receiptId: poison.id, reason: 'body_altered' });
     expect(await worker.stop()).toBe(0);
