@@ -5,6 +5,7 @@ import {
   watchRegionStatus,
 } from '#shared/catalogue/redis/region-status.ts';
 import type { Config } from '#shared/config/config.ts';
+import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { randomBytesFromPool } from '#shared/kernel/system/new-id.ts';
 import type { Reply } from '#shared/lanes/messages.ts';
 import { createStoredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
@@ -26,6 +27,7 @@ import { masterEvents } from '#shared/process/master-events.ts';
 import type { OpenCatalogue } from '#shared/process/open-catalogue.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
+import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { JUDGED_AT_ONCE, Moderator } from '#shared/screening/http/moderation.ts';
@@ -69,7 +71,14 @@ export function openInference(
   const answers = connect('patient');
   const scripts = defineLaneScripts(client);
   const seals = openSeals(config.laneKeysDir, events.storeFailed);
-  const storedAnswers = createStoredAnswers(pool);
+  const receipts = createReceiptStore(pool);
+  const storedAnswers = {
+    ...createStoredAnswers(pool),
+    receiptOf: async (requestId: string) => {
+      const id = receiptIdOf(requestId);
+      return (await receipts.read([id])).get(id);
+    },
+  };
   const regions = watchRegionStatus(steady, events.storeFailed);
   const circuits = watchCircuits(steady, events.storeFailed);
   const serving = watchServing(steady, events.storeFailed);

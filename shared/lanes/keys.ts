@@ -71,7 +71,7 @@ export function waiterOf(name: string): { inbox: string; id: string } {
 export const answerKey = ({ claim, requestId, delivery }: StoredAnswerName): string =>
   `${claim}:answer:${requestId}:${delivery}`;
 
-/** How many bytes of answers an organisation has had kept in Redis on a day, from the key of one of its claims. */
+/** How many bytes of answers and receipts an organisation has had kept in Redis on a day, from the key of one of its claims. */
 export const keptKey = (claimKey: string, day: number): string =>
   `${claimKey.slice(0, claimKey.lastIndexOf(':')).replace(':idem:', ':kept:')}:${day}`;
 

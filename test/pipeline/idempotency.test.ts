@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { idempotencyKey, keptKey } from '#shared/lanes/keys.ts';
 import { dropExpiredAnswers } from '#shared/lanes/postgres/stored-answers.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
@@ -8,6 +9,8 @@ import { expectSigned, integrated, type Receipt, tally } from '#test/support/rec
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
+/** What docs/operations.md says of a claim whose answer is in PostgreSQL. */
+const CLAIM_BYTES_MAX = 400;
 let system: System;
 let redis: ReturnType<typeof connectTo>;
 
@@ -382,6 +385,36 @@ describe('a large answer', () => {
     const gone = await send(body, key, { path: '/embeddings' });
     expect(gone.status).toBe(500);
   });
+});
+
+describe('an answer after those that Redis has room for', () => {
+  it(
+    'leaves no more than a claim in Redis, whatever its size, and is replayed with its receipt byte by byte',
+    { tags: ['idempotency.replay'] },
+    async () => {
+      const { orgId } = system;
+      const day = Math.floor(Date.now() / 86_400_000);
+      // Midnight may pass.
+      const counts = [day, day + 1].map((on) => keptKey(idempotencyKey(0, orgId, 'any'), on));
+      for (const count of counts) await redis.set(count, 256 * 1024 * 1024);
+      const before = new Set(await redis.keys('*:idem:*'));
+      for (const stream of [false, true]) {
+        const body = chatBody({ stream });
+        const key = randomUUID();
+        const first = await send(body, key);
+        expect(first.status).toBe(200);
+        const again = await send(body, key, { api: 1 });
+        expect([again.replayed, again.text]).toEqual([true, first.text]);
+      }
+      const left = (await redis.keys('*:idem:*')).filter((name) => !before.has(name));
+      expect(left).toHaveLength(2);
+      for (const name of left) {
+        const bytes = (await redis.memory('USAGE', name)) as number;
+        expect(bytes).toBeLessThanOrEqual(CLAIM_BYTES_MAX);
+      }
+      await redis.del(...counts);
+    },
+  );
 });
 
 it('after all of this, nothing was receipted twice, and no ledger has a gap', async () => {

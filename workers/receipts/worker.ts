@@ -22,8 +22,12 @@ export interface ReceiptsDeps extends IssueDeps {
   /** Says that receipts wait to be integrated. */
   tellLedger: () => void;
   events: Omit<ReceiptsEvents, 'signingKeysUnreadable'>;
-  /** Moves an answer that is too large for Redis to where it stays; says where the answer is. */
-  placeAnswer: (name: StoredAnswerName, bytes: number) => Promise<'redis' | 'postgres'>;
+  /** Moves an answer that Redis has no room for to where it stays; says where it is, and with it its receipt. */
+  placeAnswer: (
+    name: StoredAnswerName,
+    bytes: number,
+    receiptBytes: number,
+  ) => Promise<'redis' | 'postgres'>;
 }
 
 /** One record of an entry, and what has become of it. */
@@ -185,8 +189,9 @@ export class ReceiptsWorker {
     const { delivery, handed } = pending;
     if (handed?.claim === undefined || !isAnswered(pending)) return;
     const name = nameOf(handed, handed.claim);
-    const kept = await placeAnswer(name, handed.storedBytes ?? 0);
-    await settleClaim(delivery, name, pending.issued.row.text, kept);
+    const { text } = pending.issued.row;
+    const kept = await placeAnswer(name, handed.storedBytes ?? 0, text.length);
+    await settleClaim(delivery, name, text, kept);
   }
 }
 

@@ -2,27 +2,31 @@ import type { Pool } from 'pg';
 import { now, queriesOn } from '#shared/kernel/postgres/queries.ts';
 import type { StoredAnswerName } from '../stored-answer.ts';
 
+/** An answer as it is kept, until then (epoch ms). */
+export interface StoredAnswer extends StoredAnswerName {
+  packed: Uint8Array;
+  expiresAt: number;
+}
+
 export type StoredAnswers = ReturnType<typeof createStoredAnswers>;
 
-/** Answers that are too large for Redis, in PostgreSQL: written by `docket_receipts`, read by `docket_api`. */
+/** Answers that Redis has no room for, in PostgreSQL: written by `docket_receipts`, read by `docket_api`. */
 export function createStoredAnswers(pool: Pool) {
   const db = queriesOn(pool);
   return {
-    /** Keeps an answer until then (epoch ms). Safe to repeat: its delivery is in the key, and one has one answer. */
-    async keep(
-      { claim, requestId, delivery }: StoredAnswerName,
-      packed: Uint8Array,
-      expiresAt: number,
-    ): Promise<void> {
+    /** Keeps answers. Safe to repeat: its delivery is in the key of each, and one has one answer. */
+    async keep(answers: readonly StoredAnswer[]): Promise<void> {
       await db
         .insertInto('stored_answer')
-        .values({
-          claim,
-          request_id: requestId,
-          attempt: delivery,
-          packed: Buffer.from(packed),
-          expires_at: new Date(expiresAt),
-        })
+        .values(
+          answers.map(({ claim, requestId, delivery, packed, expiresAt }) => ({
+            claim,
+            request_id: requestId,
+            attempt: delivery,
+            packed: Buffer.from(packed),
+            expires_at: new Date(expiresAt),
+          })),
+        )
         .onConflict((conflict) => conflict.doNothing())
         .execute();
     },

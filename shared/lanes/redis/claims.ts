@@ -10,7 +10,10 @@ import type { Seals } from '../seals.ts';
 /** Specification: identical requests within 24 hours get the stored answer. */
 export const STORED_S = 86_400;
 
-/** Keeps an answer under its claim, with its receipt; does nothing for a delivery that no longer holds its entry. */
+/**
+ * Keeps an answer under its claim, and the receipt with it, unless both are in PostgreSQL; does nothing for a delivery that
+ * no longer holds its entry.
+ */
 export type SettleClaim = (
   by: Delivery,
   name: StoredAnswerName,
@@ -31,7 +34,7 @@ export function createSettleClaim(scripts: LaneScripts, outbox: Pick<Outbox, 'se
       answerKey(name),
       lane,
       requestId,
-      receipt,
+      kept === 'redis' ? receipt : '',
       STORED_S,
       delivery,
       kept,
@@ -49,13 +52,16 @@ export function createSettleClaim(scripts: LaneScripts, outbox: Pick<Outbox, 'se
 }
 
 /**
- * The stored answer and its receipt, or null when the claim has expired meanwhile. `large`: where large ones are.
+ * The stored answer and its receipt, or null when the claim has expired meanwhile. `elsewhere`: where those are that Redis
+ * has no room for. It is asked for a receipt by its request.
  * `whenLarge` is waited for before a large answer is in memory.
  * @throws SealProblem when the answer cannot be opened
  */
 export async function readClaim(
   client: RedisClient,
-  large: Pick<StoredAnswers, 'read'>,
+  elsewhere: Pick<StoredAnswers, 'read'> & {
+    receiptOf: (requestId: string) => Promise<string | undefined>;
+  },
   seals: Pick<Seals, 'openBytesInTurns'>,
   claim: string,
   whenLarge: () => Promise<void>,
@@ -67,13 +73,19 @@ export async function readClaim(
     'receipt',
     'kept',
   );
-  if (!requestId || !delivery || !receipt) return null;
+  if (!requestId || !delivery) return null;
   const name = { claim, requestId, delivery: Number(delivery) };
   if (kept === 'postgres') {
     await whenLarge();
-    const packed = await large.read(name);
-    return packed === null ? null : { answer: await unpackAnswer(seals, name, packed), receipt };
+    const [packed, text] = await Promise.all([
+      elsewhere.read(name),
+      // A release before this one left it with the claim.
+      receipt ?? elsewhere.receiptOf(requestId),
+    ]);
+    if (packed === null || text === undefined) return null;
+    return { answer: await unpackAnswer(seals, name, packed), receipt: text };
   }
+  if (!receipt) return null;
   const packed = await client.getBuffer(answerKey(name));
   if (packed === null) return null;
   return { answer: await unpackAnswer(seals, name, packed, whenLarge), receipt };

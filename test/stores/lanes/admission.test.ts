@@ -403,8 +403,10 @@ describe('an idempotency claim', () => {
       await settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
       expect(told).toEqual([settled]);
       // The worker that settled it may die before it tells them; the next one settles it again.
-      await settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'redis');
+      // By then it would put the answer elsewhere, which it has not found.
+      await settle(delivery, nameOf(first.entry.id), '{"receipt":1}', 'postgres');
       expect(told).toEqual([settled, settled]);
+      expect(await client.hget(claim, 'kept')).toBe('redis');
       const replay = await admissions().admit(send());
       expect(replay).toMatchObject({
         verdict: 'replay',

@@ -11,8 +11,11 @@ const NOON = Date.UTC(2026, 5, 1, 12);
 function placer(isPostgresAway = false) {
   const counts = new Map<string, number>();
   const lives: [key: string, seconds: number][] = [];
-  const moved: string[] = [];
+  /** By statement. */
+  const moved: string[][] = [];
   const time = { now: NOON };
+  /** Bytes of each answer that is moved. */
+  const size = { packed: 0 };
   const place = answerPlacer({
     client: {
       incrby: async (key: string, by: number) => {
@@ -20,12 +23,12 @@ function placer(isPostgresAway = false) {
         return counts.get(key)!;
       },
       expire: async (key: string, seconds: number) => lives.push([key, seconds]),
-      getBuffer: async (key: string) => Buffer.from(key),
+      getBuffer: async (key: string) => Buffer.from(key.padEnd(size.packed)),
     },
     large: {
-      keep: async (_name, packed) => {
+      keep: async (answers) => {
         if (isPostgresAway) throw new Error('away');
-        moved.push(Buffer.from(packed).toString());
+        moved.push(answers.map(({ packed }) => Buffer.from(packed).toString().trimEnd()));
       },
     },
     now: () => time.now,
@@ -37,22 +40,25 @@ function placer(isPostgresAway = false) {
     const claim = idempotencyKey(0, orgId, `digest-${made}`);
     return { claim, requestId: `req_${made}`, delivery: 1 };
   };
-  return { place, answer, moved, lives, time };
+  return { place, answer, moved, lives, time, size };
 }
 
 it(
-  'Redis keeps no more than a bound of one organisation’s answers of a day, whatever their sizes; the rest is in PostgreSQL',
+  'Redis keeps no more than a bound of one organisation’s answers and receipts of a day, whatever their sizes; the rest is in PostgreSQL',
   { tags: ['idempotency.replay'] },
   async () => {
-    const sizes = fc.array(fc.integer({ min: 4_097, max: 2 * MIB }), { maxLength: 400 });
+    const size = fc.oneof(fc.integer({ min: 1, max: 4_096 }), fc.integer({ max: 2 * MIB, min: 1 }));
+    const sizes = fc.array(fc.tuple(size, fc.integer({ min: 3_000, max: 2 * MIB })), {
+      maxLength: 400,
+    });
     await fc.assert(
       fc.asyncProperty(sizes, async (all) => {
         const { place, answer, moved } = placer();
         let kept = 0;
-        for (const bytes of all) {
+        for (const [bytes, receiptBytes] of all) {
           const name = answer();
-          if ((await place(name, bytes)) === 'redis') kept += bytes;
-          else expect(moved.at(-1)).toBe(answerKey(name));
+          if ((await place(name, bytes, receiptBytes)) === 'redis') kept += bytes + receiptBytes;
+          else expect(moved.at(-1)).toEqual([answerKey(name)]);
         }
         expect(kept).toBeLessThanOrEqual(OF_DAY);
       }),
@@ -61,15 +67,14 @@ it(
   },
 );
 
-it('another organisation and another day begin anew, what is small stays, and the count is forgotten', async () => {
+it('another organisation and another day begin anew, and the count is forgotten', async () => {
   const { place, answer, lives, time } = placer();
   const first = answer();
-  for (let i = 0; i < 256; i += 1) expect(await place(answer(), MIB)).toBe('redis');
-  expect(await place(first, MIB)).toBe('postgres');
-  expect(await place(answer(), 4_096)).toBe('redis');
-  expect(await place(answer('org_b'), MIB)).toBe('redis');
+  for (let i = 0; i < 256; i += 1) expect(await place(answer(), MIB - 9, 9)).toBe('redis');
+  expect(await place(first, 1, 3_000)).toBe('postgres');
+  expect(await place(answer('org_b'), MIB, 9)).toBe('redis');
   time.now += 86_400_000;
-  expect(await place(answer(), MIB)).toBe('redis');
+  expect(await place(answer(), MIB, 9)).toBe('redis');
   const days = [NOON, NOON, time.now].map((at) => Math.floor(at / 86_400_000));
   expect(lives).toEqual([
     [keptKey(first.claim, days[0]!), 172_800],
@@ -80,5 +85,22 @@ it('another organisation and another day begin anew, what is small stays, and th
 
 it('an answer stays in Redis when PostgreSQL is away: better a full Redis than a retry that runs twice', async () => {
   const { place, answer } = placer(true);
-  expect(await place(answer(), 2 * MIB)).toBe('redis');
+  expect(await place(answer(), 2 * MIB, 9)).toBe('redis');
+});
+
+it('what is moved in one turn is moved in one statement, as far as that does not become too large', async () => {
+  const { place, answer, moved, size } = placer();
+  await place(answer(), 1, OF_DAY);
+  for (const [packed, statements] of [
+    [4_096, 1],
+    [MIB, 2],
+    [5 * MIB, 8],
+  ] as const) {
+    moved.length = 0;
+    size.packed = packed;
+    const names = Array.from({ length: 8 }, () => answer());
+    await Promise.all(names.map((name) => place(name, packed, 9)));
+    expect(moved.flat()).toEqual(names.map(answerKey));
+    expect(moved).toHaveLength(statements);
+  }
 });

@@ -304,8 +304,8 @@ describe('the claim of an idempotent request', () => {
     const settled = Promise.withResolvers<void>();
     const placed: unknown[] = [];
     const { take, outbox, stored, log } = workerWith({
-      placeAnswer: (name, bytes) => {
-        placed.push([name, bytes]);
+      placeAnswer: (...args) => {
+        placed.push(args);
         return Promise.resolve('postgres');
       },
       settleClaim: (_by, ...args) => {
@@ -318,7 +318,7 @@ describe('the claim of an idempotent request', () => {
     await until(() => log.length === 2);
     const name = { claim: CLAIM, requestId: one.record.requestId, delivery: 2 };
     const { text } = stored.get(receiptIdOf(one.record.requestId))!;
-    expect(placed).toEqual([[name, 17]]);
+    expect(placed).toEqual([[name, 17, text.length]]);
     expect(log).toEqual([
       ['commit', 2, []],
       ['settle', name, text, 'postgres'],
