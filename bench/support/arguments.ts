@@ -27,10 +27,11 @@ export function readNumbers<Name extends string>(
 export function readOptions<const O extends NonNullable<ParseArgsConfig['options']>>(
   usage: string,
   options: O,
+  given: readonly string[] = process.argv.slice(2),
 ) {
-  if (process.argv.includes('--help')) help(usage);
+  if (given.includes('--help')) help(usage);
   try {
-    return parseArgs({ options }).values;
+    return parseArgs({ options, args: [...given] }).values;
   } catch (error) {
     return refuseArguments(usage, (error as Error).message.split('. ')[0]! + '.');
   }

@@ -1,36 +1,74 @@
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
+import { readList, readNumbers, readOptions } from '../../../bench/support/arguments.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-function run(program: string, args: readonly string[]): Promise<{ code: unknown; told: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [join(ROOT, program), ...args], (error, _stdout, told) => {
-      resolve({ code: error?.code ?? 0, told });
-    });
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** What is told before the program ends, and with which code. */
+function endOf(read: () => unknown): { told: string; code: unknown } {
+  let told = '';
+  let code: unknown;
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    told += String(text);
+    return true;
   });
+  vi.spyOn(process, 'exit').mockImplementation((given) => {
+    code = given;
+    throw new Error('ended');
+  });
+  expect(read).toThrow('ended');
+  return { told, code };
 }
 
-it.concurrent.each([
-  ['bench/main.ts', ['dashboard', 'many'], 'receipts: "many" is no number above zero.'],
-  ['bench/main.ts', ['usage', '10', '0'], 'runs: "0" is no number above zero.'],
-  ['bench/main.ts', ['sanctions', '10', '20'], '"20" is one too many.'],
-  ['bench/main.ts', ['idle', '--second', '5'], "Unknown option '--second'."],
-  ['bench/main.ts', ['gateway', '--streams', '5,x'], 'streams: "x" is no number above zero.'],
-  ['bench/main.ts', ['peers', '--only', 'portkey,other'], 'only: there is no other.'],
-  ['bench/main.ts', ['accounts'], 'The address of a database is missing.'],
+const RECEIPTS = { receipts: 10, runs: 5 };
+
+it.each([
   [
-    'test/screenshots/main.ts',
-    [join(tmpdir(), 'never-made'), 'overview', 'nothing'],
-    'There is no page nothing.',
+    'a word for a number',
+    () => readNumbers('x', RECEIPTS, ['many']),
+    'receipts: "many" is no number above zero.',
   ],
-] as const)(
-  '%s %s says in one line what is wrong, and ends with 2',
-  async (program, args, problem) => {
-    const { code, told } = await run(program, args);
-    expect(told.trimEnd().split('\n')).toEqual([expect.stringContaining(problem)]);
-    expect(code).toBe(2);
+  [
+    'nothing to be done',
+    () => readNumbers('x', RECEIPTS, ['10', '0']),
+    'runs: "0" is no number above zero.',
+  ],
+  ['one too many', () => readNumbers('x', RECEIPTS, ['1', '2', '3']), '"3" is one too many.'],
+  [
+    'a list with a word',
+    () => readList('x', 'streams', '5,x'),
+    'streams: "x" is no number above zero.',
+  ],
+  [
+    'an unknown option',
+    () => readOptions('x', {}, ['--second', '5']),
+    "Unknown option '--second'.",
+  ],
+])(
+  'a benchmark with %s says in one line what is wrong, and ends with 2',
+  (_name, read, problem) => {
+    expect(endOf(read)).toEqual({ told: `${problem} Usage: npm run bench x\n`, code: 2 });
   },
 );
+
+it('a benchmark without arguments has its defaults', () => {
+  expect(readNumbers('x', RECEIPTS, ['7'])).toEqual({ receipts: 7, runs: 5 });
+});
+
+it('a page that is none is said before anything is started, and ends the screenshots with 2', async () => {
+  const args = [join(tmpdir(), 'never-made'), 'overview', 'nothing'];
+  const [code, told] = await new Promise<[unknown, string]>((resolve) => {
+    const program = [join(ROOT, 'test/screenshots/main.ts'), ...args];
+    execFile(process.execPath, program, (error, _stdout, stderr) => {
+      resolve([error?.code, stderr]);
+    });
+  });
+  expect(told).toMatch(/^There is no page nothing\. There are landing, [^\n]+\n$/);
+  expect(code).toBe(2);
+});
