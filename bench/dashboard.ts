@@ -41,7 +41,9 @@ try {
     reviewer: await cookieOf(info.reviewer),
   };
   console.log(`${RECEIPTS} receipts of one organisation in 30 days, ${RUNS} runs of each page`);
-  for (const [name, visitor, address] of pagesOf(furniture)) {
+  for (const { name, visitor, address, act } of pagesOf(furniture)) {
+    // What somebody has to do first is another request.
+    if (act !== undefined) continue;
     await measure(name, address, visitors[visitor]);
   }
 } finally {

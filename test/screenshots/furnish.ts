@@ -31,7 +31,24 @@ export interface Furniture {
   exportId: string;
   reviewId: string;
   applyingOrgId: string;
+  /** Of the organisation that nobody has asked anything for. */
+  emptyOrgId: string;
+  /** Of the one with long names and large numbers. */
+  largeOrgId: string;
+  largeKeyId: string;
 }
+
+/** Whose receipts are made, and how large they are. */
+interface History {
+  orgId: string;
+  keyIds: readonly string[];
+  /** By which the tokens of each receipt are multiplied. */
+  times: number;
+  days: number;
+}
+
+const LONG_NAME =
+  'Gesellschaft für nachhaltige Rechenzentrumsinfrastruktur und verantwortungsvolle Sprachmodelle Mitteleuropa mbH & Co. KG';
 
 /** A day's requests grow over the month and pause at the weekend, so that a chart has something to show. */
 function requestsOf(day: number): number {
@@ -67,15 +84,31 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
     [[keyId, rotatedKeyId]],
   );
   const answer = await ask(info);
-  await issueHistory(info, answer.publicUrl, signingKeysDir, [keyId, rotatedKeyId]);
+  const ofMonth = { orgId, keyIds: [keyId, rotatedKeyId], times: 1, days: DAYS };
+  await issueHistory(info, answer.publicUrl, signingKeysDir, ofMonth);
+  const { emptyOrgId, largeOrgId } = await demoOrganisations(pool);
+  const largeKey = await keys.issue(largeOrgId, { name: LONG_NAME.slice(0, 100) }, OPERATOR);
+  const ofLarge = { orgId: largeOrgId, keyIds: [largeKey.key.id], times: 20_000_000, days: 8 };
+  await issueHistory(info, answer.publicUrl, signingKeysDir, ofLarge);
   await addPersons(pool, orgId);
   const { reviewId, applyingOrgId } = await addApplicants(pool);
+  const persons = createPersonRegistry(pool, systemSurroundings);
+  for (const each of [emptyOrgId, largeOrgId, applyingOrgId]) {
+    await persons.add(
+      { name: 'Rita Reviewer', email: info.reviewer.email },
+      { kind: 'organisation', orgId: each, role: 'owner' },
+      OPERATOR,
+    );
+  }
   return {
     orgId,
     keyId,
     rotatedKeyId,
     reviewId,
     applyingOrgId,
+    emptyOrgId,
+    largeOrgId,
+    largeKeyId: largeKey.key.id,
     receiptId: answer.receiptId,
     requestId: answer.receiptId.replace('rcpt_', 'req_'),
     exportId: await makeExport(pool, info),
@@ -87,7 +120,7 @@ async function issueHistory(
   info: DevFile,
   publicUrl: string,
   signingKeysDir: string,
-  keyIds: readonly string[],
+  { orgId, keyIds, times, days }: History,
 ): Promise<void> {
   const pool = createPool({
     url: info.database_url,
@@ -109,7 +142,7 @@ async function issueHistory(
   const today = Math.floor(Date.now() / DAY_MS);
   const models = catalogue.models.filter(({ kinds }) => kinds.includes('chat'));
   const rows = [];
-  for (let day = today - DAYS; day < today; day += 1) {
+  for (let day = today - days; day < today; day += 1) {
     const requests = requestsOf(day);
     for (let i = 0; i < requests; i += 1) {
       const startedAt = day * DAY_MS + Math.floor(((i + 0.5) * DAY_MS) / requests);
@@ -118,17 +151,17 @@ async function issueHistory(
       const endedAt = startedAt + 900 + ((i * 131) % 4_000);
       const record = inferenceRecord({
         requestId: newId('req', startedAt),
-        orgId: info.org_id,
-        keyId: keyIds[i % 3 === 0 ? 1 : 0]!,
+        orgId,
+        keyId: keyIds[i % 3 === 0 ? keyIds.length - 1 : 0]!,
         model: model.id,
         upstreamModel: model.id,
         region: ['eu-west', 'eu-west', 'eu-north', 'us-east'][i % 4]!,
         startedAt,
         endedAt,
         usage: {
-          inputTokens: 120 + ((i * 977) % 2_400),
+          inputTokens: (120 + ((i * 977) % 2_400)) * times,
           cachedInputTokens: 0,
-          outputTokens: 80 + ((i * 389) % 900),
+          outputTokens: (80 + ((i * 389) % 900)) * times,
           source: 'upstream',
         },
       });
@@ -143,6 +176,16 @@ async function issueHistory(
     await store.commit(rows.slice(from, from + BATCH));
   }
   await pool.end();
+}
+
+/** Two that the instance begins with: one stays as it is, the other gets a long name. */
+async function demoOrganisations(pool: Pool): Promise<{ emptyOrgId: string; largeOrgId: string }> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from account where name in ('Demo Audit', 'Demo Audit Plus') order by length(name)`,
+  );
+  const [empty, large] = rows as [{ id: string }, { id: string }];
+  await pool.query('update account set name = $2 where id = $1', [large.id, LONG_NAME]);
+  return { emptyOrgId: empty.id, largeOrgId: large.id };
 }
 
 async function addPersons(pool: Pool, orgId: string): Promise<void> {

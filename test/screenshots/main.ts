@@ -6,7 +6,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { findChromium } from '#test/support/chromium.ts';
 import { Instance } from '#test/storms/instance.ts';
 import { furnish } from './furnish.ts';
-import { PAGE_NAMES, pagesOf, type Visitor } from './pages.ts';
+import { PAGE_NAMES, pagesOf, type Shown, type Visitor } from './pages.ts';
 
 /** Each view: its name, theme and width. The last is a small phone. */
 const VIEWS = [
@@ -59,11 +59,13 @@ try {
   const furniture = await furnish(info, join(instance.dataDir, 'signing-keys'));
   const visitors = await openVisitors(browser);
   const wanted = values.readme ? Object.keys(PICTURES) : names;
-  const pages = pagesOf(furniture).filter(([name]) => wanted.length === 0 || wanted.includes(name));
-  for (const [name, visitor, address] of pages) {
-    const page = visitors[visitor];
-    if (values.readme) await takePicture(page, name, address);
-    else await takeViews(page, name, address);
+  const pages = pagesOf(furniture).filter(
+    ({ name }) => wanted.length === 0 || wanted.includes(name),
+  );
+  for (const shown of pages) {
+    const page = visitors[shown.visitor];
+    if (values.readme) await takePicture(page, shown.name, shown.address);
+    else await takeViews(page, shown);
   }
   process.stdout.write(`${directory}\n`);
 } finally {
@@ -112,11 +114,13 @@ async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {
   };
 }
 
-async function takeViews(page: Page, name: string, address: string): Promise<void> {
+async function takeViews(page: Page, { name, address, act }: Shown): Promise<void> {
   for (const [view, colorScheme, width] of VIEWS) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 900 });
-    await page.goto(address);
+    // What scripts load is part of the picture.
+    await page.goto(address, { waitUntil: 'networkidle' });
+    await act?.(page);
     await page.screenshot({ path: join(directory, `${name}-${view}.png`), fullPage: true });
   }
 }

@@ -1,7 +1,34 @@
+import type { Page } from 'playwright-core';
 import type { Furniture } from './furnish.ts';
 
 /** Whose page it is: `nobody` has not signed in. */
 export type Visitor = 'nobody' | 'owner' | 'operator' | 'reviewer';
+
+/** Sends the page's form as it stands, which the browser itself would not. */
+async function sendAsItIs(page: Page): Promise<void> {
+  const answered = page.waitForResponse((reply) => reply.request().method() === 'POST');
+  await page.evaluate(`(() => {
+    const form = document.querySelector('main form[method=post]');
+    form.noValidate = true;
+    form.requestSubmit();
+  })()`);
+  await answered;
+  await page.waitForLoadState('networkidle');
+}
+
+async function createKey(page: Page): Promise<void> {
+  await page.getByLabel('Name').fill('Checkout, Stockholm');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.waitForURL('**/issued');
+}
+
+/** A page of the pictures, as somebody finds it; or as it is when they have done something there. */
+export interface Shown {
+  name: string;
+  visitor: Visitor;
+  address: string;
+  act?: ((page: Page) => Promise<void>) | undefined;
+}
 
 /** Every page, by a name for its file, with who looks at it, and its address with the names of what the pictures are of. */
 const PAGES = [
@@ -33,6 +60,25 @@ const PAGES = [
   ['invitations', 'owner', '/dashboard/invitations'],
   ['apply', 'owner', '/dashboard/apply'],
   ['not-found', 'owner', '/dashboard/{orgId}/nothing'],
+  ['single-sign-on', 'owner', '/dashboard/{orgId}/single-sign-on'],
+  ['onboarding', 'reviewer', '/dashboard/{applyingOrgId}/onboarding'],
+  ['empty-overview', 'reviewer', '/dashboard/{emptyOrgId}/overview'],
+  ['empty-receipts', 'reviewer', '/dashboard/{emptyOrgId}/receipts'],
+  ['empty-exports', 'reviewer', '/dashboard/{emptyOrgId}/exports'],
+  ['empty-ledger', 'reviewer', '/dashboard/{emptyOrgId}/ledger'],
+  ['empty-usage', 'reviewer', '/dashboard/{emptyOrgId}/usage'],
+  ['large-overview', 'reviewer', '/dashboard/{largeOrgId}/overview?days=7&by=key'],
+  ['large-usage', 'reviewer', '/dashboard/{largeOrgId}/usage?by=key&and=model'],
+  ['large-receipts', 'reviewer', '/dashboard/{largeOrgId}/receipts'],
+  ['large-keys', 'reviewer', '/dashboard/{largeOrgId}/keys'],
+  ['large-key', 'reviewer', '/dashboard/{largeOrgId}/keys/{largeKeyId}'],
+  ['receipt-door', 'nobody', '/receipts/{receiptId}'],
+  ['sign-in-refused', 'nobody', '/dashboard/sign-in', sendAsItIs],
+  ['sign-up-refused', 'nobody', '/dashboard/sign-up', sendAsItIs],
+  ['sign-in-organisation', 'nobody', '/dashboard/sign-in/organisation'],
+  ['keys-new-refused', 'owner', '/dashboard/{orgId}/keys/new', sendAsItIs],
+  ['apply-refused', 'owner', '/dashboard/apply', sendAsItIs],
+  ['key-issued', 'owner', '/dashboard/{orgId}/keys/new', createKey],
   ['reviews', 'reviewer', '/dashboard/service/reviews'],
   ['review', 'reviewer', '/dashboard/service/reviews/{reviewId}'],
   ['accounts', 'operator', '/dashboard/service/accounts'],
@@ -42,15 +88,16 @@ const PAGES = [
   ['queues', 'operator', '/dashboard/service/queues'],
   ['policy', 'operator', '/dashboard/service/policy'],
   ['health', 'operator', '/dashboard/service/health'],
-] as const satisfies readonly (readonly [string, Visitor, string])[];
+] as const satisfies readonly (readonly [string, Visitor, string, Shown['act']?])[];
 
 export const PAGE_NAMES: ReadonlySet<string> = new Set(PAGES.map(([name]) => name));
 
 /** The pages with the addresses that they have in this instance. */
-export function pagesOf(of: Furniture): readonly (readonly [string, Visitor, string])[] {
-  return PAGES.map(([name, visitor, address]) => [
+export function pagesOf(of: Furniture): readonly Shown[] {
+  return PAGES.map(([name, visitor, address, act]) => ({
     name,
     visitor,
-    address.replaceAll(/\{(\w+)\}/g, (_, what: keyof Furniture) => of[what]),
-  ]);
+    address: address.replaceAll(/\{(\w+)\}/g, (_, what: keyof Furniture) => of[what]),
+    act,
+  }));
 }

@@ -80,12 +80,15 @@ export function accountsPage(frame: Frame, { page, state, search, after }: Accou
                     <a href="${ADDRESS}/${account.id}">${account.name}</a>
                   </th>
                   <td>${stateBadge(account.state)}</td>
-                  <td class="nowrap">${account.plan.replace('_', ' ')}</td>
-                  <td>${shortMoment(account.stateChangedAt, frame.now)}</td>
-                  <td class="clip">${account.technical.email}</td>
+                  <td class="nowrap" data-head="Plan">${account.plan.replace('_', ' ')}</td>
+                  <td data-head="Since">${shortMoment(account.stateChangedAt, frame.now)}</td>
+                  <td class="clip" title="${account.technical.email}">
+                    ${account.technical.email}
+                  </td>
                   <td>${shortId(account.id)}</td>
                 </tr>`,
             ),
+            'stacked',
           )
     }
     ${pager('accounts', { address: ADDRESS, filters: { search, state: state ?? '' }, after, next })}`;
@@ -305,8 +308,8 @@ export function keysTable(
     'Keys',
     [
       ...(organisations === undefined ? [] : ['Organisation']),
-      'Key',
       'Name',
+      'Key',
       'State',
       'Scopes',
       'Last used',
@@ -323,17 +326,18 @@ export function keysTable(
                 <a href="${ADDRESS}/${key.orgId}">${organisations.get(key.orgId) ?? key.orgId}</a>
               </th>`
         }
+        <td class="clip name" title="${key.name}">${key.name}</td>
         <td class="nowrap"><code>${displayText(key.display)}</code></td>
-        <td class="clip short" title="${key.name}">${key.name}</td>
         <td>${badge(state === 'active' ? 'good' : 'bad', state)}</td>
-        <td class="clip short soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
-        <td>
+        <td class="clip soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
+        <td data-head="Last used">
           ${key.lastUsedAt === null ? html`<span class="soft">never</span>` : shortMoment(key.lastUsedAt, frame.now)}
         </td>
-        <td>${shortMoment(key.createdAt, frame.now)}</td>
-        <td>${shortId(key.id)}</td>
+        <td data-head="Created">${shortMoment(key.createdAt, frame.now)}</td>
+        <td data-head="Id">${shortId(key.id)}</td>
       </tr>`;
     }),
+    'stacked',
   );
 }
 
@@ -349,12 +353,13 @@ function members(frame: Frame, { members: all }: AccountParts): Html {
             all.map(
               ({ name, email, role, since }) =>
                 html`<tr>
-                  <th scope="row" class="clip">${name}</th>
-                  <td class="clip">${email}</td>
-                  <td>${role}</td>
-                  <td>${shortMoment(since, frame.now)}</td>
+                  <th scope="row" class="clip" title="${name}">${name}</th>
+                  <td class="clip" title="${email}">${email}</td>
+                  <td data-head="Role">${role}</td>
+                  <td data-head="Since">${shortMoment(since, frame.now)}</td>
                 </tr>`,
             ),
+            'stacked',
           )
     }
   </section>`;
@@ -418,5 +423,6 @@ export function actsTable(
           <td class="wrap">${reason ?? undefined}</td>
         </tr>`,
     ),
+    'stacked',
   );
 }

@@ -99,7 +99,7 @@ function list(frame: Frame, items: readonly ExportRecord[]): Html {
       html`<span class="num">Size</span>`,
       'State',
       'Asked for',
-      'Deleted',
+      'Kept until',
     ],
     items.map(
       (each) =>
@@ -112,7 +112,7 @@ function list(frame: Frame, items: readonly ExportRecord[]): Html {
           </td>
           <td>${stateOf(each)}</td>
           <td data-head="Asked for">${shortMoment(each.createdAt, frame.now)}</td>
-          <td data-head="Deleted">
+          <td data-head="Kept until">
             ${each.expiresAt === null ? undefined : shortMoment(each.expiresAt, frame.now)}
           </td>
         </tr>`,
@@ -226,7 +226,7 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
         ${
           record.expiresAt === null
             ? undefined
-            : html`<dt>Deleted</dt>
+            : html`<dt>Kept until</dt>
                 <dd>${moment(record.expiresAt, frame.now)}</dd>`
         }
       </dl>

@@ -41,7 +41,10 @@ function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Ht
     <h2>Ledger</h2>
     <dl class="figures">
       ${card('Receipts that wait', count(backlog.pending))}
-      ${card('Oldest of them', `${count(Math.round(backlog.oldestMs / 1_000))} s`)}
+      ${card(
+        'Oldest of them',
+        backlog.pending === 0 ? 'none' : `${count(Math.round(backlog.oldestMs / 1_000))} s`,
+      )}
       ${card('Halted logs', count(backlog.haltedLogs), noneOrSome(backlog.haltedLogs))}
       ${card('In quarantine', count(backlog.quarantined), noneOrSome(backlog.quarantined))}
     </dl>

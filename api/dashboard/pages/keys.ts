@@ -101,7 +101,7 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
               : undefined
           }
         </td>
-        <td class="clip short soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
+        <td class="clip soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
         <td data-head="Last used">
           ${
             lastUsedAt === null

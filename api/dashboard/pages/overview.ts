@@ -110,6 +110,9 @@ function filled(base: string, parts: OverviewParts, total: UsageFigures): Html {
     </div>`;
 }
 
+/** Of requests a second: less is one every two minutes. */
+const PACE_SHOWN_MIN = 0.01;
+
 function headroom({ limits, today, busiestHour }: OverviewParts): Html {
   const share = today / limits.requestsPerDay;
   const pace = busiestHour / 3_600;
@@ -119,12 +122,13 @@ function headroom({ limits, today, busiestHour }: OverviewParts): Html {
       <dt>Requests of the day’s budget</dt>
       <dd>
         ${count(today)} of ${count(limits.requestsPerDay)}, ${percent(share)}
-        <span class="soft">it begins anew at 00:00 UTC</span> ${shareBar(share)}
+        <span class="soft">until 00:00 UTC</span> ${shareBar(share)}
       </dd>
       <dt>Busiest of the last 24 hours</dt>
       <dd>
-        ${counted(busiestHour, 'request')}, on average ${threeDigits(pace)} a second:
-        ${percent(pace / limits.requestsPerSecond)} of ${count(limits.requestsPerSecond)}
+        ${counted(busiestHour, 'request')} in an hour,
+        ${pace < PACE_SHOWN_MIN ? 'less than ' : ''}${threeDigits(Math.max(pace, PACE_SHOWN_MIN))} a
+        second: ${percent(pace / limits.requestsPerSecond)} of ${count(limits.requestsPerSecond)}
         ${shareBar(pace / limits.requestsPerSecond)}
       </dd>
       <dt>Limits of the plan</dt>
@@ -261,6 +265,9 @@ export interface NamedFigures {
   figures: UsageFigures;
 }
 
+/** On a phone each row of a stacked table is as high as half of the screen. */
+const STACKED_ROWS_MAX = 40;
+
 /** Figures by name; with their share of the whole greenhouse gas where that is given. */
 export function figuresTable(
   label: string,
@@ -299,7 +306,7 @@ export function figuresTable(
         ...(whole === undefined
           ? []
           : [
-              whole === 0
+              whole === 0 || covered === 0
                 ? ''
                 : html`${percent(gas(figures) / whole)} ${shareBar(gas(figures) / whole)}`,
             ]),
@@ -310,6 +317,6 @@ export function figuresTable(
         ${cells.map((cell, i) => html`<td class="num" data-head="${heads[i]}">${cell}</td>`)}
       </tr>`;
     }),
-    'stacked',
+    rows.length > STACKED_ROWS_MAX ? 'scrolls' : 'stacked',
   );
 }

@@ -1,4 +1,4 @@
-import { html, type Html } from '#api/html.ts';
+import { html, Html } from '#api/html.ts';
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 const MINUTE_MS = 60_000;
@@ -209,8 +209,13 @@ export function table(
         </tr>
       </thead>
       <tbody>
-        ${rows}
+        ${rows.map(withoutBlanks)}
       </tbody>
     </table>
   </div>`;
+}
+
+/** A cell that holds nothing but blanks is empty, which a style sheet can tell. Values are escaped, so that no other text looks like one. */
+function withoutBlanks({ text }: Html): Html {
+  return new Html(text.replaceAll(/(<td[^>]*>)\s+(?=<\/td>)/g, '$1'));
 }

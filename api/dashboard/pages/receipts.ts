@@ -111,7 +111,7 @@ function list(frame: Frame, items: readonly ListedReceipt[]): Html {
       'Model',
       'Region',
       html`<span class="num">Tokens in</span>`,
-      html`<span class="num">out</span>`,
+      html`<span class="num">Tokens out</span>`,
       ...SHOWN.map(
         (quantity) =>
           html`<span class="num">${QUANTITY_TITLES[quantity]}, ${scales[quantity].unit}</span>`,

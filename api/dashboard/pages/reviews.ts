@@ -76,12 +76,17 @@ function queue(frame: Frame, reviews: readonly Review[], isOpen: boolean): Html 
             <a href="${ADDRESS}/${review.id}">${review.organisationName}</a>
           </th>
           <td>${riskBadge(review.risk)}</td>
-          <td class="nowrap">${isOpen ? approvalsOf(review) : decisionBadge(review)}</td>
-          <td class="nowrap">${review.accountState.replace('_', ' ')}</td>
+          <td class="nowrap" data-head="${isOpen ? 'Approved' : 'Decision'}">
+            ${isOpen ? approvalsOf(review) : decisionBadge(review)}
+          </td>
+          <td class="nowrap" data-head="Account">${review.accountState.replace('_', ' ')}</td>
           <td class="clip" title="${review.reason}">${review.reason}</td>
-          <td>${shortMoment(isOpen ? review.openedAt : review.decidedAt!, frame.now)}</td>
+          <td data-head="${isOpen ? 'Waiting since' : 'Decided'}">
+            ${shortMoment(isOpen ? review.openedAt : review.decidedAt!, frame.now)}
+          </td>
         </tr>`,
     ),
+    'stacked',
   );
 }
 

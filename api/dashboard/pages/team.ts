@@ -67,8 +67,11 @@ function memberRow(frame: Frame, member: Member): Html {
     may(membership!.role, 'manage the team') && mayAssign(membership!.role, member.role);
   return html`<tr>
     <th scope="row" class="clip name" title="${member.name}">${member.name}</th>
-    <td class="clip" title="${member.email}">
-      ${member.email} ${member.emailVerified ? undefined : badge('warn', 'not confirmed yet')}
+    <td>
+      <div class="row">
+        <span class="clip name" title="${member.email}">${member.email}</span>
+        ${member.emailVerified ? undefined : badge('warn', 'not confirmed yet')}
+      </div>
     </td>
     <td>${manages ? roleForm(frame, member) : member.role}</td>
     <td data-head="Since">${shortMoment(member.since, now)}</td>

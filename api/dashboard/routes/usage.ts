@@ -9,6 +9,7 @@ import { type Breakdown, BREAKDOWNS, overviewPage, PERIODS } from '../pages/over
 import { usagePage } from '../pages/usage.ts';
 import { PageError } from '../page-error.ts';
 
+const HOUR_MS = 60 * 60 * 1_000;
 const SESSION = { config: { scope: 'session' } } as const;
 /** A leap year fits. */
 const PERIOD_DAYS_MAX = 366;
@@ -24,10 +25,14 @@ export function usageRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const by: Breakdown = Object.hasOwn(BREAKDOWNS, asked) ? (asked as Breakdown) : 'model';
     const today = startOfDay(deps.now());
     const range = { from: today - (days - 1) * DAY_MS, to: today + DAY_MS };
-    const byDay = await deps.usage.usage({ orgId, range, groupBy: ['day'] });
-    const byName = await deps.usage.usage({ orgId, range, groupBy: [by] });
-    const lately = { from: deps.now() - DAY_MS, to: deps.now() };
-    const byHour = await deps.usage.usage({ orgId, range: lately, groupBy: ['hour'] });
+    // Whole hours, the present one included, are read from their sums.
+    const end = Math.ceil(deps.now() / HOUR_MS) * HOUR_MS;
+    const lately = { from: end - DAY_MS, to: end };
+    const [byDay, byName, byHour] = await Promise.all([
+      deps.usage.usage({ orgId, range, groupBy: ['day'] }),
+      deps.usage.usage({ orgId, range, groupBy: [by] }),
+      deps.usage.usage({ orgId, range: lately, groupBy: ['hour'] }),
+    ]);
     const parts = {
       days,
       by,

@@ -68,7 +68,9 @@ describe('overview and usage', () => {
       expect(text).toMatch(/1 of [\d ]+, &#60; 0.1 %/);
       expect(payload.match(/class="gap"/g)).toHaveLength(3);
       expect(text.match(/: not estimated/g)).toHaveLength(3);
-      expect(text).toMatch(/Busiest of the last 24 hours 1 request, on average/);
+      expect(text).toMatch(
+        /Busiest of the last 24 hours 1 request in an hour, less than 0.01 a second/,
+      );
       expect(text).toContain('of water from 15 °C to the boil');
       expect(text).toMatch(/: 2 requests/);
       expect(payload).toContain('&#60;i&#62;Nightly');

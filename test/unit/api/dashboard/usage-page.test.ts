@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
+import { html } from '#api/html.ts';
 import type { Frame } from '#api/dashboard/pages/layout.ts';
+import { table } from '#api/dashboard/pages/parts.ts';
 import { usagePage } from '#api/dashboard/pages/usage.ts';
 import type { UsageFigures } from '#shared/receipts/usage.ts';
 
@@ -36,5 +38,19 @@ it(
     // What a page loads beside itself takes 40 KB.
     expect(Buffer.byteLength(text)).toBeLessThan(160_000);
     expect(text).toContain('the CSV has all');
+    // As cards these rows would be forty screens of a phone.
+    expect(text).toContain('class="table scrolls"');
   },
 );
+
+it('a cell without a value is empty, so that a phone leaves it out; values keep their blanks', () => {
+  const rows = [undefined, '<td> </td>'].map(
+    (value) =>
+      html`<tr>
+        <td class="num" data-head="Models">${value}</td>
+      </tr>`,
+  );
+  const { text } = table('Regions', ['Models'], rows, 'stacked');
+  expect(text).toContain('data-head="Models"></td>');
+  expect(text).toContain('&#60;td&#62; &#60;/td&#62;');
+});
