@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { readEnvironment } from '#shared/config/config.ts';
+import { collectGarbage } from '#shared/process/collect-garbage.ts';
 import { PAID_REQUESTS_PER_DAY } from '#embedded/demo-accounts.ts';
 import type { ProviderInUse } from '#embedded/providers/start-catalogue.ts';
 import { Launcher, type Running } from './launch.ts';
@@ -21,6 +22,7 @@ export async function up(options: { root?: URL } = {}): Promise<void> {
   try {
     const running = await launcher.start();
     output.plain(welcome(running, performance.now() - startedAt));
+    collectGarbage();
     await told;
     await launcher.stop();
     output.say('stopped');

@@ -9,6 +9,7 @@ import {
   type ReadinessChecks,
   serveHealth,
 } from './health-server.ts';
+import { collectGarbage } from './collect-garbage.ts';
 import { tellLauncher } from './tell-launcher.ts';
 import { refuseToStart, startRefusal } from './start-refusal.ts';
 import { type Config, loadConfig, withRedisUrl } from '#shared/config/config.ts';
@@ -105,6 +106,8 @@ export async function runTogether(
   if (await untilReachable(parts.readiness, log, stopping)) {
     try {
       const { port } = (await parts.start()) ?? {};
+      // Whoever is started by a launcher shares a machine with all the others. Before it is ready, so before anybody waits.
+      if (process.connected) collectGarbage();
       started = true;
       for (const context of contexts) {
         context.log.info({ event: 'ready', port: port ?? 0, metrics_port: health.port });
