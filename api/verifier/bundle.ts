@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { ReleaseFiles } from '#cli/verify/pack-worker.ts';
+import type { ReleaseFiles } from '#cli/verify/release-files.ts';
 
 /** A file of the verifier for browsers. */
 export interface VerifierFile {

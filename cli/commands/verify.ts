@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/files/key-files.ts';
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
+import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { printJson, reasonOf } from '#cli/print.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
@@ -13,6 +14,7 @@ import { openArchive } from '#cli/verify/archive-file.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
 import {
   checkIsAnswer,
+  heldAgainstItself,
   judgeReceipt,
   type NamedDerivation,
   NO_KEYS,
@@ -22,7 +24,6 @@ import {
   type Trust,
   type TrustFile,
   trustIn,
-  withDerivation,
 } from '#cli/verify/judge-receipt.ts';
 import { unjudged } from '#cli/verify/judgement.ts';
 import { verifyPackFile } from '#cli/verify/pack-command.ts';
@@ -120,10 +121,11 @@ async function verifyReceiptAt(file: string, options: VerifyOptions): Promise<vo
     if (!(error instanceof MalformedData)) throw error;
     record = error;
   }
-  const whole = withDerivation(judged, () => {
+  const find = (): NamedDerivation | undefined => {
     if (record instanceof MalformedData) throw record;
     return record;
-  });
+  };
+  const whole = await heldAgainstItself(judged, find, shippedMethodologies);
   if (options.json === true) printJson(receiptReport(whole));
   else process.stdout.write(receiptWords(whole, file));
   process.exitCode = EXIT_CODES[whole.found];

@@ -30,7 +30,10 @@ export async function verifyReceipt(
   options: ReceiptOptions = {},
 ): Promise<Judgement> {
   if (!(await canCheckSignatures())) return unjudged(CANNOT_CHECK, options.file ?? 'receipt');
-  return withSignatures(() => receiptJudgement(source, options));
+  // With the factor sets and methodologies, which most receipts that are looked at do not need.
+  const methodologies = async () =>
+    (await (await import('./release-files.ts')).fetchRelease()).methodologies;
+  return withSignatures(() => receiptJudgement(source, options, methodologies));
 }
 
 /** Judges a pack as somebody has dropped it: in a worker, in constant memory. */

@@ -1,7 +1,13 @@
 import { encodeBytes, sha256Text } from '#primitives';
 import { leafHash } from '#shared/ledger/hashing.ts';
-import { derivationDigest, wholeMeasurement } from '#shared/receipts/derivation.ts';
-import type { DerivationDocument } from '#shared/receipts/derivation.ts';
+import { disagreement } from '#shared/receipts/agreement.ts';
+import {
+  derivationDigest,
+  type DerivationDocument,
+  NO_DERIVATIONS,
+  type WholeMeasurement,
+  wholeMeasurement,
+} from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
@@ -11,6 +17,7 @@ import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/re
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { fieldLines, plain, type Row } from '#cli/print.ts';
 import { CannotJudge } from './cannot-judge.ts';
+import { judgeFigures, type LineageMethodologies } from './figures.ts';
 import type { Verdict } from './judge-pack.ts';
 import { headline } from './verdicts.ts';
 
@@ -37,7 +44,12 @@ export interface JudgedReceipt {
   trust: Trust;
   /** What is to be said of the derivation record that it names; null when it names none. */
   derivation: string | null;
+  /** What is to be said of its figures; null when they were not computed. */
+  figures: string | null;
 }
+
+/** A receipt of which the signature was judged, and nothing else yet. */
+type JudgedSignature = Omit<JudgedReceipt, 'derivation' | 'figures'>;
 
 const NO_TRUST: Trust = {
   keys: new Map(),
@@ -92,7 +104,7 @@ export function judgeReceipt(
   read: () => string,
   trustFor: (issuer: () => string) => Trust,
   now: number,
-): Omit<JudgedReceipt, 'derivation'> {
+): JudgedSignature {
   const { verdict, trust } = verified(read, trustFor, now);
   return { verdict, trust, found: standingOf(verdict, trust) };
 }
@@ -129,32 +141,69 @@ export interface NamedDerivation {
   document: DerivationDocument;
 }
 
-/** Adds what is to be said of the derivation record: one that is another than the receipt names makes it a bad one. */
-export function withDerivation(
-  judged: Omit<JudgedReceipt, 'derivation'>,
+/**
+ * Holds a receipt against itself, and against the derivation record that it names where that is at hand: whoever has the
+ * issuer's key can sign one that says two things at once, or figures that do not follow from what it names.
+ */
+export async function heldAgainstItself(
+  judged: JudgedSignature,
   find: (digest: string) => NamedDerivation | undefined,
-): JudgedReceipt {
-  const measurement = judged.verdict.document?.measurement;
-  if (measurement === undefined || !('derivation' in measurement)) {
-    return { ...judged, derivation: null };
+  methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
+): Promise<JudgedReceipt> {
+  const { derivation, whole, isAltered } = whatItNames(judged, find);
+  const { verdict } = judged;
+  const held = { ...judged, derivation, figures: null };
+  if (isAltered) return { ...held, found: 'bad' };
+  if (!verdict.good) return held;
+  const bad = (code: 'contradiction' | 'figures_mismatch', message: string): JudgedReceipt => {
+    return { ...held, found: 'bad', verdict: { ...verdict, good: false, code, message } };
+  };
+  const document = verdict.document!;
+  const stated = document.measurement;
+  const said = disagreement(document, whole ?? (stated && { stated, used: stated.used }));
+  if (said !== undefined) {
+    return bad('contradiction', `The receipt says two things at once (${said}).`);
+  }
+  if (whole === undefined) return held;
+  const figures = judgeFigures(whole, await methodologies());
+  if (figures.kind === 'different') return bad('figures_mismatch', figures.message);
+  const { name, version } = whole.hadPlan;
+  const words = {
+    same: 'computed again from what it names, and the same',
+    unknown: `not computed again: this release does not know the methodology ${name} ${version}`,
+  };
+  return { ...held, figures: words[figures.kind] };
+}
+
+/** The measurement with everything that it names, as far as that is at hand, and what is to be said of it. */
+function whatItNames(
+  { verdict }: JudgedSignature,
+  find: (digest: string) => NamedDerivation | undefined,
+): { derivation: string | null; whole?: WholeMeasurement; isAltered?: true } {
+  const measurement = verdict.document?.measurement;
+  if (measurement === undefined) return { derivation: null };
+  const digest = derivationDigest(measurement);
+  if (digest === undefined) {
+    return { derivation: null, whole: wholeMeasurement(measurement, NO_DERIVATIONS) };
   }
   try {
-    const record = find(derivationDigest(measurement)!);
+    const record = find(digest);
     if (record === undefined) {
-      const missing = `not looked at, so the estimate cannot be recomputed: fetch ${measurement.derivation} and name it with --derivation`;
-      return { ...judged, derivation: missing };
+      const missing = `not looked at, so the estimate cannot be recomputed: fetch ${'derivation' in measurement ? measurement.derivation : digest} and name it with --derivation`;
+      return { derivation: missing };
     }
-    wholeMeasurement(measurement, () => record.document);
-    return { ...judged, derivation: `${record.file} is the record that the receipt names` };
+    const whole = wholeMeasurement(measurement, () => record.document);
+    return { derivation: `${record.file} is the record that the receipt names`, whole };
   } catch (error) {
     if (!(error instanceof MalformedData)) throw error;
     const altered = `ALTERED: the file is not the record that the receipt names (${error.message})`;
-    return { ...judged, found: 'bad', derivation: altered };
+    return { derivation: altered, isAltered: true };
   }
 }
 
 /** A verdict for programs. */
-export function receiptReport({ verdict, trust, found, derivation }: JudgedReceipt): object {
+export function receiptReport(judged: JudgedReceipt): object {
+  const { verdict, trust, found, derivation, figures } = judged;
   const { document, canonical } = verdict;
   return {
     code: verdict.code,
@@ -166,12 +215,13 @@ export function receiptReport({ verdict, trust, found, derivation }: JudgedRecei
     receipt: document ?? null,
     verdict: found,
     derivation,
+    figures,
   };
 }
 
 /** A verdict for people. @param file what the receipt's file is called */
 export function receiptWords(
-  { verdict, trust, found, derivation }: JudgedReceipt,
+  { verdict, trust, found, derivation, figures }: JudgedReceipt,
   file: string,
 ): string {
   const head = headline(found, verdict.message, { file });
@@ -183,6 +233,7 @@ export function receiptWords(
     ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
     ...(document === undefined ? {} : facts(document)),
     ...(derivation === null ? {} : { 'derivation record': derivation }),
+    ...(figures === null ? {} : { figures }),
     ...(canonical === undefined ? {} : { 'leaf hash': encodeBytes(leafOf(canonical), 'base64') }),
   });
   if (found !== 'good' && found !== 'intact') return `${head}\n${fields}`;

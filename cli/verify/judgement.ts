@@ -1,16 +1,17 @@
 import { parseDerivation } from '#shared/receipts/derivation.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
+import type { LineageMethodologies } from './figures.ts';
 import { judgePack, type JudgePackOptions, type PackTools, type Verdict } from './judge-pack.ts';
 import {
   checkIsAnswer,
+  heldAgainstItself,
   judgeReceipt,
   NO_KEYS,
   receiptReport,
   receiptWords,
   type TrustFile,
   trustIn,
-  withDerivation,
 } from './judge-receipt.ts';
 import { packReport, packWords, sourceOfKeys } from './pack-words.ts';
 import { EXIT_CODES, WORDS } from './verdicts.ts';
@@ -37,22 +38,27 @@ export interface ReceiptOptions {
   now?: number | undefined;
 }
 
-/** Judges a receipt, or an answer that carries one. */
-export function receiptJudgement(
+/**
+ * Judges a receipt, or an answer that carries one.
+ * @param methodologies asked for when everything is there by which its figures can be computed
+ */
+export async function receiptJudgement(
   source: Uint8Array | string,
   { trust, derivation, file = 'receipt', now = Date.now() }: ReceiptOptions,
-): Judgement {
+  methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
+): Promise<Judgement> {
   try {
     checkIsAnswer(source, file);
     const keys = trust === undefined ? NO_KEYS : trustIn(trust);
     const read = (): string => (typeof source === 'string' ? source : utf8(source));
-    const judged = withDerivation(
+    const judged = await heldAgainstItself(
       judgeReceipt(read, () => keys, now),
       (digest) =>
         derivation && {
           file: derivation.file,
           document: parseDerivation(derivation.text, digest),
         },
+      methodologies,
     );
     const verdict = judged.found;
     return {

@@ -22,7 +22,7 @@ export async function verifyReceipt(
   source: Uint8Array | string,
   options: ReceiptOptions = {},
 ): Promise<Judgement> {
-  return receiptJudgement(source, options);
+  return receiptJudgement(source, options, shippedMethodologies);
 }
 
 /** Judges a pack: a file by its path, in constant memory and on several threads, or bytes that are there already. */

@@ -1,10 +1,9 @@
 /** Judges a pack in a worker of a browser, where a file can be read piece by piece. */
 import { settleSignatures, withSignatures } from '#shared/kernel/primitives/signature-checks.ts';
-import { factorSetsOf } from '#shared/methodology/factor-set-file.ts';
-import { methodologiesOver } from '#shared/methodology/releases.ts';
 import { judgeInTurn } from './judge-in-turn.ts';
 import { type Judgement, packJudgement, type PackJudgementOptions } from './judgement.ts';
 import type { PackBytes } from './pack-file.ts';
+import { fetchRelease } from './release-files.ts';
 
 /** What the worker is started with. */
 export interface ToPackWorker {
@@ -16,14 +15,6 @@ export type FromPackWorker =
   | { type: 'progress'; done: number; total: number }
   | { type: 'judgement'; judgement: Judgement }
   | { type: 'error'; message: string };
-
-/** `release.json` beside this module: what of a release packs are compared with. */
-export interface ReleaseFiles {
-  /** Texts of the factor sets by the names of their files. */
-  factorSets: Readonly<Record<string, string>>;
-  /** SHA-256 (hex) of verify.py. */
-  script: string;
-}
 
 /** What a worker of a browser has, as far as it is used here. */
 declare const self: {
@@ -46,13 +37,7 @@ self.addEventListener('message', ({ data }) => {
 });
 
 async function judge({ pack, options }: ToPackWorker): Promise<Judgement> {
-  const { factorSets, script } = await fetchRelease();
-  const utf8 = new TextEncoder();
-  const sets = Object.entries(factorSets).map(([name, text]) => ({
-    name,
-    bytes: utf8.encode(text),
-  }));
-  const methodologies = methodologiesOver(factorSetsOf(sets));
+  const { methodologies, script } = await fetchRelease();
   const archive = bytesOfBlob(pack);
   const tools = {
     archive,
@@ -60,12 +45,6 @@ async function judge({ pack, options }: ToPackWorker): Promise<Judgement> {
   };
   const onProgress = (done: number, total: number): void => say({ type: 'progress', done, total });
   return withSignatures(() => packJudgement(tools, { ...options, onProgress }, script));
-}
-
-async function fetchRelease(): Promise<ReleaseFiles> {
-  const response = await fetch(new URL('release.json', import.meta.url));
-  if (!response.ok) throw new Error(`release.json cannot be fetched: ${response.status}.`);
-  return (await response.json()) as ReleaseFiles;
 }
 
 /** Only workers may read a file without waiting, and only so is no more of it in memory than is being judged. */

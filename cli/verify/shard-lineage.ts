@@ -1,11 +1,6 @@
 import { lineageContextOf } from '#shared/lineage/build.ts';
 import { CURRENT_FORM, formOfContext } from '#shared/lineage/context.ts';
 import { derivationKey } from '#shared/lineage/derivation-key.ts';
-import { LineageContradiction } from '#shared/lineage/facts.ts';
-import { MalformedData } from '#shared/kernel/malformed-data.ts';
-import { MethodologyFailure } from '#shared/methodology/measurement.ts';
-import { rebuildInput } from '#shared/methodology/rebuild.ts';
-import { isReproduced, recompute } from '#shared/methodology/recompute.ts';
 import type { LineageSources } from '#shared/lineage/of-receipt.ts';
 import {
   type Derivations,
@@ -13,8 +8,8 @@ import {
   type WholeMeasurement,
   wholeMeasurement,
 } from '#shared/receipts/derivation.ts';
-import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { packLineage, type PackedReceipt } from '#shared/lineage/pack-lineage.ts';
+import { isContradiction, judgeFigures, type LineageMethodologies } from './figures.ts';
 import { readStatements } from './lineage-statements.ts';
 import { textOf } from './lines.ts';
 import {
@@ -24,9 +19,6 @@ import {
   readPacked,
   reusedBuffer,
 } from './pack-file.ts';
-
-/** Methodologies by which documents are made again. */
-type LineageMethodologies = Omit<LineageSources, 'derivation'>;
 
 /** What a shard is judged with. */
 export interface ShardTools {
@@ -118,24 +110,9 @@ export class ShardLineage {
   /** Do the numbers follow from what the receipt names? Those of a document are compared with that. */
   #compute(path: string, measurement: WholeMeasurement): void {
     if (this.#contradiction !== undefined) return;
-    const { name, version } = measurement.hadPlan;
-    const methodology = this.#methodologies().methodology(name, version);
-    // Of another release: its numbers rest on the document of their derivation.
-    if (methodology === undefined) return;
-    const stated = statedMeasurement(measurement);
-    try {
-      const input = rebuildInput(stated.inputs);
-      if (isReproduced(input, methodology, stated)) return;
-      const [difference] = recompute(input, methodology, stated).differences;
-      // In another order the same is said.
-      if (difference === undefined) return;
-      const message = `Its numbers do not follow from what it names (${difference.path}).`;
-      this.#contradiction = { path, message };
-    } catch (error) {
-      if (!isContradiction(error)) throw error;
-      const message = `What it names gives no estimate: ${error.message}.`;
-      this.#contradiction = { path, message };
-    }
+    // Those of another release's methodology rest on the document of their derivation.
+    const judged = judgeFigures(measurement, this.#methodologies());
+    if (judged.kind === 'different') this.#contradiction = { path, message: judged.message };
   }
 
   findings(): LineageFindings {
@@ -191,15 +168,6 @@ export function judgeLineage(
   const where = contradiction ?? 'between records and results';
   const message = `It says other things than the receipt and its methodology (${where}).`;
   return { remade: false, contradiction: message };
-}
-
-/** Whether an error says that a receipt, or what it names, is at fault. */
-function isContradiction(error: unknown): error is Error {
-  return (
-    error instanceof LineageContradiction ||
-    error instanceof MalformedData ||
-    error instanceof MethodologyFailure
-  );
 }
 
 /** What a document in its canonical form cites: `@context` is its first member. */

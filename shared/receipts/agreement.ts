@@ -3,20 +3,25 @@ import { parseDecimal } from '#shared/kernel/decimal.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
 import type { WholeMeasurement } from './derivation.ts';
-import type { InferenceDocument, ReceiptDocument } from './document.ts';
+import type { InferenceDocument, InputDocument, ReceiptDocument } from './document.ts';
 import { idInAddress } from './reread.ts';
 
 /** The clocks of two machines of a service never differ by more. */
 export const CLOCKS_DIFFER_MS = 3_600_000;
 
+/** A measurement with the inputs that are at hand: those that its receipt carries, or also those that it names. */
+interface KnownMeasurement extends Pick<WholeMeasurement, 'stated'> {
+  used: readonly Omit<InputDocument, 'digest'>[];
+}
+
 /**
  * Where a receipt says two things at once about its inference, as a path; undefined when it does not. Whoever has the keys
  * can sign such a receipt, and the service never issued one.
- * @param measurement with everything that it names; undefined on a receipt without an estimate
+ * @param measurement undefined on a receipt without an estimate
  */
 export function disagreement(
   document: ReceiptDocument,
-  measurement: WholeMeasurement | undefined,
+  measurement: KnownMeasurement | undefined,
 ): string | undefined {
   const { credentialSubject: subject, wasRevisionOf, validFrom } = document;
   const isRevision = wasRevisionOf !== undefined;
@@ -35,7 +40,7 @@ export function disagreement(
 
 function againstInputs(
   { credentialSubject: subject, measurement: stated }: ReceiptDocument,
-  { used }: WholeMeasurement,
+  { used }: KnownMeasurement,
 ): string | undefined {
   const inference: Partial<InferenceDocument> & typeof subject = subject;
   const usage = used.find(({ type }) => type === 'UsageRecord')?.record;

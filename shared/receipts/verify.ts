@@ -20,6 +20,8 @@ type VerdictCode =
   | 'unknown_context'
   | 'context_mismatch'
   | 'pending'
+  /* of a receipt that is signed as it stands, and was never issued so */
+  | 'figures_mismatch'
   | 'not_signed'
   | 'wrong_proof_type'
   | 'wrong_cryptosuite'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -9,13 +9,25 @@ import { register } from '#cli/commands/verify.ts';
 import { activeKey, ensureSigningKeys, keyPath } from '#shared/receipts/signing/files/key-files.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
-import { buildReceipt } from '#shared/receipts/build.ts';
-import { INPUTS, issuer, newIssuer } from './samples.ts';
+import { newId } from '#shared/kernel/system/new-id.ts';
+import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
+import { derivationDigest } from '#shared/receipts/derivation.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
 
 const { signer, did } = newIssuer();
-// The command judges by the machine's clock, so these were signed before any machine could run it.
-const inputOf = (kind: string) => ({ ...INPUTS[kind]!, signedAt: Date.UTC(2024, 0, 1) });
-const text = signer.sign(buildReceipt(inputOf('full')));
+/** The command judges by the machine's clock, so these were signed before any machine could run it, right after they ran. */
+const inputOf = (kind: string): ReceiptInput => {
+  const input = INPUTS[kind]!;
+  const signedAt = Date.UTC(2024, 0, 1);
+  const earlier = SIGNED_AT - signedAt;
+  const { startedAt, endedAt } = input.record;
+  const times = { startedAt: startedAt - earlier, endedAt: endedAt - earlier };
+  const requestId = newId('req', times.startedAt);
+  return { ...input, record: { ...input.record, ...times, requestId }, signedAt };
+};
+const full = inputOf('full');
+const text = signer.sign(buildReceipt(full));
 
 let dir: string;
 beforeEach(() => {
@@ -199,7 +211,7 @@ describe('docket verify', () => {
   it('--json prints one object for programs', async () => {
     const trust = save('trusted/did.json', JSON.stringify(did));
     const { out } = await run(save('receipt.json', text), '--trust', trust, '--json');
-    const leaf = leafHash(Buffer.from(signer.sign(buildReceipt(inputOf('full')))));
+    const leaf = leafHash(Buffer.from(text));
     expect(JSON.parse(out)).toMatchObject({
       verdict: 'good',
       code: 'good',
@@ -240,5 +252,56 @@ describe('docket verify', () => {
     const { code, out } = await run(save('pack.zip', 'PK\u0003\u0004'));
     expect(code).toBe(1);
     expect(out).toContain('not_a_zip');
+  });
+});
+
+describe('a receipt that whoever has the key signs, and the service never issues', () => {
+  const corpus = new URL('../../vectors/format-2/', import.meta.url);
+  const read = (path: string): string => readFileSync(new URL(path, corpus), 'utf8');
+  const honest = JSON.parse(read('receipts/complete.json')) as ReceiptDocument;
+  const digest = derivationDigest(honest.measurement!)!;
+  const issuing = createReceiptSigner({
+    privateKeyPem: read('keys/receipts/active.pem'),
+    did: honest.issuer,
+  });
+  const judged = async (
+    edit: (receipt: ReturnType<typeof JSON.parse>) => void,
+    how: 'alone' | 'with its record',
+  ) => {
+    const { proof: _, ...receipt } = structuredClone(honest);
+    edit(receipt);
+    const file = save('receipt.json', issuing.signCredential(receipt));
+    const trust = save('trusted/did.json', read('did.json'));
+    if (how === 'with its record') save(`${digest}.json`, read(`derivations/${digest}.json`));
+    return run(file, '--trust', trust);
+  };
+
+  it('is computed again where its derivation record is there, and GOOD says so', async () => {
+    expect((await judged(() => {}, 'alone')).out).not.toMatch(/^figures/m);
+    const { out, code } = await judged(() => {}, 'with its record');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^figures +computed again from what it names, and the same$/m);
+  });
+
+  it('is BAD where its figures do not follow from what it names', async () => {
+    const { out, code } = await judged(
+      (receipt) => void (receipt.measurement.result[0].value = '0.000001'),
+      'with its record',
+    );
+    expect([code, out]).toEqual([1, expect.stringMatching(/^BAD .*do not follow from/)]);
+    expect(out).toContain('figures_mismatch');
+  });
+
+  it.each<[string, (receipt: ReturnType<typeof JSON.parse>) => void]>([
+    ['tokens', (r) => void (r.credentialSubject.outputTokens += 1)],
+    ['its route', (r) => void (r.credentialSubject.route = 'completions')],
+    ['when it began', (r) => void (r.credentialSubject.startedAt = '2020-01-01T00:00:00.000Z')],
+    ['its quality of data', (r) => void (r.measurement.dataQuality = 'T1')],
+  ])('is BAD where it says two things of %s, also without its record', async (_, edit) => {
+    for (const how of ['alone', 'with its record'] as const) {
+      const { out, code } = await judged(edit, how);
+      expect([code, out]).toEqual([1, expect.stringMatching(/^BAD .*says two things at once/)]);
+      expect(out).toContain('contradiction');
+    }
   });
 });
