@@ -49,7 +49,9 @@ it(
   async () => {
     const size = fc.oneof(fc.integer({ min: 1, max: 4_096 }), fc.integer({ max: 2 * MIB, min: 1 }));
     const sizes = fc.array(fc.tuple(size, fc.integer({ min: 3_000, max: 2 * MIB })), {
-      maxLength: 400,
+      // Enough for the bound to be reached.
+      minLength: 400,
+      maxLength: 500,
     });
     await fc.assert(
       fc.asyncProperty(sizes, async (all) => {
