@@ -9,6 +9,7 @@ const LONGEST = [
   'faults/storm',
   'workers/exports/exports',
   'embedded/launcher/launcher',
+  'browser/hostile-text',
   'workers/ledger/ledger-crash',
   'workers/exports/export-crash',
   'faults/cluster-failover',
