@@ -1,11 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CHECKS, CLIENTS } from '#test/languages/clients.ts';
+import { CHECKS, type Client, CLIENTS } from '#test/languages/clients.ts';
 import { snippetOf } from '#test/languages/page.ts';
 import { readPage, ROOT } from './pages.ts';
 
 const page = readPage('docs/clients.md');
+
+/** Where a language's own tool reads versions from, and how. */
+const PINNED: Partial<Record<string, { file: string; line: (client: Client) => string }>> = {
+  Go: { file: 'go/go.mod', line: ({ name, version }) => `\t${name} ${version}\n` },
+  Rust: {
+    file: 'rust/Cargo.toml',
+    line: ({ name, version }) => `${name} = { version = "=${version}"`,
+  },
+};
 
 describe('the page of clients', () => {
   it.each(CLIENTS)('shows of $name what was run, and its result', (client) => {
@@ -16,11 +25,12 @@ describe('the page of clients', () => {
     expect(row?.split('|')).toHaveLength(CHECKS.length + 4);
   });
 
-  it.each(CLIENTS.filter(({ language }) => language === 'Go'))(
+  it.each(CLIENTS.filter(({ language }) => language in PINNED))(
     'names the version of $name that is compiled',
-    ({ name, version }) => {
-      const modules = readFileSync(join(ROOT, 'test/languages/go/go.mod'), 'utf8');
-      expect(modules).toContain(`${name} ${version}\n`);
+    (client) => {
+      const { file, line } = PINNED[client.language]!;
+      const pinned = readFileSync(join(ROOT, 'test/languages', file), 'utf8');
+      expect(pinned).toContain(`\n${line(client)}`);
     },
   );
 });

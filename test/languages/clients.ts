@@ -2,58 +2,84 @@
 export interface Client {
   /** Its name in its registry. */
   name: string;
-  language: 'Python' | 'Go';
+  language: 'Python' | 'Go' | 'Java' | 'Rust';
   version: string;
-  /** Its file, or folder, in that of its language. */
+  /** The name of its file, its folder, its class or its crate in the folder of its language. */
   program: string;
-  /** Of Python: what is installed with it. */
+  /** Of Python and Java: what is installed with it. */
   beside?: readonly string[];
+  /** It makes a client of the service's own description, and the program asks through that one. */
+  generates?: true;
 }
 
-/** Versions of Go's stand in go.mod as well, which a test compares. */
+/** Where the program of a client stands. */
+export function sourceOf({ language, program }: Pick<Client, 'language' | 'program'>): string {
+  return {
+    Python: `python/${program}.py`,
+    Go: `go/${program}/main.go`,
+    Java: `java/${program}.java`,
+    Rust: 'rust/src/main.rs',
+  }[language];
+}
+
+/** Versions of Go's and Rust's stand in go.mod and Cargo.toml as well, which a test compares. */
 export const CLIENTS: readonly Client[] = [
-  { name: 'openai', language: 'Python', version: '3.54.0', program: 'use_openai.py' },
+  { name: 'openai', language: 'Python', version: '3.54.0', program: 'use_openai' },
   {
     name: 'langchain-openai',
     language: 'Python',
     version: '1.7.3',
-    program: 'use_langchain.py',
+    program: 'use_langchain',
     beside: ['openai==3.54.0'],
   },
   {
     name: 'litellm',
     language: 'Python',
     version: '1.106.2',
-    program: 'use_litellm.py',
+    program: 'use_litellm',
     beside: ['openai==2.54.0', 'mcp==2.3.0'],
   },
   {
     name: 'pydantic-ai-slim[openai]',
     language: 'Python',
     version: '2.68.0',
-    program: 'use_pydantic_ai.py',
+    program: 'use_pydantic_ai',
     beside: ['openai==3.54.0'],
   },
   {
     name: 'openai-agents',
     language: 'Python',
     version: '0.24.0',
-    program: 'use_openai_agents.py',
+    program: 'use_openai_agents',
     beside: ['openai==3.54.0'],
   },
   {
     name: 'instructor',
     language: 'Python',
     version: '1.17.0',
-    program: 'use_instructor.py',
+    program: 'use_instructor',
     beside: ['openai==3.3.0'],
   },
   {
     name: 'llama-index-llms-openai-like',
     language: 'Python',
     version: '0.8.1',
-    program: 'use_llama_index.py',
+    program: 'use_llama_index',
     beside: ['llama-index-core==0.14.25', 'openai==2.54.0'],
+  },
+  {
+    name: 'llm',
+    language: 'Python',
+    version: '0.36',
+    program: 'use_llm',
+    beside: ['openai==3.54.0'],
+  },
+  {
+    name: 'dspy',
+    language: 'Python',
+    version: '3.4.1',
+    program: 'use_dspy',
+    beside: ['litellm==1.106.2', 'openai==2.54.0', 'mcp==2.3.0', 'numpy==2.4.6'],
   },
   {
     name: 'github.com/openai/openai-go/v3',
@@ -66,6 +92,34 @@ export const CLIENTS: readonly Client[] = [
     language: 'Go',
     version: 'v1.43.0',
     program: 'use_go_openai',
+  },
+  { name: 'com.openai:openai-java', language: 'Java', version: '4.101.0', program: 'UseOpenai' },
+  {
+    name: 'dev.langchain4j:langchain4j-open-ai',
+    language: 'Java',
+    version: '1.19.0',
+    program: 'UseLangchain4j',
+    beside: ['org.slf4j:slf4j-nop:2.0.17'],
+  },
+  {
+    name: 'org.springframework.ai:spring-ai-openai',
+    language: 'Java',
+    version: '2.0.1',
+    program: 'UseSpringAi',
+    // Maven takes the annotations of openai-java, which are too old for Spring.
+    beside: [
+      'com.openai:openai-java:4.49.0',
+      'com.fasterxml.jackson.core:jackson-annotations:2.22',
+      'org.slf4j:slf4j-nop:2.0.17',
+    ],
+  },
+  { name: 'async-openai', language: 'Rust', version: '0.43.0', program: 'docket-clients' },
+  {
+    name: 'openapi-python-client',
+    language: 'Python',
+    version: '0.29.1',
+    program: 'use_openapi_python_client',
+    generates: true,
   },
 ];
 
@@ -82,6 +136,7 @@ export const CHECKS = [
   'cancellation',
   'responses',
   'asynchronous',
+  'keys',
   'receipt',
   'receipt of a stream',
 ] as const;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { Instance } from '#test/storms/instance.ts';
@@ -39,10 +39,15 @@ const skipped: string[] = [];
 const instance = await Instance.start({ env: { REPLICAS: 'api=1' } });
 try {
   const { base_url: baseUrl, api_key: apiKey } = instance.info;
-  const didJson = await (await fetch(new URL('/.well-known/did.json', baseUrl))).text();
+  const read = async (path: string): Promise<string> =>
+    (await fetch(new URL(path, baseUrl))).text();
+  const service = { baseUrl, apiKey, didJson: await read('/.well-known/did.json') };
+  const description = join(cache.directory, 'openapi.json');
+  await mkdir(cache.directory, { recursive: true });
+  await writeFile(description, await read('/openapi.json'));
   for (const client of wanted) {
     try {
-      const found = await runClient(client, { baseUrl, apiKey, didJson }, cache, say);
+      const found = await runClient(client, service, { cache, say, description });
       reports.push({ client, found });
       say(`${client.name} ${client.version}`);
       for (const { check, verdict, words = '' } of found) say(`  ${check}: ${verdict} ${words}`);

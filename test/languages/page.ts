@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CHECKS, type Client } from './clients.ts';
+import { CHECKS, type Client, sourceOf } from './clients.ts';
 import type { Found } from './run-client.ts';
 
 export interface ClientReport {
@@ -8,14 +8,14 @@ export interface ClientReport {
   found: readonly Found[];
 }
 
-const FENCES = { Python: 'python', Go: 'go' };
+const FENCES = { Python: 'python', Go: 'go', Java: 'java', Rust: 'rust' };
 const MARKS = { works: '✓', fails: '✗', 'not offered': '–' };
 
 const INTRODUCTION = `# Clients in other languages
 
 What stock client libraries do with Docket, as \`npm run clients -- --write\` found it: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version given here, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes. Those in JavaScript are among the tests that \`npm test\` runs ([openai](../test/clients/openai.test.ts), [the AI SDK](../test/clients/ai-sdk.test.ts), [LangChain](../test/clients/langchain.test.ts)).
 
-✓: works as its documentation says. ✗: does not. An empty cell: not asked of it, or it has no such thing. In the snippets, \`stored_receipt\` and \`StoredReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
+✓: works as its documentation says. ✗: does not. An empty cell: not asked of it, or it has no such thing. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
 `;
 
 /** The page of all reports. */
@@ -37,7 +37,7 @@ function sectionOf({ client, found }: ClientReport): string {
     .map(({ check, words = '' }) => `- ${check}: ${words.replaceAll(/\s+/g, ' ')}\n`);
   return `## ${client.name}
 
-${client.language}. The receipt, whole and streamed where both can be had:
+${client.language}${client.generates === true ? ', a generator of clients' : ''}. The receipt, whole and streamed where both can be had:
 
 \`\`\`${FENCES[client.language]}
 ${snippetOf(client)}
@@ -45,11 +45,12 @@ ${snippetOf(client)}
 ${failures.length === 0 ? '' : `\n${failures.join('')}`}`;
 }
 
-/** Between two comments of the program, so that it is what was run. */
-export function snippetOf({ language, program }: Client): string {
-  const file = language === 'Python' ? `python/${program}` : `go/${program}/main.go`;
+/** Between two comments of the program, so that it is what was run; as far to the left as it goes. */
+export function snippetOf(client: Client): string {
+  const file = sourceOf(client);
   const text = readFileSync(join(import.meta.dirname, file), 'utf8');
-  const [, snippet] = /^(?:#|\/\/) snippet\n([^]*?)^(?:#|\/\/) end$/m.exec(text) ?? [];
+  const [, indent, snippet] =
+    /^( *)(?:#|\/\/) snippet\n([^]*?)^ *(?:#|\/\/) end$/m.exec(text) ?? [];
   if (snippet === undefined) throw new Error(`${file} has no snippet`);
-  return snippet.trim();
+  return snippet.replaceAll(new RegExp(`^${indent}`, 'gm'), '').trim();
 }

@@ -1,14 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { readEnvironment } from '#shared/config/config.ts';
 import { verifyReceipt } from '#cli/verify/library.ts';
-import { Cache, NotToBeHad } from '#test/upstreams/cache.ts';
 import type { Client } from './clients.ts';
+import { makeReady, type Place } from './toolchains.ts';
 
 const run = promisify(execFile);
-const HERE = import.meta.dirname;
 /** A program asks some twenty questions of a local service; one that takes longer hangs. */
 const PROGRAM_MS = 180_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
@@ -27,27 +24,29 @@ export interface Service {
   didJson: string;
 }
 
-/** Runs a client's program against the service. @throws NotToBeHad where this machine cannot get the client */
-export async function runClient(
-  client: Client,
-  service: Service,
-  cache: Cache,
-  say: (line: string) => void,
-): Promise<Found[]> {
-  const [file, args] =
-    client.language === 'Python' ? await python(client, cache) : await go(client, cache, say);
-  const { stdout } = await run(file, args, {
+/**
+ * Runs a client's program against the service. Where it ends badly, that is a check which fails.
+ * @throws NotToBeHad where this machine cannot get the client
+ */
+export async function runClient(client: Client, service: Service, place: Place): Promise<Found[]> {
+  const { file, args, env } = await makeReady(client, place);
+  const program = run(file, args, {
     env: {
       ...readEnvironment(),
       DOCKET_BASE_URL: service.baseUrl,
       DOCKET_API_KEY: service.apiKey,
       PYTHONDONTWRITEBYTECODE: '1',
+      ...env,
     },
     timeout: PROGRAM_MS,
     maxBuffer: OUTPUT_BYTES_MAX,
   });
-  const lines = stdout.split('\n').filter((line) => line.startsWith('{"check"'));
-  return Promise.all(lines.map((line) => judged(JSON.parse(line), service)));
+  const ended = await program.catch((error: Error & { stdout?: string; stderr?: string }) => error);
+  const lines = ended.stdout?.split('\n').filter((line) => line.startsWith('{"check"')) ?? [];
+  const found = await Promise.all(lines.map((line) => judged(JSON.parse(line), service)));
+  if (!(ended instanceof Error)) return found;
+  const words = ended.stderr?.trim().split('\n').at(-1) || ended.message;
+  return [...found, { check: 'its end', verdict: 'fails', words }];
 }
 
 /** A check whose receipt is not what the service signed does not work, whatever the client thinks. */
@@ -63,38 +62,4 @@ async function judged(
   const { verdict, text } = await verifyReceipt(JSON.stringify(receipt), { trust });
   if (verdict === 'good') return found;
   return { ...found, verdict: 'fails', words: text.split('\n')[0]! };
-}
-
-async function python(client: Client, cache: Cache): Promise<[string, string[]]> {
-  const packages = [`${client.name}==${client.version}`, ...(client.beside ?? [])];
-  const interpreter = await cache.python({ title: client.name, packages });
-  return [interpreter, [join(HERE, 'python', client.program)]];
-}
-
-/** Compiles once for each state of the sources: Go knows that itself. */
-async function go(
-  client: Client,
-  cache: Cache,
-  say: (line: string) => void,
-): Promise<[string, string[]]> {
-  const at = (name: string): string => join(cache.directory, name);
-  await mkdir(at('bin'), { recursive: true });
-  const binary = at(`bin/${client.program}`);
-  const env = {
-    ...readEnvironment(),
-    GOPATH: at('go'),
-    GOCACHE: at('gocache'),
-    GOFLAGS: '-mod=readonly',
-    GOTOOLCHAIN: 'local',
-  };
-  say(`compiling ${client.name}`);
-  const cwd = join(HERE, 'go');
-  await run('go', ['build', '-p=2', '-o', binary, `./${client.program}`], { cwd, env }).catch(
-    (error: { code?: string; stderr?: string }) => {
-      if (error.code === 'ENOENT') throw new NotToBeHad('there is no go');
-      const why = error.stderr?.trim().split('\n').at(-1);
-      throw new NotToBeHad(`go could not build it: ${why}`);
-    },
-  );
-  return [binary, []];
 }
