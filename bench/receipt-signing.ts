@@ -20,9 +20,9 @@ const BATCH = 64;
 
 const digest = (text: string): string => hash('sha256', text, 'base64url');
 const record: InferenceRecord = {
-  requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
-  orgId: 'org_01JD4Z7Q3RZ6X0T8WB5N2K9MVD',
-  keyId: 'key_01JD4Z7Q3RZ6X0T8WB5N2K9MVE',
+  requestId: 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC',
+  orgId: 'org_01M7W53ZF4Z6X0T8WB5N2K9MVD',
+  keyId: 'key_01M7W53ZF4Z6X0T8WB5N2K9MVE',
   route: 'chat.completions',
   model: 'llama-3.1-8b',
   region: 'eu-west',

@@ -51,7 +51,7 @@ export function exampleDid(): object {
 /** The inference that the example is about. */
 export function exampleRecord(): CountedRecord {
   return {
-    requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+    requestId: 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC',
     orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
     keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
     route: 'chat.completions',

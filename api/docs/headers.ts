@@ -13,10 +13,10 @@ const DURATION = '^(\\d+h)?(\\d+m)?(\\d+(\\.\\d+)?s|\\d+ms)$';
 
 /** Every answer header that a client may build on. */
 export const HEADERS = {
-  'x-request-id': text('Names this request, in our logs too.', 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC'),
+  'x-request-id': text('Names this request, in our logs too.', 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC'),
   'x-receipt-id': text(
     'The receipt of this request: the request’s id with another prefix, so it is known before the first byte.',
-    'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+    'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
   ),
   'x-region': text('The region that answered.', 'eu-west'),
   'openai-processing-ms': count('Milliseconds that the gateway and its upstream took.', 412),

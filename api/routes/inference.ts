@@ -104,7 +104,7 @@ const TEXT = {
 };
 
 const RESPONSE = {
-  id: 'resp_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  id: 'resp_01M7W53ZF4Z6X0T8WB5N2K9MVC',
   object: 'response',
   created_at: CREATED,
   status: 'completed',
@@ -112,7 +112,7 @@ const RESPONSE = {
   output: [
     {
       type: 'message',
-      id: 'msg_01JD4Z7Q3RZ6X0T8WB5N2K9MVC_0',
+      id: 'msg_01M7W53ZF4Z6X0T8WB5N2K9MVC_0',
       status: 'completed',
       role: 'assistant',
       content: [{ type: 'output_text', text: 'Air scatters blue light.', annotations: [] }],

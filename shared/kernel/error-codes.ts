@@ -65,7 +65,7 @@ const APPEAL =
   'If you believe this is wrong, write to {supportEmail} and give the reference {requestId}.';
 const APPEAL_SAMPLE = {
   supportEmail: 'support@docket.example',
-  requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  requestId: 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC',
 };
 
 /** The codes that follow no pattern. */

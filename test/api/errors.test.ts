@@ -22,7 +22,7 @@ beforeAll(async () => {
   ]);
 });
 
-const EXAMPLES: Readonly<Record<string, string>> = { id: 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC' };
+const EXAMPLES: Readonly<Record<string, string>> = { id: 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC' };
 
 /** Calls an operation. What is wrong with the key is said before anything else is looked at, so there is no body. */
 function call(

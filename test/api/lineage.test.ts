@@ -98,7 +98,7 @@ describe('GET /receipts/{id}/lineage', () => {
     const stranger = edge.keyFor('org_b', SCOPE);
     for (const answer of [
       await get(ids['plus']!, stranger),
-      await get('rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC'),
+      await get('rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC'),
     ]) {
       expect(answer.status).toBe(404);
       expect(answer.json().error.code).toBe('receipt_not_found');

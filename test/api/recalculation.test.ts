@@ -10,7 +10,7 @@ import { openEdge } from '#test/support/app.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
-const PENDING = 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVP';
+const PENDING = 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVP';
 const edge = await openEdge(database.poolAs('docket_api', 2), {
   pendingReceipts: {
     isPending: (orgId, id) => Promise.resolve(orgId === 'org_a' && id === PENDING),
@@ -69,7 +69,7 @@ describe('POST /receipts/{id}/recalculate', () => {
 
   it('POST /receipts/{id}/recalculate 404 for a receipt of another organisation, and for none', async () => {
     const foreign = await issue({ model: UNSIZED, orgId: 'org_b' });
-    for (const id of [foreign, 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', 'x']) {
+    for (const id of [foreign, 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC', 'x']) {
       expect(await flag(id)).toMatchObject({
         status: 404,
         body: { error: { code: 'receipt_not_found' } },

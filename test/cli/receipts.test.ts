@@ -54,7 +54,7 @@ describe('docket receipts show', () => {
   });
 
   it('says in one line that nothing is on record of an id, and fails', async () => {
-    for (const id of ['req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', 'nonsense']) {
+    for (const id of ['req_01M7W53ZF4Z6X0T8WB5N2K9MVC', 'nonsense']) {
       const { code, stderr } = await docket(['receipts', 'show', id]);
       expect(code).toBe(1);
       expect(stderr).toMatch(/^docket: Nothing is on record of .*\n$/);

@@ -51,7 +51,7 @@ const WRONG: readonly string[][] = [
   ['ledger', 'fsck', '--org', 'nope'],
   ['ledger', 'resume', '--org', 'nope', ...BY],
   ['ledger', 'requeue', 'nope', ...BY],
-  ['ledger', 'requeue', 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', ...BY],
+  ['ledger', 'requeue', 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC', ...BY],
   ['policy', 'test', MISSING],
   ['policy', 'test', text, '--pack', MISSING],
   ['policy', 'test', text, '--pack', text],

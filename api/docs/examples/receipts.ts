@@ -7,7 +7,7 @@ export const DERIVATION_RECORD = derivation;
 /** A real receipt: its signature can be checked against the key that docs/receipts.md names. */
 export const RECEIPT = receipt;
 
-export const RECEIPT_ID = 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC';
+export const RECEIPT_ID = 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC';
 
 const { measurement: _measurement, ...withoutEstimate } = receipt;
 

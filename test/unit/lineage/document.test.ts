@@ -126,9 +126,9 @@ describe('a lineage document', () => {
       leafIndex: LEAF_INDEX,
       generatedAt: '2026-11-20T09:38:07.412Z',
     });
-    expect(about.id).toBe('https://gateway.example/receipts/rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC');
+    expect(about.id).toBe('https://gateway.example/receipts/rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC');
     expect(inference).toMatchObject({
-      id: 'https://gateway.example/requests/req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+      id: 'https://gateway.example/requests/req_01M7W53ZF4Z6X0T8WB5N2K9MVC',
     });
   });
 

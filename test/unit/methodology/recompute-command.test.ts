@@ -29,7 +29,7 @@ const region = catalogue.regions[0]!;
 const model = catalogue.models.find(({ footprint }) => footprint.ref !== undefined)!;
 
 const record: InferenceRecord = {
-  requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  requestId: 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC',
   orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
   keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
   route: 'chat.completions',

@@ -71,7 +71,7 @@ describe('what stands on each kind of receipt', () => {
   it('full: the inference, the measurement and the promise of inclusion', () => {
     const document = buildReceipt(full);
     expect(document).toMatchObject({
-      id: 'https://gateway.example/receipts/rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+      id: 'https://gateway.example/receipts/rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
       type: ['VerifiableCredential', 'InferenceReceipt'],
       issuer: 'did:web:gateway.example',
       validFrom: '2026-11-20T09:38:06.007Z',

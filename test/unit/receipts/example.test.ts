@@ -6,6 +6,7 @@ import { exampleDid, exampleReceipt, freshPage } from '#dev/example-receipt.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
 import { verifyReceipt } from '#shared/receipts/verify.ts';
+import { verifyReceipt as judge } from '#cli/verify/library.ts';
 
 const read = (path: string): Buffer => readFileSync(new URL(`../../../${path}`, import.meta.url));
 const example = (name: string): Buffer => read(`test/vectors/receipt/${name}`);
@@ -16,6 +17,16 @@ describe('the example of docs/receipts.md', () => {
     const keys = trustedKeysOf(example('did.json').toString());
     const verdict = verifyReceipt(example('receipt.json'), keys, Date.parse(receipt.validFrom));
     expect(verdict).toMatchObject({ code: 'good', canonical: example('receipt.json').toString() });
+  });
+
+  it('is good for docket verify too, which holds it against itself and the record that it names', async () => {
+    const text = (name: string): string => example(name).toString();
+    const options = {
+      trust: { didJson: text('did.json'), source: 'did.json', isChosen: true },
+      derivation: { file: 'derivation.json', text: text('derivation.json') },
+    };
+    const judgement = await judge(example('receipt.json'), options);
+    expect(judgement).toMatchObject({ verdict: 'good' });
   });
 
   it('is what the code issues today, to the byte', () => {

@@ -38,7 +38,7 @@ export const digestOf = (text: string): string => hash('sha256', text, 'base64ur
 type CountedRecord = InferenceRecord & { usage: Usage };
 
 export const record: CountedRecord = {
-  requestId: 'req_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  requestId: 'req_01M7W53ZF4Z6X0T8WB5N2K9MVC',
   orgId: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
   keyId: 'key_01JD0A8N5K3M7Q2T9VXB4C6DEG',
   route: 'chat.completions',
@@ -98,7 +98,7 @@ export const measurement: Measurement = {
 
 export const revision: Revision & { newReceiptId: string } = {
   newReceiptId: 'rcpt_01JD5A0C2E4G6J8M0P2R4T6V8X',
-  receiptId: 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+  receiptId: 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
   digest: digestOf('revised'),
   leafIndex: 41,
   number: 1,

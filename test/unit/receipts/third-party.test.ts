@@ -150,7 +150,7 @@ describe('every term of a receipt is defined: JSON-LD safe mode expands it', () 
   it('a revision points at the receipt it revises', async () => {
     const node = await expand('revised');
     expect(node[`${PROV}wasRevisionOf`][0]).toMatchObject({
-      '@id': 'https://gateway.example/receipts/rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC',
+      '@id': 'https://gateway.example/receipts/rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC',
       [`${OWN}leafIndex`]: [{ '@value': 41 }],
     });
   });

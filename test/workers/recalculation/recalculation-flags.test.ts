@@ -97,7 +97,7 @@ describe('a caller who flags a receipt', () => {
   it('a flag is refused for receipts of others, whole ones, and those that were recalculated', async () => {
     const [degraded, whole] = await issue(unsized(), inferenceRecord());
     expect(await requests().flag('org_b', degraded!, BY)).toBe('unknown');
-    expect(await requests().flag('org_a', 'rcpt_01JD4Z7Q3RZ6X0T8WB5N2K9MVC', BY)).toBe('unknown');
+    expect(await requests().flag('org_a', 'rcpt_01M7W53ZF4Z6X0T8WB5N2K9MVC', BY)).toBe('unknown');
     expect(await requests().flag('org_a', whole!, BY)).toBe('not_degraded');
     await recalculate(depsWith(mendedCatalogue()), degraded!);
     expect(await requests().flag('org_a', degraded!, BY)).toBe('not_degraded');
