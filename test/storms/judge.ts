@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -218,7 +219,9 @@ function fsck(databaseUrl: string): Promise<{ code: number; text: string }> {
   const docket = join(import.meta.dirname, '../../cli/docket.ts');
   const env = { PATH: readEnvironment()['PATH'], DATABASE_URL: databaseUrl };
   return new Promise((resolve) => {
-    execFile(process.execPath, [docket, 'ledger', 'fsck'], { env }, (error, out, problems) => {
+    // Elsewhere than in a checkout, where the keys of another system may lie.
+    const options = { env, cwd: tmpdir() };
+    execFile(process.execPath, [docket, 'ledger', 'fsck'], options, (error, out, problems) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
       resolve({ code, text: out + problems });
     });
