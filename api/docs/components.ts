@@ -35,10 +35,10 @@ export class Components {
     if (typeof words === 'string' && rest['description'] === undefined) {
       rest['description'] = `${words[0]!.toUpperCase()}${words.slice(1)}.`;
     }
-    // An object of which no member is named may have any; not every reader takes that for said.
-    if (schema['type'] === 'object' && !OBJECT_WORDS.some((word) => !isEmpty(schema[word]))) {
-      rest['additionalProperties'] = true;
-    }
+    // What is not named may stand there as well. Not every reader takes that for said, and some refuse what they do not know.
+    const isOpen =
+      rest['additionalProperties'] === undefined && rest['patternProperties'] === undefined;
+    if (rest['type'] === 'object' && isOpen) rest['additionalProperties'] = true;
     if (typeof title !== 'string') return rest;
     const known = this.#schemas.get(title);
     if (known !== undefined && !isDeepStrictEqual(known, rest)) {
@@ -62,13 +62,13 @@ export class Components {
     const objects = anyOf.filter(isUnnamedObject);
     const taken = new Set<string>();
     return anyOf.map((one) => {
+      if (one['type'] === 'null') return one;
       if (place === '' || objects.length < 2 || !objects.includes(one))
         return this.#hoist(one, place);
       const name = place + pascal(tagOf(one));
       const title = taken.has(name) || name === place ? `${name}${taken.size + 1}` : name;
       taken.add(name);
-      // Said, for those who take a schema with a name for a closed one: what is not named passes through.
-      return this.#hoist({ additionalProperties: true, ...one, title }, place);
+      return this.#hoist({ ...one, title }, place);
     });
   }
 }
@@ -96,9 +96,17 @@ function constants(anyOf: unknown): unknown[] {
   return ((anyOf as JsonSchema[] | undefined) ?? []).map((one) => one['const']);
 }
 
-/** A union of constants as an `enum`, and constants that are lists as a list of their values: few programs read either. */
+/**
+ * What few programs read, said in other words: a union of constants as an `enum`, constants that are lists as a list of their
+ * values, one truth value as a boolean that is not the other, and null alone as null or a text, which no text is.
+ */
 function closedSets(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, const: value, enum: values, ...rest } = schema;
+  if (rest['type'] === 'null') {
+    const { type, ...words } = rest;
+    return { ...words, anyOf: [{ type: 'string', not: {} }, { type }] };
+  }
+  if (typeof value === 'boolean') return { ...rest, not: { const: !value } };
   const lists = [value, ...((values as unknown[] | undefined) ?? [])].filter((one) =>
     Array.isArray(one),
   );
@@ -122,15 +130,6 @@ function pascal(name: string): string {
     .split(/[^A-Za-z0-9]+/)
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
-}
-
-/** Keywords that say which members an object has. */
-const OBJECT_WORDS = ['properties', 'patternProperties', 'additionalProperties'];
-
-function isEmpty(value: unknown): boolean {
-  return (
-    value === undefined || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)
-  );
 }
 
 /** Keywords whose values are values, not schemas. */

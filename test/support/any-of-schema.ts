@@ -8,6 +8,7 @@ interface Schema {
   const?: unknown;
   enum?: readonly unknown[];
   anyOf?: readonly Schema[];
+  not?: { const?: boolean };
   properties?: Readonly<Record<string, Schema>>;
   patternProperties?: Readonly<Record<string, Schema>>;
   required?: readonly string[];
@@ -41,7 +42,8 @@ export function anyOfSchema(schema: unknown, choices: SchemaChoices): fc.Arbitra
   if (own.const !== undefined) return fc.constant(own.const);
   if (own.enum !== undefined) return fc.constantFrom(...own.enum);
   if (own.anyOf !== undefined) {
-    return fc.oneof(...own.anyOf.map((one) => anyOfSchema(one, choices)));
+    const possible = own.anyOf.filter(({ not }) => not === undefined || 'const' in not);
+    return fc.oneof(...possible.map((one) => anyOfSchema(one, choices)));
   }
   return (ARBITRARIES[own.type ?? ''] ?? (() => fc.jsonValue()))(own, choices);
 }
@@ -50,7 +52,7 @@ const ARBITRARIES: Readonly<
   Record<string, (schema: Schema, choices: SchemaChoices) => fc.Arbitrary<unknown>>
 > = {
   null: () => fc.constant(null),
-  boolean: () => fc.boolean(),
+  boolean: ({ not }) => fc.boolean().filter((one) => one !== not?.const),
   integer: ({ minimum, maximum, exclusiveMinimum }) =>
     fc.integer({ min: minimum ?? (exclusiveMinimum ?? -1_000) + 1, max: maximum ?? 1_000 }),
   number: ({ minimum, maximum, exclusiveMinimum }) =>

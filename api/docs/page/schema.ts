@@ -11,6 +11,8 @@ interface Shape extends JsonSchema {
   const?: unknown;
   enum?: readonly unknown[];
   anyOf?: readonly Shape[];
+  /** A truth value that the boolean is not, or, empty, everything: then nothing is of this shape. */
+  not?: { const?: boolean };
   items?: Shape;
   properties?: Readonly<Record<string, Shape>>;
   required?: readonly string[];
@@ -81,9 +83,11 @@ export function typeOf(schema: JsonSchema): string {
   if (shape.const !== undefined) return JSON.stringify(shape.const);
   if (shape.enum !== undefined) return shape.enum.map((one) => JSON.stringify(one)).join(' | ');
   if (shape.anyOf !== undefined) {
-    const words = shape.anyOf.map((one) => typeOf(one));
+    const possible = shape.anyOf.filter(({ not }) => not === undefined || 'const' in not);
+    const words = possible.map((one) => typeOf(one));
     return [...new Set(words)].join(' | ');
   }
+  if (shape.not?.const !== undefined) return String(!shape.not.const);
   if (shape.type === 'array') {
     return shape.items === undefined ? 'array' : `array of ${typeOf(shape.items)}`;
   }

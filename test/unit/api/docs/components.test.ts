@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Type } from 'typebox';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Components } from '#api/docs/components.ts';
 import { AnswerReceipt } from '#api/docs/schemas/receipt.ts';
 import { ChatBody, CompletionBody } from '#api/openai/requests.ts';
@@ -56,6 +57,37 @@ describe('schemas for those who generate clients', () => {
       expect(Array.isArray(value) || values.some(Array.isArray), path).toBe(false);
       expect(anyOf.filter((each) => 'const' in each).length, path).toBeLessThan(2);
       expect(anyOf.filter((each) => 'properties' in each).length, path).toBeLessThan(2);
+    }
+  });
+
+  it('whatever may have members that are not named says so, since some clients refuse what they do not know', () => {
+    const schemas = allOf(ChatBody, ResponseBody, AnswerReceipt);
+    const objects = within(schemas).filter(
+      ([, { properties, type }]) => properties !== undefined && type === 'object',
+    );
+    expect(objects.length).toBeGreaterThan(50);
+    for (const [path, { additionalProperties }] of objects)
+      expect(additionalProperties, path).toBeDefined();
+    const closed = Type.Object({ a: Type.String() }, { title: 'T', additionalProperties: false });
+    expect(allOf(closed)['T']!['additionalProperties']).toBe(false);
+  });
+
+  it('one truth value and null alone, of which generators make code that does not compile, take no other value', () => {
+    const truth = Type.Optional(Type.Union([Type.Literal(false), Type.Null()]));
+    const { T } = allOf(
+      Type.Object({ a: Type.Literal(true), b: truth, c: Type.Null() }, { title: 'T' }),
+    );
+    for (const [path, { type, const: value, anyOf }] of within(T)) {
+      if (!path.includes('anyOf'))
+        expect([type, anyOf === undefined], path).not.toEqual(['null', true]);
+      expect(value === undefined || path.endsWith('/not'), path).toBe(true);
+    }
+    const takes = new Ajv2020().compile(T!);
+    expect(takes({ a: true, b: false, c: null })).toBe(true);
+    expect(takes({ a: true, b: null, c: null })).toBe(true);
+    expect(takes({ a: true, c: null })).toBe(true);
+    for (const wrong of [{ a: false }, { b: true }, { c: 'x' }, { c: '' }, { c: 0 }]) {
+      expect(takes({ a: true, b: false, c: null, ...wrong }), JSON.stringify(wrong)).toBe(false);
     }
   });
 
