@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { Instance } from '#test/storms/instance.ts';
+import { chosen, readArguments } from '#test/support/arguments.ts';
 import { Cache, inUserCache, NotToBeHad } from '#test/upstreams/cache.ts';
 import { CLIENTS } from './clients.ts';
 import { type ClientReport, pageOf } from './page.ts';
@@ -18,22 +19,16 @@ ${CLIENTS.map(({ name, language, version }) => `  ${language.padEnd(8)}${name} $
 --cache    where they are installed, once; default: docket/clients in the user's cache directory
 `;
 
-const { values } = parseArgs({
+const { values } = readArguments(USAGE, {
   options: {
     only: { type: 'string', multiple: true },
     write: { type: 'boolean', default: false },
     cache: { type: 'string' },
-    help: { type: 'boolean', default: false },
   },
 });
-if (values.help) {
-  process.stdout.write(USAGE);
-  process.exit(0);
-}
-
+const wanted = chosen('client', CLIENTS, values.only);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const cache = new Cache(values.cache ?? inUserCache('clients'), say);
-const wanted = CLIENTS.filter(({ name }) => values.only?.includes(name) ?? true);
 const reports: ClientReport[] = [];
 const skipped: string[] = [];
 const instance = await Instance.start({ env: { REPLICAS: 'api=1' } });

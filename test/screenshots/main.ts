@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { readArguments, refuseArguments } from '#test/support/arguments.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { Instance } from '#test/storms/instance.ts';
 import { furnish } from './furnish.ts';
@@ -31,15 +31,16 @@ of those that are named) in light, in dark, and as wide as a phone. Somebody the
   --help      this text
 `;
 
-const { values, positionals } = readArguments();
-if (values.help) {
-  process.stdout.write(USAGE);
-  process.exit();
-}
+const { values, positionals } = readArguments(USAGE, {
+  options: { readme: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 const [asked, ...names] = positionals;
 const unknown = names.filter((name) => !PAGE_NAMES.has(name));
 if (unknown.length > 0) {
-  refuse(`There is no page ${unknown.join(', ')}. There are ${[...PAGE_NAMES].join(', ')}.`);
+  refuseArguments(
+    `There is no page ${unknown.join(', ')}. There are ${[...PAGE_NAMES].join(', ')}.`,
+  );
 }
 const directory = resolve(
   values.readme ? PICTURES_DIR : (asked ?? (await mkdtemp(join(tmpdir(), 'docket-screenshots-')))),
@@ -71,26 +72,6 @@ try {
 } finally {
   await browser.close();
   await instance.remove();
-}
-
-/** Wrong ones are told with the usage, not as a trace of this program. */
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        readme: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-      allowPositionals: true,
-    });
-  } catch (error) {
-    return refuse(`${(error as Error).message}\n\n${USAGE.trimEnd()}`);
-  }
-}
-
-function refuse(problem: string): never {
-  process.stderr.write(`${problem}\n`);
-  return process.exit(2);
 }
 
 async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { readArguments, refuseArguments } from '#test/support/arguments.ts';
 import { runStorm, type StormReport } from './run-storm.ts';
 import { STORMS } from './storms.ts';
 
@@ -10,7 +10,7 @@ const USAGE = `npm run faults -- [--storm NAME]… [--seconds N] [--seed N] [--s
 
 Lets faults loose on the whole product under load (plain, streamed and idempotent requests, the
 last with a client's retries) and checks every answer that a client saw against receipts and
-ledger. Exit code 0: every promise was kept; 1: one was broken; 2: wrong arguments; 130: stopped.
+ledger. Exit code 0: every promise was kept; 1: one was broken; 2: wrong arguments.
 
   --storm NAME   one of the storms below, again for several; all when none is named
   --seconds N    how long each storm rages; ${SECONDS} when absent
@@ -46,7 +46,14 @@ const COLUMNS = [
   ['', ({ good }) => (good ? 'good' : 'BROKEN')],
 ] as const satisfies [string, (report: SeededReport) => string | number][];
 
-const values = readArguments();
+const { values } = readArguments(USAGE, {
+  options: {
+    storm: { type: 'string', multiple: true, default: Object.keys(STORMS) },
+    seconds: { type: 'string', default: String(SECONDS) },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    seeds: { type: 'string', default: '1' },
+  },
+});
 const unknown = values.storm.filter((name) => !(name in STORMS));
 const [seconds, seed, seeds] = [values.seconds, values.seed, values.seeds].map(Number) as [
   number,
@@ -54,10 +61,9 @@ const [seconds, seed, seeds] = [values.seconds, values.seed, values.seeds].map(N
   number,
 ];
 const areNumbers = [seed, seeds].every((one) => Number.isSafeInteger(one)) && seeds >= 1;
-if (values.help || unknown.length > 0 || !(seconds > 0) || !areNumbers) {
-  if (unknown.length > 0) process.stderr.write(`There is no storm ${unknown.join(', ')}.\n\n`);
-  process[values.help ? 'stdout' : 'stderr'].write(USAGE);
-  process.exit(values.help ? 0 : 2);
+if (unknown.length > 0) refuseArguments(`There is no storm ${unknown.join(', ')}.`, USAGE);
+if (!(seconds > 0) || !areNumbers) {
+  refuseArguments('--seconds is a number above zero, --seed and --seeds are whole numbers.', USAGE);
 }
 
 const runs = Array.from({ length: seeds }, (_, i) => seed + i).flatMap((one) =>
@@ -68,18 +74,7 @@ process.stdout.write(
 );
 const reports: SeededReport[] = [];
 const broken: string[] = [];
-let isStopped = false;
-const stopped = new Promise<never>((_resolve, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      isStopped = true;
-      reject(new Error(`stopped by ${signal}`));
-    });
-  }
-});
-stopped.catch(() => undefined);
 for (const [index, run] of runs.entries()) {
-  if (isStopped) break;
   const startedAt = performance.now();
   process.stdout.write(
     `\n[${index + 1}/${runs.length}] seed ${run.seed}, ${run.name}; ${broken.length} broken so far\n`,
@@ -89,41 +84,20 @@ for (const [index, run] of runs.entries()) {
     process.stdout.write(`${run.name.padEnd(9)}${at}  ${line}\n`);
   };
   try {
-    const report = await runStorm({ ...run, seconds, say, stopped });
+    const report = await runStorm({ ...run, seconds, say });
     for (const example of report.examples) say(example);
     reports.push({ ...report, seed: run.seed });
     if (!report.good) broken.push(`${run.name} of seed ${run.seed}`);
   } catch (error) {
-    if (isStopped) break;
     say(error instanceof Error ? `${String(error.cause)}\n${error.message}` : String(error));
     broken.push(`${run.name} of seed ${run.seed} (no verdict)`);
   }
 }
 process.stdout.write(`\n${table()}\n`);
-if (isStopped) process.stdout.write(`stopped; ${runs.length - reports.length} storms not run\n`);
-else if (broken.length === 0) process.stdout.write('every promise was kept\n');
-if (broken.length > 0) process.stdout.write(`BROKEN: ${broken.join(', ')}\n`);
-process.exitCode = broken.length > 0 ? 1 : isStopped ? 130 : 0;
-// Its load and its storm go on.
-if (isStopped) process.exit();
-
-/** Wrong ones are told with the usage, not as a trace of this program. */
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        storm: { type: 'string', multiple: true, default: Object.keys(STORMS) },
-        seconds: { type: 'string', default: String(SECONDS) },
-        seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-        seeds: { type: 'string', default: '1' },
-        help: { type: 'boolean', default: false },
-      },
-    }).values;
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
-    return process.exit(2);
-  }
-}
+process.stdout.write(
+  broken.length === 0 ? 'every promise was kept\n' : `BROKEN: ${broken.join(', ')}\n`,
+);
+process.exitCode = broken.length > 0 ? 1 : 0;
 
 function table(): string {
   const rows = [

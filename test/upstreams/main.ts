@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { chosen, readArguments } from '#test/support/arguments.ts';
 import { Cache, NotToBeHad } from './cache.ts';
 import { recordServer } from './record.ts';
 import { pageOf } from './page.ts';
@@ -22,21 +23,16 @@ ${SERVERS.map(({ name, title, packages }) => `  ${name.padEnd(18)}${title} (${pa
 --cache    where they are installed, once; default: docket/upstreams in the user's cache directory
 `;
 
-const { values } = parseArgs({
+const { values } = readArguments(USAGE, {
   options: {
     only: { type: 'string', multiple: true },
     write: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     compile: { type: 'boolean', default: false },
     cache: { type: 'string' },
-    help: { type: 'boolean', default: false },
   },
 });
-if (values.help) {
-  process.stdout.write(USAGE);
-  process.exit(0);
-}
-
+const wanted = chosen('server', SERVERS, values.only);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const cache = new Cache(values.cache, say);
 const scratch = await mkdtemp(join(tmpdir(), 'docket-upstreams-'));
@@ -44,8 +40,7 @@ const models = await cache.models();
 const PAGE = join(import.meta.dirname, '../../docs/upstreams.md');
 const reports: ServerReport[] = [];
 const FIXTURES = join(import.meta.dirname, '../fixtures/upstreams');
-for (const kind of SERVERS) {
-  if (values.only !== undefined && !values.only.includes(kind.name)) continue;
+for (const kind of wanted) {
   if (kind.compiled && !values.compile && !cache.has(kind)) {
     say(`${kind.title}: skipped; --compile makes it`);
     continue;

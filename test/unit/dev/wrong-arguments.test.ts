@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
+import { chosen, readArguments } from '#test/support/arguments.ts';
 import { readList, readNumbers, readOptions } from '../../../bench/support/arguments.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -61,14 +62,58 @@ it('a benchmark without arguments has its defaults', () => {
   expect(readNumbers('x', RECEIPTS, ['7'])).toEqual({ receipts: 7, runs: 5 });
 });
 
-it('a page that is none is said before anything is started, and ends the screenshots with 2', async () => {
-  const args = [join(tmpdir(), 'never-made'), 'overview', 'nothing'];
-  const [code, told] = await new Promise<[unknown, string]>((resolve) => {
-    const program = [join(ROOT, 'test/screenshots/main.ts'), ...args];
-    execFile(process.execPath, program, (error, _stdout, stderr) => {
-      resolve([error?.code, stderr]);
-    });
-  });
-  expect(told).toMatch(/^There is no page nothing\. There are landing, [^\n]+\n$/);
-  expect(code).toBe(2);
+const ONES = [{ name: 'one' }, { name: 'two' }];
+
+it.each([
+  [
+    'an unknown option',
+    () => readArguments('npm run x\n', {}, ['--second=5']),
+    "Unknown option '--second'.\n\nnpm run x\n",
+  ],
+  [
+    'a word too many',
+    () => readArguments('npm run x\n', {}, ['one']),
+    "Unexpected argument 'one'.\n\nnpm run x\n",
+  ],
+  [
+    'a name that there is not',
+    () => chosen('server', ONES, ['two', 'three', 'four']),
+    'There is no server three, four. There are one, two.\n',
+  ],
+])(
+  'a suite with %s says what is wrong and how it is called, and ends with 2',
+  (_name, read, told) => {
+    expect(endOf(read)).toEqual({ told, code: 2 });
+  },
+);
+
+it('a suite runs what was asked for in the order of its list, and everything when nothing was', () => {
+  expect(chosen('server', ONES, ['two', 'one'])).toEqual(ONES);
+  expect(chosen('server', ONES, undefined)).toEqual(ONES);
 });
+
+/** Each loads what it needs before it reads its arguments, which takes a second and, on a busy machine, many. */
+const LOADED_MS = 60_000;
+
+it.concurrent.each([
+  [
+    'screenshots',
+    [join(tmpdir(), 'never-made'), 'overview', 'nothing'],
+    /^There is no page nothing\. There are landing, [^\n]+\n$/,
+  ],
+  ['languages', ['--only', 'openia'], /^There is no client openia\. There are openai, [^\n]+\n$/],
+  ['upstreams', ['--ony=vllm'], /^Unknown option '--ony'\.\n\nnpm run upstreams -- /],
+] as const)(
+  '%s called with %j ends with 2 before anything is started, and says why',
+  async (program, args, problem) => {
+    const [code, told] = await new Promise<[unknown, string]>((resolve) => {
+      const main = join(ROOT, 'test', program, 'main.ts');
+      execFile(process.execPath, [main, ...args], (error, _stdout, stderr) => {
+        resolve([error?.code, stderr]);
+      });
+    });
+    expect(told).toMatch(problem);
+    expect(code).toBe(2);
+  },
+  LOADED_MS,
+);
