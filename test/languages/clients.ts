@@ -1,6 +1,6 @@
 /** A client library, and the program that asks through it. */
 export interface Client {
-  /** Its name in its registry. */
+  /** Its name in its registry; of a generator for several languages, also the one that it makes. */
   name: string;
   language: 'Python' | 'Go' | 'Java' | 'Rust';
   version: string;
@@ -8,8 +8,8 @@ export interface Client {
   program: string;
   /** Of Python and Java: what is installed with it. */
   beside?: readonly string[];
-  /** It makes a client of the service's own description, and the program asks through that one. */
-  generates?: true;
+  /** What makes a client of the service's own description, through which the program asks. */
+  generator?: 'openapi-python-client' | 'openapi-generator';
 }
 
 /** Where the program of a client stands. */
@@ -21,6 +21,9 @@ export function sourceOf({ language, program }: Pick<Client, 'language' | 'progr
     Rust: 'rust/src/main.rs',
   }[language];
 }
+
+/** In Maven's registry as org.openapitools:openapi-generator-cli. */
+const OPENAPI_GENERATOR = '7.25.0';
 
 /** Versions of Go's and Rust's stand in go.mod and Cargo.toml as well, which a test compares. */
 export const CLIENTS: readonly Client[] = [
@@ -119,7 +122,32 @@ export const CLIENTS: readonly Client[] = [
     language: 'Python',
     version: '0.29.1',
     program: 'use_openapi_python_client',
-    generates: true,
+    generator: 'openapi-python-client',
+  },
+  {
+    name: 'openapi-generator python',
+    language: 'Python',
+    version: OPENAPI_GENERATOR,
+    program: 'use_openapi_generator',
+    beside: ['pydantic==2.14.3', 'python-dateutil==4.0.0', 'urllib3==2.8.0'],
+    generator: 'openapi-generator',
+  },
+  {
+    name: 'openapi-generator java',
+    language: 'Java',
+    version: OPENAPI_GENERATOR,
+    program: 'UseOpenapiGenerator',
+    beside: [
+      'com.squareup.okhttp3:logging-interceptor:4.12.0',
+      'com.google.code.gson:gson:2.13.2',
+      'io.gsonfire:gson-fire:1.9.0',
+      'org.apache.commons:commons-lang3:3.17.0',
+      'org.openapitools:jackson-databind-nullable:0.2.11',
+      'jakarta.annotation:jakarta.annotation-api:1.3.5',
+      'com.google.code.findbugs:jsr305:3.0.2',
+      'com.fasterxml.jackson.core:jackson-databind:2.22.1',
+    ],
+    generator: 'openapi-generator',
   },
 ];
 

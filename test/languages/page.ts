@@ -37,7 +37,7 @@ function sectionOf({ client, found }: ClientReport): string {
     .map(({ check, words = '' }) => `- ${check}: ${words.replaceAll(/\s+/g, ' ')}\n`);
   return `## ${client.name}
 
-${client.language}${client.generates === true ? ', a generator of clients' : ''}. The receipt, whole and streamed where both can be had:
+${client.language}${client.generator !== undefined ? ', a generator of clients' : ''}. The receipt, whole and streamed where both can be had:
 
 \`\`\`${FENCES[client.language]}
 ${snippetOf(client)}

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { readEnvironment } from '#shared/config/config.ts';
@@ -40,16 +40,21 @@ export function makeReady(client: Client, place: Place): Promise<Command> {
 }
 
 async function python(client: Client, place: Place): Promise<Command> {
-  const packages = [`${client.name}==${client.version}`, ...(client.beside ?? [])];
+  const own = client.generator === 'openapi-generator' ? [] : [`${client.name}==${client.version}`];
+  const packages = [...own, ...(client.beside ?? [])];
   const file = await place.cache.python({ title: client.name, packages });
   const args = [join(HERE, sourceOf(client))];
-  if (client.generates !== true) return { file, args };
+  if (client.generator === undefined) return { file, args };
   const target = await emptied(join(place.cache.directory, 'generated', client.name));
-  const generate = ['generate', '--path', place.description, '--output-path', join(target, 'made')];
-  // It formats what it makes with a program that was installed beside it.
-  const path = `${dirname(file)}${delimiter}${readEnvironment()['PATH']}`;
-  const asked = ['-m', 'openapi_python_client', ...generate, '--meta', 'none', '--overwrite'];
-  await run(file, asked, { env: { PATH: path } });
+  if (client.generator === 'openapi-generator') {
+    await openapiGenerator(client, ['-g', 'python', '--package-name', 'made'], target, place);
+  } else {
+    const output = ['--output-path', join(target, 'made'), '--meta', 'none', '--overwrite'];
+    // It formats what it makes with a program that was installed beside it.
+    const path = `${dirname(file)}${delimiter}${readEnvironment()['PATH']}`;
+    const asked = ['-m', 'openapi_python_client', 'generate', '--path', place.description];
+    await run(file, [...asked, ...output], { env: { PATH: path } });
+  }
   return { file, args, env: { PYTHONPATH: target } };
 }
 
@@ -79,18 +84,46 @@ async function rust(client: Client, { cache, say }: Place): Promise<Command> {
 }
 
 async function java(client: Client, place: Place): Promise<Command> {
-  const coordinates = [`${client.name}:${client.version}`, ...(client.beside ?? [])];
-  const jars = await jarsOf(client, coordinates, place);
+  const own = client.generator === undefined ? [`${client.name}:${client.version}`] : [];
+  const jars = await jarsOf(client, [...own, ...(client.beside ?? [])], place);
+  const sources = [join(HERE, 'java/Suite.java'), join(HERE, sourceOf(client))];
+  if (client.generator === 'openapi-generator') {
+    const target = await emptied(join(place.cache.directory, 'generated', client.name));
+    const names = ['invoker', 'api', 'model'].flatMap((kind) => [
+      `--${kind}-package`,
+      kind === 'invoker' ? 'made' : `made.${kind}`,
+    ]);
+    await openapiGenerator(client, ['-g', 'java', ...names], target, place);
+    const made = join(target, 'src/main/java');
+    const files = await readdir(made, { recursive: true });
+    sources.push(...files.filter((name) => name.endsWith('.java')).map((name) => join(made, name)));
+  }
   const classes = await emptied(join(place.cache.directory, 'classes', client.program));
   place.say(`compiling ${client.name}`);
-  const sources = [join(HERE, 'java/Suite.java'), join(HERE, sourceOf(client))];
-  await run('javac', ['-nowarn', '-d', classes, '-cp', jars, ...sources]);
+  await run('javac', ['-nowarn', '-proc:none', '-d', classes, '-cp', jars, ...sources]);
   return { file: 'java', args: ['-cp', `${classes}${delimiter}${jars}`, client.program] };
+}
+
+/** Makes a client of the service's description, without the tests and pages that come with it. */
+async function openapiGenerator(
+  client: Client,
+  options: readonly string[],
+  target: string,
+  place: Place,
+): Promise<void> {
+  const name = 'org.openapitools:openapi-generator-cli';
+  const jars = await jarsOf({ ...client, name }, [`${name}:${client.version}`], place);
+  const parts = ['modelDocs', 'apiDocs', 'modelTests', 'apiTests'].map((part) => `${part}=false`);
+  const wanted = ['models', 'apis', 'supportingFiles', ...parts].join(',');
+  place.say(`making ${client.name}`);
+  const generate = ['-cp', jars, 'org.openapitools.codegen.OpenAPIGenerator', 'generate'];
+  const made = ['-i', place.description, '-o', target, '--global-property', wanted];
+  await run('java', [...generate, ...made, ...options]);
 }
 
 /** The class path of these and of all that they need, in a folder of their own: two clients may need two versions of one. */
 async function jarsOf(
-  client: Client,
+  client: Pick<Client, 'name' | 'version'>,
   coordinates: readonly string[],
   { cache, say }: Place,
 ): Promise<string> {
@@ -135,7 +168,7 @@ type RunOptions = { cwd?: string; env?: Readonly<Record<string, string>> };
 
 /** @throws NotToBeHad where the tool is not there, or its registry does not give the client */
 async function fetched(
-  client: Client,
+  client: Pick<Client, 'name'>,
   tool: string,
   args: readonly string[],
   options: RunOptions = {},
