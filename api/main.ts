@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { apiProcess } from './deps.ts';
 
-await runProcess('api', apiProcess);
+if (isStarted(import.meta)) await runProcess('api', apiProcess);

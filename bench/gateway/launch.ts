@@ -25,7 +25,7 @@ export async function launchGateway(
   upstreamPort?: string,
 ): Promise<Gateway> {
   mkdirSync(dataDir, { recursive: true });
-  const child = children.fork(join(checkout, 'cli/docket.ts'), ['up'], {
+  const child = children.fork(join(checkout, 'cli/start.js'), ['up'], {
     PORT: '0',
     DOCKET_DATA_DIR: dataDir,
     LOG_LEVEL: 'info',

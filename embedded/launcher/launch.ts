@@ -22,12 +22,13 @@ import { ensureDatabaseLogins, type ProcessName } from '#embedded/stores/databas
 import { ensurePassword } from '#embedded/stores/private-file.ts';
 import { claimDirectory, releaseDirectory } from '#embedded/stores/directory-owner.ts';
 import { OWN_DIRECTORY_MODE } from '#embedded/stores/unprivileged-user.ts';
+import { Compilation } from './compilation.ts';
 import { type DevFile, removeDevFile, writeDevFile } from './dev-file.ts';
 import { Guard } from './guard.ts';
 import type { Output } from './output.ts';
 import { withOwnSecrets, withoutSecrets } from './own-secrets.ts';
 import { askableHost } from './role-process.ts';
-import { REPOSITORY, roleCommands, sandboxCommand, sharingRoles } from './roles.ts';
+import { REPOSITORY, roleCommands, sandboxCommand, sharingRoles, startEntries } from './roles.ts';
 import { startStores, type Stores } from './stores.ts';
 import { Supervisor } from './supervisor.ts';
 
@@ -61,6 +62,7 @@ export class Launcher {
   readonly #config: ToolConfig;
   readonly #dataDir: string;
   readonly #guard: Guard;
+  #compilation: Compilation | undefined;
   #stores: Promise<Stores> | undefined;
   #sandbox: Supervisor | undefined;
   #roles: Supervisor[] = [];
@@ -106,11 +108,11 @@ export class Launcher {
     ensureSigningKeys(config.signingKeysDir);
     ensureLaneKeys(config.laneKeysDir);
 
-    output.say('starting PostgreSQL, Redis and the sandbox upstream');
-    const [stores] = await Promise.all([
-      this.#startStores(),
-      this.#startSandbox(sandboxPort, catalogue),
-    ]);
+    const { root = REPOSITORY } = this.#options;
+    const bare = withoutSecrets(common, catalogue);
+    this.#compilation = new Compilation({ entries: startEntries(root), env: bare });
+    output.say('starting PostgreSQL and Redis');
+    const stores = await this.#startStores();
     this.#stopIfAsked();
     const applied = await migrateToLatest(stores.postgres.url);
     if (applied.length > 0) output.say(`applied migrations: ${applied.length}`);
@@ -136,11 +138,17 @@ export class Launcher {
       ...(name === 'api' ? { SESSION_SECRET: sessionSecret } : {}),
       REDIS_URL: stores.redis.url,
     });
-    output.say('starting every process of the Procfile');
     this.#settings = config;
     const [demo] = await Promise.all([
       this.#demoAccounts(stores.postgres.url, providers.length > 0),
-      this.#startRoles(background, envOf),
+      this.#compilation.over.then(() => {
+        this.#stopIfAsked();
+        output.say('starting the sandbox upstream and every process of the Procfile');
+        return Promise.all([
+          this.#startSandbox({ ...bare, PORT: String(sandboxPort) }),
+          this.#startRoles(background, envOf),
+        ]);
+      }),
     ]);
     const info = (): DevFile => ({
       ...addresses(host, port),
@@ -229,10 +237,8 @@ export class Launcher {
     return this.#stores;
   }
 
-  async #startSandbox(port: number, catalogue: Catalogue): Promise<void> {
-    const { output } = this.#options;
-    const env = withoutSecrets(this.#options.env, catalogue);
-    this.#sandbox = this.#supervise(sandboxCommand(output, { ...env, PORT: String(port) }));
+  async #startSandbox(env: Environment): Promise<void> {
+    this.#sandbox = this.#supervise(sandboxCommand(this.#options.output, env));
     await this.#sandbox.start();
   }
 
@@ -299,6 +305,7 @@ export class Launcher {
     const withinMs = this.#config.shutdownMs + STOP_SLACK_MS;
     const stop = (roles: readonly Supervisor[]): Promise<unknown> =>
       Promise.all(roles.map((role) => role.stop(withinMs)));
+    this.#compilation?.kill();
     await this.#writing;
     if (this.#claimed) await removeDevFile(this.#dataDir);
     for (const intake of INTAKE_ORDER) {

@@ -3,7 +3,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const LEASH = new URL('./leash.ts', import.meta.url);
+/** Imported first by every process, so that it ends with the launcher. */
+export const LEASH = new URL('./leash.ts', import.meta.url).href;
 
 /** Which program to run, and how. */
 export interface RoleCommand {
@@ -43,7 +44,7 @@ export class RoleProcess {
   constructor(command: RoleCommand) {
     this.command = command;
     const program = [fileURLToPath(command.entry), ...(command.args ?? [])];
-    const flags = [`--max-semi-space-size=${command.semiSpaceMib}`, '--import', LEASH.href];
+    const flags = [`--max-semi-space-size=${command.semiSpaceMib}`, '--import', LEASH];
     this.#child = spawn(process.execPath, [...flags, ...program], {
       cwd: command.cwd,
       env: { MALLOC_ARENA_MAX, ...command.env },

@@ -116,6 +116,16 @@ function commandOf(
   };
 }
 
+/** Loaded by the api process as it starts, and by nothing that its main file imports. */
+const DASHBOARD_ENTRY = 'api/dashboard/door.ts';
+
+/** Everything that the processes of a Procfile, and the sandbox, load at their start. */
+export function startEntries(root: URL): URL[] {
+  const mains = readProcfile(root).flatMap(({ role, entry }) => (role === RELEASE ? [] : entry));
+  const files = [...mains, BACKGROUND_ENTRY, DASHBOARD_ENTRY];
+  return [...files.map((file) => new URL(file, root)), SANDBOX_ENTRY];
+}
+
 /**
  * The main file of a process: of one of the shipped Procfile, or of the sandbox.
  * @throws Error for a name that is neither.

@@ -1,4 +1,5 @@
 import { BACKGROUND_ROLES, type BackgroundRole } from '#shared/config/settings.ts';
+import { isStarted } from '#shared/process/is-started.ts';
 import { type BuildRole, runTogether } from '#shared/process/run-process.ts';
 import { refuseToStart } from '#shared/process/start-refusal.ts';
 
@@ -12,12 +13,16 @@ const BUILDERS: Readonly<Record<BackgroundRole, () => Promise<BuildRole>>> = {
 };
 
 /** Runs the roles that its arguments name in one process, with one login that may act as each of them. */
-const roles = BACKGROUND_ROLES.filter((role) => process.argv.includes(role, 2));
-if (roles.length === 0 || roles.length !== process.argv.length - 2) {
-  refuseToStart(
-    `node workers/background/main.ts takes roles, each once: ${BACKGROUND_ROLES.join(' ')}`,
+async function run(): Promise<void> {
+  const roles = BACKGROUND_ROLES.filter((role) => process.argv.includes(role, 2));
+  if (roles.length === 0 || roles.length !== process.argv.length - 2) {
+    refuseToStart(
+      `node workers/background/main.ts takes roles, each once: ${BACKGROUND_ROLES.join(' ')}`,
+    );
+  }
+  await runTogether(
+    await Promise.all(roles.map(async (role) => ({ role, build: await BUILDERS[role]() }))),
   );
 }
-await runTogether(
-  await Promise.all(roles.map(async (role) => ({ role, build: await BUILDERS[role]() }))),
-);
+
+if (isStarted(import.meta)) await run();

@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { exportsProcess } from './deps.ts';
 
-await runProcess('exports', exportsProcess);
+if (isStarted(import.meta)) await runProcess('exports', exportsProcess);

@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { housekeepingProcess } from './deps.ts';
 
-await runProcess('housekeeping', housekeepingProcess);
+if (isStarted(import.meta)) await runProcess('housekeeping', housekeepingProcess);

@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { inferenceProcess } from './deps.ts';
 
-await runProcess('inference', inferenceProcess);
+if (isStarted(import.meta)) await runProcess('inference', inferenceProcess);

@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { ledgerProcess } from './deps.ts';
 
-await runProcess('ledger', ledgerProcess);
+if (isStarted(import.meta)) await runProcess('ledger', ledgerProcess);

@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { purgeProcess } from './deps.ts';
 
-await runProcess('purge', purgeProcess);
+if (isStarted(import.meta)) await runProcess('purge', purgeProcess);

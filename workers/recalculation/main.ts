@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { recalculationProcess } from './deps.ts';
 
-await runProcess('recalculation', recalculationProcess);
+if (isStarted(import.meta)) await runProcess('recalculation', recalculationProcess);

@@ -1,4 +1,5 @@
+import { isStarted } from '#shared/process/is-started.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { receiptsProcess } from './deps.ts';
 
-await runProcess('receipts', receiptsProcess);
+if (isStarted(import.meta)) await runProcess('receipts', receiptsProcess);
