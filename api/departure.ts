@@ -5,6 +5,10 @@ import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 /** A connection on which nothing comes for this long has no request on its way any more, unless its client is held up. */
 const IDLE_MS = 1_000;
 const LOOK_MS = 20;
+/** A turn of the event loop that took longer may have been held up after it looked for connections. */
+const TURN_MS = 5;
+/** A process that has no such turn for this long is too busy to wait for one. */
+const TURNS_MS = 5_000;
 
 /** Node keeps the answer under way here; there is no public name for it. */
 type HttpSocket = Socket & { _httpMessage?: ServerResponse | null };
@@ -46,14 +50,24 @@ export class Departure {
       else answer.shouldKeepAlive = false;
     }
     await delay(lameDuckMs);
-    // What the kernel has taken for this process while it was held up would be reset: it is taken first.
-    for (let known = -1; known !== this.#taken;) {
-      known = this.#taken;
-      await turn();
-    }
+    await this.#takeWaiting();
     // Not the HTTP server's own: that closes idle connections at once, some just as their next request arrives.
     Listener.prototype.close.call(this.#server);
     while (this.#sockets.size > 0) await delay(LOOK_MS);
+  }
+
+  /**
+   * Takes the connections that the kernel has made for this process: they are reset when it listens no more. None is left
+   * after a turn that took none, if it was short: others come while a process is held up between looking and closing.
+   */
+  async #takeWaiting(): Promise<void> {
+    const end = performance.now() + TURNS_MS;
+    for (;;) {
+      const [known, begun] = [this.#taken, performance.now()];
+      await turn();
+      const now = performance.now();
+      if ((known === this.#taken && now - begun < TURN_MS) || now > end) return;
+    }
   }
 }
 

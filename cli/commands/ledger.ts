@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readKeptTimestamp } from '#shared/ledger/http/timestamp-tokens.ts';
 import { witnessOf } from '#shared/ledger/http/witness.ts';
@@ -136,9 +137,18 @@ async function fsck(options: FsckCommandOptions): Promise<void> {
   }
   const verdict = verdictOf(findings);
   if (options.json === true) printJson({ verdict, entries, findings });
-  else process.stdout.write(`${summaryOf(verdict, entries, findings.length)}\n`);
+  else {
+    process.stdout.write(`${summaryOf(verdict, entries, findings.length)}\n`);
+    // Those of another deployment fit nothing here, which is no damage of this ledger.
+    if (verdict === 'damaged') process.stdout.write(keysUsed());
+  }
   if (verdict === 'damaged') process.exitCode = EXIT_DAMAGE;
   if (verdict === 'attention') process.exitCode = EXIT_ATTENTION;
+}
+
+function keysUsed(): string {
+  const { signingKeysDir } = loadToolConfig();
+  return `Signatures were checked by the keys in ${resolve(signingKeysDir)}.\n`;
 }
 
 /** A mistyped organisation must not be called sound. One that has no receipt yet has an account. */

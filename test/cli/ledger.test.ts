@@ -159,6 +159,7 @@ it('names the damage and exits with 2, for people and for programs', async () =>
   expect(people.stdout).toMatch(
     /^damage {2}org_a {2}entry 7 \(rcpt_\w{26}\) {2}leaf_altered: .*\n.*DAMAGED/,
   );
+  expect(people.stdout).toContain(`Signatures were checked by the keys in ${keysDir}.\n`);
   expect(people.code).toBe(2);
   const programs = await fsck('--org', 'org_a', '--json');
   expect(programs.code).toBe(2);

@@ -10,7 +10,7 @@ const USAGE = `npm run faults -- [--storm NAME]… [--seconds N] [--seed N] [--s
 
 Lets faults loose on the whole product under load (plain, streamed and idempotent requests, the
 last with a client's retries) and checks every answer that a client saw against receipts and
-ledger. Exit code 0: every promise was kept; 1: one was broken; 2: wrong arguments.
+ledger. Exit code 0: every promise was kept; 1: one was broken; 2: wrong arguments; 130: stopped.
 
   --storm NAME   one of the storms below, again for several; all when none is named
   --seconds N    how long each storm rages; ${SECONDS} when absent
@@ -74,7 +74,18 @@ process.stdout.write(
 );
 const reports: SeededReport[] = [];
 const broken: string[] = [];
+let isStopped = false;
+const stopped = new Promise<never>((_resolve, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      isStopped = true;
+      reject(new Error(`stopped by ${signal}`));
+    });
+  }
+});
+stopped.catch(() => undefined);
 for (const [index, run] of runs.entries()) {
+  if (isStopped) break;
   const startedAt = performance.now();
   process.stdout.write(
     `\n[${index + 1}/${runs.length}] seed ${run.seed}, ${run.name}; ${broken.length} broken so far\n`,
@@ -84,20 +95,23 @@ for (const [index, run] of runs.entries()) {
     process.stdout.write(`${run.name.padEnd(9)}${at}  ${line}\n`);
   };
   try {
-    const report = await runStorm({ ...run, seconds, say });
+    const report = await runStorm({ ...run, seconds, say, stopped });
     for (const example of report.examples) say(example);
     reports.push({ ...report, seed: run.seed });
     if (!report.good) broken.push(`${run.name} of seed ${run.seed}`);
   } catch (error) {
+    if (isStopped) break;
     say(error instanceof Error ? `${String(error.cause)}\n${error.message}` : String(error));
     broken.push(`${run.name} of seed ${run.seed} (no verdict)`);
   }
 }
 process.stdout.write(`\n${table()}\n`);
-process.stdout.write(
-  broken.length === 0 ? 'every promise was kept\n' : `BROKEN: ${broken.join(', ')}\n`,
-);
-process.exitCode = broken.length > 0 ? 1 : 0;
+if (isStopped) process.stdout.write(`stopped; ${runs.length - reports.length} storms not run\n`);
+else if (broken.length === 0) process.stdout.write('every promise was kept\n');
+if (broken.length > 0) process.stdout.write(`BROKEN: ${broken.join(', ')}\n`);
+process.exitCode = broken.length > 0 ? 1 : isStopped ? 130 : 0;
+// Its load and its storm go on.
+if (isStopped) process.exit();
 
 function table(): string {
   const rows = [

@@ -17,6 +17,8 @@ export interface StormOptions {
   seed: number;
   seconds: number;
   say: (line: string) => void;
+  /** Rejects when somebody has seen enough: what was started is stopped first. */
+  stopped?: Promise<never>;
 }
 
 export interface StormReport extends Verdict {
@@ -28,43 +30,54 @@ export interface StormReport extends Verdict {
 }
 
 /** Starts the product, lets a storm loose on it under load, waits until it has healed, and judges what clients saw. */
-export async function runStorm({ name, seed, seconds, say }: StormOptions): Promise<StormReport> {
+export async function runStorm(options: StormOptions): Promise<StormReport> {
+  const { name, stopped } = options;
   const storm: Storm = STORMS[name]!;
-  const random = new Random(seed);
   const cluster = storm.onCluster === true ? await RedisCluster.start() : null;
   const instance = await Instance.start({
     env: { ...storm.env, ...cluster?.env },
     diskMib: storm.diskMib,
   });
   try {
-    const { base_url: baseUrl, api_key: apiKey } = instance.info;
-    const target = { baseUrl, apiKey };
-    await healed(target);
-    say('load begins');
-    const { list, excused } = excuses();
-    const load = new Load(target, random, CONCURRENCY);
-    await delay(CALM_MS);
-    const endsAt = Date.now() + seconds * 1_000;
-    await storm.run({ instance, cluster, random, endsAt, say, excused });
-    say(`calm after ${load.calls} calls`);
-    const healedMs = await healed(target);
-    await delay(CALM_MS);
-    await load.stop();
-    say('load has ended; judging');
-    const verdict = await judge(instance.info.database_url, load.attempts, list);
-    if (storm.gentle === true) {
-      const failed = load.attempts.filter(({ ending }) => ending !== 'whole');
-      for (const { status, reason, stream } of failed.slice(0, 5)) {
-        verdict.examples.push(`failed: ${stream ? 'stream' : 'plain'} ${status} ${reason}`);
-      }
-    }
-    return { name, ...verdict, healedMs, good: isGood(verdict, storm) };
+    const raging = rage(options, instance, cluster);
+    return await (stopped === undefined ? raging : Promise.race([raging, stopped]));
   } catch (error) {
     throw new Error(`${name}: ${instance.output.slice(-3_000)}`, { cause: error });
   } finally {
     await instance.remove();
     await cluster?.stop();
   }
+}
+
+async function rage(
+  { name, seed, seconds, say }: StormOptions,
+  instance: Instance,
+  cluster: RedisCluster | null,
+): Promise<StormReport> {
+  const storm: Storm = STORMS[name]!;
+  const random = new Random(seed);
+  const { base_url: baseUrl, api_key: apiKey } = instance.info;
+  const target = { baseUrl, apiKey };
+  await healed(target);
+  say('load begins');
+  const { list, excused } = excuses();
+  const load = new Load(target, random, CONCURRENCY);
+  await delay(CALM_MS);
+  const endsAt = Date.now() + seconds * 1_000;
+  await storm.run({ instance, cluster, random, endsAt, say, excused });
+  say(`calm after ${load.calls} calls`);
+  const healedMs = await healed(target);
+  await delay(CALM_MS);
+  await load.stop();
+  say('load has ended; judging');
+  const verdict = await judge(instance.info.database_url, load.attempts, list);
+  if (storm.gentle === true) {
+    const failed = load.attempts.filter(({ ending }) => ending !== 'whole');
+    for (const { status, reason, stream } of failed.slice(0, 5)) {
+      verdict.examples.push(`failed: ${stream ? 'stream' : 'plain'} ${status} ${reason}`);
+    }
+  }
+  return { name, ...verdict, healedMs, good: isGood(verdict, storm) };
 }
 
 function isGood(verdict: Verdict, { gentle }: Storm): boolean {

@@ -625,6 +625,10 @@ def utf16(text):
     return text.encode('utf-16-be')
 
 
+def by_name(numbers):
+    return sorted(numbers.items(), key=lambda each: utf16(each[0]))
+
+
 def escaped(text):
     return re.sub('[&<>"\']', lambda found: f'&#{ord(found[0])};', text)
 
@@ -829,7 +833,7 @@ class Page:
                 over = ''
                 if seal['validFrom'] < asked['to']:
                     over = f" The period was not over when the head was signed ({time_words(seal['validFrom'])}): later receipts of it are not in this pack."
-                said.append(f"Requests from before the end of the period that were still pending then: {spaced(str(asked['pending']))}. Their receipts entered the ledger after it, and belong to the pack of the next period.{over}")
+                said.append(f"Requests from before the end of the period that were still pending then: {spaced(str(asked.get('pending', 0)))}. Their receipts entered the ledger after it, and belong to the pack of the next period.{over}")
         said = '\n'.join(f'<p>{each}</p>' for each in said)
         return f'<section><h2>Period and completeness</h2>{said}</section>'
 
@@ -951,7 +955,7 @@ class Page:
         if worst * tokens:
             stand_in = f'A conservative stand-in, in no figure of this report: at the upper bound of the model in this pack that causes most per token, they come to at most {text(worst * tokens)} {unit}.'
         lines = '\n'.join(f'<tr><th scope="row"><code>{escaped(code)}</code></th><td>{spaced(str(number))}</td></tr>'
-                          for code, number in sorted(self.uncovered.items()))
+                          for code, number in by_name(self.uncovered))
         without, tokens_in, tokens_out = (spaced(str(total[name])) for name in ('uncovered', 'uncoveredInputTokens', 'uncoveredOutputTokens'))
         return f"""<section><h2>Coverage</h2><p>{without} requests have no estimate, with {tokens_in} tokens in and {tokens_out} out where these are known. {stand_in}</p>
 <table class="figures"><thead><tr><th scope="col">Why</th><th scope="col">Requests</th></tr></thead><tbody>
@@ -966,7 +970,7 @@ class Page:
             before, now = self.first_sum.amount(kind)[0], self.total.amount(kind)[0]
             unit, text = scale_for(kind, max(float(before), float(now)))
             lines.append(f'<tr><th scope="row">{TITLES[kind]}, {unit}</th><td>{text(before)}</td><td>{text(now)}</td></tr>')
-        why = '; '.join(f'{spaced(str(number))}: {REASONS.get(reason) or escaped(reason)}' for reason, number in sorted(self.revised.items()))
+        why = '; '.join(f'{spaced(str(number))}: {REASONS.get(reason) or escaped(reason)}' for reason, number in by_name(self.revised))
         lines = '\n'.join(lines)
         return f"""<section><h2>Restatements</h2><p>{spaced(str(bounds['superseded']))} entries were revised, {spaced(str(bounds['revisions']))} of the revisions are from after the range. {why}. What was first stated stays in the ledger and in this pack.</p>
 <table class="figures"><thead><tr><th scope="col">Total</th><th scope="col">As first stated</th><th scope="col">As it stands</th></tr></thead><tbody>

@@ -33,7 +33,8 @@ export function barChart(
     const shown = isMissing
       ? 'not estimated'
       : `${scale.text(value)} [${scale.text(lower)}–${scale.text(upper)}]`;
-    const label = name.length > 26 ? `${name.slice(0, 25)}…` : name;
+    // Half a character at the cut would not come back from a file.
+    const label = name.length > 26 ? `${name.slice(0, 25).toWellFormed()}…` : name;
     return `<g><title>${escaped(name)}: ${isMissing ? shown : `${value}, ${lower} to ${upper}`}</title>
 <text x="${LABEL - 8}" y="${middle + 4}" text-anchor="end">${escaped(label)}</text>
 ${

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
@@ -7,6 +7,19 @@ import { Departure } from '#api/departure.ts';
 /** Above the time after which a leaving server gives up a connection on which nothing comes. */
 const HELD_UP_MS = 1_200;
 const LAME_DUCK_MS = 50;
+const REQUEST = 'GET / HTTP/1.1\r\nHost: docket.example\r\n\r\n';
+
+/** Nothing of this process, the server neither, goes on meanwhile. */
+function hold(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** A connection that the kernel makes at once, with a request on it. */
+function asked(server: Server): Promise<string> {
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write(REQUEST);
+  return text(client);
+}
 
 it('a request that came while the process was held up is answered, though its connection had been idle for too long', async () => {
   const server = createServer((_request, response) => response.end('answered'));
@@ -18,8 +31,8 @@ it('a request that came while the process was held up is answered, though its co
 
   const left = departure.leave(0);
   // Written at once, by the thread that is the server's too: it lies there unread until the time is over.
-  client.write('GET / HTTP/1.1\r\nHost: docket.example\r\n\r\n');
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, HELD_UP_MS);
+  client.write(REQUEST);
+  hold(HELD_UP_MS);
 
   expect(await text(client)).toContain('answered');
   await left;
@@ -33,13 +46,38 @@ it('a connection that came while the process was held up is answered, though it 
 
   const left = departure.leave(LAME_DUCK_MS);
   await new Promise<void>((resolve) => setImmediate(resolve));
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  client.write('GET / HTTP/1.1\r\nHost: docket.example\r\n\r\n');
+  const answer = asked(server);
   // It connects in this turn of the loop; the next one begins with timers, and ends with what came in.
   await new Promise<void>((resolve) => process.nextTick(resolve));
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * LAME_DUCK_MS);
+  hold(2 * LAME_DUCK_MS);
+
+  expect(await answer).toContain('answered');
+  await left;
+});
+
+it('a connection that came while the last turn was held up is answered', async () => {
+  let late: Promise<string> | undefined;
+  const server = createServer((_request, response) => {
+    response.end('answered');
+    // The process has looked for connections in this turn already.
+    late ??= asked(server);
+    hold(2 * LAME_DUCK_MS);
+  });
+  const departure = new Departure(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => server.closeAllConnections());
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  await new Promise((resolve) => server.once('connection', resolve));
+
+  const left = departure.leave(LAME_DUCK_MS);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  client.write(REQUEST);
+  // The next turn begins with the end of the lame-duck time, and then reads this request.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  hold(2 * LAME_DUCK_MS);
 
   expect(await text(client)).toContain('answered');
+  expect(await late).toContain('answered');
   await left;
 });
 
