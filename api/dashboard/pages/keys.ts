@@ -7,6 +7,7 @@ import { displayText } from '#shared/keys/describe.ts';
 import { RESTORE_WINDOW_MS, rotationDueAt, stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { scopesOnPlan } from '#shared/keys/rules.ts';
+import { count, counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { type Frame, token } from './layout.ts';
 import { rotationNote } from './rotation.ts';
@@ -18,6 +19,7 @@ import {
   field,
   moment,
   note,
+  pager,
   shortMoment,
   table,
   told,
@@ -72,11 +74,7 @@ export function keysPage(
           </div>`
         : keysTable(frame, items)
     }
-    ${
-      hasMore
-        ? html`<p><a href="${base(frame)}?after=${items.at(-1)!.id}">Older keys</a></p>`
-        : undefined
-    }`;
+    ${pager('keys', { address: base(frame), after, next: hasMore ? items.at(-1)!.id : undefined })}`;
 }
 
 function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
@@ -164,7 +162,7 @@ export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
     <form class="form wide" method="post" action="${base(frame)}">
       ${token(frame)}
       ${field({ name: 'name', label: 'Name', value: parts.name ?? '', required: true, max: '100', error: errorOf('name'), help: 'Where it is used: "nightly batch", "production EU". You find it by this name later.' })}
-      <fieldset>
+      <fieldset id="scope">
         <legend>What it may do</legend>
         ${
           errorOf('scope') === undefined
@@ -198,7 +196,7 @@ export function newKeyPage(frame: Frame, parts: NewKeyParts): Html {
               label: 'Expires on (optional)',
               type: 'date',
               value: parts.expires ?? '',
-              error: errorOf('expiry'),
+              error: errorOf('expires'),
               help: 'At the end of that day, UTC. Without a date it works until it is revoked.',
             })
           : html`<p class="help">Keys of the plan Audit do not expire.</p>`
@@ -311,6 +309,8 @@ export interface KeyParts {
   /** The keys of its lineage that are known beside it. */
   predecessor: KeyRecord | undefined;
   successor: KeyRecord | null;
+  /** It was revoked as known to others. */
+  wasLeaked: boolean;
   /** The act whose form is open. */
   open: string | undefined;
   problem?: string;
@@ -356,7 +356,8 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
           ? undefined
           : html`<dt>Own limit</dt>
               <dd>
-                ${key.limit.requestsPerSecond} requests per second, ${key.limit.burst} at once
+                ${count(key.limit.requestsPerSecond)} requests a second, ${count(key.limit.burst)}
+                at once
               </dd>`
       }
       ${
@@ -396,27 +397,38 @@ function rotatedKey({ key, predecessor, successor }: KeyParts, now: number): Key
   return isActive(predecessor) ? predecessor : undefined;
 }
 
-function acts(frame: Frame, { key, open }: KeyParts, state: KeyRecord['state']): Html | undefined {
-  const address = `${base(frame)}/${key.id}`;
-  if (state === 'revoked') {
-    const until = (key.revokedAt ?? 0) + RESTORE_WINDOW_MS;
-    const days = Math.max(0, Math.floor((until - frame.now) / DAY_MS));
-    return html`<section class="stack tight">
-      <h2>Restore</h2>
-      <p class="prose">
-        The key works again at once, for everybody who has it. This can be done until ${day(until)},
-        ${days} days from now; then its record is deleted.
-      </p>
-      <form method="post" action="${address}/restore">
-        ${token(frame)}<button type="submit">Restore key</button>
-      </form>
-    </section>`;
-  }
+/** The way back of a revoked key, and until when there is one. */
+function restoring(frame: Frame, { key, wasLeaked }: KeyParts): Html {
+  const until = (key.revokedAt ?? 0) + RESTORE_WINDOW_MS;
+  const days = Math.max(0, Math.floor((until - frame.now) / DAY_MS));
+  const left = html`until ${day(until)}, ${counted(days, 'day')} from now; then its record is
+  deleted`;
+  return html`<section class="stack tight">
+    <h2>Restore</h2>
+    ${
+      wasLeaked
+        ? html`<p class="prose">
+            It was revoked because others may have it: only support can restore it, ${left}. Create
+            another key instead.
+          </p>`
+        : html`<p class="prose">
+              The key works again at once, for everybody who has it. This can be done ${left}.
+            </p>
+            <form method="post" action="${base(frame)}/${key.id}/restore">
+              ${token(frame)}<button type="submit">Restore key</button>
+            </form>`
+    }
+  </section>`;
+}
+
+function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | undefined {
+  const { key, open } = parts;
+  if (state === 'revoked') return restoring(frame, parts);
   if (state !== 'active') return undefined;
   return html`<section class="stack tight">
     <details class="act" ${open === 'revoke' ? html`open` : undefined}>
       <summary>Revoke…</summary>
-      <form class="form" method="post" action="${address}/revoke">
+      <form class="form" method="post" action="${base(frame)}/${key.id}/revoke">
         ${token(frame)}
         <p class="prose">
           Requests with this key are refused everywhere within a second. You can restore it for 90

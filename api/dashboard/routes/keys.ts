@@ -77,20 +77,21 @@ function readingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 async function showKey(
   deps: DashboardDeps,
   [request, reply]: Exchange,
-  parts: Omit<KeyParts, 'key' | 'predecessor' | 'successor'>,
+  parts: Pick<KeyParts, 'open' | 'problem' | 'done'>,
   status = 200,
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
   const key = await deps.keys.get(orgId, (request.params as OfKey['Params']).id);
-  const [predecessor, successor] = await Promise.all([
+  const [predecessor, successor, wasLeaked] = await Promise.all([
     predecessorOf(deps, key),
     deps.keys.successor(orgId, key.id),
+    key.state === 'revoked' && deps.keys.wasLeaked(key),
   ]);
   return send(
     deps,
     [request, reply],
     key.name,
-    (frame) => keyPage(frame, { key, predecessor, successor, ...parts }),
+    (frame) => keyPage(frame, { key, predecessor, successor, wasLeaked, ...parts }),
     status,
   );
 }

@@ -26,6 +26,7 @@ import {
   grantKey,
   grantSuccessor,
   grantTerms,
+  isLeak,
   type GrantTerms,
   type KeyGrant,
   type KeyRequest,
@@ -89,7 +90,7 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         const terms = await lockTerms(within, orgId, actor);
         const key = restore(await lockKey(within, orgId, keyId), terms.now);
         checkRestorable(key, terms);
-        checkLeakRestorer(await whyRevoked(within, key), actor);
+        checkLeakRestorer(await whyRevoked(within.client, key), actor);
         await writeState(within, key);
         await record(within, key, { action: 'key.restored', actor, reason });
         return key;
@@ -124,6 +125,9 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         .executeTakeFirst();
       return row === undefined ? null : keyOf(row);
     },
+
+    /** Whether a key is in other hands by the reason that it was last revoked for: then only an operator restores it. */
+    wasLeaked: async (key: KeyRecord): Promise<boolean> => isLeak(await whyRevoked(pool, key)),
 
     /** Keys that begin as they are shown, with more than what all of them begin with, newest first: for support, of any organisation. */
     async findByHead(head: string): Promise<KeyRecord[]> {
@@ -276,8 +280,8 @@ export async function record(
 }
 
 /** The reason that the last revocation of a key was given, from the audit log. */
-async function whyRevoked({ client }: Within, { id, orgId }: KeyRecord): Promise<string | null> {
-  const found = await queriesOn(client)
+async function whyRevoked(db: Pool | PoolClient, { id, orgId }: KeyRecord): Promise<string | null> {
+  const found = await queriesOn(db)
     .selectFrom('audit_log')
     .select('reason')
     .where('org_id', '=', orgId)

@@ -161,13 +161,13 @@ describe('keys', () => {
     { tags: ['dashboard.keys'] },
     async () => {
       const keys = `/dashboard/${orgId}/keys`;
-      for (const fields of [
-        { name: '' },
-        { name: 'x'.repeat(101) },
-        { name: 'Fine', expires: '2020-01-01' },
-        { name: 'Fine', expires: 'tomorrow' },
-        { name: 'Fine', scope: 'root' },
-      ]) {
+      for (const [field, fields] of [
+        ['name', { name: '' }],
+        ['name', { name: 'x'.repeat(101) }],
+        ['expires', { name: 'Fine', expires: '2020-01-01' }],
+        ['expires', { name: 'Fine', expires: 'tomorrow' }],
+        ['scope', { name: 'Fine', scope: 'root' }],
+      ] as const) {
         const reply = await visitors.owner.send(`${keys}/new`, keys, {
           scope: 'inference:read',
           ...fields,
@@ -175,17 +175,24 @@ describe('keys', () => {
         expect(reply.statusCode).toBe(400);
         expect(reply.payload).toContain('The key was not created');
         expect(reply.payload).toContain(`value="${fields.name}"`);
+        // Summed up on top with a link that leads to the field, and said beside it.
+        for (const part of [`href="#${field}"`, `id="${field}"`, `id="${field}-error"`]) {
+          expect(reply.payload).toContain(part);
+        }
       }
       expect(errors).toEqual([]);
     },
   );
 
   it(
-    'a key that leaked is not restored by its organisation',
+    'a key that leaked is not restored by its organisation, and its page does not offer it',
     { tags: ['dashboard.keys'] },
     async () => {
       const address = `/dashboard/${orgId}/keys/${await newKey()}`;
       await visitors.owner.send(address, `${address}/revoke`, { why: 'leaked' });
+      const { payload } = await visitors.owner.get(address);
+      expect(payload).toContain('only support can restore it');
+      expect(payload).not.toContain('Restore key');
       const restored = await visitors.owner.send(address, `${address}/restore`);
       expect(restored.statusCode).toBe(409);
       expect(restored.payload).toContain('leaked');
