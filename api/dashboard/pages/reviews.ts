@@ -308,8 +308,8 @@ function screenedNames(parts: ReviewParts): Html {
           <td class="wrap">${as}</td>
           <td class="nowrap">
             ${
-              vetting === null
-                ? html`<span class="soft">not screened</span>`
+              vetting === null || vetting.lists.length === 0
+                ? html`<span class="soft">not compared</span>`
                 : scores.length === 0
                   ? html`<span class="soft">nothing</span>`
                   : badge(

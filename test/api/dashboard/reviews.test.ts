@@ -124,6 +124,11 @@ describe('the review queue', () => {
         address: '192.0.2.11',
         reason: 'Another person: born 1990',
       });
+      // Where no list was imported nothing can be said of a name.
+      const unlisted = await referred({ outcome: 'flagged' });
+      const { payload } = await visitors.rita.get(`${REVIEWS}/${unlisted.id}`);
+      expect(payload).toContain('not compared');
+      expect(payload).not.toContain('>nothing<');
       const after = (await visitors.rob.get(address)).payload;
       expect(after).toContain('Rita Reviewer');
       expect(after).not.toContain('name="decision"');
