@@ -1,9 +1,10 @@
 import { html, type Html } from '#api/html.ts';
 import type { Passkey } from '#shared/persons/postgres/passkeys.ts';
 import type { Session } from '../door.ts';
+import { browserName } from './browser-name.ts';
 import { passkeyButton } from './doorstep.ts';
 import { qrCode } from './qr-code.ts';
-import { type Frame, staffHome, token } from './layout.ts';
+import { type Frame, homeOf, staffHome, token } from './layout.ts';
 import { ACT, badge, copyable, field, moment, note, table, told } from './parts.ts';
 
 export interface AccountParts {
@@ -31,8 +32,8 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
       <dd>
         ${memberships.length === 0 ? 'None' : undefined}
         ${memberships.map(
-          ({ orgId, orgName, role }) =>
-            html`<a href="/dashboard/${orgId}/keys">${orgName}</a> <span class="soft">${role}</span
+          (each) =>
+            html`<a href="${homeOf(each)}">${each.orgName}</a> <span class="soft">${each.role}</span
               ><br />`,
         )}
         <a href="/dashboard/invitations">Invitations</a>
@@ -59,7 +60,7 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
           (session) =>
             html`<tr>
               <td class="clip" title="${session.userAgent ?? ''}">
-                ${session.userAgent ?? 'unknown'}
+                ${session.userAgent === null ? 'unknown' : browserName(session.userAgent)}
               </td>
               <td class="nowrap" data-head="Address">${session.address ?? 'unknown'}</td>
               <td class="nowrap" data-head="Signed in">${moment(session.since, now)}</td>
