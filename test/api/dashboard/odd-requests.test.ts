@@ -1,7 +1,6 @@
-import Fastify, { type InjectOptions } from 'fastify';
+import type { InjectOptions } from 'fastify';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import { dashboardRoutes } from '#api/dashboard/routes.ts';
 import { readEnvironment } from '#shared/config/config.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
@@ -19,6 +18,7 @@ import {
   formTokenOf,
   newPerson,
   openDashboardEdge,
+  routesOf,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
 import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
@@ -153,13 +153,9 @@ beforeAll(async () => {
   }
   visitors['nobody'] = browser({ address: '203.0.113.99' });
   tokens['nobody'] = formTokenOf((await visitors['nobody'].get('/dashboard/sign-in')).payload);
-  const listing = Fastify();
-  listing.addHook('onRoute', ({ method, url }) => {
-    for (const one of [method].flat()) routes.push({ method: one, url });
-  });
-  await listing.register(dashboardRoutes, dashboard);
-  await listing.ready();
-  await listing.close();
+  const { get, post } = await routesOf(dashboard);
+  routes.push(...get.map((url) => ({ method: 'GET', url })));
+  routes.push(...post.map((url) => ({ method: 'POST', url })));
   await readFields();
 });
 
