@@ -26,7 +26,11 @@ export interface Furniture {
   orgId: string;
   keyId: string;
   rotatedKeyId: string;
+  leakedKeyId: string;
   receiptId: string;
+  /** The same, as a client holds it. */
+  receipt: string;
+  degradedReceiptId: string;
   requestId: string;
   exportId: string;
   reviewId: string;
@@ -76,8 +80,8 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
   const keyId = await issue('Nightly batch');
   const rotatedKeyId = await issue('Production, Frankfurt');
   await keys.rotate(orgId, rotatedKeyId, { name: 'Production, Frankfurt' }, OPERATOR);
-  const leaked = await issue('Laptop of the intern');
-  await keys.revoke(orgId, leaked, OPERATOR, 'leaked: found in a repository');
+  const leakedKeyId = await issue('Laptop of the intern');
+  await keys.revoke(orgId, leakedKeyId, OPERATOR, 'leaked: found in a repository');
   await pool.query(
     `update api_key set last_used_at = now() - interval '3 minutes', created_at = now() - interval '5 months'
       where id = any($1)`,
@@ -104,12 +108,15 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
     orgId,
     keyId,
     rotatedKeyId,
+    leakedKeyId,
     reviewId,
     applyingOrgId,
     emptyOrgId,
     largeOrgId,
     largeKeyId: largeKey.key.id,
     receiptId: answer.receiptId,
+    receipt: answer.receipt,
+    degradedReceiptId: await aDegradedReceipt(pool, orgId),
     requestId: answer.receiptId.replace('rcpt_', 'req_'),
     exportId: await makeExport(pool, info),
   };
@@ -232,11 +239,19 @@ async function addApplicants(pool: Pool): Promise<{ reviewId: string; applyingOr
   return { reviewId: review!.id, applyingOrgId: applying.id };
 }
 
-/** Asks something; returns the receipt's id, and under which address the instance issues. */
+async function aDegradedReceipt(pool: Pool, orgId: string): Promise<string> {
+  const { rows } = await pool.query<{ entry_id: string }>(
+    `select entry_id from ledger_body where org_id = $1 and kind = 'degraded' limit 1`,
+    [orgId],
+  );
+  return rows[0]!.entry_id;
+}
+
+/** Asks something; returns the receipt and its id, and under which address the instance issues. */
 export async function ask({
   base_url,
   api_key,
-}: DevFile): Promise<{ receiptId: string; publicUrl: string }> {
+}: DevFile): Promise<{ receipt: string; receiptId: string; publicUrl: string }> {
   const reply = await fetch(`${base_url}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
@@ -247,7 +262,7 @@ export async function ask({
   });
   const answer = (await reply.json()) as { receipt: { id: string } };
   const [publicUrl, receiptId] = answer.receipt.id.split('/receipts/') as [string, string];
-  return { receiptId, publicUrl };
+  return { receipt: JSON.stringify(answer.receipt), receiptId, publicUrl };
 }
 
 /** Has a pack made of the first receipts, when there is a signed head, and waits until it is there. */

@@ -5,7 +5,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { readArguments, refuseArguments } from '#test/support/arguments.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { Instance } from '#test/storms/instance.ts';
-import { furnish } from './furnish.ts';
+import { furnish, type Furniture } from './furnish.ts';
 import { PAGE_NAMES, pagesOf, type Shown, type Visitor } from './pages.ts';
 
 /** Each view: its name, theme and width. The last is a small phone. */
@@ -66,7 +66,7 @@ try {
   for (const shown of pages) {
     const page = visitors[shown.visitor];
     if (values.readme) await takePicture(page, shown.name, shown.address);
-    else await takeViews(page, shown);
+    else await takeViews(page, shown, furniture);
   }
   process.stdout.write(`${directory}\n`);
 } finally {
@@ -76,7 +76,8 @@ try {
 
 async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {
   const baseURL = new URL(instance.info.base_url).origin;
-  const open = async (): Promise<Page> => (await from.newContext({ baseURL })).newPage();
+  const open = async (): Promise<Page> =>
+    (await from.newContext({ baseURL, reducedMotion: 'reduce' })).newPage();
   const signedIn = async (who: Exclude<Visitor, 'nobody'>): Promise<Page> => {
     const page = await open();
     const { email, password } = instance.info[who];
@@ -95,13 +96,17 @@ async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {
   };
 }
 
-async function takeViews(page: Page, { name, address, act }: Shown): Promise<void> {
+async function takeViews(
+  page: Page,
+  { name, address, act }: Shown,
+  furniture: Furniture,
+): Promise<void> {
   for (const [view, colorScheme, width] of VIEWS) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 900 });
     // What scripts load is part of the picture.
     await page.goto(address, { waitUntil: 'networkidle' });
-    await act?.(page);
+    await act?.(page, furniture);
     await page.screenshot({ path: join(directory, `${name}-${view}.png`), fullPage: true });
   }
 }

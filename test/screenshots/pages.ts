@@ -22,12 +22,22 @@ async function createKey(page: Page): Promise<void> {
   await page.waitForURL('**/issued');
 }
 
+/** Has the verifier judge a receipt, in which the first of these texts is the second. */
+const verify =
+  (from: string, to: string) =>
+  async (page: Page, { receipt }: Furniture): Promise<void> => {
+    await page.getByText('Or paste a receipt').click();
+    await page.locator('#text').fill(receipt.replace(from, to));
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.locator('#result').waitFor();
+  };
+
 /** A page of the pictures, as somebody finds it; or as it is when they have done something there. */
 export interface Shown {
   name: string;
   visitor: Visitor;
   address: string;
-  act?: ((page: Page) => Promise<void>) | undefined;
+  act?: ((page: Page, of: Furniture) => Promise<void>) | undefined;
 }
 
 /** Every page, by a name for its file, with who looks at it, and its address with the names of what the pictures are of. */
@@ -35,6 +45,8 @@ const PAGES = [
   ['landing', 'nobody', '/'],
   ['status', 'nobody', '/status'],
   ['verify', 'nobody', '/verify'],
+  ['verify-good', 'nobody', '/verify', verify('', '')],
+  ['verify-bad', 'nobody', '/verify', verify('"outputTokens":', '"outputTokens":9')],
   ['docs', 'nobody', '/docs'],
   ['sign-in', 'nobody', '/dashboard/sign-in'],
   ['sign-up', 'nobody', '/dashboard/sign-up'],
@@ -44,6 +56,8 @@ const PAGES = [
   ['receipts', 'owner', '/dashboard/{orgId}/receipts'],
   ['receipts-none', 'owner', '/dashboard/{orgId}/receipts?model=none'],
   ['receipt', 'owner', '/dashboard/{orgId}/receipts/{receiptId}'],
+  ['receipt-degraded', 'owner', '/dashboard/{orgId}/receipts/{degradedReceiptId}'],
+  ['receipts-not-found', 'owner', '/dashboard/{orgId}/receipts?find=rcpt_nothing'],
   ['usage', 'owner', '/dashboard/{orgId}/usage'],
   ['exports', 'owner', '/dashboard/{orgId}/exports'],
   ['export', 'owner', '/dashboard/{orgId}/exports/{exportId}'],
@@ -52,6 +66,7 @@ const PAGES = [
   ['keys-new', 'owner', '/dashboard/{orgId}/keys/new'],
   ['key', 'owner', '/dashboard/{orgId}/keys/{keyId}'],
   ['key-revoke', 'owner', '/dashboard/{orgId}/keys/{keyId}?do=revoke'],
+  ['key-leaked', 'owner', '/dashboard/{orgId}/keys/{leakedKeyId}'],
   ['rotation', 'owner', '/dashboard/{orgId}/keys/{rotatedKeyId}/rotation'],
   ['audit-log', 'owner', '/dashboard/{orgId}/audit-log'],
   ['team', 'owner', '/dashboard/{orgId}/team'],
@@ -80,6 +95,7 @@ const PAGES = [
   ['apply-refused', 'owner', '/dashboard/apply', sendAsItIs],
   ['key-issued', 'owner', '/dashboard/{orgId}/keys/new', createKey],
   ['reviews', 'reviewer', '/dashboard/service/reviews'],
+  ['reviews-decided', 'reviewer', '/dashboard/service/reviews?show=decided'],
   ['review', 'reviewer', '/dashboard/service/reviews/{reviewId}'],
   ['accounts', 'operator', '/dashboard/service/accounts'],
   ['account-of-org', 'operator', '/dashboard/service/accounts/{orgId}'],
