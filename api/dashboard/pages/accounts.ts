@@ -12,9 +12,9 @@ import { PLANS } from '#shared/kernel/plan.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
-import { count } from '#shared/methodology/readable.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { SignInDomain } from '#shared/persons/single-sign-on.ts';
+import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
 import {
   ACT,
@@ -45,7 +45,7 @@ export function accountsPage(frame: Frame, { page, state, search, after }: Accou
   const isAll = search === '' && state === undefined;
   return html`<div class="head"><h1>Accounts</h1></div>
     <form class="row end" method="get" action="${ADDRESS}">
-      ${field({ name: 'search', label: 'Name, contact, id, or the beginning of a key', value: search, max: '200' })}
+      ${field({ name: 'search', label: 'Name, contact, id or key', value: search, max: '200' })}
       <div class="field">
         <label for="state">State</label>
         <select id="state" name="state">
@@ -155,7 +155,6 @@ export function accountPage(frame: Frame, parts: AccountParts): Html {
 }
 
 function facts(frame: Frame, account: Account): Html {
-  const limits = limitsOf(account);
   return html`<dl class="facts">
     <dt>Id</dt>
     <dd><code>${account.id}</code></dd>
@@ -165,8 +164,7 @@ function facts(frame: Frame, account: Account): Html {
     <dd>${account.plan.replace('_', ' ')}</dd>
     <dt>Limits</dt>
     <dd>
-      ${count(limits.requestsPerSecond)} requests a second, burst ${count(limits.burst)};<br />${count(limits.requestsPerDay)}
-      a day; ${count(limits.concurrentStreams)} streams at once
+      ${limitWords(limitsOf(account))}
       ${account.negotiatedLimits === null ? undefined : html`<br /><span class="soft small">negotiated</span>`}
     </dd>
     <dt>Identifier</dt>
@@ -261,7 +259,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
       'Negotiated limits',
       'Take effect within seconds. Leave all four empty for the numbers of the plan.',
       html`${field({ name: 'rps', label: 'Requests a second', type: 'number', value: String(limits.requestsPerSecond) })}
-      ${field({ name: 'burst', label: 'Burst', type: 'number', value: String(limits.burst) })}
+      ${field({ name: 'burst', label: 'Requests at once', type: 'number', value: String(limits.burst) })}
       ${field({ name: 'day', label: 'Requests a day', type: 'number', value: String(limits.requestsPerDay) })}
       ${field({ name: 'streams', label: 'Streams at once', type: 'number', value: String(limits.concurrentStreams) })}`,
     ],
@@ -326,7 +324,11 @@ export function keysTable(
                 <a href="${ADDRESS}/${key.orgId}">${organisations.get(key.orgId) ?? key.orgId}</a>
               </th>`
         }
-        <td class="clip name" title="${key.name}">${key.name}</td>
+        ${
+          organisations === undefined
+            ? html`<th scope="row" class="clip name" title="${key.name}">${key.name}</th>`
+            : html`<td class="clip name" title="${key.name}">${key.name}</td>`
+        }
         <td class="nowrap"><code>${displayText(key.display)}</code></td>
         <td>${badge(state === 'active' ? 'good' : 'bad', state)}</td>
         <td class="clip soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>

@@ -36,7 +36,7 @@ const COMPARISONS: readonly Comparison[] = [
     scaleOf: litres,
     before: 'is what burning',
     after: 'of petrol emits',
-    source: 'US EPA, EPA-420-F-23-014: 8,887 g of CO₂ from a gallon.',
+    source: 'US EPA, EPA-420-F-23-014: 8\u202F887 g of CO₂ from a gallon.',
   },
   {
     quantity: 'water',

@@ -77,7 +77,7 @@ function form(frame: Frame, { from, to, problem }: ExportsParts): Html {
   return html`<section class="stack tight">
     <h2>Make a pack</h2>
     ${problem === undefined ? undefined : note('bad', html`<p><strong>No pack was made.</strong> ${problem}</p>`)}
-    <form class="row end filters" method="post" action="${base(frame)}">
+    <form class="row end" method="post" action="${base(frame)}">
       ${token(frame)} ${field({ name: 'from', label: 'From, UTC', type: 'date', value: from })}
       ${field({ name: 'to', label: 'To, included', type: 'date', value: to })}
       <button class="primary" type="submit">Make pack</button>
@@ -215,7 +215,7 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
           sizeBytes === null
             ? undefined
             : html`<dt>Size</dt>
-                <dd title="${sizeBytes} bytes">${sizeOf(sizeBytes)}</dd>`
+                <dd title="${count(sizeBytes)} bytes">${sizeOf(sizeBytes)}</dd>`
         }
         ${
           sha256 === null
@@ -246,7 +246,7 @@ docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
     }
     ${
       may(frame.membership!.role, 'make exports')
-        ? html`<form method="post" action="${address}/delete">
+        ? html`<form class="stack tight" method="post" action="${address}/delete">
             ${token(frame)}
             <p class="help">
               ${
@@ -255,9 +255,11 @@ docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
                   : 'The pack is deleted at once. The same period can be packed again.'
               }
             </p>
-            <button class="danger" type="submit">
-              ${underWay ? 'Cancel' : status === 'ready' ? 'Delete pack' : 'Remove from the list'}
-            </button>
+            <div>
+              <button class="danger" type="submit">
+                ${underWay ? 'Cancel' : status === 'ready' ? 'Delete pack' : 'Remove from the list'}
+              </button>
+            </div>
           </form>`
         : undefined
     }`;

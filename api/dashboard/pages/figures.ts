@@ -1,5 +1,12 @@
 import { html, type Html } from '#api/html.ts';
-import { QUANTITY_TITLES, type Scale, scaleFor } from '#shared/methodology/readable.ts';
+import type { Limits } from '#shared/kernel/plan.ts';
+import {
+  count,
+  counted,
+  QUANTITY_TITLES,
+  type Scale,
+  scaleFor,
+} from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 
 /** An estimate with its 5–95 % interval, as exact decimals. */
@@ -64,15 +71,28 @@ export function shareBar(share: number): Html {
   </svg>`;
 }
 
-/** `33 %`, and one digit more where a whole number would hide that there is something, or something missing. */
+/** `33 %`, on one line, and one digit more where a whole number would hide that there is something, or something missing. */
 export function percent(share: number): string {
   const value = share * 100;
   const whole = (value >= 1 && value <= 99) || value === 0 || value === 100;
   // Never rounded up to all, or down to nothing.
-  if (whole) return `${Math.round(value)} %`;
+  if (whole) return `${Math.round(value)}\u00A0%`;
   return value < 1
-    ? `${value < 0.1 ? '< 0.1' : value.toFixed(1)} %`
-    : `${(Math.floor(value * 10) / 10).toFixed(1)} %`;
+    ? `${value < 0.1 ? '<\u00A00.1' : value.toFixed(1)}\u00A0%`
+    : `${(Math.floor(value * 10) / 10).toFixed(1)}\u00A0%`;
+}
+
+/** What an organisation or a key may use, in words. */
+export function limitWords(limits: Limits): string {
+  const { requestsPerSecond, burst, requestsPerDay, concurrentStreams } = limits;
+  return `${paceWords({ requestsPerSecond, burst })}, ${count(requestsPerDay)} a day, ${counted(concurrentStreams, 'stream')}`;
+}
+
+export function paceWords({
+  requestsPerSecond,
+  burst,
+}: Pick<Limits, 'requestsPerSecond' | 'burst'>): string {
+  return `${counted(requestsPerSecond, 'request')} a second, ${count(burst)} at once`;
 }
 
 /** Three significant digits of a number of any size, for figures whose unit is beside them. */

@@ -110,7 +110,7 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
                 html`<tr>
                   <th scope="row">${shortId(each.receiptId)}</th>
                   <td>${accountLink(each.orgId)}</td>
-                  <td class="num">${each.attempts}</td>
+                  <td class="num">${count(each.attempts)}</td>
                   <td>
                     ${each.failedAt === null ? undefined : shortMoment(each.failedAt, frame.now)}
                   </td>

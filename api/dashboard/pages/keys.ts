@@ -7,8 +7,9 @@ import { displayText } from '#shared/keys/describe.ts';
 import { RESTORE_WINDOW_MS, rotationDueAt, stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { scopesOnPlan } from '#shared/keys/rules.ts';
-import { count, counted } from '#shared/methodology/readable.ts';
+import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
+import { paceWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
 import { rotationNote } from './rotation.ts';
 import {
@@ -355,10 +356,7 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
         key.limit === null
           ? undefined
           : html`<dt>Own limit</dt>
-              <dd>
-                ${count(key.limit.requestsPerSecond)} requests a second, ${count(key.limit.burst)}
-                at once
-              </dd>`
+              <dd>${paceWords(key.limit)}</dd>`
       }
       ${
         predecessor === undefined

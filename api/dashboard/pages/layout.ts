@@ -42,7 +42,7 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
       <aside class="side">
         <a class="brand" href="/dashboard">Docket</a>
         ${organisations(frame)}
-        ${membership === undefined ? staffMenu(frame, section) : menu(membership, section)}
+        ${membership === undefined ? (staffMenu(frame, section) ?? organisationMenu(frame)) : menu(membership, section)}
         <div class="who">
           <strong>${person.name}</strong>
           <span class="soft small">${person.email}</span>
@@ -137,6 +137,13 @@ function staffMenu({ staff }: Frame, section: string | undefined): Html | undefi
   const entries = STAFF_PAGES.filter(([, , roles]) => roles.some((role) => staff.includes(role)));
   if (entries.length === 0) return undefined;
   return menuOf('The service', '/dashboard/service', entries, section);
+}
+
+/** The way back from the pages of a person who is in organisations alone. */
+function organisationMenu({ memberships }: Frame): Html | undefined {
+  if (memberships.length === 0) return undefined;
+  const entries = memberships.map((each) => [homeOf(each).slice(1), each.orgName] as const);
+  return menuOf('Your organisations', '', entries, undefined);
 }
 
 function menu(membership: Membership, section: string | undefined): Html {

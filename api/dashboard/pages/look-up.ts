@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
+import { count } from '#shared/methodology/readable.ts';
 import type { RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
 import { keysTable } from './accounts.ts';
 import { type Frame, token } from './layout.ts';
@@ -82,7 +83,8 @@ function answer(
 }
 
 function requestFacts(frame: Frame, facts: RequestFacts): Html {
-  const rows: readonly (readonly [string, Html | string | number | null])[] = [
+  const counts = (number: number | null): string | null => (number === null ? null : count(number));
+  const rows: readonly (readonly [string, Html | string | null])[] = [
     ['Request', html`<code>${facts.requestId}</code>`],
     ['Receipt', html`<code>${facts.receiptId}</code>`],
     [
@@ -100,9 +102,9 @@ function requestFacts(frame: Frame, facts: RequestFacts): Html {
     ['Region', facts.region],
     ['Route', facts.route],
     ['Tier', facts.tier],
-    ['Tokens in', facts.inputTokens],
-    ['Tokens out', facts.outputTokens],
-    ['Place in the ledger', facts.ledgerIndex === null ? 'not integrated yet' : facts.ledgerIndex],
+    ['Tokens in', counts(facts.inputTokens)],
+    ['Tokens out', counts(facts.outputTokens)],
+    ['Place in the ledger', counts(facts.ledgerIndex) ?? 'not integrated yet'],
     ['Revised by', facts.revisedBy === null ? null : html`<code>${facts.revisedBy}</code>`],
   ];
   return html`<dl class="facts">

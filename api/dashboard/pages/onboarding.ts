@@ -3,9 +3,9 @@ import type { Account, AccountState, DeclarationDraft } from '#shared/accounts/a
 import { COUNTRIES } from '#shared/accounts/checks.ts';
 import { DECLARATION_VERSION, INDUSTRIES, STATEMENTS } from '#shared/accounts/declaration.ts';
 import { PLAN_LIMITS, PLANS, type Plan } from '#shared/kernel/plan.ts';
-import { count } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { countryName } from './countries.ts';
+import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
 import { badge, field, moment, note, progress } from './parts.ts';
 
@@ -110,8 +110,7 @@ const PLAN_NAMES: Readonly<Record<Plan, string>> = {
 };
 
 function planWords(plan: Plan): string {
-  const { requestsPerSecond, requestsPerDay, concurrentStreams } = PLAN_LIMITS[plan];
-  const text = `${count(requestsPerSecond)} requests a second, ${count(requestsPerDay)} a day, ${count(concurrentStreams)} streams at once`;
+  const text = limitWords(PLAN_LIMITS[plan]);
   return plan === 'enterprise' ? `${text}, or as negotiated.` : `${text}.`;
 }
 

@@ -5,7 +5,15 @@ import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { UsageFigures, UsageReport } from '#shared/receipts/usage.ts';
 import { bandChart, countChart } from './chart.ts';
 import { comparisons } from './comparisons.ts';
-import { card, estimateCards, inScale, percent, shareBar, threeDigits } from './figures.ts';
+import {
+  card,
+  estimateCards,
+  inScale,
+  limitWords,
+  percent,
+  shareBar,
+  threeDigits,
+} from './figures.ts';
 import type { Frame } from './layout.ts';
 import { day, table } from './parts.ts';
 
@@ -127,15 +135,12 @@ function headroom({ limits, today, busiestHour }: OverviewParts): Html {
       <dt>Busiest of the last 24 hours</dt>
       <dd>
         ${counted(busiestHour, 'request')} in an hour,
-        ${pace < PACE_SHOWN_MIN ? 'less than ' : ''}${threeDigits(Math.max(pace, PACE_SHOWN_MIN))} a
+        ${pace > 0 && pace < PACE_SHOWN_MIN ? `less than ${PACE_SHOWN_MIN}` : threeDigits(pace)} a
         second: ${percent(pace / limits.requestsPerSecond)} of ${count(limits.requestsPerSecond)}
         ${shareBar(pace / limits.requestsPerSecond)}
       </dd>
       <dt>Limits of the plan</dt>
-      <dd>
-        ${count(limits.requestsPerSecond)} requests per second, ${count(limits.burst)} at once,
-        ${count(limits.concurrentStreams)} streams
-      </dd>
+      <dd>${limitWords(limits)}</dd>
     </dl>
   </section>`;
 }

@@ -107,10 +107,11 @@ function figures({ measurement }: ReceiptDocument): Html | undefined {
 function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
   const subject = document.credentialSubject;
   const more = subject as Partial<Record<string, unknown>>;
-  const text = (name: string): string | undefined =>
-    typeof more[name] === 'string' || typeof more[name] === 'number'
-      ? String(more[name])
-      : undefined;
+  const text = (name: string): string | undefined => {
+    const value = more[name];
+    if (typeof value === 'number') return count(value);
+    return typeof value === 'string' ? value : undefined;
+  };
   const rows: readonly (readonly [string, Html | string | undefined])[] = [
     ['Asked', moment(timeOfId(id), frame.now)],
     [

@@ -64,7 +64,7 @@ export function receiptsPage(frame: Frame, { page, search, after, notFound }: Re
           </p>`
         : undefined
     }
-    <form class="row end filters" method="get" action="${address}">
+    <form class="row end" method="get" action="${address}">
       ${field({ name: 'model', label: 'Model', value: search.model, max: '300' })}
       ${field({ name: 'region', label: 'Region', value: search.region, max: '64' })}
       ${field({ name: 'day', label: 'Day, UTC', type: 'date', value: search.day })}

@@ -1,8 +1,8 @@
 import { html, type Html } from '#api/html.ts';
 import type { Account, Allowed, Contact, ServiceContract } from '#shared/accounts/account.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
-import { count } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
+import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
 import { badge, day, field, told, type Told } from './parts.ts';
 
@@ -191,7 +191,6 @@ function contacts(frame: Frame, { account, typed }: SettingsParts, changes: bool
 }
 
 function terms({ account, contract }: SettingsParts): Html {
-  const limits = limitsOf(account);
   return html`<section class="stack tight">
     <h2>Plan and contract</h2>
     <dl class="facts">
@@ -199,8 +198,7 @@ function terms({ account, contract }: SettingsParts): Html {
       <dd>${account.plan.replace('_', ' ')}</dd>
       <dt>Limits</dt>
       <dd>
-        ${count(limits.requestsPerSecond)} requests a second, ${count(limits.burst)} at once,
-        ${count(limits.requestsPerDay)} a day, ${count(limits.concurrentStreams)} streams
+        ${limitWords(limitsOf(account))}
         ${account.negotiatedLimits === null ? undefined : html`<span class="soft">(negotiated)</span>`}
       </dd>
       <dt>Contract</dt>

@@ -8,7 +8,7 @@ import {
 } from '#shared/receipts/usage.ts';
 import type { Frame } from './layout.ts';
 import { figuresTable } from './overview.ts';
-import { field, note } from './parts.ts';
+import { day, field, note } from './parts.ts';
 
 export interface UsageParts {
   /** Days as the address names them, both included. */
@@ -46,7 +46,7 @@ export function usagePage(frame: Frame, parts: UsageParts): Html {
             </div>`
       }
     </div>
-    <form class="row end filters" method="get" action="${address}">
+    <form class="row end" method="get" action="${address}">
       ${field({ name: 'from', label: 'From, UTC', type: 'date', value: from })}
       ${field({ name: 'to', label: 'To, included', type: 'date', value: to })}
       <div class="field">
@@ -84,10 +84,10 @@ function rows({ groupBy, keyNames }: UsageParts, report: UsageReport): Html {
     </div>`;
   }
   const shown = report.groups.slice(0, ROWS_MAX).map((group) => ({
-    names: group.names.map(
-      (name, i) =>
-        (groupBy[i] === 'key' ? keyNames.get(name) : undefined) ?? (name || 'not stated'),
-    ),
+    names: group.names.map((name, i) => {
+      if (groupBy[i] === 'day') return day(Date.parse(name));
+      return (groupBy[i] === 'key' ? keyNames.get(name) : undefined) ?? (name || 'not stated');
+    }),
     figures: group,
   }));
   return html`${figuresTable('Usage', groupBy.map(capital), [

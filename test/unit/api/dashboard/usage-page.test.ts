@@ -23,7 +23,7 @@ it(
       amounts: { energy: amount, gwp: amount, water: amount },
     } as unknown as UsageFigures;
     const names = (i: number): string[] => [
-      `2026-11-${i}`,
+      new Date(i * 86_400_000).toISOString().slice(0, 10),
       'a-model-with-a-name-as-long-as-they-are',
     ];
     const groups = Array.from({ length: 2_000 }, (_, i) => ({ ...figures, names: names(i) }));
