@@ -430,7 +430,7 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
         ${token(frame)}
         <p class="prose">
           Requests with this key are refused everywhere within a second. You can restore it for 90
-          days, unless it leaked.
+          days; one that leaked, or may have, only support can.
         </p>
         <fieldset>
           <legend>Why</legend>
@@ -449,15 +449,20 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
           </div>
         </fieldset>
         ${field({ name: 'note', label: 'For the audit log (optional)', max: '400' })}
-        <div><button class="danger" type="submit">Revoke key</button></div>
+        <div class="row">
+          <button class="danger" type="submit">Revoke key</button>
+          <button class="danger" type="submit" name="leaked" value="yes">Revoke: it leaked</button>
+        </div>
       </form>
     </details>
   </section>`;
 }
 
-/** Values are how the reason begins in the audit log; `leaked` is what only an operator undoes. */
+/** Values are how the reason begins in the audit log. */
 export const REASONS: readonly (readonly [string, string])[] = [
   ['not used any more', 'It is not used any more'],
   ['rotated', 'It was rotated'],
-  ['leaked', 'It leaked, or may have: only support can restore it then'],
 ];
+
+/** The reason of a button of its own, so that it takes no choice first. What only an operator undoes. */
+export const LEAKED = 'leaked';

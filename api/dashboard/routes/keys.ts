@@ -19,6 +19,7 @@ import {
   keyPage,
   type KeyParts,
   keysPage,
+  LEAKED,
   newKeyPage,
   type NewKeyParts,
   REASONS,
@@ -228,7 +229,8 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const fields = await sessionForm(deps, request);
     const { orgId } = request.membership;
     const { id } = request.params;
-    const why = REASONS.find(([value]) => value === fields.text('why'))?.[0] ?? REASONS[0]![0];
+    const [chosen] = REASONS.find(([value]) => value === fields.text('why')) ?? REASONS[0]!;
+    const why = fields.text('leaked') === '' ? chosen : LEAKED;
     const note = fields.text('note').slice(0, 400);
     try {
       const reason = note === '' ? why : `${why}: ${note}`;

@@ -189,7 +189,7 @@ describe('keys', () => {
     { tags: ['dashboard.keys'] },
     async () => {
       const address = `/dashboard/${orgId}/keys/${await newKey()}`;
-      await visitors.owner.send(address, `${address}/revoke`, { why: 'leaked' });
+      await visitors.owner.send(address, `${address}/revoke`, { leaked: 'yes' });
       const { payload } = await visitors.owner.get(address);
       expect(payload).toContain('only support can restore it');
       expect(payload).not.toContain('Restore key');
@@ -246,7 +246,7 @@ describe('who may what', () => {
         const form = /name="form" value="([^"]+)"/.exec(page)![1]!;
         const before = (await registries.keys.list({ orgId, limit: 100, order: 'desc' })).items;
         for (const path of ['', `/${id}/rotate`, `/${id}/revoke`, `/${id}/restore`]) {
-          const reply = await visitor.post(keys + path, { form, name: 'mine', why: 'leaked' });
+          const reply = await visitor.post(keys + path, { form, name: 'mine', leaked: 'yes' });
           expect(reply.statusCode).toBe(403);
         }
         const after = (await registries.keys.list({ orgId, limit: 100, order: 'desc' })).items;
@@ -309,7 +309,11 @@ describe('the audit log and the team', () => {
     { tags: ['dashboard.keys', 'dashboard.roles'] },
     async () => {
       const address = `/dashboard/${orgId}/keys/${await newKey()}`;
-      await visitors.owner.send(address, `${address}/revoke`, { why: 'leaked', note: 'in a log' });
+      await visitors.owner.send(address, `${address}/revoke`, {
+        why: 'rotated',
+        leaked: 'yes',
+        note: 'in a log',
+      });
       const log = `/dashboard/${orgId}/audit-log`;
       const { payload } = await visitors.auditor.get(`${log}?action=key.revoked`);
       expect(payload).toContain('leaked: in a log');

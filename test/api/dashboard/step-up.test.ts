@@ -121,7 +121,7 @@ describe('acts that give', () => {
         (await who.send('/dashboard/account', address, fields)).payload.includes(ASKED);
       const of = `/dashboard/${org}`;
       expect(await isAsked(visitor, `${of}/keys/${key.id}/rotate`)).toBe(true);
-      expect(await isAsked(visitor, `${of}/keys/${key.id}/revoke`, { why: 'leaked' })).toBe(false);
+      expect(await isAsked(visitor, `${of}/keys/${key.id}/revoke`, { leaked: 'yes' })).toBe(false);
       expect((await keysNow()).map(({ state }) => state)).toEqual(['revoked']);
       expect(await isAsked(visitor, `${of}/keys/${key.id}/restore`)).toBe(true);
       expect(await isAsked(visitor, `${of}/team/invite`, { email: 'x@person.example' })).toBe(true);
