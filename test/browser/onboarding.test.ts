@@ -12,7 +12,8 @@ const browser = await launchBrowser();
 
 it(
   'an owner fills in an application without JavaScript, and axe finds nothing on its pages in any view',
-  { tags: ['dashboard.browser', 'dashboard.sign-up'] },
+  // Each page is looked at from four sides.
+  { tags: ['dashboard.browser', 'dashboard.sign-up'], timeout: 240_000 },
   async () => {
     const { id: orgId } = await accounts.create(newAccount({ name: 'Old Bakery' }), OPERATOR);
     const person = await newPerson(
