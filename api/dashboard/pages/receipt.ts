@@ -145,7 +145,7 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
           >${cached(subject.cachedInputTokens)} ${counted(subject.usageSource)}</span
         >`,
     ],
-    ['Plan of the receipt', document.tier],
+    ['Tier', document.tier],
     [
       'Answer',
       text('answerId') === undefined ? undefined : copyable('answer-id', text('answerId')!),

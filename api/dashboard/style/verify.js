@@ -14,6 +14,19 @@ const WORDS = {
   cannot_judge: ['warn', 'Cannot be judged here.', 'Why stands below.'],
 };
 
+/** A line that says something by its name: in two columns, or one below the other on a phone. */
+const FACT = /^([a-z].*? {2,})(\S.*)$/;
+const lineOf = (line) => {
+  const [, name, value] = FACT.exec(line) ?? [];
+  if (name === undefined) return `${line}\n`;
+  const fact = document.createElement('span');
+  fact.className = 'fact';
+  for (const textContent of [name, `${value}\n`]) {
+    fact.append(Object.assign(document.createElement('span'), { textContent }));
+  }
+  return fact;
+};
+
 const show = (verdict, text) => {
   const [tone, word, means] = WORDS[verdict];
   at('verdict').className = `note ${tone}`;
@@ -23,7 +36,7 @@ const show = (verdict, text) => {
       ? ` By the keys that ${location.host} publishes: that this site is the issuer’s is for you to know.`
       : '';
   at('verdict').querySelector('span').textContent = means + whose;
-  at('checks').textContent = text;
+  at('checks').replaceChildren(...text.split('\n').map(lineOf));
   at('result').hidden = false;
   at('result').focus();
 };
