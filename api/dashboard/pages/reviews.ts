@@ -306,7 +306,7 @@ function screenedNames(parts: ReviewParts): Html {
         return html`<tr>
           <th scope="row" class="wrap" dir="auto">${name}</th>
           <td class="wrap">${as}</td>
-          <td class="nowrap">
+          <td class="nowrap" data-head="Found">
             ${
               vetting === null || vetting.lists.length === 0
                 ? html`<span class="soft">not compared</span>`
@@ -320,6 +320,7 @@ function screenedNames(parts: ReviewParts): Html {
           </td>
         </tr>`;
       }),
+      'stacked',
     )}
     <p class="help">
       Nothing: no listed name is as similar as ${LOOK_SCORE}. Of a listed party only the most
