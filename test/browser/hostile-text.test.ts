@@ -9,10 +9,9 @@ import type { Person } from '#shared/persons/roles.ts';
 import {
   activeAccount,
   createRegistries,
-  declaration,
   newAccount,
   OPERATOR,
-  vetting,
+  referApplicant,
 } from '#test/support/accounts.ts';
 import { buildTestApp } from '#test/support/app.ts';
 import { launchBrowser, listenLocally, signInWith } from '#test/support/browser.ts';
@@ -103,24 +102,6 @@ beforeAll(async () => {
   const { pool } = database;
   orgId = (await activeAccount(registries, 'enterprise')).id;
   const contact = (of: string) => ({ name: outside(of), email: 'contact@hostile.example' });
-  const applicant = await registries.accounts.create(
-    newAccount({
-      name: outside('applicant'),
-      billing: contact('billing contact'),
-      technical: contact('technical contact'),
-    }),
-    OPERATOR,
-  );
-  await registries.accounts.declare(
-    applicant.id,
-    declaration({
-      tradingNames: [outside('trading name')],
-      parties: [{ role: 'owner', name: outside('party'), country: 'FR' }],
-      declaredBy: outside('declarant'),
-    }),
-    OPERATOR,
-  );
-  inviting = applicant.id;
   const version = 'ab'.repeat(32);
   await pool.query(
     `with list as (
@@ -136,9 +117,18 @@ beforeAll(async () => {
       outside('programme'),
     ],
   );
-  await registries.vettings.record(
-    applicant.id,
-    vetting({
+  ({ orgId: inviting, reviewId: reviewed } = await referApplicant(registries, {
+    account: {
+      name: outside('applicant'),
+      billing: contact('billing contact'),
+      technical: contact('technical contact'),
+    },
+    declared: {
+      tradingNames: [outside('trading name')],
+      parties: [{ role: 'owner', name: outside('party'), country: 'FR' }],
+      declaredBy: outside('declarant'),
+    },
+    found: {
       outcome: 'hit',
       lists: [{ source: 'un', version }],
       reasons: [
@@ -150,9 +140,8 @@ beforeAll(async () => {
           text: outside('reason'),
         },
       ],
-    }),
-  );
-  reviewed = (await registries.vettings.openReview(applicant.id))!.id;
+    },
+  }));
   applying = (await registries.accounts.create(newAccount(), OPERATOR)).id;
   const [, revoked] = await Promise.all(
     ['key', 'revoked key'].map((of) =>

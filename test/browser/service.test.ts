@@ -4,8 +4,7 @@ import {
   OPERATOR,
   createRegistries,
   declaration,
-  newAccount,
-  vetting,
+  referApplicant,
 } from '#test/support/accounts.ts';
 import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
@@ -20,7 +19,6 @@ const LONG =
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
-const { accounts, vettings } = registries;
 const { app } = await openDashboardEdge(database, 'http://127.0.0.1', {
   index: indexCatalogue(catalogue([region('eu'), region('us')], [], [])),
   operations: {
@@ -40,20 +38,6 @@ const browser = await launchBrowser();
 
 /** An applicant whose screening has found a good deal; returns its review. */
 async function findings(name: string): Promise<string> {
-  const { id } = await accounts.create(newAccount({ name }), OPERATOR);
-  await accounts.declare(
-    id,
-    declaration({
-      industry: 'nuclear',
-      tradingNames: [LONG, 'شركة المثال للتجارة'],
-      parties: [
-        { role: 'owner', name: 'Miroslav Zorin', country: 'BY' },
-        { role: 'director', name: 'Dora Example', country: 'FR' },
-      ],
-      statements: { ...declaration().statements, dual_use: true },
-    }),
-    OPERATOR,
-  );
   const version = 'ab'.repeat(32);
   await database.pool.query(
     `with list as (
@@ -66,9 +50,18 @@ async function findings(name: string): Promise<string> {
      from list, (select array['ZORIN Miroslav', 'Міраслаў Зорын', 'Zorro'] as names) as party, generate_series(1, 3) as n`,
     [version],
   );
-  await vettings.record(
-    id,
-    vetting({
+  const { reviewId } = await referApplicant(registries, {
+    account: { name },
+    declared: {
+      industry: 'nuclear',
+      tradingNames: [LONG, 'شركة المثال للتجارة'],
+      parties: [
+        { role: 'owner', name: 'Miroslav Zorin', country: 'BY' },
+        { role: 'director', name: 'Dora Example', country: 'FR' },
+      ],
+      statements: { ...declaration().statements, dual_use: true },
+    },
+    found: {
       outcome: 'hit',
       lists: [{ source: 'un', version }],
       reasons: [
@@ -87,9 +80,9 @@ async function findings(name: string): Promise<string> {
         { kind: 'industry', score: 1, text: 'The industry nuclear is reviewed by a person.' },
         { kind: 'statement', score: 1, text: 'The statement dual_use was answered with yes.' },
       ],
-    }),
-  );
-  return (await vettings.openReview(id))!.id;
+    },
+  });
+  return reviewId;
 }
 
 it(

@@ -94,6 +94,24 @@ export function contract(): ServiceContract {
   return { kind: 'pilot', documentSha256: 'ab'.repeat(32), signatory: 'Bill Example', signedAt: 0 };
 }
 
+/** What an applicant is and says, and what a screening has found about it. */
+interface Referral {
+  account?: Partial<NewAccount>;
+  declared?: Partial<Declaration>;
+  found?: Partial<Vetting>;
+}
+
+/** An applicant that a screening has left to a person. */
+export async function referApplicant(
+  { accounts, vettings }: Pick<Registries, 'accounts' | 'vettings'>,
+  { account, declared, found = { outcome: 'flagged' } }: Referral = {},
+): Promise<{ orgId: string; reviewId: string }> {
+  const { id: orgId } = await accounts.create(newAccount(account), OPERATOR);
+  await accounts.declare(orgId, declaration(declared), OPERATOR);
+  await vettings.record(orgId, vetting(found));
+  return { orgId, reviewId: (await vettings.openReview(orgId))!.id };
+}
+
 /** A vetting as the service makes it now: of the current lists, and of the declaration and contract on record. */
 export async function currentVetting(
   { vettings, sanctions }: Pick<Registries, 'vettings' | 'sanctions'>,

@@ -8,10 +8,9 @@ import type { Place } from '#shared/persons/postgres/persons.ts';
 import {
   activeAccount,
   createRegistries,
-  declaration,
   newAccount,
   OPERATOR,
-  vetting,
+  referApplicant,
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
@@ -103,11 +102,8 @@ beforeAll(async () => {
   const ours = (await activeAccount(registries)).id;
   const theirs = (await activeAccount(registries, 'enterprise')).id;
   const { id: applying } = await registries.accounts.create(newAccount(), OPERATOR);
-  const { id: inReview } = await registries.accounts.create(newAccount(), OPERATOR);
-  await registries.accounts.declare(inReview, declaration(), OPERATOR);
-  await registries.vettings.record(inReview, vetting({ outcome: 'flagged' }));
+  const { orgId: inReview, reviewId } = await referApplicant(registries);
   orgs.push(ours, theirs, applying, inReview, newId('org'));
-  const review = await registries.vettings.openReview(inReview);
   for (const org of [ours, theirs]) {
     const { key } = await registries.keys.issue(org, { name: 'a key' }, OPERATOR);
     const receipts = await issueReceipts(
@@ -120,7 +116,7 @@ beforeAll(async () => {
     );
     ids.push(key.id, ...receipts);
   }
-  ids.push(review!.id);
+  ids.push(reviewId);
   await publishCheckpoints(database.poolAs('docket_ledger', 1), {
     signer: makeCheckpointSigner(),
     memory: makeCheckpointMemory(),

@@ -1,6 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { declaration, newAccount, OPERATOR, vetting } from '#test/support/accounts.ts';
-import { createRegistries } from '#test/support/accounts.ts';
+import {
+  createRegistries,
+  declaration,
+  newAccount,
+  OPERATOR,
+  referApplicant,
+  vetting,
+} from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
   formTokenOf,
@@ -49,15 +55,12 @@ const RESEMBLANCE: Partial<Vetting> = {
 };
 
 /** An applicant in review; returns its id and the review's. */
-async function referred(
-  found: Partial<Vetting> = RESEMBLANCE,
-  over: Parameters<typeof declaration>[0] = {},
-  name = 'Harmless Bakery',
-): Promise<{ orgId: string; id: string }> {
-  const { id: orgId } = await accounts.create(newAccount({ name }), OPERATOR);
-  await accounts.declare(orgId, declaration(over), OPERATOR);
-  await vettings.record(orgId, vetting(found));
-  return { orgId, id: (await vettings.openReview(orgId))!.id };
+async function referred({
+  found = RESEMBLANCE,
+  ...over
+}: Parameters<typeof referApplicant>[1] = {}) {
+  const { orgId, reviewId: id } = await referApplicant(registries, { found, ...over });
+  return { orgId, id };
 }
 
 async function importList(version: string, current: boolean): Promise<void> {
@@ -125,7 +128,7 @@ describe('the review queue', () => {
         reason: 'Another person: born 1990',
       });
       // Where no list was imported nothing can be said of a name.
-      const unlisted = await referred({ outcome: 'flagged' });
+      const unlisted = await referred({ found: { outcome: 'flagged' } });
       const { payload } = await visitors.rita.get(`${REVIEWS}/${unlisted.id}`);
       expect(payload).toContain('not compared');
       expect(payload).not.toContain('>nothing<');
@@ -145,7 +148,7 @@ describe('the review queue', () => {
     'at high risk a second reviewer has to approve the same screening; one alone cannot do it twice',
     { tags: ['dashboard.reviews', 'accounts.four-eyes'] },
     async () => {
-      const { orgId, id } = await referred({ ...RESEMBLANCE, outcome: 'hit' });
+      const { orgId, id } = await referred({ found: { ...RESEMBLANCE, outcome: 'hit' } });
       const address = `${REVIEWS}/${id}`;
       const approve = async (visitor: TestBrowser) => {
         const screening = (await vettings.openReview(orgId))!.vettingId!;
@@ -234,19 +237,19 @@ describe('who reviews', () => {
     { tags: ['dashboard.escaped'] },
     async () => {
       const evil = '"><script>alert(1)</script>';
-      const { orgId, id } = await referred(
-        {
-          ...RESEMBLANCE,
-          outcome: 'hit',
-          reasons: [{ ...RESEMBLANCE.reasons![0]!, text: evil, name: evil }],
-        },
-        {
+      const { orgId, id } = await referred({
+        account: { name: evil },
+        declared: {
           tradingNames: [evil],
           parties: [{ role: 'owner', name: evil, country: 'FR' }],
           declaredBy: evil,
         },
-        evil,
-      );
+        found: {
+          ...RESEMBLANCE,
+          outcome: 'hit',
+          reasons: [{ ...RESEMBLANCE.reasons![0]!, text: evil, name: evil }],
+        },
+      });
       const address = `${REVIEWS}/${id}`;
       const screening = (await vettings.openReview(orgId))!.vettingId!;
       const fields = { decision: 'approved', screening, 'approved-note': evil };

@@ -3,10 +3,8 @@ import type { Person } from '#shared/persons/roles.ts';
 import {
   activeAccount,
   createRegistries,
-  declaration,
-  newAccount,
   OPERATOR,
-  vetting,
+  referApplicant,
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import {
@@ -108,10 +106,7 @@ describe('acts that give', () => {
         await newPerson(pool, [{ kind: 'staff', role: 'reviewer' }]),
         '192.0.2.9',
       );
-      const { id: applicant } = await registries.accounts.create(newAccount(), OPERATOR);
-      await registries.accounts.declare(applicant, declaration(), OPERATOR);
-      await registries.vettings.record(applicant, vetting({ outcome: 'flagged' }));
-      const review = (await registries.vettings.openReview(applicant))!.id;
+      const { reviewId } = await referApplicant(registries);
       const account = `/dashboard/service/accounts/${org}`;
       const isAsked = async (
         who: TestBrowser,
@@ -133,7 +128,7 @@ describe('acts that give', () => {
         true,
       );
       expect((await registries.accounts.get(org)).state).toBe('suspended');
-      const decide = `/dashboard/service/reviews/${review}/decide`;
+      const decide = `/dashboard/service/reviews/${reviewId}/decide`;
       expect(await isAsked(reviewer, decide, { decision: 'approved' })).toBe(true);
       expect(await isAsked(reviewer, decide, { decision: 'rejected' })).toBe(false);
     },
