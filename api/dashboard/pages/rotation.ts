@@ -120,7 +120,7 @@ function watched({ now, membership }: Frame, { old, successor }: RotationParts):
     rows.map(([label, key]) => {
       const state = stateAt(key, now);
       return html`<tr>
-        <th scope="row">${label}</th>
+        <th scope="row" class="nowrap">${label}</th>
         <td class="nowrap">
           <a href="/dashboard/${membership!.orgId}/keys/${key.id}"
             ><code>${displayText(key.display)}</code></a
