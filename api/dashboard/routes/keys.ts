@@ -230,7 +230,7 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const { orgId } = request.membership;
     const { id } = request.params;
     const [chosen] = REASONS.find(([value]) => value === fields.text('why')) ?? REASONS[0]!;
-    const why = fields.text('leaked') === '' ? chosen : LEAKED;
+    const why = fields.text('leaked') === 'yes' ? LEAKED : chosen;
     const note = fields.text('note').slice(0, 400);
     try {
       const reason = note === '' ? why : `${why}: ${note}`;
