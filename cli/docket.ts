@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { plain, reasonOf } from './print.ts';
+import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 
 /** Each file of this folder is one command, named like it, and exports `register(program)`. */
 const COMMANDS = new URL('./commands/', import.meta.url);

@@ -1,19 +1,7 @@
+import { plain, UNPRINTABLE } from '#shared/kernel/plain-text.ts';
+
 /** One line of output: column title → value. */
 export type Row = Readonly<Record<string, string | number | boolean | null>>;
-
-/** Control characters, line and paragraph separators, and what turns the direction of text or shows nothing. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-
-/**
- * Text of others, on one line and without what could move the cursor, turn the direction, or look like a line of ours:
- * such characters are shown as `\u{…}`.
- */
-export function plain(foreign: string): string {
-  return foreign.replace(
-    UNPRINTABLE,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
-  );
-}
 
 /** Prints rows as a table for people. Columns are those of the first row; numbers stand to the right. */
 export function printTable(rows: readonly Row[], empty: string): void {
@@ -56,13 +44,6 @@ export function printJson(value: unknown): void {
 function escapedInJson(character: string): string {
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
-}
-
-/** The message of an error on one line. A connection refused at several addresses has its reason inside. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
-  const reason = error instanceof Error ? error.message || error.name : String(error);
-  return plain(reason.replaceAll(/\s*\n\s*/g, ' · '));
 }
 
 /** A time for people: UTC, to the second. */

@@ -405,6 +405,9 @@ create table mail_outbox (
   next_attempt_at timestamp(3) with time zone not null,
   sent_at timestamp(3) with time zone,
   failed_at timestamp(3) with time zone,
+  failure text,
+  refused boolean not null default false,
+  constraint mail_outbox_failure_check CHECK ((length(failure) <= 500)),
   constraint mail_outbox_once_key UNIQUE (once),
   constraint mail_outbox_org_id_fkey FOREIGN KEY (org_id) REFERENCES account(id),
   constraint mail_outbox_pkey PRIMARY KEY (id)
@@ -720,6 +723,8 @@ CREATE INDEX ledger_entry_rare ON public.ledger_entry USING btree (org_id, kind,
 CREATE INDEX ledger_head_halted ON public.ledger_head USING btree (org_id) WHERE (halted_at IS NOT NULL);
 CREATE INDEX ledger_quarantine_by_org ON public.ledger_quarantine USING btree (org_id, entry_id);
 CREATE INDEX mail_outbox_due ON public.mail_outbox USING btree (next_attempt_at) WHERE ((sent_at IS NULL) AND (failed_at IS NULL));
+CREATE INDEX mail_outbox_failed ON public.mail_outbox USING btree (failed_at) WHERE (failed_at IS NOT NULL);
+CREATE INDEX mail_outbox_sent ON public.mail_outbox USING btree (sent_at) WHERE (sent_at IS NOT NULL);
 CREATE UNIQUE INDEX metered_record_interval ON public.metered_record USING btree (endpoint, from_at) WHERE (energy_uj IS NOT NULL);
 CREATE INDEX metered_request_attributed ON public.metered_request USING btree (receipt_id) WHERE (state = 'attributed'::text);
 CREATE INDEX metered_request_settled ON public.metered_request USING btree (ended_at) WHERE (state = ANY (ARRAY['measured'::text, 'unmeasured'::text]));
@@ -1324,7 +1329,7 @@ grant insert on mail_outbox to docket_api;
 grant insert on mail_outbox to docket_exports;
 grant delete, insert, select, update on mail_outbox to docket_housekeeping;
 grant insert on mail_outbox to docket_operator;
-grant insert on mail_outbox to docket_purge;
+grant delete, insert on mail_outbox to docket_purge;
 grant select on meter_reading to docket_operator;
 grant delete on meter_reading to docket_purge;
 grant delete, insert, select on meter_reading to docket_recalculation;
@@ -1406,10 +1411,10 @@ grant select (org_id, sequence, previous_hash, hash) on audit_log to docket_ledg
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
 grant update (halted_at, halt_reason) on ledger_head to docket_operator;
-grant select (once) on mail_outbox to docket_api;
+grant select (id, org_id, recipient, subject, once, created_at, attempts, next_attempt_at, sent_at, failed_at, failure, refused) on mail_outbox to docket_api;
 grant select (once) on mail_outbox to docket_exports;
 grant select (once) on mail_outbox to docket_operator;
-grant select (once) on mail_outbox to docket_purge;
+grant select (id, once, sent_at, failed_at) on mail_outbox to docket_purge;
 grant select (endpoint, read_at) on meter_reading to docket_purge;
 grant update (accelerators) on meter_reading to docket_purge;
 grant select (receipt_id, ended_at, state) on metered_request to docket_purge;

@@ -4,6 +4,7 @@ import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
 import { createDrafts } from '#shared/accounts/postgres/drafts.ts';
 import { createVettings } from '#shared/accounts/postgres/vetting.ts';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
+import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import type { Config } from '#shared/config/config.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -125,6 +126,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     anchoredAudit: (orgId: string) => anchoredAuditHead(pool, orgId),
     auditAnchor: (orgId: string) => resources.auditLog.anchor.proof(auditLogOf(orgId)),
     drafts: createDrafts(pool, surroundings),
+    unsentLetters: createUnsentLetters(pool, surroundings),
     vettings: createVettings(pool, surroundings),
     sanctions: createSanctionsStore(pool, surroundings),
     exports: options.exports,

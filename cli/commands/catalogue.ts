@@ -12,7 +12,8 @@ import { PROVIDERS } from '#embedded/providers/table.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
 import type { Probe } from '#cli/probe/probe.ts';
 import { linesOf, probeCatalogue, sandboxUrl } from '#cli/probe/probe-catalogue.ts';
-import { plain, printJson, printTable, type Row } from '#cli/print.ts';
+import { printJson, printTable, type Row } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 
 /** `docket catalogue …`: what an operator asks before a catalogue is used. */
 export function register(program: Command): void {

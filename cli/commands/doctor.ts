@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Finding, Verdict } from '#cli/doctor/finding.ts';
 import type { Report } from '#cli/doctor/examine.ts';
-import { plain, printJson, printTable } from '#cli/print.ts';
+import { printJson, printTable } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 
 const SIGNS: Readonly<Record<Verdict, string>> = {
   ok: '✓',

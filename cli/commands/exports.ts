@@ -11,7 +11,8 @@ import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
 import { actorOf, asOperator } from '#cli/operator.ts';
-import { plain, printFields, printJson } from '#cli/print.ts';
+import { printFields, printJson } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
 
 interface AccessOptions {

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { Explanation } from '#shared/screening/explain.ts';
 import { DEFAULT_PACK_PATH, loadScreen } from '#shared/screening/files/load.ts';
 import { readInput } from '#cli/input.ts';
-import { plain, printJson, printTable } from '#cli/print.ts';
+import { printJson, printTable } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 
 /** The default limit of a request body; a text to try out is smaller. */
 const TEXT_BYTES_MAX = 20 * 1_048_576;

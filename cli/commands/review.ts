@@ -5,7 +5,8 @@ import type { ListEntry } from '#shared/accounts/postgres/vetting.ts';
 import type { RecordedVetting, Review, Vetting } from '#shared/accounts/vetting.ts';
 import { SEEN } from '#cli/account-output.ts';
 import { actorFrom, asOperator } from '#cli/operator.ts';
-import { plain, printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
+import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 
 /** `docket review …`: what the automated screening has left to a person. */
 export function register(program: Command): void {

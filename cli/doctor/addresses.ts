@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer';
 import { mailServerOf } from '#shared/accounts/mail-server.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
-import { reasonOf } from '#cli/print.ts';
+import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 
 /** A person waits; a mail server that is there greets within a second. */

@@ -7,7 +7,7 @@ import {
   SigningKeyProblem,
 } from '#shared/receipts/signing/files/key-files.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
-import { reasonOf } from '#cli/print.ts';
+import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { claimPort } from '#embedded/ports.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 

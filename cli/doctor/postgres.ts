@@ -1,7 +1,7 @@
 import { pendingMigrations } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
-import { reasonOf } from '#cli/print.ts';
+import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 

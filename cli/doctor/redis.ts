@@ -5,7 +5,7 @@ import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { readCircuits } from '#shared/catalogue/redis/circuits.ts';
 import { checkDurability } from '#shared/lanes/redis/durability.ts';
 import { OWED_CHANNEL } from '#shared/ledger/redis/owed-notices.ts';
-import { reasonOf } from '#cli/print.ts';
+import { reasonOf } from '#shared/kernel/plain-text.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';

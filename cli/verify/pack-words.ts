@@ -1,6 +1,7 @@
 import { hasPageThatFollows, hasReport } from '#shared/packs/layout.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
-import { fieldLines, plain, type Row } from '#cli/print.ts';
+import { fieldLines, type Row } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 import type { PackVerdict } from './judge-pack.ts';
 import { headline } from './verdicts.ts';
 

@@ -1,4 +1,4 @@
-import { plain } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
 import type { Verdict } from './judge-pack.ts';
 
 /** Verdicts by their exit codes; verify.py has the same. */

@@ -1,3 +1,5 @@
+import { reasonOf } from '#shared/kernel/plain-text.ts';
+import { hideCredentials } from '#shared/process/redaction.ts';
 import type { Account } from './account.ts';
 
 /** A letter in plain text. */
@@ -10,11 +12,35 @@ export interface Letter {
 /** A letter without its addressee. */
 export type Draft = Omit<Letter, 'to'>;
 
-/** Hands letters to what delivers them: a mail server, or a directory. Resolves when it has taken the letter. */
+/**
+ * Hands letters to what delivers them: a mail server, or a directory. Resolves when it has taken the letter; throws
+ * `LetterRefused` when it is there and does not take this one.
+ */
 export interface Mailer {
   send(letter: Letter): Promise<void>;
   close(): Promise<void>;
 }
+
+/** The mail server is there and does not take this letter: its address, its size, its text. It may take others. */
+export class LetterRefused extends Error {
+  override readonly name = 'LetterRefused';
+}
+
+const FAILURE_LENGTH_MAX = 500;
+/** What follows the host of an address: in one of ours it may open a door. */
+const PATHS = /\b(https?:\/\/[^\s/?#]+)[/?#]\S*/gi;
+
+/** Why a letter could not be sent, for operators: on one line, with what a mail server quotes of the letter cut out. */
+export function describeFailure(error: unknown): string {
+  const said = hideCredentials(reasonOf(error).replaceAll(PATHS, '$1/…'));
+  return said.length > FAILURE_LENGTH_MAX ? `${said.slice(0, FAILURE_LENGTH_MAX - 1)}…` : said;
+}
+
+/**
+ * How long it is kept that a letter was sent or given up. Longer than anything that names its letters (`once`) goes on
+ * asking to write them: a key is warned of for two weeks.
+ */
+export const LETTER_DAYS = 30;
 
 /** Doubling waits of a day and more together: a mail server that is away longer has lost other letters too. */
 const ATTEMPTS_MAX = 17;

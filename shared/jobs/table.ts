@@ -88,6 +88,15 @@ export const JOBS = {
     concurrency: 1,
     everyMs: HOUR,
   },
+  /** Forgets letters that were sent or given up thirty days ago. */
+  'letter-purge': {
+    payload: Nothing,
+    attempts: 3,
+    backoffMs: 10 * SECOND,
+    timeoutMs: 10 * MINUTE,
+    concurrency: 1,
+    everyMs: HOUR,
+  },
   /**
    * Estimates a degraded receipt again. That the methodology fails is an outcome, kept in PostgreSQL with the time of
    * the next attempt; these attempts are about stores that cannot be reached.

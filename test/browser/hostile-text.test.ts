@@ -181,6 +181,11 @@ beforeAll(async () => {
      values ($1, $2, 'receipt', 'x', now(), $3)`,
     [newId('rcpt'), orgId, outside('quarantine')],
   );
+  await pool.query(
+    `insert into mail_outbox (recipient, subject, body, created_at, attempts, next_attempt_at, failure)
+     values ($1, $2, 'x', now(), 1, now(), $3)`,
+    [outside('addressee'), outside('subject of a letter'), outside('mail server')],
+  );
   await pool.query('update ledger_head set halted_at = now(), halt_reason = $2 where org_id = $1', [
     orgId,
     outside('halted log'),

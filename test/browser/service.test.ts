@@ -165,6 +165,12 @@ it(
        values ($1, $2, 'refused', now(), sha256('x'), 'x'::bytea, 'dual-use-cyber-intrusion-17', $3)`,
       [newId('rcpt'), id, 'x'.repeat(120)],
     );
+    await database.pool.query(
+      `insert into mail_outbox (org_id, recipient, subject, body, created_at, attempts, next_attempt_at, failed_at, failure)
+       values ($1, $2, $3, '', now(), 3, now(), null, $3),
+              (null, 'ada@bakery.example', 'Your password', '', now(), 17, now(), now(), '550 no such mailbox')`,
+      [id, `${'x'.repeat(60)}@${'y'.repeat(60)}.example`, LONG],
+    );
 
     const other = await browser.newContext({ baseURL: root });
     const looking = await other.newPage();

@@ -95,6 +95,7 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
   const ofLarge = { orgId: largeOrgId, keyIds: [largeKey.key.id], times: 20_000_000, days: 8 };
   await issueHistory(info, answer.publicUrl, signingKeysDir, ofLarge);
   await addPersons(pool, orgId);
+  await addUnsentLetters(pool, orgId);
   const { reviewId, applyingOrgId } = await addApplicants(pool);
   const persons = createPersonRegistry(pool, systemSurroundings);
   for (const each of [emptyOrgId, largeOrgId, applyingOrgId]) {
@@ -208,6 +209,19 @@ async function addPersons(pool: Pool, orgId: string): Promise<void> {
   ] as const) {
     await persons.add({ name, email }, { kind: 'organisation', orgId, role }, OPERATOR);
   }
+}
+
+/** One that waits for its mail server, and one that was given up. */
+async function addUnsentLetters(pool: Pool, orgId: string): Promise<void> {
+  await pool.query(
+    `insert into mail_outbox (org_id, recipient, subject, body, created_at, attempts, next_attempt_at, failed_at, failure)
+     values ($1, 'ada@example.org', 'API key "Laptop of the intern" was revoked', '', now() - interval '40 minutes', 7,
+               now() + interval '9 minutes', null, 'connect ECONNREFUSED 192.0.2.25:587'),
+            (null, 'maximiliane.alexandra.von.hohenstein@subsidiary.international.example.org', 'Your password for Docket',
+               '', now() - interval '2 days', 17, now(), now() - interval '21 hours',
+               'Can''t send mail - all recipients were rejected: 550 5.1.1 The address is not known here')`,
+    [orgId],
+  );
 }
 
 /** One who applies, and one whose screening has found something. */

@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
-import { plain, printJson, reasonOf } from '#cli/print.ts';
+import { printJson } from '#cli/print.ts';
+import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
 
 describe('text of others in the output of commands', () => {
   it('text of others stays on its line, moves no cursor and turns no direction', () => {

@@ -1,3 +1,5 @@
+import { LETTER_DAYS } from '#shared/accounts/letters.ts';
+import { forgetLetters } from '#shared/accounts/postgres/mail.ts';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
 import { createKeyDeadlines } from '#shared/keys/postgres/deadlines.ts';
 import { forgetMetered } from '#shared/metering/postgres/forget.ts';
@@ -17,8 +19,13 @@ export async function purgeProcess(context: ProcessContext): Promise<ProcessPart
     const purged = await keys.purgeDue(PURGED_MAX);
     if (purged > 0) context.log.info({ event: 'keys_purged', purged });
   });
+  const daysAgo = (days: number): Date => new Date(systemSurroundings.now() - days * DAY_MS);
+  role.does('letter-purge', async () => {
+    const forgotten = await forgetLetters(role.pool, daysAgo(LETTER_DAYS), PURGED_MAX);
+    if (forgotten > 0) context.log.info({ event: 'letters_purged', forgotten });
+  });
   role.does('metered-purge', async () => {
-    const until = new Date(systemSurroundings.now() - context.config.meteredDays * DAY_MS);
+    const until = daysAgo(context.config.meteredDays);
     const forgotten = await forgetMetered(role.pool, until, PURGED_MAX);
     if (forgotten.requests + forgotten.readings > 0) {
       context.log.info({ event: 'metered_purged', ...forgotten });

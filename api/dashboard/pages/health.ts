@@ -1,4 +1,6 @@
 import { html, type Html } from '#api/html.ts';
+import type { UnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
+import { LETTER_DAYS } from '#shared/accounts/letters.ts';
 import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
 import type { HaltedLog, QuarantinedReceipt } from '#shared/ledger/postgres/attention.ts';
 import type { LedgerBacklog } from '#shared/ledger/postgres/integration.ts';
@@ -13,6 +15,7 @@ export interface HealthParts {
   halted: readonly HaltedLog[];
   quarantined: readonly QuarantinedReceipt[];
   parked: readonly WaitingRecalculation[];
+  unsent: UnsentLetters;
   /** Every version that was imported, newest first. */
   lists: readonly ImportedList[];
   /** Accounts that wait to be compared with the current lists; at most `dueMax` are counted. */
@@ -25,7 +28,7 @@ export interface HealthParts {
 /** What waits for a person, and how old the lists are that applicants are compared with. */
 export function healthPage(frame: Frame, parts: HealthParts): Html {
   return html`<div class="head"><h1>Health</h1></div>
-    ${told(parts)} ${ledger(frame, parts)} ${recalculations(frame, parts)}
+    ${told(parts)} ${ledger(frame, parts)} ${recalculations(frame, parts)} ${letters(frame, parts)}
     ${sanctions(frame, parts)}`;
 }
 
@@ -129,6 +132,42 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
                 </tr>`,
             ),
           )
+    }
+  </section>`;
+}
+
+function letters(frame: Frame, { unsent }: HealthParts): Html {
+  return html`<section class="stack tight">
+    <h2>Letters that could not be sent</h2>
+    ${
+      unsent.letters.length === 0
+        ? html`<p class="soft">None: the mail server has taken every letter.</p>`
+        : html`<p class="help">
+              Waiting, and tried again for a day: ${count(unsent.waiting)}. Given up in the last
+              ${LETTER_DAYS} days: ${count(unsent.givenUp)}. <code>docket doctor</code> asks the
+              mail server what is wrong.
+            </p>
+            ${table(
+              'Letters that could not be sent',
+              ['To', 'Subject', 'Organisation', 'Written', 'Attempts', 'Next attempt', 'Why'],
+              unsent.letters.map(
+                ({ orgId, to, subject, writtenAt, attempts, nextAttemptAt, failure }) =>
+                  html`<tr>
+                    <th scope="row" class="wrap">${to}</th>
+                    <td class="wrap">${subject}</td>
+                    <td data-head="Organisation">
+                      ${orgId === null ? undefined : accountLink(orgId)}
+                    </td>
+                    <td data-head="Written">${shortMoment(writtenAt, frame.now)}</td>
+                    <td class="num" data-head="Attempts">${attempts}</td>
+                    <td data-head="Next attempt">
+                      ${nextAttemptAt === null ? badge('bad', 'given up') : shortMoment(nextAttemptAt, frame.now)}
+                    </td>
+                    <td class="wrap">${failure ?? 'not tried yet'}</td>
+                  </tr>`,
+              ),
+              'stacked',
+            )}`
     }
   </section>`;
 }

@@ -111,7 +111,8 @@ function signIn(app: FastifyInstance, deps: DashboardDeps): void {
     ).signIn(email, form.exact('password'), visitorOf(request));
     if (opened === 'refused') return again('The e-mail address or the password is wrong.', 401);
     if (opened === 'unconfirmed') {
-      return again('Confirm your e-mail address first: a letter with a link is on its way.', 403);
+      const problem = 'Confirm your e-mail address first: a letter with a link is on its way.';
+      return again(problem + (await lateness(deps)), 403);
     }
     void reply.header('set-cookie', opened.cookies);
     return seeOther(
@@ -158,7 +159,7 @@ function signUp(app: FastifyInstance, deps: DashboardDeps): void {
       const problem = error.message;
       return draw(deps, [request, reply], title, signUpPage, { ...typed, problem }, 400);
     }
-    const done = `A letter with a link is on its way to ${typed.email}. It works for an hour; look among unwanted letters too.`;
+    const done = `A letter with a link is on its way to ${typed.email}. It works for an hour; look among unwanted letters too.${await lateness(deps)}`;
     return draw(deps, [request, reply], title, signUpPage, { ...typed, done });
   });
 }
@@ -174,6 +175,13 @@ function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): P
     [nameOf('letters by', ip), LETTERS_BY],
     [nameOf('letters to', email), LETTERS_TO],
   ]);
+}
+
+/** What whoever waits for a letter is told while none can be sent. Whose letters wait is not said. */
+async function lateness({ unsentLetters }: DashboardDeps): Promise<string> {
+  return (await unsentLetters.areLate())
+    ? ' Letters are late: our mail server takes none at the moment. They are sent as soon as it does.'
+    : '';
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -196,7 +204,7 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
     const allowed = await mayWrite(deps, request, email);
     // The answer does not wait for the letter: how long it takes would tell whether there is such a person.
     if (allowed) (await deps.door()).sendReset(email).catch(deps.onError);
-    const done = 'If you can sign in with this address, a letter with a link is on its way to it.';
+    const done = `If you can sign in with this address, a letter with a link is on its way to it.${await lateness(deps)}`;
     return draw(deps, [request, reply], title, forgotPage, { email, done });
   });
   app.get('/password/reset', SESSION, (request, reply) => {

@@ -7,6 +7,8 @@ import { healthPage, type HealthParts } from '../pages/health.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PARKED_SHOWN = 50;
+/** Of letters that wait, and of those that were given up: one mail server is the cause of most of them. */
+const LETTERS_SHOWN = 25;
 /** Versions of lists: the newest ones, the current ones among them. */
 const LISTS_SHOWN = 20;
 /** Counting further would tell nothing more. */
@@ -27,16 +29,17 @@ export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     told: Pick<HealthParts, 'problem' | 'done'>,
     status = 200,
   ): Promise<FastifyReply> => {
-    const { health, recalculations, sanctions, vettings } = deps;
-    const [ledger, parked, lists, due] = await Promise.all([
+    const { health, recalculations, sanctions, unsentLetters, vettings } = deps;
+    const [ledger, parked, unsent, lists, due] = await Promise.all([
       health(),
       recalculations.waiting({ state: 'parked', limit: PARKED_SHOWN }),
+      unsentLetters.list(LETTERS_SHOWN),
       sanctions.lists(),
       vettings.due(DUE_MAX),
     ]);
     const shown = lists.filter(({ current }, index) => current || index < LISTS_SHOWN);
     const counts = { due: due.length, dueMax: DUE_MAX };
-    const parts = { ...ledger, parked, lists: shown, ...counts, ...told };
+    const parts = { ...ledger, parked, unsent, lists: shown, ...counts, ...told };
     return sendFramed(deps, [request, reply], {
       title: 'Health',
       section: 'health',

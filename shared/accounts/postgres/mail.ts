@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { execute, statement } from '#shared/kernel/postgres/statement.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import type { Account } from '../account.ts';
@@ -8,6 +9,8 @@ import {
   draftOfAccountAct,
   draftOfExpiry,
   draftOfKeyAct,
+  describeFailure,
+  LetterRefused,
   supportLines,
   waitAfterFailure,
   type Letter,
@@ -103,7 +106,10 @@ export type MailOutbox = ReturnType<typeof createMailOutbox>;
 /** The letters that wait. One may reach its reader twice (sent, then the power fails), never not at all. */
 export function createMailOutbox(pool: Pool, surroundings: Surroundings, supportEmail: string) {
   return {
-    /** Sends what is due, at most `limit`. Returns how many were sent and how many failed. */
+    /**
+     * Sends what is due, at most `limit`, until the mail server is away: then each letter would wait for it as long.
+     * Returns how many were sent and how many failed.
+     */
     async sendDue(mailer: Mailer, limit: number): Promise<{ sent: number; failed: number }> {
       const result = { sent: 0, failed: 0 };
       // Asked before a transaction is begun: most looks find nothing, and one statement says so.
@@ -114,7 +120,8 @@ export function createMailOutbox(pool: Pool, surroundings: Surroundings, support
           sendOne(client, surroundings, withSupport(mailer, supportEmail)),
         );
         if (outcome === null) break;
-        result[outcome] += 1;
+        result[outcome === 'sent' ? 'sent' : 'failed'] += 1;
+        if (outcome === 'away') break;
       }
       return result;
     },
@@ -144,7 +151,7 @@ async function sendOne(
   client: Queryable,
   surroundings: Surroundings,
   mailer: Pick<Mailer, 'send'>,
-): Promise<'sent' | 'failed' | null> {
+): Promise<'sent' | 'refused' | 'away' | null> {
   const now = new Date(surroundings.now());
   const db = queriesOn(client);
   const letter = await dueLetters(db, surroundings.now())
@@ -156,19 +163,38 @@ async function sendOne(
   const row = db.updateTable('mail_outbox').where('id', '=', letter.id);
   try {
     await mailer.send({ to: letter.recipient, subject: letter.subject, body: letter.body });
-  } catch {
+  } catch (error) {
     const attempts = letter.attempts + 1;
     const waitMs = waitAfterFailure(attempts);
+    const refused = error instanceof LetterRefused;
     await row
-      .set(
-        waitMs === null
-          ? { attempts, failed_at: now }
-          : { attempts, next_attempt_at: new Date(now.getTime() + waitMs) },
-      )
+      .set({
+        attempts,
+        failure: describeFailure(error),
+        refused,
+        ...(waitMs === null
+          ? { failed_at: now }
+          : { next_attempt_at: new Date(now.getTime() + waitMs) }),
+      })
       .execute();
-    return 'failed';
+    return refused ? 'refused' : 'away';
   }
   // The text has reached its reader; what stays is that it was sent.
   await row.set({ sent_at: now, body: '' }).execute();
   return 'sent';
+}
+
+/** Letters that were sent, or given up, before `$1`. A name (`once`) is free again with its letter. */
+const FORGET_LETTERS = statement(
+  {},
+  `delete from mail_outbox where id in (
+     (select id from mail_outbox where sent_at < $1 order by sent_at limit $2)
+     union all
+     (select id from mail_outbox where failed_at < $1 order by failed_at limit $2)
+     limit $2)`,
+);
+
+/** Forgets to whom letters were written that were sent, or given up, before `until`, at most `limit`. Returns how many. */
+export function forgetLetters(pool: Pool, until: Date, limit: number): Promise<number> {
+  return execute(pool, FORGET_LETTERS, [until, limit]);
 }

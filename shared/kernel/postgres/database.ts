@@ -313,6 +313,8 @@ interface MailOutboxTable {
   next_attempt_at: Date;
   sent_at: Date | null;
   failed_at: Date | null;
+  failure: string | null;
+  refused: Defaulted<boolean>;
 }
 
 interface MeterReadingTable {

@@ -1,6 +1,7 @@
 /** Letters of the dashboard, read back from a mail server and followed. */
 import { afterAll, expect, it } from 'vitest';
 import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
+import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
 import { createSmtpMailer } from '#workers/housekeeping/mail/smtp.ts';
 import { activeAccount, createRegistries, movableClock } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -124,16 +125,26 @@ it(
       ]);
       return rows.length === 1;
     });
-    server.seen.refusal = 'try again later';
-    for (const url of [
-      `smtp://${login}@${ELSEWHERE}:${plain.port}`,
-      address,
-      `smtp://${ELSEWHERE}:${gone.port}`,
-      `${address}?tls.rejectUnauthorized=false`,
-    ]) {
+    const unsent = createUnsentLetters(database.poolAs('docket_api'), clock);
+    const { pass } = LOGIN;
+    server.seen.refusal = `try again later, ${pass} and ${Buffer.from(`\0docket\0${pass}`).toString('base64')}`;
+    for (const [url, why, areLate] of [
+      [`smtp://${login}@${ELSEWHERE}:${plain.port}`, /certificate/, true],
+      [address, /certificate/, true],
+      [`smtp://${ELSEWHERE}:${gone.port}`, /ECONNREFUSED/, true],
+      [
+        `${address}?tls.rejectUnauthorized=false`,
+        /451 try again later, \[withheld\] and \[withheld\]/,
+        false,
+      ],
+    ] as const) {
       const failing = createSmtpMailer(url, 'docket@gateway.example');
       expect(await outbox.sendDue(failing, 1)).toEqual({ sent: 0, failed: 1 });
       await failing.close();
+      expect((await unsent.list(1)).letters[0]!.failure).toMatch(why);
+      const page = '/dashboard/password/forgot';
+      const { payload } = await visitor.send(page, page, { email: 'nobody@elsewhere.example' });
+      expect(payload.includes('Letters are late')).toBe(areLate);
       clock.advance(3_600_000);
     }
     server.seen.refusal = undefined;

@@ -270,6 +270,7 @@ describe('the health of the service', () => {
       const empty = (await visitors.otto.get(`${SERVICE}/health`)).payload;
       expect(empty).toContain('No list was imported');
       expect(empty).toContain('every degraded receipt is estimated again');
+      expect(empty).toContain('the mail server has taken every letter');
       const { id } = await activeAccount(registries);
       const { id: otherOrgId } = await activeAccount(registries);
       const receipt = newId('rcpt');
@@ -288,10 +289,26 @@ describe('the health of the service', () => {
          values ($1, $2, 'degraded', sha256(''), now(), '<b>body_missing</b>')`,
         [receipt, id],
       );
+      await database.pool.query(
+        `insert into mail_outbox (org_id, recipient, subject, body, created_at, attempts, next_attempt_at, failed_at, failure)
+         values ($1, 'ada@<b>bakery', 'An invitation', 'with a link', now(), 3, now(), null, '451 <i>later</i>'),
+                (null, 'eve@bakery.example', 'A password', 'with a link', now(), 17, now(), now(), '550 unknown')`,
+        [id],
+      );
       const page = (await visitors.otto.get(`${SERVICE}/health`)).payload;
-      for (const text of ['factor_missing', '&#60;b&#62;body_missing', 'Try again']) {
+      for (const text of [
+        'factor_missing',
+        '&#60;b&#62;body_missing',
+        'Try again',
+        'ada@&#60;b&#62;bakery',
+        'An invitation',
+        '451 &#60;i&#62;later&#60;/i&#62;',
+        'given up',
+        '550 unknown',
+      ]) {
         expect(page).toContain(text);
       }
+      expect(page).not.toContain('with a link');
       const retry = (fields: Record<string, string>) =>
         visitors.otto.send(`${SERVICE}/health`, `${SERVICE}/health/retry`, fields);
       expect((await retry({ org: otherOrgId, receipt })).statusCode).toBe(404);

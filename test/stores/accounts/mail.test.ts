@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createFileMailer } from '#workers/housekeeping/mail/files.ts';
 import { createSmtpMailer } from '#workers/housekeeping/mail/smtp.ts';
-import { createMailOutbox, queueLetter } from '#shared/accounts/postgres/mail.ts';
-import type { Letter, Mailer } from '#shared/accounts/letters.ts';
+import { createMailOutbox, forgetLetters, queueLetter } from '#shared/accounts/postgres/mail.ts';
+import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
+import { type Letter, LETTER_DAYS, LetterRefused, type Mailer } from '#shared/accounts/letters.ts';
+import { expiryWarnings } from '#shared/keys/lifecycle.ts';
 import {
   activeAccount,
   createRegistries,
@@ -21,21 +23,23 @@ const database = await createTestDatabase();
 const clock = movableClock();
 const pool = database.poolAs('docket_housekeeping');
 const outbox = createMailOutbox(pool, clock, 'support@docket.example');
+const unsent = createUnsentLetters(database.poolAs('docket_api'), clock);
 const directory = await mkdtemp(join(tmpdir(), 'mail-'));
 afterAll(() => rm(directory, { recursive: true }));
 
-function recording(fails = false): Mailer & { letters: Letter[] } {
+function recording(failure?: Error): Mailer & { letters: Letter[] } {
   const letters: Letter[] = [];
   return {
     letters,
     send: async (letter) => {
-      if (fails) throw new Error('the server is away');
+      if (failure !== undefined) throw failure;
       letters.push(letter);
     },
     close: async () => {},
   };
 }
 
+const AWAY = new Error('the server is away');
 const letter: Letter = { to: 'ada@bakery.example', subject: 'Hello', body: 'World' };
 
 describe('the outbox', () => {
@@ -60,17 +64,79 @@ describe('the outbox', () => {
     expect(mailer.letters).toEqual([{ ...letter, body }]);
   });
 
-  it('tries again later and later, and gives up after more than a day', async () => {
+  it('tries again later and later, and gives up after more than a day; until it is forgotten that is told, with what the server said', async () => {
     await queueLetter(pool, clock, letter);
-    expect(await outbox.sendDue(recording(true), 10)).toEqual({ sent: 0, failed: 1 });
+    expect(await unsent.list(9)).toEqual({ letters: [], waiting: 0, givenUp: 0 });
+    expect(await outbox.sendDue(recording(AWAY), 10)).toEqual({ sent: 0, failed: 1 });
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 0, failed: 0 });
+    const waits = (await unsent.list(9)).letters[0];
+    expect(waits).toMatchObject({ to: letter.to, attempts: 1, failure: 'the server is away' });
+    expect(waits!.nextAttemptAt! - waits!.writtenAt).toBeGreaterThanOrEqual(30_000);
+    expect(await unsent.areLate()).toBe(true);
     clock.advance(31_000);
     for (let attempt = 2; attempt <= 17; attempt += 1) {
-      expect(await outbox.sendDue(recording(true), 10)).toEqual({ sent: 0, failed: 1 });
+      expect(await outbox.sendDue(recording(AWAY), 10)).toEqual({ sent: 0, failed: 1 });
       clock.advance(DAY_MS / 8);
     }
+    const { letters, ...counts } = await unsent.list(9);
+    expect(counts).toEqual({ waiting: 0, givenUp: 1 });
+    expect(letters[0]).toMatchObject({ attempts: 17, nextAttemptAt: null });
+    expect(await unsent.areLate()).toBe(false);
     clock.advance(30 * DAY_MS);
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 0, failed: 0 });
+  });
+
+  it('asks a mail server that is away for one letter at a time, and one that refuses a letter for the others as well', async () => {
+    const queueThree = async (): Promise<void> => {
+      for (const subject of ['1', '2', '3']) await queueLetter(pool, clock, { ...letter, subject });
+    };
+    await queueThree();
+    const refusing = recording(new LetterRefused('550 no such mailbox'));
+    expect(await outbox.sendDue(refusing, 10)).toEqual({ sent: 0, failed: 3 });
+    // What it refuses says nothing about letters to others.
+    expect(await unsent.areLate()).toBe(false);
+    expect((await unsent.list(2)).letters.filter(({ failure }) => failure !== null)).toHaveLength(
+      3,
+    );
+    clock.advance(30_000);
+    expect(await outbox.sendDue(recording(AWAY), 10)).toEqual({ sent: 0, failed: 1 });
+    expect(await unsent.areLate()).toBe(true);
+    expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 2, failed: 0 });
+    expect(await unsent.areLate()).toBe(false);
+    clock.advance(60_000);
+    expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 1, failed: 0 });
+  });
+
+  it('says of a letter that nobody has tried for five minutes that it waits', async () => {
+    await queueLetter(pool, clock, letter);
+    expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([0, false]);
+    clock.advance(5 * 60_000 + 1);
+    expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([1, true]);
+    await outbox.sendDue(recording(), 10);
+    expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([0, false]);
+  });
+
+  it('forgets what was sent or given up after a month, when no warning of a key is written again by that, and nothing that waits', async () => {
+    const purging = database.poolAs('docket_purge');
+    const forget = (limit: number): Promise<number> =>
+      forgetLetters(purging, new Date(clock.now() - LETTER_DAYS * DAY_MS), limit);
+    clock.advance(2 * LETTER_DAYS * DAY_MS);
+    while ((await forget(100)) > 0);
+    const kept = async (): Promise<number> => {
+      const { rows } = await database.pool.query<{ n: number }>(
+        'select count(*)::int as n from mail_outbox',
+      );
+      return rows[0]!.n;
+    };
+    for (const once of ['old 1', 'old 2']) await queueLetter(pool, clock, letter, { once });
+    await outbox.sendDue(recording(), 10);
+    await queueLetter(pool, clock, { ...letter, subject: 'waits' });
+    clock.advance(LETTER_DAYS * DAY_MS - 3_600_000);
+    expect([await forget(100), await kept()]).toEqual([0, 3]);
+    clock.advance(3_600_000);
+    expect([await forget(1), await forget(100), await kept()]).toEqual([1, 1, 1]);
+    await outbox.sendDue(recording(), 10);
+    expect(LETTER_DAYS).toBeGreaterThan(Math.max(...expiryWarnings(0).map(({ days }) => days)));
   });
 });
 

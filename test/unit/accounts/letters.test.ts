@@ -1,5 +1,6 @@
+import { assert, nat, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { draftOfKeyAct, waitAfterFailure } from '#shared/accounts/letters.ts';
+import { describeFailure, draftOfKeyAct, waitAfterFailure } from '#shared/accounts/letters.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -14,6 +15,25 @@ describe('a letter that cannot be sent', () => {
     }
     expect(waitedMs).toBeGreaterThan(24 * HOUR_MS);
     expect(waitAfterFailure(1)).toBe(30_000);
+  });
+});
+
+describe('why a letter could not be sent', () => {
+  it('is told on one line of 500 characters at most, whatever the mail server says', () => {
+    assert(
+      property(string({ unit: 'binary' }), nat(100), (said, times) => {
+        const shown = describeFailure(new Error(said.repeat(times)));
+        return shown.length <= 500 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(shown);
+      }),
+    );
+  });
+
+  it('leaves out what opens doors: links of the letter that a server quotes, and logins', () => {
+    const said =
+      '554 spam\r\n https://gateway.example/dashboard/password/reset?token=abc at smtp://docket:hunter2@mail.example\u001b[2K';
+    expect(describeFailure(new Error(said))).toBe(
+      '554 spam · https://gateway.example/… at smtp://docket:[withheld]@mail.example\\u{1b}[2K',
+    );
   });
 });
 

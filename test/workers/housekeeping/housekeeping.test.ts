@@ -87,7 +87,7 @@ describe('the housekeeping process', () => {
 
 describe('the purge process', () => {
   it(
-    'deletes what was revoked 90 days ago as soon as it runs',
+    'deletes keys that were revoked 90 days ago, and letters of 30 days ago, as soon as it runs',
     { tags: ['keys.ninety-days'] },
     async () => {
       const { id } = await activeAccount(registries);
@@ -97,6 +97,9 @@ describe('the purge process', () => {
         key.id,
         new Date(clock.now() - 90 * DAY_MS),
       ]);
+      const old = `insert into mail_outbox (recipient, subject, body, created_at, next_attempt_at, sent_at)
+        select 'old@bakery.example', 'Hello', '', d, d, d from (select now() - interval '31 days' as d) as day`;
+      await database.pool.query(old);
       const worker = await startProcess({ role: 'purge', env });
       await until(() =>
         keys.get(id, key.id).then(
@@ -104,6 +107,10 @@ describe('the purge process', () => {
           () => true,
         ),
       );
+      await until(async () => {
+        const letters = `select from mail_outbox where recipient = 'old@bakery.example'`;
+        return (await database.pool.query(letters)).rowCount === 0;
+      });
       expect(await worker.stop()).toBe(0);
     },
   );

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import type { Mailer } from '#shared/accounts/letters.ts';
+import { LetterRefused, type Mailer } from '#shared/accounts/letters.ts';
 import { mailServerOf } from '#shared/accounts/mail-server.ts';
 
 /** A mail server that does not answer must not hold up the letters behind this one for long. */
@@ -19,12 +19,45 @@ export function createSmtpMailer(url: string, from: string): Mailer {
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  const secrets = secretsOf(url);
   return {
     async send({ to, subject, body }) {
-      await transport.sendMail({ from, to: { name: '', address: to }, subject, text: body });
+      try {
+        await transport.sendMail({ from, to: { name: '', address: to }, subject, text: body });
+      } catch (error) {
+        throw failureOf(error as SmtpError, secrets);
+      }
     },
     async close() {
       transport.close();
     },
   };
+}
+
+/** What nodemailer throws. */
+type SmtpError = Error & { code?: string; responseCode?: number };
+
+/** What nodemailer calls failures that are about one letter: its sender, its recipient, its text. */
+const OF_THE_LETTER: ReadonlySet<string | undefined> = new Set(['EENVELOPE', 'EMESSAGE']);
+/** RFC 5321, 4.2.1: the server is about to close, whatever it was asked. */
+const CLOSING = 421;
+
+/** The failure as it may be shown: a server may quote in its refusal what it was sent. */
+function failureOf(error: SmtpError, secrets: readonly string[]): Error {
+  const { code, responseCode } = error;
+  const message = secrets.reduce(
+    (text, secret) => text.replaceAll(secret, '[withheld]'),
+    error.message,
+  );
+  return OF_THE_LETTER.has(code) && responseCode !== CLOSING
+    ? new LetterRefused(message)
+    : new Error(message);
+}
+
+/** The password as it is sent: plain, and in the forms of AUTH PLAIN and AUTH LOGIN (RFC 4616). */
+function secretsOf(url: string): string[] {
+  const [user, password] = [new URL(url).username, new URL(url).password].map(decodeURIComponent);
+  if (password === undefined || password === '') return [];
+  const encoded = (text: string): string => Buffer.from(text).toString('base64');
+  return [encoded(`\0${user}\0${password}`), encoded(password), password];
 }

@@ -1,0 +1,108 @@
+import type { Pool } from 'pg';
+import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import type { Surroundings } from '#shared/kernel/surroundings.ts';
+
+/** A letter that no mail server has taken. */
+interface UnsentLetter {
+  id: string;
+  /** The organisation that it is about; null for letters to persons. */
+  orgId: string | null;
+  to: string;
+  subject: string;
+  /** Epoch milliseconds. */
+  writtenAt: number;
+  attempts: number;
+  /** Null when it was given up. */
+  nextAttemptAt: number | null;
+  /** Why the last attempt failed; null before the first. */
+  failure: string | null;
+}
+
+export interface UnsentLetters {
+  /** Those that wait, the oldest first, and behind them those that were given up, the last first. */
+  letters: UnsentLetter[];
+  /** How many there are of each. */
+  waiting: number;
+  givenUp: number;
+}
+
+/** Letters are looked for every five seconds. One that nobody has tried for so long waits for something else. */
+const UNTRIED_MS = 5 * 60_000;
+
+const COLUMNS = [
+  'id',
+  'org_id',
+  'recipient',
+  'subject',
+  'created_at',
+  'attempts',
+  'next_attempt_at',
+  'failed_at',
+  'failure',
+] as const;
+
+/** What pages say of letters that could not be sent. */
+export function createUnsentLetters(pool: Pool, surroundings: Pick<Surroundings, 'now'>) {
+  const db = queriesOn(pool);
+  const waiting = () =>
+    db
+      .selectFrom('mail_outbox')
+      .where('sent_at', 'is', null)
+      .where('failed_at', 'is', null)
+      .where((eb) =>
+        eb.or([
+          eb('attempts', '>', 0),
+          eb('created_at', '<', new Date(surroundings.now() - UNTRIED_MS)),
+        ]),
+      );
+  const givenUp = () => db.selectFrom('mail_outbox').where('failed_at', 'is not', null);
+  return {
+    /** At most `limit` of those that wait, and of those that were given up. */
+    async list(limit: number): Promise<UnsentLetters> {
+      const [tried, ended, counts] = await Promise.all([
+        waiting().select(COLUMNS).orderBy('created_at').limit(limit).execute(),
+        givenUp().select(COLUMNS).orderBy('failed_at', 'desc').limit(limit).execute(),
+        db
+          .selectNoFrom(({ fn }) => [
+            waiting().select(fn.countAll<string>().as('n')).as('waiting'),
+            givenUp().select(fn.countAll<string>().as('n')).as('given_up'),
+          ])
+          .executeTakeFirstOrThrow(),
+      ]);
+      const letters = [...tried, ...ended].map((row) => ({
+        id: row.id,
+        orgId: row.org_id,
+        to: row.recipient,
+        subject: row.subject,
+        writtenAt: row.created_at.getTime(),
+        attempts: row.attempts,
+        nextAttemptAt: row.failed_at === null ? row.next_attempt_at.getTime() : null,
+        failure: row.failure,
+      }));
+      return { letters, waiting: Number(counts.waiting), givenUp: Number(counts.given_up) };
+    },
+
+    /**
+     * Whether the mail server takes none: a letter waits that it has not refused by itself, and none was sent since that
+     * one was written.
+     */
+    async areLate(): Promise<boolean> {
+      const late = await waiting()
+        .select('id')
+        .where('refused', 'is', false)
+        .where((eb) =>
+          eb.not(
+            eb.exists(
+              eb
+                .selectFrom('mail_outbox as later')
+                .select('later.id')
+                .whereRef('later.sent_at', '>', 'mail_outbox.created_at'),
+            ),
+          ),
+        )
+        .limit(1)
+        .executeTakeFirst();
+      return late !== undefined;
+    },
+  };
+}
