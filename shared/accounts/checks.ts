@@ -25,20 +25,35 @@ export const LIMITS_MAX: Limits = {
   concurrentStreams: 100_000,
 };
 
+/** What a refusal calls the label of each parameter. */
+const LABELS = {
+  name: 'The name',
+  identifier: 'The identifier',
+  billing: 'The name of the billing contact',
+  technical: 'The name of the technical contact',
+  regions: 'A region',
+  models: 'A model',
+  declared_by: 'The name of who makes the declaration',
+  trading_names: 'A trading name',
+  parties: 'The name of an owner or director',
+  signatory: 'The name of the signatory',
+} as const;
+
 /** A printable name of 1 to 200 characters, without spaces around it. Throws `invalid_<param>`. */
-export function checkLabel(text: string, param: string): string {
+export function checkLabel(text: string, param: keyof typeof LABELS): string {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(trimmed)) {
-    throw invalidParam(param, `This must be 1 to ${NAME_LENGTH_MAX} printable characters.`);
+    const message = `${LABELS[param]} must be 1 to ${NAME_LENGTH_MAX} printable characters.`;
+    throw invalidParam(param, message);
   }
   return trimmed;
 }
 
 /** Refuses what is no address. Whether one can be delivered to is only found by writing to it. */
-export function checkContact(contact: Contact, param: string): Contact {
+export function checkContact(contact: Contact, param: 'billing' | 'technical'): Contact {
   const email = contact.email.trim();
   if (email.length > EMAIL_LENGTH_MAX || !/^[^\s@<>,;"]+@[^\s@<>,;"]+\.[^\s@<>,;"]+$/.test(email)) {
-    throw invalidParam(param, 'This is not an e-mail address.');
+    throw invalidParam(param, `The e-mail address of the ${param} contact is not one.`);
   }
   return { name: checkLabel(contact.name, param), email };
 }

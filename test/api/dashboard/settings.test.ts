@@ -191,6 +191,10 @@ describe('names and contacts', () => {
       expect(await vettings.due(100)).toContain(org);
       const wrong = await save('contacts', { ...CONTACTS, 'billing-email': 'nobody' });
       expect([wrong.statusCode, wrong.payload.includes('value="nobody"')]).toEqual([400, true]);
+      // Of four fields a refusal says which.
+      expect(wrong.payload).toContain('The e-mail address of the billing contact is not one.');
+      const unnamed = await save('contacts', { ...CONTACTS, 'technical-name': '' });
+      expect(unnamed.payload).toContain('The name of the technical contact must be 1 to 200');
       expect(errors).toEqual([]);
     },
   );
