@@ -1,5 +1,4 @@
 import { reasonOf } from '#shared/kernel/plain-text.ts';
-import { hideCredentials } from '#shared/process/redaction.ts';
 import type { Account } from './account.ts';
 
 /** A letter in plain text. */
@@ -32,7 +31,7 @@ const PATHS = /\b(https?:\/\/[^\s/?#]+)[/?#]\S*/gi;
 
 /** Why a letter could not be sent, for operators: on one line, with what a mail server quotes of the letter cut out. */
 export function describeFailure(error: unknown): string {
-  const said = hideCredentials(reasonOf(error).replaceAll(PATHS, '$1/…'));
+  const said = reasonOf(error).replaceAll(PATHS, '$1/…');
   return said.length > FAILURE_LENGTH_MAX ? `${said.slice(0, FAILURE_LENGTH_MAX - 1)}…` : said;
 }
 

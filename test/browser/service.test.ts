@@ -168,7 +168,7 @@ it(
     await database.pool.query(
       `insert into mail_outbox (org_id, recipient, subject, body, created_at, attempts, next_attempt_at, failed_at, failure)
        values ($1, $2, $3, '', now(), 3, now(), null, $3),
-              (null, 'ada@bakery.example', 'Your password', '', now(), 17, now(), now(), '550 no such mailbox')`,
+              (null, 'ada@bakery.example', 'Your password', '', now(), 17, now(), now(), '550 no such address')`,
       [id, `${'x'.repeat(60)}@${'y'.repeat(60)}.example`, LONG],
     );
 

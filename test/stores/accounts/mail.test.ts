@@ -91,7 +91,7 @@ describe('the outbox', () => {
       for (const subject of ['1', '2', '3']) await queueLetter(pool, clock, { ...letter, subject });
     };
     await queueThree();
-    const refusing = recording(new LetterRefused('550 no such mailbox'));
+    const refusing = recording(new LetterRefused('550 no such address'));
     expect(await outbox.sendDue(refusing, 10)).toEqual({ sent: 0, failed: 3 });
     // What it refuses says nothing about letters to others.
     expect(await unsent.areLate()).toBe(false);
