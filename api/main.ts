@@ -1,5 +1,5 @@
-import { isStarted } from '#shared/process/is-started.ts';
+import { isLoadedOnly } from '#shared/process/loaded-only.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { apiProcess } from './deps.ts';
 
-if (isStarted(import.meta)) await runProcess('api', apiProcess);
+if (!isLoadedOnly()) await runProcess('api', apiProcess);

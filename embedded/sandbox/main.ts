@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { type Environment, readEnvironment } from '#shared/config/config.ts';
-import { isStarted } from '#shared/process/is-started.ts';
+import { isLoadedOnly } from '#shared/process/loaded-only.ts';
 import { tellLauncher } from '#shared/process/tell-launcher.ts';
 import { createSandbox } from './server.ts';
 
@@ -49,4 +49,4 @@ function numberOf(env: Environment, name: string, fallback: number): number {
   return value;
 }
 
-if (isStarted(import.meta)) runSandbox(readEnvironment());
+if (!isLoadedOnly()) runSandbox(readEnvironment());

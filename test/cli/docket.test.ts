@@ -31,6 +31,17 @@ describe('docket', () => {
   });
 });
 
+it.each(['api', 'ledger', 'sandbox'])(
+  'docket run %s runs it: it says what it lacks, as when its main file is started',
+  async (role) => {
+    const { code, stderr } = await runDocket(['run', role], { PORT: '-1' });
+    expect(code).toBeGreaterThan(0);
+    expect(stderr).toMatch(
+      role === 'sandbox' ? /PORT must be a number/ : /DATABASE_URL is not set/,
+    );
+  },
+);
+
 describe('docket doctor', () => {
   let directory: string;
   let healthy: Record<string, string>;

@@ -1,5 +1,5 @@
 import { BACKGROUND_ROLES, type BackgroundRole } from '#shared/config/settings.ts';
-import { isStarted } from '#shared/process/is-started.ts';
+import { isLoadedOnly } from '#shared/process/loaded-only.ts';
 import { type BuildRole, runTogether } from '#shared/process/run-process.ts';
 import { refuseToStart } from '#shared/process/start-refusal.ts';
 
@@ -25,4 +25,4 @@ async function run(): Promise<void> {
   );
 }
 
-if (isStarted(import.meta)) await run();
+if (!isLoadedOnly()) await run();

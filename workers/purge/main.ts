@@ -1,5 +1,5 @@
-import { isStarted } from '#shared/process/is-started.ts';
+import { isLoadedOnly } from '#shared/process/loaded-only.ts';
 import { runProcess } from '#shared/process/run-process.ts';
 import { purgeProcess } from './deps.ts';
 
-if (isStarted(import.meta)) await runProcess('purge', purgeProcess);
+if (!isLoadedOnly()) await runProcess('purge', purgeProcess);
