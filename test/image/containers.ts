@@ -2,40 +2,21 @@ import { run } from './tools.ts';
 import { IMAGE } from './build.ts';
 
 /**
- * As compose.yaml confines them. On the machine's own network: a bridge needs rights that build machines do not give. Limits
- * are named because some machines do not let the runtime raise them.
+ * On the machine's own network: a bridge needs rights that build machines do not give. Limits are named because some
+ * machines do not let the runtime raise them.
  */
-const CONFINED = [
+const RUN = [
   '--runtime=runc',
   'run',
   '--pull=never',
   '--network=host',
-  '--read-only',
-  '--cap-drop=all',
-  '--security-opt=no-new-privileges',
-  '--tmpfs=/tmp',
   '--ulimit=nofile=1024:4096',
   '--ulimit=nproc=1024:1024',
 ];
-/** SHUTDOWN_MS, and the time that compose.yaml gives on top. */
-const STOP_SECONDS = 30;
 
-export interface ContainerOptions {
-  env?: Readonly<Record<string, string>>;
-  /** `from:to`, as podman takes them. */
-  volumes?: readonly string[];
-}
-
-function flags({ env = {}, volumes = [] }: ContainerOptions): string[] {
-  return [
-    ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
-    ...volumes.flatMap((volume) => ['--volume', volume]),
-  ];
-}
-
-/** The standard output of a container that ends by itself. */
-export function once(command: readonly string[], options: ContainerOptions): Promise<string> {
-  return run('podman', ...CONFINED, '--rm', ...flags(options), IMAGE, ...command);
+/** The standard output of a container that ends by itself. @param flags of podman, as compose.yaml has them */
+export function once(command: readonly string[], flags: readonly string[]): Promise<string> {
+  return run('podman', ...RUN, '--rm', ...flags, IMAGE, ...command);
 }
 
 /** A container that runs until it is stopped. */
@@ -51,9 +32,9 @@ export class Container {
   static async start(
     name: string,
     command: readonly string[],
-    options: ContainerOptions,
+    flags: readonly string[],
   ): Promise<Container> {
-    const id = await run('podman', ...CONFINED, '--detach', ...flags(options), IMAGE, ...command);
+    const id = await run('podman', ...RUN, '--detach', ...flags, IMAGE, ...command);
     return new Container(name, id);
   }
 
@@ -61,15 +42,15 @@ export class Container {
     return run('sh', '-c', 'podman logs "$0" 2>&1 | tail -n 20', this.#id);
   }
 
-  /** What a program in it prints. */
-  inside(program: string): Promise<string> {
-    return run('podman', '--runtime', 'runc', 'exec', this.#id, 'node', '-e', program);
+  /** What a command in it prints. */
+  inside(...command: readonly string[]): Promise<string> {
+    return run('podman', '--runtime', 'runc', 'exec', this.#id, ...command);
   }
 
-  /** SIGTERM, and what came of it. */
-  async stop(): Promise<{ exitCode: number; seconds: number }> {
+  /** SIGTERM, and what came of it. @param graceSeconds after which it is killed */
+  async stop(graceSeconds: number): Promise<{ exitCode: number; seconds: number }> {
     const begun = performance.now();
-    await run('podman', '--runtime', 'runc', 'stop', '--time', String(STOP_SECONDS), this.#id);
+    await run('podman', '--runtime', 'runc', 'stop', '--time', String(graceSeconds), this.#id);
     const seconds = (performance.now() - begun) / 1_000;
     const state = await run('podman', 'inspect', '--format', '{{.State.ExitCode}}', this.#id);
     return { exitCode: Number(state), seconds };

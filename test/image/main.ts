@@ -1,16 +1,17 @@
 /**
- * `npm run image`: builds the image and runs every process of it in a container of its own, confined as compose.yaml does;
- * asks for one chat completion, verifies its receipt in a container, and stops them.
+ * `npm run image`: builds the image and starts what compose.yaml starts, in its order and as it says (command, environment,
+ * volumes, confinement, health check, time to stop), each in a container of its own, but for the two stores, which are this
+ * machine's; asks for one chat completion, verifies its receipt in a container, and stops them.
  */
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ROLES } from '#shared/config/settings.ts';
 import { claimPort } from '#embedded/ports.ts';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { startRedisServer } from '#embedded/stores/redis.ts';
 import { buildImage } from './build.ts';
+import { podmanFlags, readCompose } from './compose.ts';
 import { Container, once } from './containers.ts';
 import { missing } from './tools.ts';
 
@@ -55,67 +56,63 @@ const postgres = await startEmbeddedPostgres({
   dataDir: join(scratch, 'postgres'),
   durable: false,
 });
-const all = [`${secrets}:/secrets`];
 // The stores are this machine's, not containers: their ports are known once they run, and Redis wants its password before.
-await once(['prepare', 'secrets', '/secrets'], { volumes: all });
+const services = readCompose();
+const free = (): Promise<number> => claimPort('127.0.0.1', 0);
+const [apiPort, sandboxPort] = [await free(), await free()];
+const root = `http://127.0.0.1:${apiPort}`;
+const surroundings = {
+  volumes: { secrets, exports: exportsFolder },
+  shell: { PUBLIC_URL: root, SUPPORT_EMAIL: 'support@docket.example' },
+};
+/** What compose.yaml says of a service; all of them listen on one address here. */
+const flagsOf = (name: string, env: Record<string, string> = {}): string[] =>
+  podmanFlags(services.get(name)!, { ...surroundings, env });
+const commandOf = (name: string): string[] => services.get(name)!.command!;
+
+await once(commandOf('secrets'), flagsOf('secrets'));
 const password = (await readFile(join(secrets, 'redis/password'), 'utf8')).trim();
 const redis = await startRedisServer({ dataDir: join(scratch, 'redis'), password });
 const hosts = ['--postgres', new URL(postgres.url).host, '--redis', new URL(redis.url).host];
-await once(['prepare', 'secrets', '/secrets', ...hosts], { volumes: all });
+await once([...commandOf('secrets'), ...hosts], flagsOf('secrets'));
 await writeFile(join(secrets, 'owner/database-url'), postgres.url);
 
-const free = (): Promise<number> => claimPort('127.0.0.1', 0);
-const [apiPort, sandboxPort] = [await free(), await free()];
-const metricsPorts = new Map<string, number>();
-for (const role of ROLES) metricsPorts.set(role, await free());
-const root = `http://127.0.0.1:${apiPort}`;
-const common = {
-  DATABASE_URL_FILE: '/secrets/own/database-url',
-  REDIS_URL_FILE: '/secrets/own/redis-url',
-  SIGNING_KEYS_DIR: '/secrets/signing-keys',
-  LANE_KEYS_DIR: '/secrets/lane-keys',
-  PUBLIC_URL: root,
-  SUPPORT_EMAIL: 'support@docket.example',
-  SANDBOX_URL: `http://127.0.0.1:${sandboxPort}/v1`,
-  HOST: '127.0.0.1',
-};
-const owner = { DATABASE_URL_FILE: '/secrets/owner/database-url' };
 const containers: Container[] = [];
 try {
-  say((await once(['prepare', 'database', '/secrets'], { env: owner, volumes: all })).slice(0, 60));
-  const sandboxEnv = { HOST: '127.0.0.1', PORT: String(sandboxPort) };
-  containers.push(await Container.start('sandbox', ['run', 'sandbox'], { env: sandboxEnv }));
-  for (const role of ROLES) {
-    const env = {
-      ...common,
-      PORT: String(apiPort),
-      METRICS_PORT: String(metricsPorts.get(role)),
-      ...(role === 'api' ? { SESSION_SECRET_FILE: '/secrets/own/session-secret' } : {}),
-    };
-    // Each has its own folder and the keys, and nothing of the others.
-    const volumes = [
-      `${secrets}/${role}:/secrets/own:ro`,
-      `${secrets}/signing-keys:/secrets/signing-keys:ro`,
-      `${secrets}/lane-keys:/secrets/lane-keys:ro`,
-      `${exportsFolder}:/data/exports`,
-    ];
-    containers.push(await Container.start(role, ['run', role], { env, volumes }));
-  }
-  for (const [role, port] of metricsPorts) {
-    check(await isReady(`http://127.0.0.1:${port}/readyz`), `${role} is ready`);
+  for (const [name, service] of services) {
+    if (service.image !== 'docket' || service.profiles !== undefined || name === 'secrets')
+      continue;
+    if (service.restart === 'no') {
+      say((await once(commandOf(name), flagsOf(name))).slice(0, 60));
+      continue;
+    }
+    const metricsPort = await free();
+    const flags = flagsOf(name, {
+      HOST: '127.0.0.1',
+      PORT: String(name === 'sandbox' ? sandboxPort : apiPort),
+      METRICS_PORT: String(metricsPort),
+      SANDBOX_URL: `http://127.0.0.1:${sandboxPort}/v1`,
+    });
+    const container = await Container.start(name, commandOf(name), flags);
+    containers.push(container);
+    const [, ...ask] = service.healthcheck!.test.map((word) =>
+      word.replace(':9464/', `:${metricsPort}/`).replace(':9090/', `:${sandboxPort}/`),
+    );
+    check(await isHealthy(container, ask), `${name} is healthy, as compose.yaml asks it`);
   }
   const api = containers.find(({ name }) => name === 'api')!;
-  const status = await api.inside(
-    `console.log(require('fs').readFileSync('/proc/1/status', 'utf8'))`,
-  );
+  const status = await api.inside('cat', '/proc/1/status');
   check(status.includes(`Uid:\t${USER}\t`), `runs as user ${USER}`);
   check(/CapEff:\t0+\n/.test(status), 'has no capabilities');
+  check(/NoNewPrivs:\t1\n/.test(status), 'can gain none');
   const written = await api.inside(
+    'node',
+    '-e',
     `try { require('fs').writeFileSync('/app/x', '') } catch ({ code }) { console.log(code) }`,
   );
   check(written === 'EROFS', 'cannot write to its own files');
 
-  const key = await once(['prepare', 'demo', '/secrets'], { env: owner, volumes: all });
+  const key = await once(commandOf('demo'), flagsOf('demo'));
   const response = await fetch(`${root}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -129,13 +126,20 @@ try {
   const did = await (await fetch(`${root}/.well-known/did.json`)).text();
   await writeFile(join(scratch, 'answer.json'), answer);
   await writeFile(join(scratch, 'did.json'), did);
-  const verdict = await once(['verify', '/in/answer.json', '--trust', '/in/did.json'], {
-    volumes: ['answer.json', 'did.json'].map((name) => `${scratch}/${name}:/in/${name}:ro`),
-  });
+  const verdict = await once(
+    ['verify', '/in/answer.json', '--trust', '/in/did.json'],
+    [
+      ...flagsOf('operator'),
+      ...['answer.json', 'did.json'].map((name) => `--volume=${scratch}/${name}:/in/${name}:ro`),
+    ],
+  );
   check(verdict.startsWith('GOOD'), verdict.split('\n')[0]!);
+  const fsck = await once(['ledger', 'fsck'], flagsOf('operator'));
+  check(fsck.startsWith('The ledger is sound'), `operator: ${fsck}`);
 
   for (const container of containers.toReversed()) {
-    const { exitCode, seconds } = await container.stop();
+    const { stop_grace_period: grace = '10s' } = services.get(container.name)!;
+    const { exitCode, seconds } = await container.stop(Number.parseInt(grace, 10));
     check(
       exitCode === 0 && seconds < DRAIN_SECONDS,
       `${container.name} ended with ${exitCode} after ${seconds.toFixed(1)} s`,
@@ -154,11 +158,12 @@ if (problems.length > 0) {
   process.exitCode = 1;
 }
 
-async function isReady(url: string): Promise<boolean> {
+/** Whether the health check of compose.yaml says so, within the time that a start takes. */
+async function isHealthy(container: Container, ask: readonly string[]): Promise<boolean> {
   const end = Date.now() + READY_MS;
   while (Date.now() < end) {
-    const ok = await fetch(url).then(
-      (reply) => reply.ok,
+    const ok = await container.inside(...ask).then(
+      () => true,
       () => false,
     );
     if (ok) return true;

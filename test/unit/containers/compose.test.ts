@@ -1,34 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { ROLES } from '#shared/config/settings.ts';
 import { ROOT } from '#test/architecture/source-files.ts';
+import { readCompose } from '#test/image/compose.ts';
 
-interface Volume {
-  source: string;
-  target: string;
-  read_only?: boolean;
-  volume: { subpath: string };
-}
-
-interface Service {
-  image?: string;
-  command?: string[];
-  ports?: string[];
-  read_only?: boolean;
-  cap_drop?: string[];
-  security_opt?: string[];
-  stop_grace_period?: string;
-  depends_on?: Record<string, { condition: string }>;
-  environment?: Record<string, string>;
-  healthcheck?: { test: string[] };
-  volumes?: (Volume | string)[];
-}
-
-const { services } = parse(readFileSync(join(ROOT, 'compose.yaml'), 'utf8'), {
-  merge: true,
-}) as { services: Record<string, Service> };
+const services = Object.fromEntries(readCompose());
 const ours = Object.entries(services).filter(([, { image }]) => image === 'docket');
 const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
 
