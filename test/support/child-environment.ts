@@ -1,7 +1,17 @@
 import { type Environment, readEnvironment } from '#shared/config/config.ts';
 
-/** What a process that a test starts has of the test's own environment: where things are, and which run it belongs to. */
-const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'DOCKET_TEST_RUN', 'NODE_COMPILE_CACHE'];
+/**
+ * What a process that a test starts has of the test's own environment: where things are, which run it belongs to, and what
+ * makes starts quick.
+ */
+const INHERITED = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'DOCKET_TEST_RUN',
+  'NODE_COMPILE_CACHE',
+  'NODE_OPTIONS',
+];
 
 /** The environment that each process of a test run begins with; settings of the shell are not in it. */
 export function childEnvironment(): Environment {

@@ -19,12 +19,15 @@ export function runDocket(
   /** Standard input of the command. */
   input: string = '',
 ): Promise<CommandResult> {
-  const { NODE_COMPILE_CACHE } = childEnvironment();
+  const { NODE_COMPILE_CACHE, NODE_OPTIONS } = childEnvironment();
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [ENTRY, ...args],
-      { env: { NODE_COMPILE_CACHE, ...env, DOCKET_DATA_DIR: '/nonexistent' }, timeout: TIMEOUT_MS },
+      {
+        env: { NODE_COMPILE_CACHE, NODE_OPTIONS, ...env, DOCKET_DATA_DIR: '/nonexistent' },
+        timeout: TIMEOUT_MS,
+      },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
     child.stdin?.end(input);

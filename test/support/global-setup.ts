@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { ensureRedisBinary } from '#embedded/stores/redis-binary.ts';
@@ -63,13 +65,30 @@ async function startRun(): Promise<Run> {
   });
   const run = { directory, rootEntries: new Set(await readdir(ROOT)), id, postgres };
   try {
-    await queryOnce(postgres.url, `create database ${TEMPLATE}`);
-    await migrateToLatest(withDatabase(postgres.url, TEMPLATE));
+    const [preloaded] = await Promise.all([
+      bundlePackages(join(directory, 'packages')),
+      makeTemplate(postgres.url),
+    ]);
+    // For the files of tests, and the processes that they start.
+    process.env['NODE_OPTIONS'] =
+      `${process.env['NODE_OPTIONS'] ?? ''} --require=${JSON.stringify(preloaded)}`.trim();
     return run;
   } catch (error) {
     await finishRun(run);
     throw error;
   }
+}
+
+async function makeTemplate(url: string): Promise<void> {
+  await queryOnce(url, `create database ${TEMPLATE}`);
+  await migrateToLatest(withDatabase(url, TEMPLATE));
+}
+
+/** In a process of its own: it loads every package. */
+async function bundlePackages(directory: string): Promise<string> {
+  const program = join(import.meta.dirname, 'bundling-process.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [program, directory]);
+  return stdout;
 }
 
 /** Fails a run that leaves a process or a file behind, even when all its tests passed. */

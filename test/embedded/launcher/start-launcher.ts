@@ -47,7 +47,15 @@ export function startLauncher(
   const command = [process.execPath, ...program];
   const [file, ...args] = terminal ? ['script', '-qfec', command.join(' '), '/dev/null'] : command;
   const child: ChildProcess = spawn(file!, args, {
-    env: { ...childEnvironment(), PORT: '0', DOCKET_DATA_DIR: dataDir, ...own, ...env },
+    // As it is shipped, where tests begin most processes with a preload.
+    env: {
+      ...childEnvironment(),
+      NODE_OPTIONS: '',
+      PORT: '0',
+      DOCKET_DATA_DIR: dataDir,
+      ...own,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
