@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { readArguments, refuseArguments } from '#test/support/arguments.ts';
 import { findChromium } from '#test/support/chromium.ts';
+import { signInAs } from '#test/support/sign-in.ts';
 import { Instance } from '#test/storms/instance.ts';
 import { furnish, type Furniture } from './furnish.ts';
 import { PAGE_NAMES, pagesOf, type Shown, type Visitor } from './pages.ts';
@@ -80,12 +81,7 @@ async function openVisitors(from: Browser): Promise<Record<Visitor, Page>> {
     (await from.newContext({ baseURL, reducedMotion: 'reduce' })).newPage();
   const signedIn = async (who: Exclude<Visitor, 'nobody'>): Promise<Page> => {
     const page = await open();
-    const { email, password } = instance.info[who];
-    await page.goto('/dashboard/sign-in');
-    await page.getByLabel('E-mail').fill(email);
-    await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
+    await signInAs(page, instance.info[who]);
     return page;
   };
   return {

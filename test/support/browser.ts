@@ -5,6 +5,7 @@ import { afterAll } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { findChromium } from './chromium.ts';
 import { PASSWORD } from './dashboard.ts';
+import { signInAs } from './sign-in.ts';
 
 /** A Chromium that ends with the file's tests. */
 export async function launchBrowser(): Promise<Browser> {
@@ -22,13 +23,8 @@ export async function listenLocally(app: FastifyInstance): Promise<string> {
   return app.listen({ host: '127.0.0.1', port: 0 });
 }
 
-export async function signInWith(page: Page, { email }: Pick<Person, 'email'>): Promise<void> {
-  await page.goto('/dashboard/sign-in');
-  await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
-}
+export const signInWith = (page: Page, { email }: Pick<Person, 'email'>): Promise<void> =>
+  signInAs(page, { email, password: PASSWORD });
 
 /** What one page may take with all that belongs to it, uncompressed: a second on a poor line. */
 const BYTES_MAX = 200_000;
