@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Role } from '#shared/config/settings.ts';
@@ -11,6 +12,8 @@ import { until } from '#test/support/until.ts';
 
 const ROLES: readonly Role[] = ['api', 'inference', 'receipts', 'ledger', 'housekeeping'];
 const SENDERS = 6;
+/** Four senders of an organisation stay below the fifty requests a second of the smallest plan, however fast they are told. */
+const PACE_MS = 100;
 const SHARDS = 3;
 /** Starting six nodes and all roles with TLS, on a machine that does much else. */
 const START_MS = 120_000;
@@ -67,7 +70,11 @@ function sendOn(told: Told[] = []): { told: Told[]; stop: () => Promise<void> } 
   const ending = { stopped: false };
   const senders = Promise.all(
     Array.from({ length: SENDERS }, async (_, i) => {
-      while (!ending.stopped) told.push(await ask(keys[i % keys.length]!));
+      while (!ending.stopped) {
+        const pace = delay(PACE_MS);
+        told.push(await ask(keys[i % keys.length]!));
+        await pace;
+      }
     }),
   );
   // Whoever stops them hears of it.

@@ -163,7 +163,7 @@ describe('receipts', () => {
       expect(text).toContain('Decode: writing the answer');
       // The keys of this service are not those that signed it.
       expect(text).toContain('does not verify');
-      const shares = [...payload.matchAll(/<td class="num">(< )?([\d.]+) %<\/td>/g)];
+      const shares = [...payload.matchAll(/<td class="num">(< )?([\d.]+)\s%<\/td>/g)];
       const sum = shares.reduce((all, [, , share]) => all + Number(share), 0);
       expect(Math.abs(sum - 100)).toBeLessThan(3);
     },
