@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { chromium } from 'playwright-core';
+import { type Browser, chromium } from 'playwright-core';
 import { claimPort } from '#embedded/ports.ts';
+import { readArguments } from '#test/support/arguments.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { Instance } from '#test/storms/instance.ts';
 import { inUserCache, NotToBeHad } from '#test/upstreams/cache.ts';
@@ -21,11 +21,8 @@ ${CHECKS.map(([name]) => `  ${name}`).join('\n')}
 --cache    where Keycloak is kept; default: docket/sso in the user's cache directory
 `;
 
-const values = readArguments();
-if (values.help) {
-  process.stdout.write(USAGE);
-  process.exit(0);
-}
+const { values } = readArguments(USAGE, { options: { cache: { type: 'string' } } });
+const WORDS_MAX = 400;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 try {
   const executablePath = await findChromium();
@@ -37,30 +34,24 @@ try {
   say(`skipped, nothing was checked: ${error.message}`);
 }
 
-/** Wrong ones are told with the usage, not as a trace of this program. */
-function readArguments() {
-  try {
-    return parseArgs({
-      options: { cache: { type: 'string' }, help: { type: 'boolean', default: false } },
-    }).values;
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
-    return process.exit(2);
-  }
-}
-
 async function runChecks(executablePath: string, installed: string): Promise<boolean> {
   const scratch = await mkdtemp(join(tmpdir(), 'docket-sso-'));
-  const port = await claimPort('127.0.0.1', 0);
+  const [port, own] = [await claimPort('127.0.0.1', 0), await claimPort('127.0.0.1', 0)];
+  // Keycloak sends people back to the public address, and to no other.
+  const origin = `http://127.0.0.1:${own}`;
   const instance = await Instance.start({
-    env: { REPLICAS: 'api=1', SSO_INSIDE_ISSUERS: `http://127.0.0.1:${port}` },
+    env: {
+      REPLICAS: 'api=1',
+      PORT: String(own),
+      PUBLIC_URL: origin,
+      SSO_INSIDE_ISSUERS: `http://127.0.0.1:${port}`,
+    },
   });
   // As root it needs rights that a container has not; the only pages are ours and Keycloak's.
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   let keycloak: Keycloak | undefined;
   try {
     const { info } = instance;
-    const { origin } = new URL(info.base_url);
     const entry = `${origin}/dashboard/sso/${info.org_id}`;
     const startedAt = performance.now();
     keycloak = await Keycloak.start(installed, scratch, port, {
@@ -76,6 +67,7 @@ async function runChecks(executablePath: string, installed: string): Promise<boo
       } catch (error) {
         // What follows builds on it.
         say(`  ${name}: does not work; ${(error as Error).message}`);
+        for (const line of await pagesOf(browser)) say(`    ${line}`);
         return false;
       }
       say(`  ${name}: works (${secondsSince(beganAt)} s)`);
@@ -88,6 +80,18 @@ async function runChecks(executablePath: string, installed: string): Promise<boo
     await instance.remove();
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** What the open pages say, for whoever looks for the reason. */
+function pagesOf(browser: Browser): Promise<string[]> {
+  const pages = browser.contexts().flatMap((context) => context.pages());
+  return Promise.all(
+    pages.map(async (page) => {
+      const text = await page.locator('body').innerText();
+      const { origin, pathname } = new URL(page.url());
+      return `${origin}${pathname}: ${text.replaceAll(/\s+/g, ' ').slice(0, WORDS_MAX)}`;
+    }),
+  );
 }
 
 function secondsSince(at: number): string {
