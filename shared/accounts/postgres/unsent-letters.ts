@@ -83,13 +83,15 @@ export function createUnsentLetters(pool: Pool, surroundings: Pick<Surroundings,
     },
 
     /**
-     * Whether the mail server takes none: a letter waits that it has not refused by itself, and none was sent since that
-     * one was written.
+     * Whether the mail server takes none: a letter about an organisation waits that it has not refused by itself, and none
+     * was sent since that one was written. Letters to persons do not count: whoever asks for a new password would see by
+     * this whether there is such a person.
      */
     async areLate(): Promise<boolean> {
       const late = await waiting()
         .select('id')
         .where('refused', 'is', false)
+        .where('org_id', 'is not', null)
         .where((eb) =>
           eb.not(
             eb.exists(

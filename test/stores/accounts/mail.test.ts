@@ -24,6 +24,8 @@ const clock = movableClock();
 const pool = database.poolAs('docket_housekeeping');
 const outbox = createMailOutbox(pool, clock, 'support@docket.example');
 const unsent = createUnsentLetters(database.poolAs('docket_api'), clock);
+const { id: orgId } = await activeAccount(createRegistries(database.pool, clock), 'audit');
+await database.pool.query('delete from mail_outbox');
 const directory = await mkdtemp(join(tmpdir(), 'mail-'));
 afterAll(() => rm(directory, { recursive: true }));
 
@@ -65,7 +67,7 @@ describe('the outbox', () => {
   });
 
   it('tries again later and later, and gives up after more than a day; until it is forgotten that is told, with what the server said', async () => {
-    await queueLetter(pool, clock, letter);
+    await queueLetter(pool, clock, letter, { orgId });
     expect(await unsent.list(9)).toEqual({ letters: [], waiting: 0, givenUp: 0 });
     expect(await outbox.sendDue(recording(AWAY), 10)).toEqual({ sent: 0, failed: 1 });
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 0, failed: 0 });
@@ -88,7 +90,8 @@ describe('the outbox', () => {
 
   it('asks a mail server that is away for one letter at a time, and one that refuses a letter for the others as well', async () => {
     const queueThree = async (): Promise<void> => {
-      for (const subject of ['1', '2', '3']) await queueLetter(pool, clock, { ...letter, subject });
+      for (const subject of ['1', '2', '3'])
+        await queueLetter(pool, clock, { ...letter, subject }, { orgId });
     };
     await queueThree();
     const refusing = recording(new LetterRefused('550 no such address'));
@@ -107,8 +110,12 @@ describe('the outbox', () => {
     expect(await outbox.sendDue(recording(), 10)).toEqual({ sent: 1, failed: 0 });
   });
 
-  it('says of a letter that nobody has tried for five minutes that it waits', async () => {
+  it('says of a letter that nobody has tried for five minutes that it waits, and to everybody only where it is about an organisation', async () => {
     await queueLetter(pool, clock, letter);
+    clock.advance(5 * 60_000 + 1);
+    expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([1, false]);
+    await outbox.sendDue(recording(), 10);
+    await queueLetter(pool, clock, letter, { orgId });
     expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([0, false]);
     clock.advance(5 * 60_000 + 1);
     expect([(await unsent.list(9)).waiting, await unsent.areLate()]).toEqual([1, true]);
