@@ -3,7 +3,7 @@ import type { DevFile } from '#embedded/launcher/dev-file.ts';
 import { signInAs } from '#test/support/sign-in.ts';
 import type { Keycloak, KeycloakUser } from './keycloak.ts';
 
-export const DOMAIN = 'keycloak.example';
+const DOMAIN = 'keycloak.example';
 export const CLIENT = { id: 'docket', secret: 'a client secret of thirty-two characters' };
 export const PASSWORD = 'correct horse battery staple';
 
