@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Role } from '#shared/config/settings.ts';
@@ -71,9 +70,9 @@ function sendOn(told: Told[] = []): { told: Told[]; stop: () => Promise<void> } 
   const senders = Promise.all(
     Array.from({ length: SENDERS }, async (_, i) => {
       while (!ending.stopped) {
-        const pace = delay(PACE_MS);
+        const next = performance.now() + PACE_MS;
         told.push(await ask(keys[i % keys.length]!));
-        await pace;
+        await until(() => performance.now() >= next);
       }
     }),
   );
