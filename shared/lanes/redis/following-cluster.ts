@@ -20,6 +20,8 @@ type Rest = Parameters<Cluster['sendCommand']> extends [Command, ...infer R] ? R
 export class FollowingCluster extends Cluster {
   readonly #onChange: (change: MasterChange) => void;
   readonly #lost = new Set<string>();
+  /** Lost masters in whose place there is another one. A node that has not heard of it yet still names them. */
+  readonly #replaced = new Set<string>();
   #masters: ReadonlySet<string> = new Set();
   #isLooking = false;
 
@@ -63,7 +65,14 @@ export class FollowingCluster extends Cluster {
 
   #refreshed(): void {
     const before = this.#masters;
-    this.#masters = mastersOf(this.slots);
+    const masters = mastersOf(this.slots);
+    if ([...masters].some((name) => this.#replaced.has(name) && !this.#answers(name))) {
+      // What that node says is of before.
+      this.#lookSoon();
+      return;
+    }
+    this.#masters = masters;
+    for (const name of masters) this.#replaced.delete(name);
     // One that no connection was open to has gone without a word.
     for (const name of before) {
       if (!this.#masters.has(name) && !this.#lost.has(name)) {
@@ -77,7 +86,11 @@ export class FollowingCluster extends Cluster {
       }
       if (isBack) this.#lost.delete(name);
     }
-    for (const name of this.#lost) if (!this.#masters.has(name)) this.#lost.delete(name);
+    for (const name of this.#lost) {
+      if (this.#masters.has(name)) continue;
+      this.#lost.delete(name);
+      this.#replaced.add(name);
+    }
   }
 
   /** Connects to a master that was lost, unless it is being done: the next look sees what has come of it. */
