@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { Role } from '#shared/config/settings.ts';
 import { chatBody, payloadsIn, post } from '#test/support/calls.ts';
 import { Costs, type Counts, KERNEL_COUNTS } from '#test/support/costs.ts';
-import { queryOnce, withDatabase } from '#test/support/sql.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
@@ -109,32 +108,11 @@ let costs: Costs;
 beforeAll(async () => {
   system = await startSystem({ redis: { durable: true } });
   await system.database.pool.query('create extension pg_walinspect');
-  const withAutovacuum = await withoutAutovacuum(withDatabase(system.database.url, 'postgres'));
   costs = costsOf(MAIN_ROLES);
   // What a process does at its first requests only.
   await answer(64, 16);
   await costs.watchIdle();
-  return withAutovacuum;
 });
-
-/**
- * What the server writes ahead is counted for all databases. Whether it looks in one of these seconds at a table of another,
- * and writes new statistics of it, is a matter of luck; vacuum of a request's own rows comes later.
- */
-async function withoutAutovacuum(url: string): Promise<() => Promise<void>> {
-  const set = async (how: string): Promise<void> => {
-    await queryOnce(url, `alter system ${how}`);
-    await queryOnce(url, 'select pg_reload_conf()');
-  };
-  await set('set autovacuum = off');
-  await until(async () => {
-    const { rows } = await system.database.pool.query(
-      `select from pg_stat_activity where backend_type like 'autovacuum%'`,
-    );
-    return rows.length === 0;
-  }, 'no autovacuum is under way');
-  return () => set('reset autovacuum');
-}
 
 function costsOf(roles: readonly Role[]): Costs {
   const pidOf = (role: Role): [Role, number] => [role, system.processes(role)[0]!.pid];
