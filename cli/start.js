@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // What `npx docket` runs, in a checkout and where the package is installed. Plain JavaScript that Nodes of long ago read too,
 // so that they say what is the matter instead of a syntax error.
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
 
@@ -16,10 +16,20 @@ if (Number(major) < OLDEST) {
   process.exit(1);
 }
 // `docket up` lives as long as its processes do. It keeps what it is compiled to where they keep theirs, and where there is
-// no such place yet, it does without: whose that directory is, is for the launcher to say.
-const cache = join(process.env.DOCKET_DATA_DIR || '.docket', 'compile-cache');
-if (process.argv[2] === 'up' && existsSync(cache)) module.enableCompileCache(cache);
+// no such place yet, it does without. What is in that place is run: so nobody else may write to it, which the launcher asks
+// of the directory around it later on.
+const directory = process.env.DOCKET_DATA_DIR || '.docket';
+const cache = join(directory, 'compile-cache');
+if (process.argv[2] === 'up' && isOnlyOurs(directory, cache)) module.enableCompileCache(cache);
 // Only a checkout has the sources, and runs them as they are.
 const source = new URL('docket.ts', import.meta.url);
 const built = new URL('../dist/cli/docket.js', import.meta.url);
 await import((existsSync(source) ? source : built).href);
+
+/** Whether both are this user's, and nobody else can write to the one in the other. */
+function isOnlyOurs(around, inner) {
+  const found = [around, inner].map((path) => lstatSync(path, { throwIfNoEntry: false }));
+  if (!found.every((one) => one?.isDirectory() && one.uid === process.getuid?.())) return false;
+  const [outside, inside] = found;
+  return (outside.mode & 0o077) === 0 || ((outside.mode | inside.mode) & 0o022) === 0;
+}

@@ -5,7 +5,7 @@ import type { Environment } from '#shared/config/config.ts';
 import { LEASH } from './role-process.ts';
 
 const PROGRAM = fileURLToPath(new URL('./compile.ts', import.meta.url));
-/** Ten times what it takes; then the processes compile for themselves, as they do when it fails. */
+/** It takes two seconds of a core. Where it takes this long, the processes compile for themselves, as when it fails. */
 const COMPILATION_MS = 60_000;
 
 export interface CompilationOptions {

@@ -1,4 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -39,4 +41,21 @@ it('a start that has a cache compiles nothing ahead', async () => {
   const env = { ...childEnvironment(), NODE_COMPILE_CACHE: cache };
   await new Compilation({ entries: [new URL('file:///nonexistent')], env }).over;
   expect(filesIn(cache)).toEqual([]);
+});
+
+it.each([
+  { around: 0o700, cache: 0o775, used: true },
+  { around: 0o755, cache: 0o755, used: true },
+  { around: 0o755, cache: 0o777, used: false },
+  { around: 0o777, cache: 0o755, used: false },
+])('docket up runs what was compiled only where nobody else can write: %o', async (modes) => {
+  const directory = emptyDirectory();
+  const cache = join(directory, 'compile-cache');
+  mkdirSync(cache);
+  chmodSync(cache, modes.cache);
+  chmodSync(directory, modes.around);
+  const env = { DOCKET_DATA_DIR: directory, PORT: '-1' };
+  const child = spawn(process.execPath, ['cli/start.js', 'up'], { env, stdio: 'ignore' });
+  expect(await once(child, 'exit')).not.toEqual([0, null]);
+  expect(filesIn(cache).length > 0).toBe(modes.used);
 });
