@@ -27,6 +27,16 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
+/** Of all jobs that forget what is over its time: an hour more does not matter, and none takes this long. */
+const PURGE = {
+  payload: Nothing,
+  attempts: 3,
+  backoffMs: 10 * SECOND,
+  timeoutMs: 10 * MINUTE,
+  concurrency: 1,
+  everyMs: HOUR,
+};
+
 /**
  * Every kind of job, once. A queue has the name of its row. A job that is scheduled is also the
  * fallback of one that is asked for: what a lost job has left undone, the next round finds.
@@ -71,32 +81,11 @@ export const JOBS = {
     everyMs: HOUR,
   },
   /** Deletes the hashed records of keys that were revoked 90 days ago. */
-  'key-purge': {
-    payload: Nothing,
-    attempts: 3,
-    backoffMs: 10 * SECOND,
-    timeoutMs: 10 * MINUTE,
-    concurrency: 1,
-    everyMs: HOUR,
-  },
+  'key-purge': PURGE,
   /** Forgets which requests ran on metered endpoints when METERED_DAYS are over. */
-  'metered-purge': {
-    payload: Nothing,
-    attempts: 3,
-    backoffMs: 10 * SECOND,
-    timeoutMs: 10 * MINUTE,
-    concurrency: 1,
-    everyMs: HOUR,
-  },
+  'metered-purge': PURGE,
   /** Forgets letters that were sent or given up thirty days ago. */
-  'letter-purge': {
-    payload: Nothing,
-    attempts: 3,
-    backoffMs: 10 * SECOND,
-    timeoutMs: 10 * MINUTE,
-    concurrency: 1,
-    everyMs: HOUR,
-  },
+  'letter-purge': PURGE,
   /**
    * Estimates a degraded receipt again. That the methodology fails is an outcome, kept in PostgreSQL with the time of
    * the next attempt; these attempts are about stores that cannot be reached.
