@@ -12,8 +12,8 @@ export const CONFORMANCE_PAGE = join(ROOT, 'docs/conformance.md');
 /** A row of the page: id, sentence, and what was last found to prove it. */
 const ROW = /^\| `([a-z0-9_.-]+)` \| (.*?(?<!\\)) \| .*\|$/gm;
 
-/** A test's title, and the tags among its options. */
-const TAGGED = /(['"`])((?:\\.|(?!\1)[^\\])+)\1,\s*\{[^{}]*\btags: \[([^\]]*)\]/g;
+/** A test's title, and the tags among its options, before which a comment may stand. */
+const TAGGED = /(['"`])((?:\\.|(?!\1)[^\\])+)\1,\s*(?:\/\/.*\s*)*\{[^{}]*\btags: \[([^\]]*)\]/g;
 
 export interface Rule {
   id: string;
