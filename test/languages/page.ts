@@ -15,7 +15,7 @@ const INTRODUCTION = `# Clients in other languages
 
 What stock client libraries do with Docket, as \`npm run clients -- --write\` found it: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version given here, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes. Those in JavaScript are among the tests that \`npm test\` runs ([openai](../test/clients/openai.test.ts), [the AI SDK](../test/clients/ai-sdk.test.ts), [LangChain](../test/clients/langchain.test.ts)).
 
-✓: works as its documentation says. ✗: does not. An empty cell: not asked of it, or it has no such thing. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
+✓: works as its documentation says. ✗: does not. –: it has no such thing; its section says so. An empty cell: not asked of it. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
 `;
 
 /** The page of all reports. */
@@ -32,8 +32,8 @@ export function pageOf(reports: readonly ClientReport[]): string {
 }
 
 function sectionOf({ client, found }: ClientReport): string {
-  const failures = found
-    .filter(({ verdict }) => verdict === 'fails')
+  const lacking = found
+    .filter(({ verdict }) => verdict !== 'works')
     .map(({ check, words = '' }) => `- ${check}: ${words.replaceAll(/\s+/g, ' ')}\n`);
   return `## ${client.name}
 
@@ -42,7 +42,7 @@ ${client.language}${client.generator !== undefined ? ', a generator of clients' 
 \`\`\`${FENCES[client.language]}
 ${snippetOf(client)}
 \`\`\`
-${failures.length === 0 ? '' : `\n${failures.join('')}`}`;
+${lacking.length === 0 ? '' : `\n${lacking.join('')}`}`;
 }
 
 /** Between two comments of the program, so that it is what was run; as far to the left as it goes. */

@@ -14,6 +14,8 @@ import dev.langchain4j.model.chat.request.ToolChoice;
 import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.model.chat.request.json.JsonSchema;
 import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.chat.response.PartialResponse;
+import dev.langchain4j.model.chat.response.PartialResponseContext;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import dev.langchain4j.model.openai.OpenAiChatModel;
 import dev.langchain4j.model.openai.OpenAiChatResponseMetadata;
@@ -21,6 +23,7 @@ import dev.langchain4j.model.openai.OpenAiEmbeddingModel;
 import dev.langchain4j.model.openai.OpenAiResponsesChatModel;
 import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -54,13 +57,17 @@ final class UseLangchain4j {
     // end
 
     static ChatResponse answerOf(OpenAiStreamingChatModel asked) throws Exception {
+        return asking(asked).get(1, TimeUnit.MINUTES);
+    }
+
+    static CompletableFuture<ChatResponse> asking(OpenAiStreamingChatModel asked) {
         CompletableFuture<ChatResponse> whole = new CompletableFuture<>();
         asked.chat(List.of(QUESTION), new StreamingChatResponseHandler() {
             @Override public void onPartialResponse(String text) {}
             @Override public void onCompleteResponse(ChatResponse response) { whole.complete(response); }
             @Override public void onError(Throwable error) { whole.completeExceptionally(error); }
         });
-        return whole.get(1, TimeUnit.MINUTES);
+        return whole;
     }
 
     static OpenAiChatModel.OpenAiChatModelBuilder builder() {
@@ -118,6 +125,35 @@ final class UseLangchain4j {
         Suite.thrown(TimeoutException.class, () -> hurried.chat(QUESTION));
     }
 
+    /** It shows no id of an answer that was left. */
+    static void cancellation() throws Exception {
+        long begun = Instant.now().getEpochSecond();
+        CompletableFuture<Boolean> cancelled = new CompletableFuture<>();
+        OpenAiStreamingChatModel.builder()
+            .baseUrl(Suite.BASE_URL).apiKey(Suite.API_KEY).modelName(Suite.OTHER_MODEL).maxTokens(500)
+            .customParameters(Map.of("sandbox_fault", Suite.fault("pace=5"))).build()
+            .chat(List.of(QUESTION), new StreamingChatResponseHandler() {
+                @Override public void onPartialResponse(PartialResponse part, PartialResponseContext context) {
+                    context.streamingHandle().cancel();
+                    cancelled.complete(context.streamingHandle().isCancelled());
+                }
+                @Override public void onCompleteResponse(ChatResponse response) { cancelled.complete(false); }
+                @Override public void onError(Throwable error) { cancelled.completeExceptionally(error); }
+            });
+        Suite.expect(cancelled.get(1, TimeUnit.MINUTES), "not cancelled");
+        Suite.expectPartial(Suite.receiptSince(begun, Suite.OTHER_MODEL));
+    }
+
+    /** Its streams do not hold up who asks. */
+    static void asynchronous() throws Exception {
+        CompletableFuture<ChatResponse> slow = asking(OpenAiStreamingChatModel.builder()
+            .baseUrl(Suite.BASE_URL).apiKey(Suite.API_KEY).modelName(Suite.MODEL)
+            .customParameters(Map.of("sandbox_fault", Suite.fault("stall=1000"))).build());
+        checkText(asking(streaming).get(1, TimeUnit.MINUTES));
+        Suite.expect(!slow.isDone(), "one after another");
+        checkText(slow.get(1, TimeUnit.MINUTES));
+    }
+
     static JsonNode responses() throws Exception {
         ChatResponse response = OpenAiResponsesChatModel.builder()
             .baseUrl(Suite.BASE_URL).apiKey(Suite.API_KEY).modelName(Suite.MODEL).build().chat(QUESTION);
@@ -134,7 +170,9 @@ final class UseLangchain4j {
         Suite.check("errors", () -> { errors(); return null; });
         Suite.check("retries", () -> { retries(); return null; });
         Suite.check("timeout", () -> { timeout(); return null; });
+        Suite.check("cancellation", () -> { cancellation(); return null; });
         Suite.check("responses", UseLangchain4j::responses);
+        Suite.check("asynchronous", () -> { asynchronous(); return null; });
         Suite.check("receipt", UseLangchain4j::whole);
         Suite.check("receipt of a stream", UseLangchain4j::streamed);
         System.exit(0);

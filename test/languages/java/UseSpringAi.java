@@ -6,6 +6,8 @@ import com.openai.errors.UnauthorizedException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.springframework.ai.chat.model.ChatResponse;
 import org.springframework.ai.chat.prompt.Prompt;
@@ -105,6 +107,24 @@ final class UseSpringAi {
         Suite.thrown(OpenAIIoException.class, () -> ask(hurried));
     }
 
+    static void cancellation() throws Exception {
+        OpenAiChatOptions slow = options().maxTokens(500)
+            .extraBody(Map.of("sandbox_fault", Suite.fault("pace=5"))).build();
+        ChatResponse first = OpenAiChatModel.builder().options(slow).build()
+            .stream(new Prompt(Suite.QUESTION)).blockFirst(PATIENCE);
+        Suite.expectPartial(Suite.storedReceipt(first.getMetadata().getId()));
+    }
+
+    /** Its streams do not hold up who asks. */
+    static void asynchronous() throws Exception {
+        OpenAiChatOptions stalling = options().extraBody(Map.of("sandbox_fault", Suite.fault("stall=1000"))).build();
+        CompletableFuture<List<ChatResponse>> slow = OpenAiChatModel.builder().options(stalling).build()
+            .stream(new Prompt(Suite.QUESTION)).collectList().toFuture();
+        stream();
+        Suite.expect(!slow.isDone(), "one after another");
+        Suite.expect(slow.get(1, TimeUnit.MINUTES).size() > 1, "not streamed");
+    }
+
     public static void main(String[] arguments) {
         Suite.check("chat", () -> { checkText(model.call(new Prompt(Suite.QUESTION))); return null; });
         Suite.check("stream", () -> { stream(); return null; });
@@ -114,6 +134,9 @@ final class UseSpringAi {
         Suite.check("errors", () -> { errors(); return null; });
         Suite.check("retries", () -> { retries(); return null; });
         Suite.check("timeout", () -> { timeout(); return null; });
+        Suite.check("cancellation", () -> { cancellation(); return null; });
+        Suite.check("responses", () -> { throw new Suite.NotOffered("its chat models ask for chat completions alone"); });
+        Suite.check("asynchronous", () -> { asynchronous(); return null; });
         Suite.check("receipt", UseSpringAi::whole);
         Suite.check("receipt of a stream", UseSpringAi::streamed);
         System.exit(0);

@@ -12,6 +12,8 @@ import uuid
 BASE_URL = os.environ["DOCKET_BASE_URL"]
 API_KEY = os.environ["DOCKET_API_KEY"]
 MODEL = "llama-3.1-8b"
+# For what no other check asks of it, where a receipt is looked for by the model.
+OTHER_MODEL = "qwen3-30b-a3b"
 EMBEDDING_MODEL = "bge-m3"
 QUESTION = "Tell me about the lighthouse."
 MESSAGES = [{"role": "user", "content": QUESTION}]
@@ -66,15 +68,28 @@ def fault(text):
 
 def stored_receipt(receipt_id):
     """The receipt as the service has it, once it has it."""
+    return _awaited(f"/{receipt_id}", lambda reply: reply)
+
+
+def receipt_since(epoch_seconds, model):
+    """That of the one request of this model since then, for clients that show no id of an answer that they left."""
+    return _awaited(
+        f"?limit=1&model={model}&from={int(epoch_seconds)}", lambda reply: next(iter(reply["data"]), None)
+    )
+
+
+def _awaited(rest, receipt_in):
     end = time.monotonic() + 20
     while True:
         request = urllib.request.Request(
-            f"{BASE_URL}/receipts/{receipt_id}", headers={"Authorization": f"Bearer {API_KEY}"}
+            f"{BASE_URL}/receipts{rest}", headers={"Authorization": f"Bearer {API_KEY}"}
         )
         try:
             with urllib.request.urlopen(request) as reply:
-                return json.load(reply)
+                if (receipt := receipt_in(json.load(reply))) is not None:
+                    return receipt
         except urllib.error.HTTPError:
             if time.monotonic() > end:
                 raise
-            time.sleep(0.1)
+        expect(time.monotonic() < end, "no receipt")
+        time.sleep(0.1)
