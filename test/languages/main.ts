@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Instance } from '#test/storms/instance.ts';
 import { chosen, readArguments } from '#test/support/arguments.ts';
+import { untilStopped } from '#test/support/until-stopped.ts';
 import { Cache, inUserCache, NotToBeHad } from '#test/upstreams/cache.ts';
 import { CLIENTS } from './clients.ts';
 import { type ClientReport, pageOf } from './page.ts';
@@ -12,7 +13,7 @@ import { runClient } from './run-client.ts';
 const USAGE = `npm run clients -- [--only NAME]… [--write] [--cache DIRECTORY]
 
 Starts the product with its sandbox and asks through client libraries of other languages what programs ask. Exit code 1 when
-something does not work. What this machine cannot get is skipped by name. Clients:
+something does not work, 130 when stopped. What this machine cannot get is skipped by name. Clients:
 ${CLIENTS.map(({ name, language, version }) => `  ${language.padEnd(8)}${name} ${version}`).join('\n')}
 
 --write    write docs/clients.md; all clients must have run
@@ -28,33 +29,20 @@ const { values } = readArguments(USAGE, {
 });
 const wanted = chosen('client', CLIENTS, values.only);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const cache = new Cache(values.cache ?? inUserCache('clients'), say);
+const { signal, stopped } = untilStopped();
+const cache = new Cache(values.cache ?? inUserCache('clients'), say, signal);
 const reports: ClientReport[] = [];
 const skipped: string[] = [];
 const instance = await Instance.start({ env: { REPLICAS: 'api=1' } });
 try {
-  const { base_url: baseUrl, api_key: apiKey } = instance.info;
-  const read = async (path: string): Promise<string> =>
-    (await fetch(new URL(path, baseUrl))).text();
-  const service = { baseUrl, apiKey, didJson: await read('/.well-known/did.json') };
-  const description = join(cache.directory, 'openapi.json');
-  await mkdir(cache.directory, { recursive: true });
-  await writeFile(description, await read('/openapi.json'));
-  for (const client of wanted) {
-    try {
-      const found = await runClient(client, service, { cache, say, description });
-      reports.push({ client, found });
-      say(`${client.name} ${client.version}`);
-      for (const { check, verdict, words = '' } of found) say(`  ${check}: ${verdict} ${words}`);
-    } catch (error) {
-      if (!(error instanceof NotToBeHad)) throw error;
-      skipped.push(`${client.name}: ${error.message}`);
-      say(`${client.name}: skipped; ${error.message}`);
-    }
-  }
+  await Promise.race([askAll(instance), stopped]);
+} catch (error) {
+  if (!signal.aborted) throw error;
+  say(`stopped; ${wanted.length - reports.length - skipped.length} clients were not asked`);
 } finally {
   await instance.remove();
 }
+if (signal.aborted) process.exit(130);
 
 const failed = reports.flatMap(({ client, found }) => {
   if (found.length === 0) return [`${client.name}: its program said nothing`];
@@ -75,4 +63,26 @@ if (values.write) {
   const page = join(import.meta.dirname, '../../docs/clients.md');
   await writeFile(page, pageOf(reports));
   await promisify(execFile)('oxfmt', [page]);
+}
+
+async function askAll({ info }: Instance): Promise<void> {
+  const { base_url: baseUrl, api_key: apiKey } = info;
+  const read = async (path: string): Promise<string> =>
+    (await fetch(new URL(path, baseUrl))).text();
+  const service = { baseUrl, apiKey, didJson: await read('/.well-known/did.json') };
+  const description = join(cache.directory, 'openapi.json');
+  await mkdir(cache.directory, { recursive: true });
+  await writeFile(description, await read('/openapi.json'));
+  for (const client of wanted) {
+    try {
+      const found = await runClient(client, service, { cache, say, description, signal });
+      reports.push({ client, found });
+      say(`${client.name} ${client.version}`);
+      for (const { check, verdict, words = '' } of found) say(`  ${check}: ${verdict} ${words}`);
+    } catch (error) {
+      if (!(error instanceof NotToBeHad)) throw error;
+      skipped.push(`${client.name}: ${error.message}`);
+      say(`${client.name}: skipped; ${error.message}`);
+    }
+  }
 }

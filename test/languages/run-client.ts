@@ -40,6 +40,7 @@ export async function runClient(client: Client, service: Service, place: Place):
     },
     timeout: PROGRAM_MS,
     maxBuffer: OUTPUT_BYTES_MAX,
+    signal: place.signal,
   });
   const ended = await program.catch((error: Error & { stdout?: string; stderr?: string }) => error);
   const lines = ended.stdout?.split('\n').filter((line) => line.startsWith('{"check"')) ?? [];

@@ -26,6 +26,8 @@ export interface Place {
   say: (line: string) => void;
   /** The service's own description, of which a generator makes its client. */
   description: string;
+  /** Ends what is running. */
+  signal: AbortSignal;
 }
 
 /** How the client of each language is fetched, and its program compiled. */
@@ -53,12 +55,13 @@ async function python(client: Client, place: Place): Promise<Command> {
     // It formats what it makes with a program that was installed beside it.
     const path = `${dirname(file)}${delimiter}${readEnvironment()['PATH']}`;
     const asked = ['-m', 'openapi_python_client', 'generate', '--path', place.description];
-    await run(file, [...asked, ...output], { env: { PATH: path } });
+    await run(file, [...asked, ...output], place, { env: { PATH: path } });
   }
   return { file, args, env: { PYTHONPATH: target } };
 }
 
-async function go(client: Client, { cache, say }: Place): Promise<Command> {
+async function go(client: Client, place: Place): Promise<Command> {
+  const { cache, say } = place;
   const cwd = join(HERE, 'go');
   const file = join(cache.directory, 'bin', client.program);
   const env = {
@@ -67,19 +70,20 @@ async function go(client: Client, { cache, say }: Place): Promise<Command> {
     GOFLAGS: '-mod=readonly',
     GOTOOLCHAIN: 'local',
   };
-  await fetched(client, 'go', ['mod', 'download'], { cwd, env });
+  await fetched(client, 'go', ['mod', 'download'], place, { cwd, env });
   say(`compiling ${client.name}`);
-  await run('go', ['build', '-p=2', '-o', file, `./${client.program}`], { cwd, env });
+  await run('go', ['build', '-p=2', '-o', file, `./${client.program}`], place, { cwd, env });
   return { file, args: [] };
 }
 
-async function rust(client: Client, { cache, say }: Place): Promise<Command> {
+async function rust(client: Client, place: Place): Promise<Command> {
+  const { cache, say } = place;
   const cwd = join(HERE, 'rust');
   const target = join(cache.directory, 'rust');
   const env = { CARGO_HOME: join(cache.directory, 'cargo'), CARGO_TARGET_DIR: target };
-  await fetched(client, 'cargo', ['fetch', '--locked'], { cwd, env });
+  await fetched(client, 'cargo', ['fetch', '--locked'], place, { cwd, env });
   say(`compiling ${client.name}`);
-  await run('cargo', ['build', '--locked', '--offline', '--jobs=2'], { cwd, env });
+  await run('cargo', ['build', '--locked', '--offline', '--jobs=2'], place, { cwd, env });
   return { file: join(target, 'debug', client.program), args: [] };
 }
 
@@ -100,7 +104,7 @@ async function java(client: Client, place: Place): Promise<Command> {
   }
   const classes = await emptied(join(place.cache.directory, 'classes', client.program));
   place.say(`compiling ${client.name}`);
-  await run('javac', ['-nowarn', '-proc:none', '-d', classes, '-cp', jars, ...sources]);
+  await run('javac', ['-nowarn', '-proc:none', '-d', classes, '-cp', jars, ...sources], place);
   return { file: 'java', args: ['-cp', `${classes}${delimiter}${jars}`, client.program] };
 }
 
@@ -118,15 +122,16 @@ async function openapiGenerator(
   place.say(`making ${client.name}`);
   const generate = ['-cp', jars, 'org.openapitools.codegen.OpenAPIGenerator', 'generate'];
   const made = ['-i', place.description, '-o', target, '--global-property', wanted];
-  await run('java', [...generate, ...made, ...options]);
+  await run('java', [...generate, ...made, ...options], place);
 }
 
 /** The class path of these and of all that they need, in a folder of their own: two clients may need two versions of one. */
 async function jarsOf(
   client: Pick<Client, 'name' | 'version'>,
   coordinates: readonly string[],
-  { cache, say }: Place,
+  place: Place,
 ): Promise<string> {
+  const { cache, say } = place;
   const folder = join(cache.directory, `${client.name.split(':').at(-1)}-${client.version}`);
   const [pom, jars, ready] = ['pom.xml', 'jars', 'ready'].map((name) => join(folder, name));
   const project = projectOf(coordinates);
@@ -136,7 +141,7 @@ async function jarsOf(
     say(`fetching ${coordinates.join(' ')}`);
     const repository = `-Dmaven.repo.local=${join(cache.directory, 'm2')}`;
     const asked = ['--batch-mode', '--quiet', '--file', pom!, repository, COPY_DEPENDENCIES];
-    await fetched(client, 'mvn', [...asked, `-DoutputDirectory=${jars}`]);
+    await fetched(client, 'mvn', [...asked, `-DoutputDirectory=${jars}`], place);
     await writeFile(ready!, '');
   }
   return join(jars!, '*');
@@ -171,11 +176,12 @@ async function fetched(
   client: Pick<Client, 'name'>,
   tool: string,
   args: readonly string[],
+  place: Place,
   options: RunOptions = {},
 ): Promise<void> {
-  await run(tool, args, options).catch(
-    (error: { code?: string; stdout?: string; stderr?: string }) => {
-      if (error.code === 'ENOENT') throw new NotToBeHad(`there is no ${tool}`);
+  await run(tool, args, place, options).catch(
+    (error: Error & { stdout?: string; stderr?: string }) => {
+      if (error instanceof NotToBeHad) throw error;
       const lines = `${error.stdout}${error.stderr}`.trim().split('\n');
       const why = lines.find((line) => /error/i.test(line)) ?? lines.at(-1);
       throw new NotToBeHad(`${tool} could not fetch ${client.name}: ${why}`);
@@ -183,14 +189,20 @@ async function fetched(
   );
 }
 
+/** @throws NotToBeHad where the tool is not there */
 async function run(
   file: string,
   args: readonly string[],
+  { signal }: Place,
   { cwd, env }: RunOptions = {},
 ): Promise<void> {
-  await promisify(execFile)(file, args, {
+  const running = promisify(execFile)(file, args, {
     cwd,
     env: { ...readEnvironment(), ...env },
     maxBuffer: OUTPUT_BYTES_MAX,
+    signal,
+  });
+  await running.catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? new NotToBeHad(`there is no ${file}`) : error;
   });
 }

@@ -42,7 +42,12 @@ export class Instance {
     }
     execFileSync('chmod', ['0711', directory, dataDir]);
     const instance = new Instance(directory, options);
-    await instance.launch();
+    try {
+      await instance.launch();
+    } catch (error) {
+      await instance.remove();
+      throw error;
+    }
     return instance;
   }
 
@@ -80,8 +85,7 @@ export class Instance {
     });
     closeSync(output);
     const info = await this.#until('the instance is ready', async () => {
-      if (this.#launcher.exitCode !== null)
-        throw new Error(`it ended:\n${this.output.slice(-4_000)}`);
+      if (this.#hasEnded) throw new Error(`it ended:\n${this.output.slice(-4_000)}`);
       return readDevFile(this.dataDir);
     });
     this.#info = info;
@@ -126,14 +130,18 @@ export class Instance {
 
   /** Stops everything and removes its data. */
   async remove(): Promise<void> {
-    signal([this.#launcher.pid!], 'SIGTERM');
+    if (!this.#hasEnded) signal([this.#launcher.pid!], 'SIGTERM');
     const end = Date.now() + STOP_MS;
-    while (this.#launcher.exitCode === null && this.#launcher.signalCode === null) {
+    while (!this.#hasEnded) {
       if (Date.now() > end) await this.killEverything();
       await delay(LOOK_MS);
     }
     if (this.#mounted) execFileSync('umount', ['--lazy', this.dataDir]);
     await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  get #hasEnded(): boolean {
+    return this.#launcher.exitCode !== null || this.#launcher.signalCode !== null;
   }
 
   async #until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {

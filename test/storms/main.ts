@@ -1,4 +1,5 @@
 import { readArguments, refuseArguments } from '#test/support/arguments.ts';
+import { untilStopped } from '#test/support/until-stopped.ts';
 import { runStorm, type StormReport } from './run-storm.ts';
 import { STORMS } from './storms.ts';
 
@@ -74,18 +75,9 @@ process.stdout.write(
 );
 const reports: SeededReport[] = [];
 const broken: string[] = [];
-let isStopped = false;
-const stopped = new Promise<never>((_resolve, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      isStopped = true;
-      reject(new Error(`stopped by ${signal}`));
-    });
-  }
-});
-stopped.catch(() => undefined);
+const { signal, stopped } = untilStopped();
 for (const [index, run] of runs.entries()) {
-  if (isStopped) break;
+  if (signal.aborted) break;
   const startedAt = performance.now();
   process.stdout.write(
     `\n[${index + 1}/${runs.length}] seed ${run.seed}, ${run.name}; ${broken.length} broken so far\n`,
@@ -100,18 +92,19 @@ for (const [index, run] of runs.entries()) {
     reports.push({ ...report, seed: run.seed });
     if (!report.good) broken.push(`${run.name} of seed ${run.seed}`);
   } catch (error) {
-    if (isStopped) break;
+    if (signal.aborted) break;
     say(error instanceof Error ? `${String(error.cause)}\n${error.message}` : String(error));
     broken.push(`${run.name} of seed ${run.seed} (no verdict)`);
   }
 }
 process.stdout.write(`\n${table()}\n`);
-if (isStopped) process.stdout.write(`stopped; ${runs.length - reports.length} storms not run\n`);
+if (signal.aborted)
+  process.stdout.write(`stopped; ${runs.length - reports.length} storms not run\n`);
 else if (broken.length === 0) process.stdout.write('every promise was kept\n');
 if (broken.length > 0) process.stdout.write(`BROKEN: ${broken.join(', ')}\n`);
-process.exitCode = broken.length > 0 ? 1 : isStopped ? 130 : 0;
+process.exitCode = broken.length > 0 ? 1 : signal.aborted ? 130 : 0;
 // Its load and its storm go on.
-if (isStopped) process.exit();
+if (signal.aborted) process.exit();
 
 function table(): string {
   const rows = [

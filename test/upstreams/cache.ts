@@ -31,15 +31,20 @@ export function inUserCache(name: string): string {
 export class Cache {
   readonly directory: string;
   readonly #say: (line: string) => void;
+  readonly #signal: AbortSignal | undefined;
 
-  /** @param directory default: `docket/upstreams` in the user's cache directory */
-  constructor(directory: string | undefined, say: (line: string) => void) {
+  /**
+   * @param directory default: `docket/upstreams` in the user's cache directory
+   * @param signal ends an installation
+   */
+  constructor(directory: string | undefined, say: (line: string) => void, signal?: AbortSignal) {
     this.directory = directory ?? inUserCache('upstreams');
     this.#say = say;
+    this.#signal = signal;
   }
 
   /** Whether it is installed already. */
-  has(kind: ServerKind): boolean {
+  has(kind: Pick<ServerKind, 'packages'>): boolean {
     return existsSync(join(this.#venv(kind.packages), 'ready'));
   }
 
@@ -65,8 +70,11 @@ export class Cache {
     return folder;
   }
 
+  /** Another version of any of them is another folder. */
   #venv(packages: readonly string[]): string {
-    return join(this.directory, packages[0]!.replace(/\[.*\]/, '').replace('==', '-'));
+    const first = packages[0]!.replace(/\[.*\]/, '').replace('==', '-');
+    const digest = createHash('sha256').update(packages.join('\n')).digest('hex');
+    return join(this.directory, `${first}-${digest.slice(0, 12)}`);
   }
 
   async #install(title: string, packages: readonly string[]): Promise<string> {
@@ -88,6 +96,7 @@ export class Cache {
     const args = ['-n', '10', python, '-m', 'pip', 'install', '--no-cache-dir', ...packages];
     const pip = spawn('nice', [...args, '--disable-pip-version-check'], {
       env: { ...readEnvironment(), CMAKE_BUILD_PARALLEL_LEVEL: '2', PIP_PROGRESS_BAR: 'off' },
+      signal: this.#signal,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let errors = '';
