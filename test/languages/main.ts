@@ -38,7 +38,8 @@ try {
   await Promise.race([askAll(instance), stopped]);
 } catch (error) {
   if (!signal.aborted) throw error;
-  say(`stopped; ${wanted.length - reports.length - skipped.length} clients were not asked`);
+  const left = wanted.slice(reports.length + skipped.length).map(({ name }) => name);
+  say(`stopped; not asked, or not to the end: ${left.join(', ')}`);
 } finally {
   await instance.remove();
 }

@@ -43,6 +43,7 @@ export async function runClient(client: Client, service: Service, place: Place):
     signal: place.signal,
   });
   const ended = await program.catch((error: Error & { stdout?: string; stderr?: string }) => error);
+  place.signal.throwIfAborted();
   const lines = ended.stdout?.split('\n').filter((line) => line.startsWith('{"check"')) ?? [];
   const found = await Promise.all(lines.map((line) => judged(JSON.parse(line), service)));
   if (!(ended instanceof Error)) return found;

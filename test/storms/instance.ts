@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -40,7 +40,7 @@ export class Instance {
     if (options.diskMib !== undefined) {
       execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${options.diskMib}m`, 'tmpfs', dataDir]);
     }
-    execFileSync('chmod', ['0711', directory, dataDir]);
+    for (const folder of [directory, dataDir]) await chmod(folder, 0o711);
     const instance = new Instance(directory, options);
     try {
       await instance.launch();
