@@ -263,6 +263,38 @@ describe('lists', () => {
   );
 
   it(
+    'the `model` of every answer is the id that the catalogue and /v1/models have, whatever its upstream calls it',
+    { tags: ['operations.models'] },
+    async () => {
+      const { openai } = watched();
+      const named = { model: 'llama-3.1-8b', sandbox_fault: 'id=named' };
+      const { model } = named;
+      const vector = { ...named, model: 'bge-m3', input: 'Tell me.' };
+      const chat = await openai.chat.completions.create(body(named));
+      const answers = [
+        [model, chat],
+        [model, await openai.completions.create({ ...named, prompt: 'Tell me.' })],
+        [model, await openai.responses.create({ ...named, input: 'Tell me.' })],
+        [vector.model, await openai.embeddings.create(vector)],
+      ] as const;
+      for (const [asked, answer] of answers) expect(answer.model).toBe(asked);
+      for await (const chunk of await openai.chat.completions.create(streamed(named))) {
+        expect(chunk.model).toBe(model);
+      }
+      const events = await openai.responses.create({ ...named, input: 'Tell me.', stream: true });
+      for await (const event of events) {
+        if ('response' in event) expect(event.response.model).toBe(model);
+      }
+      expect((await openai.models.retrieve(model)).id).toBe(model);
+      const calls = await upstreamCalls(system, 'named');
+      expect(calls).toHaveLength(6);
+      for (const call of calls) expect([model, vector.model, null]).not.toContain(call.model);
+      const { receipt } = chat as WithReceipt<typeof chat>;
+      expect(receipt.credentialSubject).toMatchObject({ model, modelVersion: calls[0]!.model });
+    },
+  );
+
+  it(
     'the SDK’s cursor pages read receipts, ledger entries and keys to their end',
     { tags: ['clients.cursors'] },
     async () => {

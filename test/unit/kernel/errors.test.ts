@@ -22,17 +22,20 @@ describe('the table of error codes', () => {
     expect(Object.keys(PINNED_ERRORS).filter((code) => !Object.hasOwn(CODES, code))).toEqual([]);
   });
 
-  it.each(DOCUMENTED)('names a time to wait for %s only where waiting helps', (code) => {
-    const { status, retry, retryAfterMs } = codeRow(code);
-    if (status === 429) expect(retryAfterMs).toBeGreaterThan(0);
-    else if (!retry) expect(retryAfterMs).toBeUndefined();
-    else if (status === 503) expect(retryAfterMs).toBeGreaterThan(0);
-    const { 'retry-after': waitS, 'x-should-retry': advice } = errorHeaders(
-      new Fault(code, { message: 'Said where it happened.', retryAfterMs: 1_500 }),
-    );
-    expect(waitS).toBe(status === 429 || retry ? '2' : undefined);
-    expect(advice).toBe(String(retry));
-  });
+  it.each(DOCUMENTED)(
+    'sends Retry-After with %s only where a retry helps, and with every 429',
+    (code) => {
+      const { status, retry, retryAfterMs } = codeRow(code);
+      if (status === 429) expect(retryAfterMs).toBeGreaterThan(0);
+      else if (!retry) expect(retryAfterMs).toBeUndefined();
+      else if (status === 503) expect(retryAfterMs).toBeGreaterThan(0);
+      const { 'retry-after': waitS, 'x-should-retry': advice } = errorHeaders(
+        new Fault(code, { message: 'Said where it happened.', retryAfterMs: 1_500 }),
+      );
+      expect(waitS).toBe(status === 429 || retry ? '2' : undefined);
+      expect(advice).toBe(String(retry));
+    },
+  );
 
   it('gives a stable code its own type and status, and a pattern those of the pattern', () => {
     expect(STABLE_CODES).toContain('invalid_api_key');
