@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import { badge, moment, note, table, type Tone } from '#api/dashboard/pages/parts.ts';
+import { badge, dateTime, moment, note, table, type Tone } from '#api/dashboard/pages/parts.ts';
 import type { RegionStatusLine, RegionWord, ServiceStatus } from './status.ts';
 
 /** What is said of a region in each state. */
@@ -33,11 +33,20 @@ const LEDGER_WORDS: Readonly<Record<ServiceStatus['ledger'], readonly [Tone, str
   ],
 };
 
+/** The same within a sentence about regions; nothing where all is well. */
+const LEDGER_SUMMARY: Readonly<Record<ServiceStatus['ledger'], string | undefined>> = {
+  normal: undefined,
+  behind: 'the ledger is behind',
+  unknown: 'the state of the ledger is not known',
+};
+
 /** How the service is now, for everybody. */
 export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail: string): Html {
   const [tone, word, what] = LEDGER_WORDS[ledger];
   return html`<div class="head"><h1>Status</h1></div>
-    ${summary(regions, ledger)} ${regions.map((region) => regionNote(region, at))}
+    <div class="stack">
+      ${summary(regions, ledger)} ${regions.map((region) => regionNote(region, at))}
+    </div>
     <section class="stack tight">
       <h2>Regions</h2>
       ${
@@ -49,7 +58,9 @@ export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail:
               regions.map((region) => {
                 const [regionTone, regionWord, means] = REGION_WORDS[region.word];
                 return html`<tr>
-                  <th scope="row">${region.name} <code class="soft">${region.code}</code></th>
+                  <th scope="row">
+                    ${region.name} <code class="soft nowrap">${region.code}</code>
+                  </th>
                   <td>${badge(regionTone, regionWord)}</td>
                   <td class="nowrap" data-head="Models">
                     ${
@@ -73,7 +84,7 @@ export function statusPage({ at, regions, ledger }: ServiceStatus, supportEmail:
       </dl>
     </section>
     <p class="soft small">
-      As one process of the service sees it, ${moment(at, at)}; reload for the state now. Something
+      As one process of the service saw it on ${dateTime(at)}; reload for the state now. Something
       else is wrong? Write to <a href="mailto:${supportEmail}">${supportEmail}</a>, with the
       <code>x-request-id</code> of an answer.
     </p>`;
@@ -97,5 +108,11 @@ function summary(regions: ServiceStatus['regions'], ledger: ServiceStatus['ledge
   if (open.length > 0 && open.every(({ word }) => word === 'unavailable')) {
     return note('bad', html`<strong>No region takes requests.</strong>`);
   }
-  return note('warn', html`<strong>${well} of ${open.length} regions are normal.</strong>`);
+  const ofLedger = LEDGER_SUMMARY[ledger];
+  return note(
+    'warn',
+    html`<strong
+      >${well} of ${open.length} regions are normal${ofLedger && html`; ${ofLedger}`}.</strong
+    >`,
+  );
 }

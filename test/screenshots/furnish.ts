@@ -33,6 +33,7 @@ export interface Furniture {
   degradedReceiptId: string;
   requestId: string;
   exportId: string;
+  failedExportId: string;
   reviewId: string;
   applyingOrgId: string;
   /** Of the organisation that nobody has asked anything for. */
@@ -40,6 +41,8 @@ export interface Furniture {
   /** Of the one with long names and large numbers. */
   largeOrgId: string;
   largeKeyId: string;
+  /** Of the instance, for what changes while pictures are taken. */
+  databaseUrl: string;
 }
 
 /** Whose receipts are made, and how large they are. */
@@ -63,12 +66,50 @@ function requestsOf(day: number): number {
 
 /** Fills a running instance with what an organisation of some weeks has, and what the service has to do. */
 export async function furnish(info: DevFile, signingKeysDir: string): Promise<Furniture> {
-  const pool = createPool({ url: info.database_url, max: 2, applicationName: 'pictures' });
+  return withPool(info.database_url, (pool) => fill(pool, info, signingKeysDir));
+}
+
+async function withPool<T>(url: string, use: (pool: Pool) => Promise<T>): Promise<T> {
+  const pool = createPool({ url, max: 2, applicationName: 'pictures' });
   try {
-    return await fill(pool, info, signingKeysDir);
+    return await use(pool);
   } finally {
     await pool.end();
   }
+}
+
+/** As if everybody had signed in an hour ago. */
+export async function ageSessions({ databaseUrl }: Furniture): Promise<void> {
+  await withPool(databaseUrl, (pool) =>
+    pool.query(
+      `update persons.session set created_at = created_at - interval '1 hour'
+        where created_at > now() - interval '1 hour'`,
+    ),
+  );
+}
+
+/** A log that was halted, and two receipts that could not be integrated. */
+export async function addLedgerTrouble({
+  databaseUrl,
+  orgId,
+  largeOrgId,
+}: Furniture): Promise<void> {
+  await withPool(databaseUrl, async (pool) => {
+    await pool.query(
+      `update ledger_head set halted_at = now() - interval '20 minutes',
+              halt_reason = 'the root at size 240 is not the one that was signed: the checkpoint of 13:40:07 UTC has another'
+        where org_id = $1`,
+      [largeOrgId],
+    );
+    await pool.query(
+      `insert into ledger_quarantine (entry_id, org_id, kind, leaf_hash, submitted_at, quarantined_at, reason)
+       select entry_id, org_id, kind, leaf_hash, issued_at, now() - interval '18 minutes',
+              case row_number() over (order by entry_id) when 1 then 'body_altered' else 'body_missing' end
+         from (select * from ledger_body where org_id = $1 order by entry_id desc limit 2) as newest
+       on conflict do nothing`,
+      [orgId],
+    );
+  });
 }
 
 async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<Furniture> {
@@ -120,6 +161,8 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
     degradedReceiptId: await aDegradedReceipt(pool, orgId),
     requestId: answer.receiptId.replace('rcpt_', 'req_'),
     exportId: await makeExport(pool, info),
+    failedExportId: await addFailedExport(pool, orgId),
+    databaseUrl: info.database_url,
   };
 }
 
@@ -294,6 +337,20 @@ async function makeExport(pool: Pool, { base_url, api_key, org_id }: DevFile): P
   await until(
     () => isThere(`select from export where id = $1 and status in ('ready', 'failed')`, id),
     'the pack is made',
+  );
+  return id;
+}
+
+/** One whose receipts do not lead to the checkpoint that it was to lead to. */
+async function addFailedExport(pool: Pool, orgId: string): Promise<string> {
+  const id = newId('exp');
+  await pool.query(
+    `insert into export (id, org_id, status, first_index, last_index, checkpoint_size, done, runs, period_from, period_to,
+                         error_code, error_message, created_at, started_at, finished_at)
+     values ($1, $2, 'failed', 0, 99, 100, 41, 1, date_trunc('day', now()) - interval '30 days', date_trunc('day', now()) - interval '20 days',
+             'ledger_damaged', 'The ledger does not add up: entry 41 does not hash to its leaf. An operator must run docket ledger fsck.',
+             now() - interval '2 hours', now() - interval '2 hours', now() - interval '119 minutes')`,
+    [id, orgId],
   );
   return id;
 }

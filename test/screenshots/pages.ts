@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import type { Furniture } from './furnish.ts';
+import { addLedgerTrouble, ageSessions, type Furniture } from './furnish.ts';
 
 /** Whose page it is: `nobody` has not signed in. */
 export type Visitor = 'nobody' | 'owner' | 'operator' | 'reviewer';
@@ -20,6 +20,39 @@ async function createKey(page: Page): Promise<void> {
   await page.getByLabel('Name').fill('Checkout, Stockholm');
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.waitForURL('**/issued');
+}
+
+/** As if the person had signed in a while ago: what gives something asks for the password. */
+async function createKeyLater(page: Page, of: Furniture): Promise<void> {
+  await ageSessions(of);
+  await page.getByLabel('Name').fill('Checkout, Stockholm');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+}
+
+async function troubleTheLedger(page: Page, of: Furniture): Promise<void> {
+  await addLedgerTrouble(of);
+  await page.reload();
+}
+
+async function reportIncident(page: Page): Promise<void> {
+  const region = page.locator('details', { hasText: 'eu-north' });
+  await region.locator('summary').click();
+  await region.getByLabel('State').selectOption('degraded');
+  await region
+    .getByLabel('What everybody is told')
+    .fill(
+      'A power cut at one of two sites since 13:40 UTC. Requests go elsewhere, unless they are pinned. We expect it to end by 17:00 UTC.',
+    );
+  await region.getByLabel('Reason for the audit log').fill('Power cut at the site in Luleå');
+  await region.getByRole('button', { name: /^Set / }).click();
+  await page.getByText('The region is set.').waitFor();
+}
+
+async function readOfIncident(page: Page): Promise<void> {
+  await reportIncident(page);
+  await page.goto('/status');
+  await page.getByText('A power cut').waitFor();
 }
 
 /** Has the verifier judge a receipt, in which the first of these texts is the second. */
@@ -61,6 +94,7 @@ const PAGES = [
   ['usage', 'owner', '/dashboard/{orgId}/usage'],
   ['exports', 'owner', '/dashboard/{orgId}/exports'],
   ['export', 'owner', '/dashboard/{orgId}/exports/{exportId}'],
+  ['export-failed', 'owner', '/dashboard/{orgId}/exports/{failedExportId}'],
   ['ledger', 'owner', '/dashboard/{orgId}/ledger?from=10'],
   ['keys', 'owner', '/dashboard/{orgId}/keys'],
   ['keys-new', 'owner', '/dashboard/{orgId}/keys/new'],
@@ -104,6 +138,11 @@ const PAGES = [
   ['queues', 'operator', '/dashboard/service/queues'],
   ['policy', 'operator', '/dashboard/service/policy'],
   ['health', 'operator', '/dashboard/service/health'],
+  // What lasts comes behind the pictures that it would change.
+  ['health-halted', 'operator', '/dashboard/service/health', troubleTheLedger],
+  ['regions-incident', 'operator', '/dashboard/service/regions', reportIncident],
+  ['status-incident', 'operator', '/dashboard/service/regions', readOfIncident],
+  ['confirm', 'owner', '/dashboard/{orgId}/keys/new', createKeyLater],
 ] as const satisfies readonly (readonly [string, Visitor, string, Shown['act']?])[];
 
 export const PAGE_NAMES: ReadonlySet<string> = new Set(PAGES.map(([name]) => name));

@@ -244,23 +244,49 @@ docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
           </section>`
         : undefined
     }
-    ${
-      may(frame.membership!.role, 'make exports')
-        ? html`<form class="stack tight" method="post" action="${address}/delete">
-            ${token(frame)}
-            <p class="help">
-              ${
-                underWay
-                  ? 'What was made so far is thrown away.'
-                  : 'The pack is deleted at once. The same period can be packed again.'
-              }
-            </p>
-            <div>
-              <button class="danger" type="submit">
-                ${underWay ? 'Cancel' : status === 'ready' ? 'Delete pack' : 'Remove from the list'}
-              </button>
-            </div>
+    ${may(frame.membership!.role, 'make exports') ? packActs(frame, record) : undefined}`;
+}
+
+/** What ends a pack: the words of its button, and what comes of it. */
+const ENDS = {
+  queued: ['Cancel', 'What was made so far is thrown away.'],
+  running: ['Cancel', 'What was made so far is thrown away.'],
+  ready: ['Delete pack', 'The pack is deleted at once. The same period can be packed again.'],
+  failed: ['Remove from the list', 'The audit log keeps that it was asked for.'],
+  expired: ['Remove from the list', 'The audit log keeps that it was asked for.'],
+} as const;
+
+/** What whoever makes packs does with this one. */
+function packActs(frame: Frame, record: ExportRecord): Html {
+  const { id, status, period } = record;
+  const [end, effect] = ENDS[status];
+  const isOver = status === 'failed' || status === 'expired';
+  return html`${
+      isOver && period !== undefined && isOfDays(period)
+        ? html`<form class="stack tight" method="post" action="${base(frame)}">
+            ${token(frame)} ${hiddenDay('from', period.from)}
+            ${hiddenDay('to', period.to === undefined ? undefined : period.to - DAY_MS)}
+            <p class="help">The same period, up to the newest signed checkpoint.</p>
+            <div><button class="primary" type="submit">Make pack again</button></div>
           </form>`
         : undefined
-    }`;
+    }
+    <form class="stack tight" method="post" action="${base(frame)}/${id}/delete">
+      ${token(frame)}
+      <p class="help">${effect}</p>
+      <div>
+        <button ${isOver ? undefined : html`class="danger"`} type="submit">${end}</button>
+      </div>
+    </form>`;
+}
+
+/** Whether the form of a new pack, which takes whole days, can ask for this period. */
+function isOfDays({ from = 0, to = 0 }: NonNullable<ExportRecord['period']>): boolean {
+  return from % DAY_MS === 0 && to % DAY_MS === 0;
+}
+
+/** A day of a period, as the form of a new pack has it. */
+function hiddenDay(name: string, at: number | undefined): Html {
+  const text = at === undefined ? '' : new Date(at).toISOString().slice(0, 10);
+  return html`<input type="hidden" name="${name}" value="${text}" />`;
 }

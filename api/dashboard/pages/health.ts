@@ -40,7 +40,7 @@ const accountLink = (orgId: string): Html =>
 function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Html {
   const noneOrSome = (number: number): Html =>
     number === 0 ? badge('good', 'none') : badge('bad', 'look at them');
-  return html`<section class="stack tight">
+  return html`<section class="stack">
     <h2>Ledger</h2>
     <dl class="figures">
       ${card('Receipts that wait', count(backlog.pending))}
@@ -54,7 +54,8 @@ function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Ht
     ${
       halted.length === 0
         ? undefined
-        : html`<h3>Halted logs</h3>
+        : html`<section class="stack tight">
+            <h3>Halted logs</h3>
             <p class="help">
               Nothing is appended to them. <code>docket ledger fsck --org ID</code> says what is
               wrong, <code>docket ledger resume</code> lets one go on that is sound.
@@ -66,16 +67,19 @@ function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Ht
                 ({ orgId, haltedAt, reason }) =>
                   html`<tr>
                     <th scope="row">${accountLink(orgId)}</th>
-                    <td>${shortMoment(haltedAt, frame.now)}</td>
+                    <td data-head="Halted">${shortMoment(haltedAt, frame.now)}</td>
                     <td class="wrap">${reason ?? undefined}</td>
                   </tr>`,
               ),
-            )}`
+              'stacked',
+            )}
+          </section>`
     }
     ${
       quarantined.length === 0
         ? undefined
-        : html`<h3>Receipts in quarantine</h3>
+        : html`<section class="stack tight">
+            <h3>Receipts in quarantine</h3>
             <p class="help">
               They could not be integrated. When the cause is gone,
               <code>docket ledger requeue ID</code> gives one another try.
@@ -87,12 +91,14 @@ function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Ht
                 ({ receiptId, orgId, quarantinedAt, reason }) =>
                   html`<tr>
                     <th scope="row">${shortId(receiptId)}</th>
-                    <td>${accountLink(orgId)}</td>
-                    <td>${shortMoment(quarantinedAt, frame.now)}</td>
-                    <td class="wrap">${reason}</td>
+                    <td data-head="Organisation">${accountLink(orgId)}</td>
+                    <td data-head="Since">${shortMoment(quarantinedAt, frame.now)}</td>
+                    <td class="wrap"><code>${reason}</code></td>
                   </tr>`,
               ),
-            )}`
+              'stacked',
+            )}
+          </section>`
     }
   </section>`;
 }
@@ -112,13 +118,13 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
               (each) =>
                 html`<tr>
                   <th scope="row">${shortId(each.receiptId)}</th>
-                  <td>${accountLink(each.orgId)}</td>
-                  <td class="num">${count(each.attempts)}</td>
-                  <td>
+                  <td data-head="Organisation">${accountLink(each.orgId)}</td>
+                  <td class="num" data-head="Attempts">${count(each.attempts)}</td>
+                  <td data-head="Failed">
                     ${each.failedAt === null ? undefined : shortMoment(each.failedAt, frame.now)}
                   </td>
-                  <td>${each.stage ?? undefined}</td>
-                  <td><code>${each.code ?? undefined}</code></td>
+                  <td data-head="At">${each.stage ?? undefined}</td>
+                  <td data-head="Code"><code>${each.code ?? undefined}</code></td>
                   <td class="num">
                     <form method="post" action="/dashboard/service/health/retry">
                       ${token(frame)}
@@ -131,6 +137,7 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
                   </td>
                 </tr>`,
             ),
+            'stacked',
           )
     }
   </section>`;
@@ -191,17 +198,20 @@ function sanctions(frame: Frame, { lists, due, dueMax }: HealthParts): Html {
               (list) =>
                 html`<tr>
                   <th scope="row">${list.source}</th>
-                  <td><code title="${list.version}">${list.version.slice(0, 12)}</code></td>
+                  <td data-head="Version">
+                    <code title="${list.version}">${list.version.slice(0, 12)}</code>
+                  </td>
                   <td>${list.current ? badge('good', 'current') : badge('plain', 'superseded')}</td>
-                  <td class="nowrap">
+                  <td class="nowrap" data-head="Published">
                     ${list.publishedOn ?? html`<span class="soft">not said</span>`}
                   </td>
-                  <td>${shortMoment(list.importedAt, frame.now)}</td>
-                  <td class="clip short">${list.importedBy}</td>
-                  <td class="num">${count(list.entities)}</td>
-                  <td class="num">${count(list.names)}</td>
+                  <td data-head="Imported">${shortMoment(list.importedAt, frame.now)}</td>
+                  <td class="clip short" data-head="By">${list.importedBy}</td>
+                  <td class="num" data-head="Parties">${count(list.entities)}</td>
+                  <td class="num" data-head="Names">${count(list.names)}</td>
                 </tr>`,
             ),
+            'stacked',
           )
     }
     <p class="soft">

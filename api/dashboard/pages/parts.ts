@@ -25,7 +25,7 @@ export function day(at: number): string {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-function dateTime(at: number): string {
+export function dateTime(at: number): string {
   return `${day(at)}, ${new Date(at).toISOString().slice(11, 16)} UTC`;
 }
 

@@ -52,8 +52,8 @@ export function regionsPage(frame: Frame, parts: RegionsParts): Html {
               'State',
               'Set to',
               'Models',
-              'Slots',
-              'Finished a second',
+              html`<span class="num">Slots</span>`,
+              html`<span class="num">Finished a second</span>`,
               'Told at /status',
             ],
             regions.map((each) => row(frame, each)),
@@ -78,7 +78,7 @@ function row(frame: Frame, { region, line, override, serving }: OperatedRegion):
   const [tone, word] = REGION_WORDS[line.word];
   return html`<tr>
     <th scope="row">
-      ${region.name} <code class="soft">${region.code}</code>
+      ${region.name} <code class="soft nowrap">${region.code}</code>
       ${region.organisations === undefined ? undefined : badge('plain', 'dedicated')}
     </th>
     <td>${badge(tone, word)}</td>
@@ -96,7 +96,7 @@ function row(frame: Frame, { region, line, override, serving }: OperatedRegion):
       ${
         line.note === undefined
           ? html`<span class="soft">nothing</span>`
-          : html`${line.note.text} <br />${moment(line.note.at, frame.now)}`
+          : html`<span>${line.note.text}<br />${moment(line.note.at, frame.now)}</span>`
       }
     </td>
   </tr>`;

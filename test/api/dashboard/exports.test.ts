@@ -123,6 +123,36 @@ describe('exports', () => {
       expect(errors).toEqual([]);
     },
   );
+
+  it(
+    'a pack that failed says what is wrong and is made again by one button, for the same days, by those who make packs',
+    { tags: ['dashboard.exports', 'dashboard.roles'] },
+    async () => {
+      const list = exportsOf(orgs.ours);
+      const today = new Date().toISOString().slice(0, 10);
+      const asked = await visitors.member.send(list, list, { from: today, to: today });
+      const address = asked.headers.location as string;
+      await database.pool.query(
+        `update export set status = 'failed', error_code = 'ledger_damaged', error_message = 'It does not add up.',
+                finished_at = now() where id = $1`,
+        [address.split('/').at(-1)],
+      );
+      const page = (await visitors.member.get(address)).payload;
+      expect(page).toContain('It does not add up.');
+      expect(page).toContain('Remove from the list');
+      expect((await visitors.auditor.get(address)).payload).not.toContain('Make pack again');
+      const days = [...page.matchAll(/name="(from|to)" value="([\d-]+)"/g)];
+      expect(days.map(([, name, value]) => [name, value])).toEqual([
+        ['from', today],
+        ['to', today],
+      ]);
+      const again = await visitors.member.send(address, list, { from: today, to: today });
+      const made = again.headers.location as string;
+      expect(made).not.toBe(address);
+      expect((await visitors.member.get(made)).payload).toContain('of 30 receipts');
+      await visitors.member.send(made, `${made}/delete`);
+    },
+  );
 });
 
 describe('the ledger', () => {
