@@ -5,7 +5,9 @@ export function verifyPage(origin: string): Html {
   return html`<div class="head"><h1>Verify</h1></div>
     <p class="prose">
       Choose a receipt, an answer that carries one, or an evidence pack. It is checked in this
-      browser, by the code of <code>docket verify</code>; nothing of it is sent anywhere.
+      browser, by the code of <code>docket verify</code>; nothing of it is sent anywhere. The record
+      that a receipt of this service names is fetched from here, by its digest, so that the figures
+      are computed again.
     </p>
     <noscript>
       <div class="note warn">

@@ -8,7 +8,7 @@ import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { statedMeasurement } from '#shared/receipts/reread.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { findDerivation, onlyDerivation } from '#cli/derivation-file.ts';
+import { findDerivation } from '#cli/derivation-file.ts';
 import { checkIsAnswer, type NamedDerivation } from '#cli/verify/judge-receipt.ts';
 import { readAnswer } from '#cli/input.ts';
 import { utf8 } from '#cli/utf8.ts';
@@ -39,7 +39,10 @@ export function register(program: Command): void {
     )
     .action(async (file: string, options: RecomputeOptions) => {
       const { document } = receiptIn(await readAnswer(file), file);
-      const found = await findDerivation(document.measurement, file, options.derivation);
+      const { measurement } = document;
+      const digest = measurement && derivationDigest(measurement);
+      const found =
+        digest === undefined ? undefined : await findDerivation(digest, file, options.derivation);
       const report = reproduce(document, found);
       if (options.json === true) printJson(report);
       else print(report);
@@ -78,9 +81,7 @@ function reproduce(document: ReceiptDocument, found: NamedDerivation | undefined
       `The receipt names its other inputs by a derivation record. Fetch ${derivation}, keep it beside the receipt as ${derivationDigest(measurement)}.json or name it with --derivation, and try again.`,
     );
   }
-  const stated = statedMeasurement(
-    wholeMeasurement(measurement, onlyDerivation(measurement, found)),
-  );
+  const stated = statedMeasurement(wholeMeasurement(measurement, () => found?.document));
   const { id, version } = stated.methodology;
   const methodology = loadMethodologies().methodology(id, version);
   if (methodology === undefined) throw new Error(`There is no methodology ${id} ${version} here.`);

@@ -5,7 +5,6 @@ import { loadSigningKeys, SigningKeyProblem } from '#shared/receipts/signing/fil
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { printJson } from '#cli/print.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { findDerivation } from '#cli/derivation-file.ts';
@@ -17,7 +16,6 @@ import {
   checkIsAnswer,
   heldAgainstItself,
   judgeReceipt,
-  type NamedDerivation,
   NO_KEYS,
   pinnedTrust,
   receiptReport,
@@ -114,19 +112,11 @@ async function verifyReceiptAt(file: string, options: VerifyOptions): Promise<vo
   const trustFor = (issuer: () => string): Trust =>
     named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
   const judged = judgeReceipt(() => utf8(source), trustFor, Date.now());
-  const measurement = judged.verdict.document?.measurement;
-  let record: NamedDerivation | MalformedData | undefined;
-  try {
-    record = await findDerivation(measurement, file, options.derivation);
-  } catch (error) {
-    if (!(error instanceof MalformedData)) throw error;
-    record = error;
-  }
-  const find = (): NamedDerivation | undefined => {
-    if (record instanceof MalformedData) throw record;
-    return record;
-  };
-  const whole = await heldAgainstItself(judged, find, shippedMethodologies);
+  const whole = await heldAgainstItself(
+    judged,
+    ({ digest }) => findDerivation(digest, file, options.derivation),
+    shippedMethodologies,
+  );
   if (options.json === true) printJson(receiptReport(whole));
   else process.stdout.write(receiptWords(whole, file));
   process.exitCode = EXIT_CODES[whole.found];

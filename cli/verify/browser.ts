@@ -1,9 +1,10 @@
 /**
- * `docket/verify` in browsers: judges receipts and packs as `docket verify` does, word for word, and sends nothing
+ * `docket/verify` in browsers: judges receipts and packs as `docket verify` does, word for word, and sends nothing of them
  * anywhere. Beside this module, as the api serves it under `/verify/`, lie the worker and what the release ships.
  */
 import { canCheckSignatures, withSignatures } from '#shared/kernel/primitives/signature-checks.ts';
 import {
+  type FindDerivationText,
   type Judgement,
   type PackJudgementOptions,
   receiptJudgement,
@@ -34,6 +35,42 @@ export async function verifyReceipt(
   const methodologies = async () =>
     (await (await import('./release-files.ts')).fetchRelease()).methodologies;
   return withSignatures(() => receiptJudgement(source, options, methodologies));
+}
+
+/**
+ * Gets derivation records from the gateway that serves this module, by their digest and nothing else, for receipts of its
+ * own issuer: one that others have issued is none of its business.
+ * @param didJson what this gateway publishes of itself
+ */
+export function publishedDerivations(didJson: string): FindDerivationText {
+  return async ({ digest, issuer, address }) => {
+    const ownWay = `fetch ${address} and use docket verify with --derivation`;
+    const own = issuerIn(didJson);
+    if (issuer !== own) {
+      const whose = own ?? 'not known here';
+      return { missing: `this page asks its own gateway alone, and that is ${whose}; ${ownWay}` };
+    }
+    const { host, href } = new URL(`/derivations/${encodeURIComponent(digest)}`, import.meta.url);
+    const file = `${host}/derivations/${digest}`;
+    const failed = (why: string) => ({
+      missing: `${file} could not be fetched (${why}); ${ownWay}`,
+    });
+    try {
+      const reply = await fetch(href, { credentials: 'omit' });
+      return reply.ok ? { file, text: await reply.text() } : failed(String(reply.status));
+    } catch (error) {
+      return failed((error as Error).message);
+    }
+  };
+}
+
+/** Undefined where that is no did.json: the gateway could not be asked. */
+function issuerIn(didJson: string): string | undefined {
+  try {
+    return (JSON.parse(didJson) as { id?: string } | null)?.id;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Judges a pack as somebody has dropped it: in a worker, in constant memory. */

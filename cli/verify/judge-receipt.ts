@@ -5,6 +5,7 @@ import {
   derivationDigest,
   type DerivationDocument,
   NO_DERIVATIONS,
+  parseDerivation,
   type WholeMeasurement,
   wholeMeasurement,
 } from '#shared/receipts/derivation.ts';
@@ -16,6 +17,7 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
 import { fieldLines, type Row } from '#cli/print.ts';
+import { utf8 } from '#cli/utf8.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import { judgeFigures, type LineageMethodologies } from './figures.ts';
@@ -136,11 +138,45 @@ function standingOf({ good, code }: ReceiptVerdict, { keys, isChosen }: Trust): 
   return isChosen ? 'good' : 'intact';
 }
 
+/** How a receipt names its derivation record. */
+export interface DerivationName {
+  digest: string;
+  /** Where the receipt says that it is. */
+  address: string;
+  /** Of the receipt. */
+  issuer: string;
+}
+
 /** A derivation record, and what its file is called. */
 export interface NamedDerivation {
   file: string;
   document: DerivationDocument;
 }
+
+/** Reads a record of which a receipt gives the digest. @throws MalformedData with the file's name when it is another */
+export function namedDerivation(
+  file: string,
+  source: Uint8Array | string,
+  digest: string,
+): NamedDerivation {
+  try {
+    const text = typeof source === 'string' ? source : utf8(source);
+    return { file, document: parseDerivation(text, digest) };
+  } catch (error) {
+    if (!(error instanceof MalformedData)) throw error;
+    throw new MalformedData(error.code, file, error.message);
+  }
+}
+
+/** Why a record is not there, and what is to be done about it. */
+export interface MissingDerivation {
+  missing: string;
+}
+
+/** Finds a record; undefined where nobody has named one. @throws MalformedData when what is there is another */
+export type FindDerivation = (
+  name: DerivationName,
+) => Promise<NamedDerivation | MissingDerivation | undefined>;
 
 /**
  * Holds a receipt against itself, and against the derivation record that it names where that is at hand: whoever has the
@@ -148,10 +184,10 @@ export interface NamedDerivation {
  */
 export async function heldAgainstItself(
   judged: JudgedSignature,
-  find: (digest: string) => NamedDerivation | undefined,
+  find: FindDerivation,
   methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
 ): Promise<JudgedReceipt> {
-  const { derivation, whole, isAltered } = whatItNames(judged, find);
+  const { derivation, whole, isAltered } = await whatItNames(judged, find);
   const { verdict } = judged;
   const held = { ...judged, derivation, figures: null };
   if (isAltered) return { ...held, found: 'bad' };
@@ -177,21 +213,23 @@ export async function heldAgainstItself(
 }
 
 /** The measurement with everything that it names, as far as that is at hand, and what is to be said of it. */
-function whatItNames(
+async function whatItNames(
   { verdict }: JudgedSignature,
-  find: (digest: string) => NamedDerivation | undefined,
-): { derivation: string | null; whole?: WholeMeasurement; isAltered?: true } {
-  const measurement = verdict.document?.measurement;
+  find: FindDerivation,
+): Promise<{ derivation: string | null; whole?: WholeMeasurement; isAltered?: true }> {
+  const { document } = verdict;
+  const measurement = document?.measurement;
   if (measurement === undefined) return { derivation: null };
-  const digest = derivationDigest(measurement);
-  if (digest === undefined) {
+  if (!('derivation' in measurement)) {
     return { derivation: null, whole: wholeMeasurement(measurement, NO_DERIVATIONS) };
   }
+  const { derivation: address } = measurement;
+  const digest = derivationDigest(measurement)!;
   try {
-    const record = find(digest);
-    if (record === undefined) {
-      const missing = `not looked at, so the estimate cannot be recomputed: fetch ${'derivation' in measurement ? measurement.derivation : digest} and name it with --derivation`;
-      return { derivation: missing };
+    const record = await find({ digest, address, issuer: document!.issuer });
+    if (record === undefined || 'missing' in record) {
+      const what = record?.missing ?? `fetch ${address} and name it with --derivation`;
+      return { derivation: `not looked at, so the estimate cannot be recomputed: ${what}` };
     }
     const whole = wholeMeasurement(measurement, () => record.document);
     return { derivation: `${record.file} is the record that the receipt names`, whole };

@@ -1,12 +1,14 @@
-import { parseDerivation } from '#shared/receipts/derivation.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import type { LineageMethodologies } from './figures.ts';
 import { judgePack, type JudgePackOptions, type PackTools, type Verdict } from './judge-pack.ts';
 import {
   checkIsAnswer,
+  type DerivationName,
   heldAgainstItself,
   judgeReceipt,
+  type MissingDerivation,
+  namedDerivation,
   NO_KEYS,
   receiptReport,
   receiptWords,
@@ -27,11 +29,22 @@ export interface Judgement {
   report: object;
 }
 
+/** The text of a derivation record, and what it is called. */
+interface DerivationText {
+  file: string;
+  text: string;
+}
+
+/** Gets the record that a receipt names, or says why it could not be had. Whether it is that record is not for it to check. */
+export type FindDerivationText = (
+  name: DerivationName,
+) => Promise<DerivationText | MissingDerivation>;
+
 export interface ReceiptOptions {
   /** Keys to judge by: the issuer's did.json, and where it came from. Without it nothing can be judged. */
   trust?: TrustFile | undefined;
-  /** The text of the derivation record that the receipt names. */
-  derivation?: { file: string; text: string } | undefined;
+  /** The derivation record that the receipt names, or what finds it. */
+  derivation?: DerivationText | FindDerivationText | undefined;
   /** What the receipt's file is called in the words. */
   file?: string | undefined;
   /** Epoch milliseconds; the machine's clock by default. */
@@ -53,11 +66,11 @@ export async function receiptJudgement(
     const read = (): string => (typeof source === 'string' ? source : utf8(source));
     const judged = await heldAgainstItself(
       judgeReceipt(read, () => keys, now),
-      (digest) =>
-        derivation && {
-          file: derivation.file,
-          document: parseDerivation(derivation.text, digest),
-        },
+      async (name) => {
+        const found = typeof derivation === 'function' ? await derivation(name) : derivation;
+        if (found === undefined || 'missing' in found) return found;
+        return namedDerivation(found.file, found.text, name.digest);
+      },
       methodologies,
     );
     const verdict = judged.found;

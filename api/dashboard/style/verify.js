@@ -1,4 +1,5 @@
-// Checks what the visitor chose with the code of `docket verify`, in this browser. Nothing is sent.
+// Checks what the visitor chose with the code of `docket verify`, in this browser. Nothing of it is sent: of the record that
+// a receipt of this issuer names, the digest is asked for.
 
 const at = (id) => document.getElementById(id);
 const form = at('verify');
@@ -27,7 +28,14 @@ const lineOf = (line) => {
   return fact;
 };
 
-const show = (verdict, text) => {
+/** What is to be said of a receipt's figures, which follow from the record that it names. */
+const ofFigures = ({ derivation, figures }) => {
+  if (typeof figures === 'string') return ` Its figures: ${figures}.`;
+  if (typeof derivation !== 'string') return '';
+  return ' Its figures were not computed again; why stands below, at “derivation record”.';
+};
+
+const show = (verdict, text, report = {}) => {
   const [tone, word, means] = WORDS[verdict];
   at('verdict').className = `note ${tone}`;
   at('verdict').querySelector('strong').textContent = word;
@@ -35,7 +43,8 @@ const show = (verdict, text) => {
     verdict === 'good' && form.keys.value === 'ours'
       ? ` By the keys that ${location.host} publishes: that this site is the issuer’s is for you to know.`
       : '';
-  at('verdict').querySelector('span').textContent = means + whose;
+  const figures = verdict === 'good' || verdict === 'intact' ? ofFigures(report) : '';
+  at('verdict').querySelector('span').textContent = means + figures + whose;
   at('checks').replaceChildren(...text.split('\n').map(lineOf));
   at('result').hidden = false;
   at('result').focus();
@@ -104,10 +113,15 @@ const judge = async () => {
   const [file] = form.file.files;
   const pasted = form.text.value.trim();
   if (file === undefined && pasted === '') throw new Error('Choose a file, or paste a receipt.');
-  if (file === undefined) return verifier.verifyReceipt(pasted, { file: 'receipt', trust });
+  const { didJson } = await published.catch(() => ({ didJson: '' }));
+  // A verifier of the release before, which browsers keep for minutes, has none.
+  const derivation = verifier.publishedDerivations?.(didJson);
+  if (file === undefined) {
+    return verifier.verifyReceipt(pasted, { file: 'receipt', trust, derivation });
+  }
   const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
   if (!ZIP.every((byte, i) => head[i] === byte)) {
-    return verifier.verifyReceipt(await file.text(), { file: file.name, trust });
+    return verifier.verifyReceipt(await file.text(), { file: file.name, trust, derivation });
   }
   const onProgress = (done, total) => {
     at('progress').textContent = `${done} of ${total}`;
@@ -118,8 +132,8 @@ const judge = async () => {
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   try {
-    const { verdict, text } = await judge();
-    show(verdict, text);
+    const { verdict, text, report } = await judge();
+    show(verdict, text, report);
   } catch (error) {
     show('cannot_judge', error.message);
   }

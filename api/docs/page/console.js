@@ -217,6 +217,8 @@ const showReceipt = async (at, receipt) => {
     const { verdict, text } = await verifier.verifyReceipt(JSON.stringify(receipt), {
       file: 'receipt',
       trust: { didJson, source, isChosen: true },
+      // A verifier of the release before, which browsers keep for minutes, has none.
+      derivation: verifier.publishedDerivations?.(didJson),
     });
     const isGood = verdict === 'good';
     at.verdict.className = `badge ${isGood ? 'good' : 'bad'}`;
