@@ -4,7 +4,7 @@ import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
 
 const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]>> = {
   'inference:read': ['list models, read a model', 'default'],
-  'inference:write': ['chat completions, completions, embeddings', 'default'],
+  'inference:write': ['chat completions, responses, completions, embeddings', 'default'],
   'service:read': ['receipts, ledger, usage', 'default'],
   'service:lineage': ['the full lineage of a receipt', 'Audit Plus, Enterprise'],
   'service:export': ['evidence packs', 'Audit Plus, Enterprise'],

@@ -6,6 +6,8 @@ interface Call {
   url: string;
   headers: [name: string, value: string][];
   hasKey: boolean;
+  /** Takes an Idempotency-Key, which each run makes anew: a fixed one would refuse a sample after that of another language. */
+  isRepeatable: boolean;
   body: unknown;
   /** The name of a file for an answer that is no text. */
   file: string | undefined;
@@ -36,9 +38,7 @@ function callOf(document: ApiDocument, method: Method, path: string, operation: 
   const { parameters = [], requestBody, security, responses } = operation;
   const wanted = (place: Parameter['in']): [string, string][] =>
     parameters.flatMap((one) =>
-      one.in === place && (one.required || one.name === 'Idempotency-Key')
-        ? [[one.name, exampleOf(one)] as [string, string]]
-        : [],
+      one.in === place && one.required ? [[one.name, exampleOf(one)] as [string, string]] : [],
     );
   const query = new URLSearchParams(wanted('query')).toString();
   const filled = wanted('path').reduce(
@@ -57,6 +57,7 @@ function callOf(document: ApiDocument, method: Method, path: string, operation: 
         : [['Content-Type', 'application/json'] as [string, string]]),
     ],
     hasKey: security.length > 0,
+    isRepeatable: parameters.some(({ name }) => name === 'Idempotency-Key'),
     body: requestBody === undefined ? undefined : ((request as Example | undefined)?.value ?? {}),
     file: types.includes('application/zip') ? 'pack.zip' : undefined,
   };
@@ -76,27 +77,35 @@ function exampleOf({ example, schema }: Parameter): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function curl({ method, url, headers, hasKey, body, file }: Call): string {
+function curl({ method, url, headers, hasKey, isRepeatable, body, file }: Call): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
   return [
     `curl -s ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
     ...(hasKey ? ['-H "Authorization: Bearer $DOCKET_API_KEY"'] : []),
+    ...(isRepeatable ? ['-H "Idempotency-Key: $(date +%s)-$$"'] : []),
     ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${quoted(JSON.stringify(body, null, 2))}`]),
     ...(file === undefined ? [] : [`-o ${file}`]),
   ].join(' \\\n  ');
 }
 
-function python({ method, url, headers, hasKey, body, file }: Call): string {
+function python({ method, url, headers, hasKey, isRepeatable, body, file }: Call): string {
   const key = `    "Authorization": f"Bearer {os.environ['DOCKET_API_KEY']}",`;
   const lines = headers.map(([name, value]) => `    ${text(name)}: ${text(value)},`);
-  const modules = [...(body === undefined ? [] : ['json']), ...(hasKey ? ['os'] : [])];
+  const modules = [
+    ...(body === undefined ? [] : ['json']),
+    ...(hasKey ? ['os'] : []),
+    'sys',
+    'urllib.error',
+    'urllib.request',
+    ...(isRepeatable ? ['uuid'] : []),
+  ];
   return [
     ...modules.map((name) => `import ${name}`),
-    'import urllib.request',
     '',
     `headers = {`,
     ...(hasKey ? [key] : []),
+    ...(isRepeatable ? ['    "Idempotency-Key": str(uuid.uuid4()),'] : []),
     ...lines,
     '}',
     ...(body === undefined ? [] : [`body = ${pythonValue(body)}`]),
@@ -106,10 +115,16 @@ function python({ method, url, headers, hasKey, body, file }: Call): string {
     '    headers=headers,',
     ...(body === undefined ? [] : ['    data=json.dumps(body).encode(),']),
     ')',
-    'with urllib.request.urlopen(request) as answer:',
+    'try:',
+    '    with urllib.request.urlopen(request) as answer:',
     ...(file === undefined
-      ? ['    print(answer.read().decode())']
-      : [`    with open(${text(file)}, "wb") as file:`, '        file.write(answer.read())']),
+      ? ['        print(answer.read().decode())']
+      : [
+          `        with open(${text(file)}, "wb") as file:`,
+          '            file.write(answer.read())',
+        ]),
+    'except urllib.error.HTTPError as error:',
+    '    sys.exit(error.read().decode())',
   ].join('\n');
 }
 
@@ -129,9 +144,10 @@ function pythonValue(value: unknown, indent = ''): string {
   return `${open}\n${items.map((one) => `${inside}${one},\n`).join('')}${indent}${close}`;
 }
 
-function typescript({ method, url, headers, hasKey, body, file }: Call): string {
+function typescript({ method, url, headers, hasKey, isRepeatable, body, file }: Call): string {
   const lines = [
     ...(hasKey ? ['    Authorization: `Bearer ${env.DOCKET_API_KEY}`,'] : []),
+    ...(isRepeatable ? ['    "Idempotency-Key": crypto.randomUUID(),'] : []),
     ...headers.map(([name, value]) => `    ${text(name)}: ${text(value)},`),
   ];
   const imports = [
@@ -155,11 +171,12 @@ function typescript({ method, url, headers, hasKey, body, file }: Call): string 
   ].join('\n');
 }
 
-function go({ method, url, headers, hasKey, body, file }: Call): string {
+function go({ method, url, headers, hasKey, isRepeatable, body, file }: Call): string {
   const json = body === undefined ? undefined : JSON.stringify(body, null, 2);
   // A raw string holds everything but its own mark.
   const literal = json?.includes('`') === true ? text(json) : `\`${json}\``;
   const imports = [
+    ...(isRepeatable ? ['crypto/rand'] : []),
     ...(file === undefined ? ['fmt', 'io'] : ['io']),
     'log',
     'net/http',
@@ -179,6 +196,7 @@ function go({ method, url, headers, hasKey, body, file }: Call): string {
     ...(hasKey
       ? ['\trequest.Header.Set("Authorization", "Bearer "+os.Getenv("DOCKET_API_KEY"))']
       : []),
+    ...(isRepeatable ? ['\trequest.Header.Set("Idempotency-Key", rand.Text())'] : []),
     ...headers.map(([name, value]) => `\trequest.Header.Set(${text(name)}, ${text(value)})`),
     '\tanswer, err := http.DefaultClient.Do(request)',
     ...GO_FAILS,

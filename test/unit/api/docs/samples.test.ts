@@ -24,7 +24,9 @@ const server = createServer((request, response) => {
       idempotency: request.headers['idempotency-key'],
       body: body === '' ? undefined : JSON.parse(body),
     });
-    response.end('{"fine":true}');
+    const isFine = request.url !== '/v1/refused';
+    response.statusCode = isFine ? 200 : 400;
+    response.end(`{"fine":${isFine}}`);
   });
 });
 let document: ApiDocument;
@@ -81,12 +83,29 @@ describe('the samples of an operation', () => {
       )!;
       const { stdout } = await run(...program(code), { env });
       expect(stdout.trim()).toBe('{"fine":true}');
-      expect(got.at(-1)).toEqual({
+      const sent = {
         line: 'POST /v1/keys/key_1?from=0',
         key: 'Bearer dkt_1',
-        idempotency: 'k-1',
+        idempotency: expect.stringMatching(/^[\w-]{8,}$/) as string,
         body: BODY,
-      });
+      };
+      expect(got.at(-1)).toEqual(sent);
+      // Who runs it again, or in another language, or with another body, is not refused for the key of before.
+      await run(...program(code), { env });
+      expect(got.at(-1)).toEqual(sent);
+      expect(got.at(-1)!.idempotency).not.toBe(got.at(-2)!.idempotency);
+    },
+  );
+
+  it.each(Object.entries(PROGRAMS))(
+    'in %s show what the service says of an error',
+    async (language, program) => {
+      const samples = samplesOf(document, 'get', '/v1/refused', operation({}));
+      const { code } = samples.find((one) => one.language === language)!;
+      const { stdout, stderr } = await run(...program(code), { env }).catch(
+        (error: { stdout: string; stderr: string }) => error,
+      );
+      expect(`${stdout}${stderr}`).toContain('{"fine":false}');
     },
   );
 
@@ -115,14 +134,22 @@ describe('the samples of an operation', () => {
     expect(JSON.parse(JSON.parse(quoted) as string)).toEqual(BODY);
     const [, raw = ''] = /NewReader\(`([^`]*)`\)\)$/m.exec(codeOf(body({ a: 'b' })))!;
     expect(JSON.parse(raw)).toEqual({ a: 'b' });
-    for (const one of [body({}), operation({}), operation({ security: [] }), download]) {
+    const key = { name: 'Idempotency-Key', in: 'header', required: false, schema: {} } as const;
+    const repeatable = operation({ parameters: [key] });
+    for (const one of [
+      body({}),
+      operation({}),
+      operation({ security: [] }),
+      download,
+      repeatable,
+    ]) {
       const code = codeOf(one);
       const imported = [...code.matchAll(/^\t"([a-z/]+)"$/gm)].map(([, name = '']) => name);
-      const used = [...code.matchAll(/\b(fmt|io|log|http|os|strings)\./g)].map(([, name]) => name);
+      const used = [...code.matchAll(/\b(rand|fmt|io|log|http|os|strings)\./g)].map(
+        ([, name]) => name,
+      );
       expect(imported.map((name) => name.replace(/^.*\//, ''))).toEqual(
-        [...new Set(used)].toSorted((a, b) =>
-          (a === 'http' ? 'net' : a!).localeCompare(b === 'http' ? 'net' : b!),
-        ),
+        ['rand', 'fmt', 'io', 'log', 'http', 'os', 'strings'].filter((name) => used.includes(name)),
       );
     }
   });
