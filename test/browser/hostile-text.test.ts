@@ -14,7 +14,7 @@ import {
   referApplicant,
 } from '#test/support/accounts.ts';
 import { buildTestApp } from '#test/support/app.ts';
-import { launchBrowser, listenLocally, signInWith } from '#test/support/browser.ts';
+import { launchBrowser, listenLocally, signInWith, STILL } from '#test/support/browser.ts';
 import { newPerson, openDashboardEdge, PASSWORD, routesOf } from '#test/support/dashboard.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { startForgedIssuer } from '#test/support/issuers.ts';
@@ -236,7 +236,7 @@ async function furnishSignIn({ id, email }: Person): Promise<void> {
 
 /** Has a browser tell what was run and refused; its name stands on the page of its person. */
 async function open(options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ baseURL: root, ...options });
+  const context = await browser.newContext({ ...STILL, baseURL: root, ...options });
   await context.exposeFunction('ran', () => problems.push('a script ran'));
   const page = await context.newPage();
   page.on('dialog', (dialog) => {

@@ -15,6 +15,7 @@ import {
   overBudget,
   problemsOf,
   signInWith,
+  STILL,
   violationsOn,
 } from '#test/support/browser.ts';
 import { newPerson, PASSWORD } from '#test/support/dashboard.ts';
@@ -47,7 +48,7 @@ beforeAll(async () => {
 });
 
 async function open(options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ baseURL: root, ...options });
+  const context = await browser.newContext({ ...STILL, baseURL: root, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
   page.on('console', (message) => {
@@ -379,7 +380,8 @@ describe('the dashboard in a browser', () => {
   });
 
   it('and by keyboard alone', { tags: ['dashboard.browser'] }, async () => {
-    const page = await open();
+    // And with pages that pass into each other, as most people have them.
+    const page = await open({ reducedMotion: 'no-preference' });
     await page.goto('/dashboard/sign-in');
     const press = async (...keys: string[]): Promise<void> => {
       for (const key of keys) await page.keyboard.press(key);

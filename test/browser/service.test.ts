@@ -10,7 +10,13 @@ import { indexCatalogue } from '#shared/catalogue/route-index.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import { catalogue, region } from '#test/unit/catalogue/routed-catalogue.ts';
-import { launchBrowser, listenLocally, problemsOf, signInWith } from '#test/support/browser.ts';
+import {
+  launchBrowser,
+  listenLocally,
+  problemsOf,
+  signInWith,
+  STILL,
+} from '#test/support/browser.ts';
 import { newPerson, openDashboardEdge } from '#test/support/dashboard.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
@@ -95,7 +101,7 @@ it(
         newPerson(database.pool, [{ kind: 'staff', role: 'reviewer' }], name),
       ),
     );
-    const context = await browser.newContext({ baseURL: root });
+    const context = await browser.newContext({ ...STILL, baseURL: root });
     const page = await context.newPage();
     await signInWith(page, reviewers[0]!);
     const found = await problemsOf(page, ['/dashboard/service/reviews?show=decided']);
@@ -116,7 +122,7 @@ it(
         `/dashboard/service/reviews/${id}`,
       ])),
     );
-    const plain = await browser.newContext({ baseURL: root, javaScriptEnabled: false });
+    const plain = await browser.newContext({ ...STILL, baseURL: root, javaScriptEnabled: false });
     const other = await plain.newPage();
     await signInWith(other, reviewers[1]!);
     await other.getByRole('link', { name: 'Acme Enrichment Ltd' }).click();
@@ -140,7 +146,7 @@ it(
     );
     const { id } = await activeAccount(registries, 'enterprise');
     const { plaintext } = await registries.keys.issue(id, { name: LONG.slice(0, 90) }, OPERATOR);
-    const context = await browser.newContext({ baseURL: root, javaScriptEnabled: false });
+    const context = await browser.newContext({ ...STILL, baseURL: root, javaScriptEnabled: false });
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     await signInWith(page, operator);
@@ -172,7 +178,7 @@ it(
       [id, `${'x'.repeat(60)}@${'y'.repeat(60)}.example`, LONG],
     );
 
-    const other = await browser.newContext({ baseURL: root });
+    const other = await browser.newContext({ ...STILL, baseURL: root });
     const looking = await other.newPage();
     await signInWith(looking, operator);
     const found = await problemsOf(looking, [

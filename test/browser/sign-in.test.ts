@@ -8,6 +8,7 @@ import {
   problemsHere,
   problemsOf,
   signInWith,
+  STILL,
 } from '#test/support/browser.ts';
 import { newPerson, openDashboardEdge } from '#test/support/dashboard.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -29,7 +30,7 @@ const ageSessions = () =>
 
 /** A browser of somebody, with a device that knows them. */
 async function newDevice(): Promise<{ page: Page; device: CDPSession; authenticator: string }> {
-  const context = await browser.newContext({ baseURL: root });
+  const context = await browser.newContext({ ...STILL, baseURL: root });
   const page = await context.newPage();
   page.on('console', (message) => {
     if (/Content.Security/.test(message.text())) errors.push(message.text());

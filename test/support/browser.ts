@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { findChromium } from './chromium.ts';
@@ -18,6 +18,9 @@ export async function launchBrowser(): Promise<Browser> {
   afterAll(() => browser.close());
   return browser;
 }
+
+/** Of somebody who wants nothing to move: to draw how each page passes into the next is a third of the work of a test. */
+export const STILL: BrowserContextOptions = { reducedMotion: 'reduce' };
 
 /** Has an app listen on a port of its own; returns its address. */
 export async function listenLocally(app: FastifyInstance): Promise<string> {
