@@ -1412,6 +1412,7 @@ grant update (status, run_id, run_at, error_code, error_message, deleted_at) on 
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_operator;
 grant update (halted_at, halt_reason) on ledger_head to docket_operator;
 grant select (id, org_id, recipient, subject, once, created_at, attempts, next_attempt_at, sent_at, failed_at, failure, refused) on mail_outbox to docket_api;
+grant update (attempts, next_attempt_at, failed_at) on mail_outbox to docket_api;
 grant select (once) on mail_outbox to docket_exports;
 grant select (once) on mail_outbox to docket_operator;
 grant select (id, once, sent_at, failed_at) on mail_outbox to docket_purge;

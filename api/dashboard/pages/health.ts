@@ -37,6 +37,20 @@ const accountLink = (orgId: string): Html =>
     ? html`<a href="/dashboard/service/accounts/${orgId}">${shortId(orgId)}</a>`
     : html`<code>${orgId}</code>`;
 
+/** The button of what is given another try: where it is sent, with what, and its name for who does not see the row. */
+function tryAgain(
+  frame: Frame,
+  act: 'retry' | 'letters',
+  fields: Readonly<Record<string, string>>,
+  what: string,
+): Html {
+  return html`<form method="post" action="/dashboard/service/health/${act}">
+    ${token(frame)}
+    ${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    <button type="submit">Try again<span class="hidden-words"> ${what}</span></button>
+  </form>`;
+}
+
 function ledger(frame: Frame, { backlog, halted, quarantined }: HealthParts): Html {
   const noneOrSome = (number: number): Html =>
     number === 0 ? badge('good', 'none') : badge('bad', 'look at them');
@@ -126,14 +140,7 @@ function recalculations(frame: Frame, { parked }: HealthParts): Html {
                   <td data-head="At">${each.stage ?? undefined}</td>
                   <td data-head="Code"><code>${each.code ?? undefined}</code></td>
                   <td class="num">
-                    <form method="post" action="/dashboard/service/health/retry">
-                      ${token(frame)}
-                      <input type="hidden" name="org" value="${each.orgId}" />
-                      <input type="hidden" name="receipt" value="${each.receiptId}" />
-                      <button type="submit">
-                        Try again<span class="hidden-words"> ${each.receiptId}</span>
-                      </button>
-                    </form>
+                    ${tryAgain(frame, 'retry', { org: each.orgId, receipt: each.receiptId }, each.receiptId)}
                   </td>
                 </tr>`,
             ),
@@ -152,13 +159,14 @@ function letters(frame: Frame, { unsent }: HealthParts): Html {
         : html`<p class="help">
               Waiting, and tried again for a day: ${count(unsent.waiting)}. Given up in the last
               ${LETTER_DAYS} days: ${count(unsent.givenUp)}. <code>docket doctor</code> asks the
-              mail server what is wrong.
+              mail server what is wrong. A link of a letter to a person is over by then: they ask
+              for a new one.
             </p>
             ${table(
               'Letters that could not be sent',
-              ['To', 'Subject', 'Organisation', 'Written', 'Attempts', 'Next attempt', 'Why'],
+              ['To', 'Subject', 'Organisation', 'Written', 'Attempts', 'Next attempt', 'Why', ACT],
               unsent.letters.map(
-                ({ orgId, to, subject, writtenAt, attempts, nextAttemptAt, failure }) =>
+                ({ id, orgId, to, subject, writtenAt, attempts, nextAttemptAt, failure }) =>
                   html`<tr>
                     <th scope="row" class="wrap">${to}</th>
                     <td class="wrap">${subject}</td>
@@ -171,6 +179,9 @@ function letters(frame: Frame, { unsent }: HealthParts): Html {
                       ${nextAttemptAt === null ? badge('bad', 'given up') : shortMoment(nextAttemptAt, frame.now)}
                     </td>
                     <td class="wrap">${failure ?? 'not tried yet'}</td>
+                    <td class="num">
+                      ${nextAttemptAt === null ? tryAgain(frame, 'letters', { letter: id }, `the letter to ${to}`) : undefined}
+                    </td>
                   </tr>`,
               ),
               'stacked',

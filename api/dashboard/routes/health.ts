@@ -20,6 +20,13 @@ const OUTCOMES: Readonly<Record<FlagOutcome, string>> = {
   not_degraded: 'The receipt is not degraded any more: there is nothing to try.',
   unknown: 'There is no such receipt.',
 };
+const DONE = {
+  ...OUTCOMES,
+  letter: 'The letter is sent within seconds, or tried for another day.',
+};
+const NO_LETTER = 'No such letter was given up: it is being tried, was sent, or is forgotten.';
+/** Letters are counted. */
+const LETTER_ID = /^[1-9]\d{0,17}$/;
 
 /** What of the service waits for an operator. */
 export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -47,12 +54,19 @@ export function healthRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       body: (frame) => healthPage(frame, parts),
     });
   };
-  app.get('/health', SESSION, (request, reply) => show(request, reply, doneOf(request, OUTCOMES)));
+  app.get('/health', SESSION, (request, reply) => show(request, reply, doneOf(request, DONE)));
   app.post('/health/retry', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     const by = { actor: staffActorOf(request) };
     const outcome = await deps.recalculations.flag(form.text('org'), form.text('receipt'), by);
     if (outcome === 'unknown') return show(request, reply, { problem: OUTCOMES.unknown }, 404);
     return seeOther(reply, `/dashboard/service/health?done=${outcome}`);
+  });
+  app.post('/health/letters', SESSION, async (request, reply) => {
+    const id = (await sessionForm(deps, request)).text('letter');
+    const isTried =
+      LETTER_ID.test(id) && (await deps.unsentLetters.tryAgain(id, staffActorOf(request)));
+    if (!isTried) return show(request, reply, { problem: NO_LETTER }, 404);
+    return seeOther(reply, '/dashboard/service/health?done=letter');
   });
 }

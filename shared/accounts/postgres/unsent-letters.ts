@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
+import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
+import { type Actor, SERVICE_CHAIN } from '../audit/entry.ts';
+import { appendAudit } from './audit.ts';
 
 /** A letter that no mail server has taken. */
 interface UnsentLetter {
@@ -41,8 +44,8 @@ const COLUMNS = [
   'failure',
 ] as const;
 
-/** What pages say of letters that could not be sent. */
-export function createUnsentLetters(pool: Pool, surroundings: Pick<Surroundings, 'now'>) {
+/** What pages say of letters that could not be sent, and what operators do about them. */
+export function createUnsentLetters(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
   const waiting = () =>
     db
@@ -81,6 +84,29 @@ export function createUnsentLetters(pool: Pool, surroundings: Pick<Surroundings,
       }));
       return { letters, waiting: Number(counts.waiting), givenUp: Number(counts.given_up) };
     },
+
+    /**
+     * Has a letter that was given up sent at once, and tried for another day; false when there is none of this id that was
+     * given up. Who asked stands in the audit log of its organisation, or of the service for letters to persons.
+     */
+    tryAgain: (id: string, actor: Actor): Promise<boolean> =>
+      inTransaction(pool, async (client) => {
+        const letter = await queriesOn(client)
+          .updateTable('mail_outbox')
+          .set({ failed_at: null, attempts: 0, next_attempt_at: new Date(surroundings.now()) })
+          .where('id', '=', id)
+          .where('failed_at', 'is not', null)
+          .returning('org_id')
+          .executeTakeFirst();
+        if (letter === undefined) return false;
+        await appendAudit(client, surroundings, {
+          orgId: letter.org_id ?? SERVICE_CHAIN,
+          action: 'letter.tried_again',
+          actor,
+          subject: id,
+        });
+        return true;
+      }),
 
     /**
      * Whether the mail server takes none: a letter about an organisation waits that it has not refused by itself, and none

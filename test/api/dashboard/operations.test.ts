@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createMailOutbox } from '#shared/accounts/postgres/mail.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import {
@@ -175,6 +176,7 @@ describe('accounts, for operators', () => {
           `/accounts/${id}/suspend`,
           '/look-up/leaked',
           '/health/retry',
+          '/health/letters',
           '/regions',
         ]) {
           const fields = { form, 'suspend-reason': 'because', leaked: 'ab'.repeat(32) };
@@ -315,13 +317,66 @@ describe('the health of the service', () => {
       expect((await retry({ org: id, receipt: '<script>' })).statusCode).toBe(404);
       const retried = await retry({ org: id, receipt });
       expect(retried.headers.location).toBe(`${SERVICE}/health?done=flagged`);
-      expect((await visitors.otto.get(`${SERVICE}/health`)).payload).not.toContain('Try again');
+      expect((await visitors.otto.get(`${SERVICE}/health`)).payload).not.toContain('health/retry');
       const { items } = await audit.list({ orgId: id, limit: 1, order: 'desc' });
       expect(items[0]).toMatchObject({
         action: 'receipt.recalculation_requested',
         actorId: otto.id,
         subject: receipt,
       });
+      expect(errors).toEqual([]);
+    },
+  );
+
+  it(
+    'a letter that was given up is sent when an operator has it tried again, in their name; one that waits or is none is not touched',
+    { tags: ['dashboard.operators', 'dashboard.letters'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      await database.pool.query('delete from mail_outbox');
+      const { rows } = await database.pool.query<{ id: string }>(
+        `insert into mail_outbox (org_id, recipient, subject, body, created_at, attempts, next_attempt_at, failed_at, failure)
+         values ($1, 'ada@bakery.example', 'An invitation', 'come in', now(), 3, now() + interval '1 hour', null, '451 later'),
+                ($1, 'bob@bakery.example', 'A key', 'is revoked', now(), 17, now(), now(), '550 unknown'),
+                (null, 'eve@bakery.example', 'A password', 'with a link', now(), 17, now(), now(), '550 unknown')
+         returning id`,
+        [id],
+      );
+      const [waiting, ofOrg, ofPerson] = rows.map((row) => row.id) as [string, string, string];
+      const page = `${SERVICE}/health`;
+      const shown = (await visitors.otto.get(page)).payload;
+      expect([...shown.matchAll(/name="letter" value="(\d+)"/g)].map(([, of]) => of)).toEqual(
+        expect.arrayContaining([ofOrg, ofPerson]),
+      );
+      expect(shown).not.toContain(`name="letter" value="${waiting}"`);
+      const tryAgain = (letter: string) => visitors.otto.send(page, `${page}/letters`, { letter });
+      expect((await visitors.otto.post(`${page}/letters`, { letter: ofOrg })).statusCode).toBe(403);
+      for (const none of [waiting, '', '0', '9'.repeat(18), '1 or 1=1']) {
+        expect((await tryAgain(none)).statusCode).toBe(404);
+      }
+      for (const letter of [ofOrg, ofPerson]) {
+        expect((await tryAgain(letter)).headers.location).toBe(`${page}?done=letter`);
+        // It is under way now.
+        expect((await tryAgain(letter)).statusCode).toBe(404);
+      }
+      for (const [chain, subject] of [
+        [id, ofOrg],
+        [SERVICE_CHAIN, ofPerson],
+      ] as const) {
+        const { items } = await audit.list({ orgId: chain, limit: 1, order: 'desc' });
+        expect(items[0]).toMatchObject({
+          action: 'letter.tried_again',
+          actorId: otto.id,
+          subject,
+        });
+      }
+      const sent: string[] = [];
+      await createMailOutbox(
+        database.poolAs('docket_housekeeping', 1),
+        registries.clock,
+        'support@docket.example',
+      ).sendDue({ send: async ({ to }) => void sent.push(to), close: async () => {} }, 10);
+      expect(sent.toSorted()).toEqual(['bob@bakery.example', 'eve@bakery.example']);
       expect(errors).toEqual([]);
     },
   );
