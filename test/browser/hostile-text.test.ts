@@ -182,9 +182,14 @@ beforeAll(async () => {
     [newId('rcpt'), orgId, outside('quarantine')],
   );
   await pool.query(
-    `insert into mail_outbox (recipient, subject, body, created_at, attempts, next_attempt_at, failure)
-     values ($1, $2, 'x', now(), 1, now(), $3)`,
-    [outside('addressee'), outside('subject of a letter'), outside('mail server')],
+    `insert into mail_outbox (recipient, subject, body, created_at, attempts, next_attempt_at, failure, failed_at)
+     values ($1, $2, 'x', now(), 1, now(), $3, null), ($4, 'x', 'x', now(), 17, now(), 'x', now())`,
+    [
+      outside('addressee'),
+      outside('subject of a letter'),
+      outside('mail server'),
+      outside('addressee of a letter that was given up'),
+    ],
   );
   await pool.query('update ledger_head set halted_at = now(), halt_reason = $2 where org_id = $1', [
     orgId,

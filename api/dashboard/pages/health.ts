@@ -204,7 +204,16 @@ function sanctions(frame: Frame, { lists, due, dueMax }: HealthParts): Html {
           )
         : table(
             'Sanctions lists',
-            ['List', 'Version', 'State', 'Published', 'Imported', 'By', 'Parties', 'Names'],
+            [
+              'List',
+              'Version',
+              'State',
+              'Published',
+              'Imported',
+              'By',
+              html`<span class="num">Parties</span>`,
+              html`<span class="num">Names</span>`,
+            ],
             lists.map(
               (list) =>
                 html`<tr>
