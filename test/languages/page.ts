@@ -15,7 +15,7 @@ const INTRODUCTION = `# Clients in other languages
 
 What stock client libraries do with Docket, as \`npm run clients -- --write\` found it: it starts the product as \`npm start\` does, with its sandbox upstream, installs each library at the version given here, and asks through it. Every receipt that a program hands over is verified against the keys that the service publishes. Those in JavaScript are among the tests that \`npm test\` runs ([openai](../test/clients/openai.test.ts), [the AI SDK](../test/clients/ai-sdk.test.ts), [LangChain](../test/clients/langchain.test.ts)).
 
-✓: works as its documentation says. ✗: does not. –: it has no such thing; its section says so. An empty cell: not asked of it. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
+✓: works as its documentation says. ✗: does not. –: it has no such thing; its section says so. An empty cell: not asked of it. *keys*: lists the keys of the organisation after one of them was revoked; asked of clients that a generator made of \`/openapi.json\`. Of openapi-generator's libraries for Java it is the default, \`okhttp-gson\`: what 7.25.0 makes with \`--library native\` does not compile, since it writes \`List<…>.class\` where a union has a list. In the snippets, \`stored_receipt\`, \`StoredReceipt\` and \`storedReceipt\` are \`GET /v1/receipts/{id}\`, for clients that drop what they do not know.
 `;
 
 /** The page of all reports. */
