@@ -1,6 +1,7 @@
 import { SCOPES, type Scope } from '#shared/keys/credential.ts';
 import { STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
+import { count } from '#shared/methodology/readable.ts';
 
 const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]>> = {
   'inference:read': ['list models, read a model', 'default'],
@@ -78,5 +79,5 @@ Lists are \`{object: "list", data, first_id, last_id, has_more}\` and take \`aft
 function limitRow(plan: (typeof PLANS)[number]): string {
   const { requestsPerSecond, burst, requestsPerDay, concurrentStreams } = PLAN_LIMITS[plan];
   const numbers = [requestsPerSecond, burst, requestsPerDay, concurrentStreams];
-  return `| \`${plan}\` | ${numbers.map((number) => number.toLocaleString('en-US')).join(' | ')} |`;
+  return `| \`${plan}\` | ${numbers.map(count).join(' | ')} |`;
 }

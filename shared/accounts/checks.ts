@@ -25,6 +25,14 @@ export const LIMITS_MAX: Limits = {
   concurrentStreams: 100_000,
 };
 
+/** What forms and refusals call each limit. */
+export const LIMIT_LABELS: Readonly<Record<keyof Limits, string>> = {
+  requestsPerSecond: 'Requests a second',
+  burst: 'Requests at once',
+  requestsPerDay: 'Requests a day',
+  concurrentStreams: 'Streams at once',
+};
+
 /** What a refusal calls the label of each parameter. */
 const LABELS = {
   name: 'The name',
@@ -68,12 +76,13 @@ export function checkLimits(limits: Limits, plan: Plan): Limits {
     if (!Number.isSafeInteger(value) || value < 1 || value > LIMITS_MAX[field]) {
       throw invalidParam(
         'limits',
-        `${field} must be a whole number from 1 to ${LIMITS_MAX[field]}.`,
+        `${LIMIT_LABELS[field]}: a whole number from 1 to ${LIMITS_MAX[field]}.`,
       );
     }
   }
   if (limits.burst < limits.requestsPerSecond) {
-    throw invalidParam('limits', 'burst must be at least requestsPerSecond.');
+    const { burst, requestsPerSecond } = LIMIT_LABELS;
+    throw invalidParam('limits', `${burst}: no fewer than ${requestsPerSecond.toLowerCase()}.`);
   }
   return limits;
 }

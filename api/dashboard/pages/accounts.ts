@@ -5,6 +5,7 @@ import {
   type AccountState,
   limitsOf,
 } from '#shared/accounts/account.ts';
+import { LIMIT_LABELS } from '#shared/accounts/checks.ts';
 import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { Review } from '#shared/accounts/vetting.ts';
 import type { Page } from '#shared/kernel/page.ts';
@@ -258,10 +259,10 @@ function acts(frame: Frame, parts: AccountParts): Html {
       'limits',
       'Negotiated limits',
       'Take effect within seconds. Leave all four empty for the numbers of the plan.',
-      html`${field({ name: 'rps', label: 'Requests a second', type: 'number', value: String(limits.requestsPerSecond) })}
-      ${field({ name: 'burst', label: 'Requests at once', type: 'number', value: String(limits.burst) })}
-      ${field({ name: 'day', label: 'Requests a day', type: 'number', value: String(limits.requestsPerDay) })}
-      ${field({ name: 'streams', label: 'Streams at once', type: 'number', value: String(limits.concurrentStreams) })}`,
+      html`${field({ name: 'rps', label: LIMIT_LABELS.requestsPerSecond, type: 'number', value: String(limits.requestsPerSecond) })}
+      ${field({ name: 'burst', label: LIMIT_LABELS.burst, type: 'number', value: String(limits.burst) })}
+      ${field({ name: 'day', label: LIMIT_LABELS.requestsPerDay, type: 'number', value: String(limits.requestsPerDay) })}
+      ${field({ name: 'streams', label: LIMIT_LABELS.concurrentStreams, type: 'number', value: String(limits.concurrentStreams) })}`,
     ],
     [
       !hasEnded,

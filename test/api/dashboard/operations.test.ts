@@ -140,9 +140,18 @@ describe('accounts, for operators', () => {
           concurrentStreams: 12,
         },
       });
-      expect((await act('limits', { rps: '9', burst: '', day: '', streams: '' })).statusCode).toBe(
-        400,
-      );
+      // In the words of the form.
+      for (const [fields, refusal] of [
+        [{ rps: '9', burst: '', day: '', streams: '' }, 'Requests at once: a whole number from 1'],
+        [
+          { rps: '9', burst: '8', day: '9', streams: '9' },
+          'Requests at once: no fewer than requests a second.',
+        ],
+      ] as const) {
+        const refused = await act('limits', fields);
+        expect(refused.statusCode).toBe(400);
+        expect(refused.payload).toContain(`Nothing was done. ${refusal}`);
+      }
       await act('limits', { rps: '', burst: '', day: '', streams: '' });
       expect((await accounts.get(id)).negotiatedLimits).toBeNull();
       await act('close', { 'close-reason': 'over' });
