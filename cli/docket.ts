@@ -15,8 +15,9 @@ function version(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** Only the command that was asked for is loaded; for help, and for a word that is none, all are. */
+/** Only the command that was asked for is loaded, and none for the version; for help, and for a word that is none, all are. */
 async function load(program: Command, word: string | undefined): Promise<void> {
+  if (word === '-V' || word === '--version') return;
   const wanted = word !== undefined && /^[a-z][a-z-]*$/.test(word) ? [`${word}.ts`] : [];
   const known = wanted.filter((name) => existsSync(new URL(name, COMMANDS)));
   const files =
