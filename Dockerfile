@@ -23,7 +23,7 @@ COPY workers workers
 COPY embedded embedded
 COPY cli cli
 # The volumes of compose.yaml begin as these folders: theirs is the user below.
-RUN mkdir -p /data/exports /secrets && chown -R 10001:10001 /data /secrets && chmod 700 /secrets
+RUN mkdir -p /data/exports /data/mail /secrets && chown -R 10001:10001 /data /secrets && chmod 700 /secrets
 ENV NODE_ENV=production DOCKET_DATA_DIR=/data
 USER 10001:10001
 EXPOSE 8080 9464

@@ -48,9 +48,11 @@ await chmod(scratch, 0o711);
 const secrets = join(scratch, 'secrets');
 await mkdir(secrets, { mode: 0o700 });
 await chown(secrets, USER, USER);
-const exportsFolder = join(scratch, 'exports');
-await mkdir(exportsFolder);
-await chown(exportsFolder, USER, USER);
+const [exports, mail] = [join(scratch, 'exports'), join(scratch, 'mail')];
+for (const folder of [exports, mail]) {
+  await mkdir(folder);
+  await chown(folder, USER, USER);
+}
 
 const postgres = await startEmbeddedPostgres({
   dataDir: join(scratch, 'postgres'),
@@ -62,7 +64,7 @@ const free = (): Promise<number> => claimPort('127.0.0.1', 0);
 const [apiPort, sandboxPort] = [await free(), await free()];
 const root = `http://127.0.0.1:${apiPort}`;
 const surroundings = {
-  volumes: { secrets, exports: exportsFolder },
+  volumes: { secrets, exports, mail },
   shell: { PUBLIC_URL: root, SUPPORT_EMAIL: 'support@docket.example' },
 };
 /** What compose.yaml says of a service; all of them listen on one address here. */
