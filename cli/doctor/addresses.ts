@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { mailServerOf } from '#shared/accounts/mail-server.ts';
 import type { ToolConfig } from '#shared/config/config.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
+import { examineDirectory } from './machine.ts';
 
 /** A person waits; a mail server that is there greets within a second. */
 const MAIL_MS = 5_000;
@@ -37,7 +39,7 @@ function examineSupportEmail(supportEmail: string, embedded: boolean): Finding {
   return problem(name, `${supportEmail} reaches nobody`, fix);
 }
 
-/** Looks whether letters can be sent: greets the mail server, with the login if there is one. */
+/** Looks whether letters can be sent, or kept: greets the mail server, with the login if there is one. */
 export async function examineMail(
   { secrets, dataDir }: Pick<ToolConfig, 'secrets' | 'dataDir'>,
   embedded: boolean,
@@ -46,7 +48,9 @@ export async function examineMail(
   const { smtpUrl } = secrets;
   if (smtpUrl === undefined) {
     const detail = `SMTP_URL is not set: letters are files in ${dataDir}/mail`;
-    return [embedded ? ok(name, detail) : warning(name, detail, 'set SMTP_URL')];
+    if (embedded) return [ok(name, detail)];
+    const folder = await examineDirectory('letters', join(dataDir, 'mail'));
+    return [warning(name, detail, 'set SMTP_URL'), folder];
   }
   const times = { connectionTimeout: MAIL_MS, greetingTimeout: MAIL_MS, socketTimeout: MAIL_MS };
   const transport = createTransport({ ...mailServerOf(smtpUrl), ...times });

@@ -51,7 +51,7 @@ async function examineWith(config: ToolConfig, upstreams: boolean): Promise<Find
     examineCatalogue({ upstreams, sandboxUrl }),
     examineDatabase(databaseUrl ?? instance?.database_url, databaseUrl === undefined),
     examineQueues(redisUrl ?? instance?.redis_url, config),
-    examineDirectory('data directory', config.dataDir),
+    embedded ? examineDirectory('data directory', config.dataDir) : [],
     examineDirectory('export store', config.exportStore),
     examinePort(host, config.port, isAt(instance, config.port)),
     instance === undefined ? [] : examineProcesses(instance),

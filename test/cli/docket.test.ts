@@ -144,6 +144,7 @@ describe('docket doctor', () => {
       PUBLIC_URL: 'problem',
       SUPPORT_EMAIL: 'problem',
       SMTP: 'warning',
+      letters: 'ok',
     });
     const set = {
       ...healthy,
@@ -153,6 +154,7 @@ describe('docket doctor', () => {
     };
     const { verdicts, stdout } = await examined(set);
     expect(verdicts).toMatchObject({ PUBLIC_URL: 'ok', SUPPORT_EMAIL: 'ok', SMTP: 'problem' });
+    expect(verdicts).not.toHaveProperty('letters');
     expect(stdout).not.toContain('hush');
     const plain = await examined({ ...set, PUBLIC_URL: 'http://docket.example' });
     expect(plain.verdicts['PUBLIC_URL']).toBe('warning');
