@@ -11,6 +11,7 @@ import { LEDGER_KINDS } from '../entries.ts';
 import {
   appendEntries,
   haltLogs,
+  keepPlans,
   type LockedHead,
   lockHeads,
   planByIndex,
@@ -64,6 +65,7 @@ export async function integrateBatch(
   }
   return inTransaction(pool, async (client) => {
     await planByIndex(client);
+    await keepPlans(client);
     const claimed = await queryRows(client, CLAIM, [limit, from]);
     const batch: Batch = {
       client,
@@ -115,6 +117,7 @@ const CLAIM = statement(
      (select true from ledger_entry e where e.entry_id = c.entry_id limit 1) is true as integrated_before
    from claimed c left join ledger_body b on b.entry_id = c.entry_id and b.org_id = c.org_id
    order by c.entry_id`,
+  { name: 'claim-promises' },
 );
 type ClaimedRow = Row<typeof CLAIM>;
 

@@ -29,6 +29,9 @@ export const USAGE_MOVED = `moved as (
     where e.supersedes is not null
   )`;
 
+/** A figure with the sign of its row. Multiplied by it, each would be a product of two `numeric`. */
+const signed = (figure: string): string => `case when m.sign = 1 then ${figure} else -(${figure}) end`;
+
 /** Adds rows to a table of sums, in the order of its key. */
 const add = (table: string, rows: string): string =>
   `insert into ${table} as u (org_id, at, ${DIMENSIONS}, first_index, last_index, ${FIGURES})
@@ -47,7 +50,7 @@ const SUM_UP = statement(
    ), ${USAGE_MOVED}, delta as (
      select m.org_id, receipt_hour(m.first_id) as at, ${list((name) => `r.${name}`, USAGE_DIMENSIONS)},
        min(m.first_index) as first_index, max(m.first_index) as last_index,
-       ${list((name) => `sum(m.sign * ${figureOf(name as UsageFigure)}) as ${name}`, USAGE_FIGURES)}
+       ${list((name) => `sum(${signed(figureOf(name as UsageFigure))}) as ${name}`, USAGE_FIGURES)}
      from moved m join receipt_figure r on r.entry_id = m.entry_id and r.org_id = m.org_id
      group by m.org_id, receipt_hour(m.first_id), ${list((name) => `r.${name}`, USAGE_DIMENSIONS)}
    ), hours as (
@@ -59,6 +62,7 @@ const SUM_UP = statement(
         ${list((name) => `sum(${name})`, USAGE_FIGURES)}
       from delta group by org_id, date_trunc('day', at, 'UTC'), ${DIMENSIONS}`,
    )}`,
+  { name: 'sum-up-usage' },
 );
 
 /** Adds the usage of these entries to the sums. The heads of their logs must be locked, so that each is added once. */
