@@ -23,5 +23,7 @@ export type UsageFigure = (typeof USAGE_FIGURES)[number];
 /** The expression that gives a figure from a row of `receipt_figure` under the name `r`. */
 export function figureOf(name: UsageFigure): string {
   const tokens = name.startsWith('uncovered_') ? name.slice('uncovered_'.length) : undefined;
-  return tokens === undefined ? `r.${name}` : `case when r.uncovered = 1 then r.${tokens} else 0 end`;
+  return tokens === undefined
+    ? `r.${name}`
+    : `case when r.uncovered = 1 then r.${tokens} else 0 end`;
 }

@@ -30,7 +30,8 @@ export const USAGE_MOVED = `moved as (
   )`;
 
 /** A figure with the sign of its row. Multiplied by it, each would be a product of two `numeric`. */
-const signed = (figure: string): string => `case when m.sign = 1 then ${figure} else -(${figure}) end`;
+const signed = (figure: string): string =>
+  `case when m.sign = 1 then ${figure} else -(${figure}) end`;
 
 /** Adds rows to a table of sums, in the order of its key. */
 const add = (table: string, rows: string): string =>
