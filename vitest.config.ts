@@ -7,8 +7,9 @@ const stores = {
   globalSetup: ['test/support/global-setup.ts'],
   // A process of its own per file: what a test leaves open is found, and cannot reach another file.
   pool: 'forks' as const,
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  // Only a hang takes this long, on any machine: where others use it too, files took twice what they take alone.
+  testTimeout: 90_000,
+  hookTimeout: 120_000,
   // One more than there are cores on the smallest machine this runs on: much of each test is waiting for a store.
   maxWorkers: 3,
 };
@@ -87,7 +88,7 @@ export default defineConfig({
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
           globalSetup: [...stores.globalSetup, 'test/support/chromium.ts'],
-          testTimeout: 60_000,
+          testTimeout: 120_000,
           sequence: { groupOrder: 3 },
         },
       },
