@@ -35,12 +35,13 @@ const BYTES_MAX = 200_000;
 /** The page, its stylesheet, its script, its icon. */
 const REQUESTS_MAX = 4;
 
-/** What an open page costs beyond its budget: bytes and requests, and anything that moved after it was drawn. */
+/** What an open page costs beyond its budget: bytes and requests, and anything that moves, or may move, once it is drawn. */
 export async function overBudget(page: Page): Promise<string[]> {
-  const { bytes, requests, shift, late } = await page.evaluate<{
+  const { bytes, requests, shift, isWhole, late } = await page.evaluate<{
     bytes: number;
     requests: number;
     shift: number;
+    isWhole: boolean;
     late: number;
   }>(`new Promise((resolve) => {
     let shift = 0;
@@ -52,6 +53,9 @@ export async function overBudget(page: Page): Promise<string[]> {
       add(observer.takeRecords());
       const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
       const bytes = loaded.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
+      // Whether half of a page is drawn before the rest has come is a matter of luck as well, unless it waits for its end.
+      const isWhole = document.querySelector('link[rel="expect"][blocking="render"]')?.getAttribute('href') === '#content'
+        && document.querySelector('main#content') !== null;
       // Whether the script that shows these comes before the page is drawn or after it is a matter of luck.
       const late = [...document.querySelectorAll('button[data-copy]')].filter((button) => {
         const place = () => { const { width, height } = button.getBoundingClientRect(); return width + ' ' + height; };
@@ -61,13 +65,14 @@ export async function overBudget(page: Page): Promise<string[]> {
         button.hidden = was;
         return moved;
       }).length;
-      resolve({ bytes, requests: loaded.length, shift, late });
+      resolve({ bytes, requests: loaded.length, shift, isWhole, late });
     }));
   })`);
   return [
     ...(bytes > BYTES_MAX ? [`${bytes} bytes`] : []),
     ...(requests > REQUESTS_MAX ? [`${requests} requests`] : []),
     ...(shift > 0 ? [`layout shift ${shift}`] : []),
+    ...(isWhole ? [] : ['may be drawn in pieces']),
     ...(late > 0 ? [`${late} buttons that take a place when they are shown`] : []),
   ];
 }

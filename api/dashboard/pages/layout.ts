@@ -73,7 +73,10 @@ export function unframed(assets: Assets, title: string, body: Html): Html {
   );
 }
 
-/** A whole document, with our stylesheet and script. */
+/**
+ * A whole document, with our stylesheet and script. It is drawn once its content has arrived whole: what a slow line
+ * brings later would move what stands there already.
+ */
 export function documentOf(assets: Assets, title: string, body: Html): Html {
   return html`<!doctype html>
     <html lang="en">
@@ -84,6 +87,7 @@ export function documentOf(assets: Assets, title: string, body: Html): Html {
         <title>${title}</title>
         <link rel="icon" type="image/svg+xml" href="${assets.icon}" />
         <link rel="stylesheet" href="${assets.css}" />
+        <link rel="expect" href="#content" blocking="render" />
         <script src="${assets.script}" defer></script>
       </head>
       <body>
