@@ -1,24 +1,47 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+
+/**
+ * Ports below those that a system hands out by itself: to connections that go out, and to whoever listens on 0. Linux
+ * begins at 32768 (`ip_local_port_range`), others at 49152 (RFC 6335). A process that is started again finds such a port
+ * free, however many connections were made meanwhile.
+ */
+const KEPT_PORTS = { from: 15_000, below: 32_768 };
+const TRIES_MAX = 100;
+const anyPort = (): number => randomInt(KEPT_PORTS.from, KEPT_PORTS.below);
 
 /**
  * The port asked for if it is free, a free one for 0. The launcher must know ports before anything starts, because
  * receipts carry the public address and the catalogue the sandbox's.
+ * @param choose what is tried for 0, until one is free.
  * @throws Error that says what to do when it is taken; its cause is the system's error.
  */
-export function claimPort(host: string, port: number): Promise<number> {
+export async function claimPort(host: string, port: number, choose = anyPort): Promise<number> {
+  if (port !== 0) return listenOnce(host, port);
+  for (let left = TRIES_MAX; ; left -= 1) {
+    try {
+      return await listenOnce(host, choose());
+    } catch (error) {
+      if (left === 1 || !isTaken(error)) throw error;
+    }
+  }
+}
+
+function listenOnce(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const taken = error.code === 'EADDRINUSE';
-      const message = taken
-        ? `Port ${port} on ${host} is in use; stop what uses it, or choose another with PORT=…`
-        : `Cannot listen on ${host}:${port} (${error.code})`;
+      const message =
+        error.code === 'EADDRINUSE'
+          ? `Port ${port} on ${host} is in use; stop what uses it, or choose another with PORT=…`
+          : `Cannot listen on ${host}:${port} (${error.code})`;
       reject(new Error(message, { cause: error }));
     });
-    server.listen(port, host, () => {
-      const address = server.address();
-      const got = typeof address === 'object' && address !== null ? address.port : port;
-      server.close(() => resolve(got));
-    });
+    server.listen(port, host, () => server.close(() => resolve(port)));
   });
+}
+
+function isTaken(error: unknown): boolean {
+  const { cause } = error as { cause?: NodeJS.ErrnoException };
+  return cause?.code === 'EADDRINUSE';
 }

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { claimPort } from '#embedded/ports.ts';
+
+const HOST = '127.0.0.1';
+
+const held: Server[] = [];
+afterEach(() => {
+  for (const server of held.splice(0)) server.close();
+});
+
+/** Listens until the test is over. */
+async function hold(port: number): Promise<number> {
+  const server = createServer();
+  held.push(server);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, HOST, resolve);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+it('chooses no port that the system gives to a connection or to another server: who comes back finds it free', async () => {
+  const range = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(
+    () => '49152 65535',
+  );
+  const [from] = range.split(/\s+/).map(Number);
+  const chosen = await Promise.all(Array.from({ length: 200 }, () => claimPort(HOST, 0)));
+  expect(Math.max(...chosen)).toBeLessThan(from!);
+  expect(Math.min(...chosen)).toBeGreaterThan(1023);
+});
+
+it('chooses another port where the first is taken', async () => {
+  const [taken, free] = [await hold(await claimPort(HOST, 0)), await claimPort(HOST, 0)];
+  const next = [taken, taken, free];
+  expect(await claimPort(HOST, 0, () => next.shift()!)).toBe(free);
+  expect(next).toEqual([]);
+});
+
+it('says what to do about a port that was asked for and is taken', async () => {
+  const taken = await hold(0);
+  await expect(claimPort(HOST, taken)).rejects.toThrow(
+    `Port ${taken} on ${HOST} is in use; stop what uses it, or choose another with PORT=…`,
+  );
+});
