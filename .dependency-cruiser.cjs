@@ -25,8 +25,9 @@ const SUBJECTS = [
 /** Folders inside a subject that talk to the world: stores, the network, files, the machine's clock and randomness. */
 const OUTSIDE = '(postgres|redis|http|files|system)';
 
-/** Packages that are pure functions: shapes, text formats, tables of tokenizers and transliterations. */
-const PURE_PACKAGES = '^node_modules/(typebox|ajv|yaml|gpt-tokenizer|any-ascii|iso-3166)/';
+/** Packages that are pure functions: shapes, text formats, ciphers, tables of tokenizers and transliterations. */
+const PURE_PACKAGES =
+  '^node_modules/(typebox|ajv|yaml|sodium-native|gpt-tokenizer|any-ascii|iso-3166)/';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {

@@ -1,7 +1,8 @@
+import { createDecipheriv, hkdfSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '#shared/lanes/messages.ts';
-import { SealProblem } from '#shared/lanes/seals.ts';
+import { laneKeyId, SealProblem } from '#shared/lanes/seals.ts';
 import {
   decodeBatch,
   decodeInferenceEntry,
@@ -14,6 +15,7 @@ import { admissionRequest } from '#test/support/lanes.ts';
 import { newLaneKey, testSeals } from '#test/support/seals.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
 
+const KEY = newLaneKey();
 const INBOX = 'inbox:api-1';
 const fail = (error: unknown): never => {
   throw error;
@@ -26,6 +28,18 @@ const codeOf = (act: () => unknown): string => {
     return error instanceof SealProblem ? error.code : String(error);
   }
 };
+
+/** By the layout alone: the key derived from the one of `KEY` and the value's salt. */
+function opensByOpenSsl(sealed: Buffer, place: string): Buffer {
+  const key = hkdfSync('sha256', KEY.bytes, sealed.subarray(5, 21), 'docket lane seal 2', 32);
+  const nonce = Buffer.concat([Buffer.alloc(6), sealed.subarray(21, 27)]);
+  const decipher = createDecipheriv('chacha20-poly1305', Buffer.from(key), nonce, {
+    authTagLength: 16,
+  });
+  decipher.setAAD(Buffer.from(place), { plaintextLength: sealed.length - 43 });
+  decipher.setAuthTag(sealed.subarray(-16));
+  return Buffer.concat([decipher.update(sealed.subarray(27, -16)), decipher.final()]);
+}
 
 describe('a sealed value', () => {
   it('a sealed value opens as it was, in the place it was sealed for and in no other', () => {
@@ -53,6 +67,51 @@ describe('a sealed value', () => {
       expect(codeOf(() => testSeals().openBytes(changed, 'here'))).not.toBe('opened');
     }
     expect(codeOf(() => testSeals().openBytes(sealed.subarray(0, 20), 'here'))).toBe('broken');
+  });
+
+  it('what is large is sealed in the same form as what is small: OpenSSL opens what libsodium sealed, and the other way round', async () => {
+    const seals = testSeals(KEY);
+    for (const size of [0, 1, 21_845, 65_536, 65_537, 200_000]) {
+      const content = Buffer.alloc(size, 'é');
+      const long = 'p'.repeat(size > 21_845 ? 5 : 70_000);
+      for (const place of ['p', long]) {
+        const sealed = [
+          seals.sealBytes(content, place),
+          await seals.sealBytesInTurns(content, place),
+        ];
+        for (const one of sealed) {
+          expect(one.length).toBe(size + 43);
+          expect(opensByOpenSsl(one, place).equals(content)).toBe(true);
+          expect(seals.openBytes(one, place).equals(content)).toBe(true);
+          expect((await seals.openBytesInTurns(one, place)).equals(content)).toBe(true);
+          expect(seals.open(`!${one.toString('base64')}`, place)).toBe(content.toString());
+        }
+        expect(seals.open(seals.seal(content, place), place)).toBe(content.toString());
+      }
+    }
+  });
+
+  it('what one call has sealed or opened is not changed by the next', () => {
+    const seals = testSeals();
+    const [one, two] = [seals.sealBytes('first', 'p'), seals.sealBytes('other', 'p')];
+    const [first, other] = [seals.openBytes(one, 'p'), seals.openBytes(two, 'p')];
+    expect([first.toString(), other.toString()]).toEqual(['first', 'other']);
+  });
+
+  it('what was sealed in the former form opens, in its place alone', async () => {
+    const bytes = Buffer.alloc(32, 1);
+    const seals = testSeals({ id: laneKeyId(bytes), bytes });
+    // Made by the last code that wrote this form.
+    const text = '!AUizDPYCAgICAgICAgICAgICAgICAAAAAAABCQoPPX+U1eelcJBtvxbIAIspK2XGZFILaclwchHW';
+    const [content, place] = ['the prompt, é', 'lane entry\n{}'];
+    const sealed = Buffer.from(text.slice(1), 'base64');
+    expect(seals.open(text, place)).toBe(content);
+    expect(seals.openBytes(sealed, place).toString()).toBe(content);
+    expect((await seals.openBytesInTurns(sealed, place)).toString()).toBe(content);
+    expect(codeOf(() => seals.open(text, 'elsewhere'))).toBe('broken');
+    // Neither form is taken for the other.
+    sealed[0] = 2;
+    expect(codeOf(() => seals.openBytes(sealed, place))).toBe('broken');
   });
 
   it('no two sealed values share a nonce under one key, in one process or in two', () => {
