@@ -1,33 +1,67 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash, type Hash } from 'node:crypto';
 
 /** base64url of SHA-256(salt bytes || raw request body): `InferenceRecord.requestDigest`. */
 export function requestDigest(salt: string, body: Uint8Array): string {
-  return startSaltedDigest(salt).update(body).end();
+  return digestOf(salt, body);
 }
 
-/** A salted SHA-256 that takes its bytes as they come. */
+/** A salted SHA-256 that takes its text as it comes. */
 export interface SaltedDigest {
-  update(bytes: Uint8Array | string): SaltedDigest;
+  update(text: string): SaltedDigest;
   /** base64url of the 32 bytes of what was taken until now; more may come. */
   soFar(): string;
-  /** base64url of the 32 bytes. Further calls of `update` and `end` throw. */
+  /** base64url of the 32 bytes; nothing more may come. */
   end(): string;
 }
 
 /**
  * Starts `InferenceRecord.responseDigest`: SHA-256(salt bytes || answer without the receipt). For an answer in one
- * piece, `update` it with its bytes; for a stream with the text of every `data:` payload, in order and without
+ * piece, `update` it with its text; for a stream with the text of every `data:` payload, in order and without
  * anything between them, `[DONE]` and the receipt left out.
  */
 export function startSaltedDigest(salt: string): SaltedDigest {
-  const digest = createHash('sha256').update(salt, 'base64url');
-  const salted: SaltedDigest = {
-    update(bytes) {
-      digest.update(bytes);
-      return salted;
-    },
-    soFar: () => digest.copy().digest('base64url'),
-    end: () => digest.digest('base64url'),
-  };
-  return salted;
+  return new GrowingDigest(salt);
 }
+
+/** Most answers come in one piece, which is digested at once; OpenSSL's object for more is made when more comes. */
+class GrowingDigest implements SaltedDigest {
+  readonly #salt: string;
+  #first: string | undefined;
+  #digest: Hash | undefined;
+
+  constructor(salt: string) {
+    this.#salt = salt;
+  }
+
+  update(text: string): SaltedDigest {
+    if (this.#digest !== undefined) this.#digest.update(text);
+    else if (this.#first === undefined) this.#first = text;
+    else this.#digest = startDigest(this.#salt).update(this.#first).update(text);
+    return this;
+  }
+
+  soFar(): string {
+    return this.#digest?.copy().digest('base64url') ?? digestOf(this.#salt, this.#first ?? '');
+  }
+
+  end(): string {
+    return this.#digest?.digest('base64url') ?? digestOf(this.#salt, this.#first ?? '');
+  }
+}
+
+/** Salt and content beside each other, used again by each call. */
+const together = Buffer.alloc(65_536);
+
+/** base64url of SHA-256(salt bytes || content), without an object of OpenSSL where the content is small. */
+function digestOf(salt: string, content: Uint8Array | string): string {
+  const bytesMax = typeof content === 'string' ? 3 * content.length : content.length;
+  if (salt.length + bytesMax > together.length) {
+    return startDigest(salt).update(content).digest('base64url');
+  }
+  const at = together.write(salt, 'base64url');
+  if (typeof content !== 'string') together.set(content, at);
+  const length = typeof content === 'string' ? together.write(content, at) : content.length;
+  return hash('sha256', together.subarray(0, at + length), 'base64url');
+}
+
+const startDigest = (salt: string): Hash => createHash('sha256').update(salt, 'base64url');
