@@ -153,6 +153,8 @@ async function launch(
     // Socket paths are limited to about 100 bytes, which a data directory easily exceeds.
     unix_socket_directories: '',
     max_connections: maxConnections,
+    // What is written is read again within seconds; more of it would stay in memory here, and in the system's cache as well.
+    shared_buffers: '64MB',
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
