@@ -10,7 +10,7 @@ declare module 'sodium-native' {
       nonce: Uint8Array,
       key: Uint8Array,
     ): number;
-    /** @throws Error when `cipher` is not what was sealed with all of that; `message` is then undefined memory. */
+    /** @throws Error when `cipher` is not what was sealed with all of that */
     crypto_aead_chacha20poly1305_ietf_decrypt(
       message: Uint8Array,
       unused: null,

@@ -6,7 +6,7 @@ import {
   type DecipherGCM,
   hkdfSync,
 } from 'node:crypto';
-import sodium from 'sodium-native';
+import { libsodium } from '#shared/kernel/primitives/libsodium.ts';
 import { nextTurn } from '#shared/kernel/turns.ts';
 
 /**
@@ -18,9 +18,9 @@ import { nextTurn } from '#shared/kernel/turns.ts';
  * from the lane key and the salt (HKDF-SHA256). Each start of a process has a random salt of its own, so its counter is
  * all that a nonce needs: with random nonces one key would be worn out after 2^32 messages, which is days here.
  *
- * What is small, which is nearly all, is sealed and opened by libsodium between memory that is there already. OpenSSL,
- * which does the same for what is large in slices, makes an object and five buffers outside V8's heap for each value:
- * to collect those cost four times what the cipher did.
+ * What is small, which is nearly all, is sealed and opened by libsodium, into memory that is there already. OpenSSL makes
+ * an object and five buffers outside V8's heap for each value, and to collect those cost four times what the cipher did;
+ * it takes what is large, in slices, and everything where libsodium cannot be loaded.
  */
 
 /** A key of 32 bytes, as its file holds it. */
@@ -62,8 +62,8 @@ const FORM: Form = {
 };
 /** Read, and no longer written: what was stored before may wait for a day. */
 const FORMER_FORM: Form = { byte: 1, cipher: 'aes-256-gcm', info: 'docket lane seal 1' };
-const formOf = (sealed: Uint8Array): Form | undefined =>
-  [FORM, FORMER_FORM].find(({ byte }) => byte === sealed[0]);
+/** What was written by a release that did not seal: JSON, white space before it, or the magic of zstd. */
+const UNSEALED = new Set(Buffer.from('{( \t\r\n'));
 
 /** Before a sealed value in base64. No JSON text and no frame of a stream begins so. */
 const MARK = '!';
@@ -78,12 +78,12 @@ const COUNTER_AT = SALT_AT + SALT_BYTES;
 const CONTENT_AT = COUNTER_AT + COUNTER_BYTES;
 /** Sealed and opened between two turns of other requests: a few milliseconds where its memory is new. */
 const BYTES_PER_TURN = 1_048_576;
-/** Above this, in UTF-8, a value gets memory of its own. */
+/** Of bytes, and of the most that a text may become in UTF-8. What is larger gets memory of its own. */
 const SMALL_BYTES = 65_536;
 /** A derived key is 32 bytes and costs 10 µs; each start of a process in the last day has one. */
 const DERIVED_MAX = 4_096;
 
-/** Where small values are sealed and opened, used again by each call: none is read after the call that wrote it. */
+/** Where small values are sealed and opened. What one call leaves there is taken out before the next one. */
 const clear = Buffer.alloc(SMALL_BYTES);
 const sealedSmall = Buffer.alloc(CONTENT_AT + SMALL_BYTES + TAG_BYTES);
 const placeBytes = Buffer.alloc(SMALL_BYTES);
@@ -98,6 +98,7 @@ export function laneKeyId(bytes: Uint8Array): string {
 export class Seals {
   readonly #keys: () => LaneKeys;
   readonly #salt: Uint8Array;
+  readonly #sodium: typeof libsodium;
   readonly #derived = new Map<string, Buffer>();
   /** What seals at present: its key, and the beginning of what it seals. */
   #sealing: { id: string; derived: Buffer; head: Buffer } | undefined;
@@ -106,10 +107,12 @@ export class Seals {
   /**
    * @param keys the keys as they are now
    * @param salt 16 random bytes that no other `Seals` has or had
+   * @param sodium what seals and opens what is small; null where it cannot be loaded
    */
-  constructor(keys: () => LaneKeys, salt: Uint8Array) {
+  constructor(keys: () => LaneKeys, salt: Uint8Array, sodium: typeof libsodium = libsodium) {
     this.#keys = keys;
     this.#salt = salt;
+    this.#sodium = sodium;
   }
 
   /** Seals for a place. */
@@ -143,11 +146,11 @@ export class Seals {
    * @throws SealProblem
    */
   openBytes(sealed: Buffer, place: string): Buffer {
-    const form = formOf(sealed);
-    if (form === undefined) return sealed;
-    const length = this.#openSmall(form, sealed, place);
+    if (UNSEALED.has(sealed[0]!)) return sealed;
+    const opening = this.#opening(sealed, this.#keys());
+    const length = this.#openSmall(opening, sealed, place);
     if (length !== undefined) return Buffer.from(clear.subarray(0, length));
-    const decipher = this.#beginToOpen(form, sealed, place);
+    const decipher = beginToOpen(opening, sealed, place);
     const content = decipher.update(sealed.subarray(CONTENT_AT, -TAG_BYTES));
     endOpening(decipher);
     return content;
@@ -155,9 +158,10 @@ export class Seals {
 
   /** The same in turns, for what is so large that other requests would notice. @throws SealProblem */
   async openBytesInTurns(sealed: Buffer, place: string): Promise<Buffer> {
-    const form = formOf(sealed);
-    if (sealed.length <= BYTES_PER_TURN || form === undefined) return this.openBytes(sealed, place);
-    const decipher = this.#beginToOpen(form, sealed, place);
+    if (sealed.length <= BYTES_PER_TURN || UNSEALED.has(sealed[0]!)) {
+      return this.openBytes(sealed, place);
+    }
+    const decipher = beginToOpen(this.#opening(sealed, this.#keys()), sealed, place);
     const content = Buffer.allocUnsafeSlow(sealed.length - CONTENT_AT - TAG_BYTES);
     for (let at = 0; at < content.length; at += BYTES_PER_TURN) {
       if (at > 0) await nextTurn();
@@ -178,14 +182,14 @@ export class Seals {
   /** @throws SealProblem */
   open(text: string, place: string): string {
     if (!text.startsWith(MARK)) return text;
-    const isSmall = (text.length * 3) / 4 <= sealedSmall.length;
+    // Asked first: whoever is asked may seal something meanwhile.
+    const keys = this.#keys();
     const base64 = text.slice(MARK.length);
+    const isSmall = (base64.length * 3) / 4 <= sealedSmall.length;
     const sealed = isSmall
       ? sealedSmall.subarray(0, sealedSmall.write(base64, 'base64'))
       : Buffer.from(base64, 'base64');
-    const form = formOf(sealed);
-    if (form === undefined) throw broken();
-    const length = this.#openSmall(form, sealed, place);
+    const length = this.#openSmall(this.#opening(sealed, keys), sealed, place);
     if (length !== undefined) return clear.toString('utf8', 0, length);
     return this.openBytes(sealed, place).toString();
   }
@@ -193,7 +197,10 @@ export class Seals {
   /** Seals into `sealedSmall`, and returns where it ends; undefined when something is too large for that. */
   #sealSmall(content: string | Uint8Array, place: string): number | undefined {
     const bytesMax = typeof content === 'string' ? 3 * content.length : content.length;
-    if (bytesMax > SMALL_BYTES || 3 * place.length > SMALL_BYTES) return undefined;
+    const sodium = this.#sodium;
+    if (sodium === null || bytesMax > SMALL_BYTES || 3 * place.length > SMALL_BYTES) {
+      return undefined;
+    }
     const { derived, head } = this.#sealingNow();
     this.#counter += 1;
     head.copy(sealedSmall);
@@ -214,14 +221,14 @@ export class Seals {
   }
 
   /**
-   * Opens into `clear`, and returns how much is there; undefined for what is large, or sealed in the former form.
+   * Opens into `clear`, and returns how much is there; undefined for what OpenSSL is to open.
    * @throws SealProblem
    */
-  #openSmall(form: Form, sealed: Buffer, place: string): number | undefined {
+  #openSmall({ form, derived }: Opening, sealed: Buffer, place: string): number | undefined {
+    const sodium = this.#sodium;
     const length = sealed.length - CONTENT_AT - TAG_BYTES;
-    if (form !== FORM || length > SMALL_BYTES || 3 * place.length > SMALL_BYTES) return undefined;
-    if (length < 0) throw broken();
-    const derived = this.#keyOf(form, sealed);
+    if (sodium === null || form !== FORM) return undefined;
+    if (length > SMALL_BYTES || 3 * place.length > SMALL_BYTES) return undefined;
     try {
       sodium.crypto_aead_chacha20poly1305_ietf_decrypt(
         clear.subarray(0, length),
@@ -251,25 +258,16 @@ export class Seals {
     return { head, cipher };
   }
 
-  #beginToOpen(form: Form, sealed: Buffer, place: string): DecipherGCM {
-    if (sealed.length < CONTENT_AT + TAG_BYTES) throw broken();
-    const derived = this.#keyOf(form, sealed);
-    const decipher = createDecipheriv(form.cipher, derived, nonceOf(sealed), {
-      authTagLength: TAG_BYTES,
-    });
-    decipher.setAAD(Buffer.from(place));
-    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-    return decipher;
-  }
-
-  /** The key that opens a value. @throws SealProblem */
-  #keyOf(form: Form, sealed: Buffer): Buffer {
+  /** By what a value opens. @throws SealProblem */
+  #opening(sealed: Buffer, { all }: LaneKeys): Opening {
+    const form = [FORM, FORMER_FORM].find(({ byte }) => byte === sealed[0]);
+    if (form === undefined || sealed.length < CONTENT_AT + TAG_BYTES) throw broken();
     const id = sealed.toString('hex', 1, SALT_AT);
-    const key = this.#keys().all.find((candidate) => candidate.id === id);
+    const key = all.find((candidate) => candidate.id === id);
     if (key === undefined) {
       throw new SealProblem('unknown_key', `The lane key ${id} is not in LANE_KEYS_DIR.`);
     }
-    return this.#derive(form, key, sealed.subarray(SALT_AT, COUNTER_AT));
+    return { form, derived: this.#derive(form, key, sealed.subarray(SALT_AT, COUNTER_AT)) };
   }
 
   #sealingNow(): { derived: Buffer; head: Buffer } {
@@ -294,6 +292,21 @@ export class Seals {
     this.#derived.set(name, derived);
     return derived;
   }
+}
+
+/** The form of a sealed value, and the key that it opens with. */
+interface Opening {
+  form: Form;
+  derived: Buffer;
+}
+
+function beginToOpen({ form, derived }: Opening, sealed: Buffer, place: string): DecipherGCM {
+  const decipher = createDecipheriv(form.cipher, derived, nonceOf(sealed), {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAAD(Buffer.from(place));
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  return decipher;
 }
 
 function nonceOf(sealed: Buffer): Buffer {

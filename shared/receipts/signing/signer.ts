@@ -1,5 +1,5 @@
-import { createPrivateKey, hash, type KeyObject } from 'node:crypto';
-import sodium from 'sodium-native';
+import { createPrivateKey, hash, type KeyObject, sign as signByOpenSsl } from 'node:crypto';
+import { libsodium } from '#shared/kernel/primitives/libsodium.ts';
 import { encodeBase58 } from '#shared/kernel/base58.ts';
 import { orderedJson, canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { RECEIPT_BYTES_MAX, type ReceiptDocument2 } from '../document.ts';
@@ -45,7 +45,7 @@ export interface SignerKey {
   did: string;
 }
 
-/** Signs credentials with Data Integrity eddsa-jcs-2022 over libsodium, which takes half of the time that OpenSSL does. */
+/** Signs credentials with Data Integrity eddsa-jcs-2022. */
 export function createReceiptSigner(key: SignerKey): ReceiptSigner & CredentialSigner {
   const privateKey = createPrivateKey(key.privateKeyPem);
   if (privateKey.asymmetricKeyType !== 'ed25519') throw new Error('A signing key must be Ed25519.');
@@ -120,11 +120,16 @@ function proofWriter(sign: Sign, kid: string, dated: boolean): ProofWriter {
 /** Signs bytes; what it returns holds until the next call. */
 type Sign = (data: Uint8Array) => Uint8Array;
 
-/** A signature of Ed25519 follows from key and data, so it is the same whoever computes it (RFC 8032). */
-function ed25519Signer(privateKey: KeyObject): Sign {
-  const seed = Buffer.from(privateKey.export({ format: 'jwk' }).d!, 'base64url');
-  const [publicKey, secretKey] = [Buffer.alloc(32), Buffer.alloc(64)];
+/**
+ * A signature of Ed25519 follows from key and data (RFC 8032), so it is the same by libsodium, which takes half of the
+ * time, as by OpenSSL.
+ */
+export function ed25519Signer(privateKey: KeyObject, sodium: typeof libsodium = libsodium): Sign {
+  if (sodium === null) return (data) => signByOpenSsl(null, data, privateKey);
+  const [publicKey, secretKey, seed] = [Buffer.alloc(32), Buffer.alloc(64), Buffer.alloc(32)];
+  seed.write(privateKey.export({ format: 'jwk' }).d!, 'base64url');
   sodium.crypto_sign_seed_keypair(publicKey, secretKey, seed);
+  seed.fill(0);
   const signature = Buffer.alloc(64);
   return (data) => {
     sodium.crypto_sign_detached(signature, data, secretKey);

@@ -1,8 +1,9 @@
-import { createDecipheriv, hkdfSync } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '#shared/lanes/messages.ts';
-import { laneKeyId, SealProblem } from '#shared/lanes/seals.ts';
+import { libsodium } from '#shared/kernel/primitives/libsodium.ts';
+import { laneKeyId, type LaneKeys, SALT_BYTES, SealProblem, Seals } from '#shared/lanes/seals.ts';
 import {
   decodeBatch,
   decodeInferenceEntry,
@@ -29,18 +30,6 @@ const codeOf = (act: () => unknown): string => {
   }
 };
 
-/** By the layout alone: the key derived from the one of `KEY` and the value's salt. */
-function opensByOpenSsl(sealed: Buffer, place: string): Buffer {
-  const key = hkdfSync('sha256', KEY.bytes, sealed.subarray(5, 21), 'docket lane seal 2', 32);
-  const nonce = Buffer.concat([Buffer.alloc(6), sealed.subarray(21, 27)]);
-  const decipher = createDecipheriv('chacha20-poly1305', Buffer.from(key), nonce, {
-    authTagLength: 16,
-  });
-  decipher.setAAD(Buffer.from(place), { plaintextLength: sealed.length - 43 });
-  decipher.setAuthTag(sealed.subarray(-16));
-  return Buffer.concat([decipher.update(sealed.subarray(27, -16)), decipher.final()]);
-}
-
 describe('a sealed value', () => {
   it('a sealed value opens as it was, in the place it was sealed for and in no other', () => {
     fc.assert(
@@ -61,7 +50,9 @@ describe('a sealed value', () => {
 
   it('a sealed value of which one bit was changed does not open', () => {
     const sealed = testSeals().sealBytes('the prompt', 'here');
-    for (let bit = 8; bit < sealed.length * 8; bit += 1) {
+    for (let bit = 0; bit < sealed.length * 8; bit += 1) {
+      // A sealed value whose first byte is white space is taken for JSON that a release wrote which did not seal.
+      if (bit === 3) continue;
       const changed = Buffer.from(sealed);
       changed[bit >> 3]! ^= 1 << (bit & 7);
       expect(codeOf(() => testSeals().openBytes(changed, 'here'))).not.toBe('opened');
@@ -69,26 +60,53 @@ describe('a sealed value', () => {
     expect(codeOf(() => testSeals().openBytes(sealed.subarray(0, 20), 'here'))).toBe('broken');
   });
 
-  it('what is large is sealed in the same form as what is small: OpenSSL opens what libsodium sealed, and the other way round', async () => {
-    const seals = testSeals(KEY);
-    for (const size of [0, 1, 21_845, 65_536, 65_537, 200_000]) {
-      const content = Buffer.alloc(size, 'é');
-      const long = 'p'.repeat(size > 21_845 ? 5 : 70_000);
-      for (const place of ['p', long]) {
-        const sealed = [
-          seals.sealBytes(content, place),
-          await seals.sealBytesInTurns(content, place),
-        ];
-        for (const one of sealed) {
-          expect(one.length).toBe(size + 43);
-          expect(opensByOpenSsl(one, place).equals(content)).toBe(true);
-          expect(seals.openBytes(one, place).equals(content)).toBe(true);
-          expect((await seals.openBytesInTurns(one, place)).equals(content)).toBe(true);
-          expect(seals.open(`!${one.toString('base64')}`, place)).toBe(content.toString());
+  it('libsodium and OpenSSL seal in one form: each opens what the other sealed, up to, at and beyond every limit', async () => {
+    const keys = (): LaneKeys => ({ sealing: KEY, all: [KEY] });
+    const bySodium = new Seals(keys, randomBytes(SALT_BYTES));
+    const byOpenSsl = new Seals(keys, randomBytes(SALT_BYTES), null);
+    expect(libsodium).not.toBeNull();
+    const texts = [
+      '',
+      'a',
+      'é'.repeat(21_845),
+      'a'.repeat(21_846),
+      'é'.repeat(32_768),
+      `${'é'.repeat(32_768)}a`,
+    ];
+    for (const text of [...texts, 'a'.repeat(200_000)]) {
+      for (const place of ['', 'p', 'p'.repeat(21_846)]) {
+        for (const [one, other] of [
+          [bySodium, byOpenSsl],
+          [byOpenSsl, bySodium],
+        ] as const) {
+          const bytes = Buffer.from(text);
+          for (const sealed of [
+            one.sealBytes(text, place),
+            one.sealBytes(bytes, place),
+            await one.sealBytesInTurns(bytes, place),
+          ]) {
+            expect(sealed.length).toBe(bytes.length + 43);
+            expect(other.openBytes(sealed, place).equals(bytes)).toBe(true);
+            expect((await other.openBytesInTurns(sealed, place)).equals(bytes)).toBe(true);
+          }
+          expect(other.open(one.seal(text, place), place)).toBe(text);
+          expect(other.open(one.seal(bytes, place), place)).toBe(text);
+          expect(codeOf(() => other.open(one.seal(text, place), `${place}q`))).toBe('broken');
         }
-        expect(seals.open(seals.seal(content, place), place)).toBe(content.toString());
       }
     }
+  });
+
+  it('a value opens as it was though something is sealed while its key is looked up', () => {
+    let meanwhile = (): void => {};
+    const seals = new Seals(() => {
+      meanwhile();
+      return { sealing: KEY, all: [KEY] };
+    }, randomBytes(SALT_BYTES));
+    const sealed = seals.seal('first', 'p');
+    const other = testSeals(KEY);
+    meanwhile = () => other.seal('other', 'p');
+    expect(seals.open(sealed, 'p')).toBe('first');
   });
 
   it('what one call has sealed or opened is not changed by the next', () => {

@@ -1,8 +1,10 @@
+import { createPrivateKey } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { trustedSigningKeys } from '#shared/receipts/signing/trust.ts';
 import { buildReceipt } from '#shared/receipts/build.ts';
+import { ed25519Signer } from '#shared/receipts/signing/signer.ts';
 import { signedData } from '#shared/receipts/verify.ts';
 import { decodeBase58 } from '#shared/kernel/base58.ts';
 import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
@@ -78,5 +80,28 @@ describe('what is kept between signatures never leaks from one into another', ()
   it('a signed receipt is not signed again', () => {
     const document = JSON.parse(signer.sign(buildReceipt(INPUTS['full']!)));
     expect(() => signer.sign(document)).toThrow(/signed already/);
+  });
+});
+
+describe('a signature', () => {
+  it('of Ed25519 is the same by libsodium as by OpenSSL, for every key and everything signed', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 32, maxLength: 32 }),
+        fc.uint8Array(),
+        (seed, data) => {
+          const privateKey = createPrivateKey({
+            key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]),
+            format: 'der',
+            type: 'pkcs8',
+          });
+          const [bySodium, byOpenSsl] = [
+            ed25519Signer(privateKey),
+            ed25519Signer(privateKey, null),
+          ];
+          expect(Buffer.from(bySodium(data))).toEqual(Buffer.from(byOpenSsl(data)));
+        },
+      ),
+    );
   });
 });
