@@ -23,7 +23,7 @@ export function startSaltedDigest(salt: string): SaltedDigest {
   return new GrowingDigest(salt);
 }
 
-/** Most answers come in one piece, which is digested at once; OpenSSL's object for more is made when more comes. */
+/** A small piece is kept until its end, or more, comes: most answers are one, and need no object of OpenSSL. */
 class GrowingDigest implements SaltedDigest {
   readonly #salt: string;
   #first: string | undefined;
@@ -34,9 +34,14 @@ class GrowingDigest implements SaltedDigest {
   }
 
   update(text: string): SaltedDigest {
-    if (this.#digest !== undefined) this.#digest.update(text);
-    else if (this.#first === undefined) this.#first = text;
-    else this.#digest = startDigest(this.#salt).update(this.#first).update(text);
+    const isFirst = this.#digest === undefined && this.#first === undefined;
+    if (isFirst && fits(this.#salt, 3 * text.length)) {
+      this.#first = text;
+      return this;
+    }
+    this.#digest ??= startDigest(this.#salt).update(this.#first ?? '');
+    this.#first = undefined;
+    this.#digest.update(text);
     return this;
   }
 
@@ -51,13 +56,12 @@ class GrowingDigest implements SaltedDigest {
 
 /** Salt and content beside each other, used again by each call. */
 const together = Buffer.alloc(65_536);
+const fits = (salt: string, bytes: number): boolean => salt.length + bytes <= together.length;
 
 /** base64url of SHA-256(salt bytes || content), without an object of OpenSSL where the content is small. */
 function digestOf(salt: string, content: Uint8Array | string): string {
   const bytesMax = typeof content === 'string' ? 3 * content.length : content.length;
-  if (salt.length + bytesMax > together.length) {
-    return startDigest(salt).update(content).digest('base64url');
-  }
+  if (!fits(salt, bytesMax)) return startDigest(salt).update(content).digest('base64url');
   const at = together.write(salt, 'base64url');
   if (typeof content !== 'string') together.set(content, at);
   const length = typeof content === 'string' ? together.write(content, at) : content.length;
