@@ -150,10 +150,7 @@ export class Seals {
     const opening = this.#opening(sealed, this.#keys());
     const length = this.#openSmall(opening, sealed, place);
     if (length !== undefined) return Buffer.from(clear.subarray(0, length));
-    const decipher = beginToOpen(opening, sealed, place);
-    const content = decipher.update(sealed.subarray(CONTENT_AT, -TAG_BYTES));
-    endOpening(decipher);
-    return content;
+    return openByOpenSsl(opening, sealed, place);
   }
 
   /** The same in turns, for what is so large that other requests would notice. @throws SealProblem */
@@ -189,12 +186,13 @@ export class Seals {
     const sealed = isSmall
       ? sealedSmall.subarray(0, sealedSmall.write(base64, 'base64'))
       : Buffer.from(base64, 'base64');
-    const length = this.#openSmall(this.#opening(sealed, keys), sealed, place);
+    const opening = this.#opening(sealed, keys);
+    const length = this.#openSmall(opening, sealed, place);
     if (length !== undefined) return clear.toString('utf8', 0, length);
-    return this.openBytes(sealed, place).toString();
+    return openByOpenSsl(opening, sealed, place).toString();
   }
 
-  /** Seals into `sealedSmall`, and returns where it ends; undefined when something is too large for that. */
+  /** Seals into `sealedSmall`, and returns where it ends; undefined for what OpenSSL is to seal. */
   #sealSmall(content: string | Uint8Array, place: string): number | undefined {
     const bytesMax = typeof content === 'string' ? 3 * content.length : content.length;
     const sodium = this.#sodium;
@@ -298,6 +296,14 @@ export class Seals {
 interface Opening {
   form: Form;
   derived: Buffer;
+}
+
+/** @throws SealProblem */
+function openByOpenSsl(opening: Opening, sealed: Buffer, place: string): Buffer {
+  const decipher = beginToOpen(opening, sealed, place);
+  const content = decipher.update(sealed.subarray(CONTENT_AT, -TAG_BYTES));
+  endOpening(decipher);
+  return content;
 }
 
 function beginToOpen({ form, derived }: Opening, sealed: Buffer, place: string): DecipherGCM {

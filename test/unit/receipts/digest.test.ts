@@ -25,17 +25,18 @@ describe('digests', () => {
   it('of a stream do not depend on where it was cut', () => {
     const piece = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 200 }),
-      fc.constantFrom('é'.repeat(21_830), 'a'.repeat(70_000)),
+      fc.constantFrom('é'.repeat(21_830), 'a'.repeat(22_000)),
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
         const digest = startSaltedDigest(record.salt);
+        let sent = '';
         for (const text of pieces) {
           digest.update(text);
-          expect(digest.soFar()).toBe(digest.soFar());
+          sent += text;
+          expect(digest.soFar()).toBe(requestDigest(record.salt, Buffer.from(sent)));
         }
-        const whole = requestDigest(record.salt, Buffer.from(pieces.join('')));
-        expect([digest.soFar(), digest.end()]).toEqual([whole, whole]);
+        expect(digest.end()).toBe(requestDigest(record.salt, Buffer.from(sent)));
       }),
     );
   });
