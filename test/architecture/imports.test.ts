@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { cruise, type ICruiseResult, type IConfiguration } from 'dependency-cruiser';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from './source-files.ts';
+import { FOLDERS, ROOT } from './source-files.ts';
 
 const configuration = createRequire(import.meta.url)(
   join(ROOT, '.dependency-cruiser.cjs'),
@@ -19,18 +19,7 @@ describe('the import rules', () => {
 
   it('the import rules hold in every folder', { timeout: 60_000 }, async () => {
     const { forbidden, options } = configuration;
-    const folders = [
-      'api',
-      'workers',
-      'shared',
-      'migrations',
-      'cli',
-      'embedded',
-      'dev',
-      'bench',
-      'test',
-    ];
-    const result = await cruise(folders, {
+    const result = await cruise(FOLDERS, {
       ...options,
       baseDir: ROOT,
       validate: true,

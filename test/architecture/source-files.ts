@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 export const ROOT = join(import.meta.dirname, '../..');
 
 /** The folders that hold our own code; tests come last. */
-const FOLDERS = [
+export const FOLDERS = [
   'api',
   'workers',
   'shared',
@@ -13,7 +13,7 @@ const FOLDERS = [
   'client',
   'embedded',
   'dev',
-  'bench',
+  'lab',
   'test',
 ];
 

@@ -13,7 +13,7 @@ import {
   type Installed,
   ROOT,
   verifyGoodReceipt,
-} from '#test/package/installed.ts';
+} from '#lab/package/installed.ts';
 
 /** As it is installed, without a registry: the tarball in `node_modules`, and beside it what it declares, from this checkout. */
 const installed: Installed = { directory: '', node: process.execPath };
@@ -40,7 +40,7 @@ beforeAll(async () => {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
   }
-  cpSync(join(ROOT, 'test/package/consumer.ts'), join(installed.directory, 'consumer.ts'));
+  cpSync(join(ROOT, 'lab/package/consumer.ts'), join(installed.directory, 'consumer.ts'));
   writeFileSync(join(installed.directory, 'package.json'), '{ "type": "module" }');
 });
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CHECKS, type Client, CLIENTS } from '#test/languages/clients.ts';
-import { snippetOf } from '#test/languages/page.ts';
+import { CHECKS, type Client, CLIENTS } from '#lab/languages/clients.ts';
+import { snippetOf } from '#lab/languages/page.ts';
 import { readPage, ROOT } from './pages.ts';
 
 const page = readPage('docs/clients.md');
@@ -29,7 +29,7 @@ describe('the page of clients', () => {
     'names the version of $name that is compiled',
     (client) => {
       const { file, line } = PINNED[client.language]!;
-      const pinned = readFileSync(join(ROOT, 'test/languages', file), 'utf8');
+      const pinned = readFileSync(join(ROOT, 'lab/languages', file), 'utf8');
       expect(pinned).toContain(`\n${line(client)}`);
     },
   );

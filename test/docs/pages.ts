@@ -22,7 +22,9 @@ export function pages(): Page[] {
   const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name));
-  return [...top, ...docs].toSorted().map((path) => readPage(path.replaceAll('\\', '/')));
+  return [...top, 'lab/README.md', ...docs]
+    .toSorted()
+    .map((path) => readPage(path.replaceAll('\\', '/')));
 }
 
 export function readPage(path: string): Page {

@@ -56,7 +56,7 @@ describe('the pages', () => {
       ),
     );
     // Variables beside the settings: the sandbox has its own, and a catalogue may name any.
-    const sources = sourceFiles().filter(({ path }) => !/^(test|bench)\//.test(path));
+    const sources = sourceFiles().filter(({ path }) => !/^(test|lab)\//.test(path));
     const read = (name: string): boolean => sources.some(({ text }) => text.includes(`'${name}'`));
     const unknown = broken((page) => {
       const own = (name: string): boolean =>

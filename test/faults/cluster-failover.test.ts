@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { Role } from '#shared/config/settings.ts';
 import { limitsKey, shardOf } from '#shared/lanes/keys.ts';
-import { RedisCluster } from '#test/storms/redis-cluster.ts';
+import { RedisCluster } from '#lab/storms/redis-cluster.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { post } from '#test/support/http.ts';
 import { integrated } from '#test/support/receipts.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runStorm } from '#test/storms/run-storm.ts';
+import { runStorm } from '#lab/storms/run-storm.ts';
 
 /** A start, a storm and a verdict, on a machine that does much else. */
 const STORM_MS = 400_000;

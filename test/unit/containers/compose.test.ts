@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROLES } from '#shared/config/settings.ts';
 import { ROOT } from '#test/architecture/source-files.ts';
-import { readCompose } from '#test/image/compose.ts';
+import { readCompose } from '#lab/image/compose.ts';
 
 const services = Object.fromEntries(readCompose());
 const ours = Object.entries(services).filter(([, { image }]) => image === 'docket');

@@ -1,0 +1,119 @@
+/**
+ * What the pages cost with a million receipts of one organisation: `npm run bench dashboard [receipts] [runs]`. Starts the
+ * product, furnishes it as for the screenshots, fills its ledger, and asks for every page: the time at the server, over a
+ * connection that is open, and what comes. More than 300 ms is marked.
+ */
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import { createPool } from '#shared/kernel/postgres/pool.ts';
+import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
+import type { PersonLogin } from '#embedded/demo-persons.ts';
+import type { DevFile } from '#embedded/launcher/dev-file.ts';
+import { ask, furnish } from '#lab/screenshots/furnish.ts';
+import { pagesOf, type Visitor } from '#lab/screenshots/pages.ts';
+import { Instance } from '#lab/storms/instance.ts';
+import { FILL, INTEGRATE } from '#test/support/synthetic-receipts.ts';
+import { readNumbers } from './support/arguments.ts';
+
+const { receipts: RECEIPTS, runs: RUNS } = readNumbers('dashboard [receipts] [runs]', {
+  receipts: 1_000_000,
+  runs: 20,
+});
+const BATCH = 50_000;
+/** More than a page of a list. */
+const NEWEST = 60;
+/** What a reader does not notice. */
+const WANTED_MS = 300;
+
+const instance = await Instance.start({
+  env: { REPLICAS: '', ADDRESS_REQUESTS_PER_SECOND: '100000' },
+});
+try {
+  const { info } = instance;
+  const furniture = await furnish(info, join(instance.dataDir, 'signing-keys'));
+  await fill(info);
+  // The bodies of those are none that a page could read: the newest ones, which lists show, are real.
+  for (let i = 0; i < NEWEST; i += 1) await ask(info);
+  const visitors: Readonly<Record<Visitor, string>> = {
+    nobody: '',
+    owner: await cookieOf(info.owner),
+    operator: await cookieOf(info.operator),
+    reviewer: await cookieOf(info.reviewer),
+  };
+  console.log(`${RECEIPTS} receipts of one organisation in 30 days, ${RUNS} runs of each page`);
+  for (const { name, visitor, address, act } of pagesOf(furniture)) {
+    // What somebody has to do first is another request.
+    if (act !== undefined) continue;
+    await measure(name, address, visitors[visitor]);
+  }
+} finally {
+  await instance.remove();
+}
+
+async function fill({ database_url, org_id }: DevFile): Promise<void> {
+  const pool = createPool({ url: database_url, max: 2, applicationName: 'bench' });
+  const end = Date.now();
+  for (let from = 1; from <= RECEIPTS; from += BATCH) {
+    const to = Math.min(RECEIPTS, from + BATCH - 1);
+    await pool.query(FILL, [end, RECEIPTS, from, to, org_id]);
+  }
+  await pool.query('vacuum analyze ledger_body');
+  await pool.query(INTEGRATE, [org_id]);
+  await pool.query('vacuum analyze ledger_entry');
+  // The instance's own ledger worker does the same; what neither has done is read receipt by receipt.
+  while ((await sumUpLagging(pool, 10_000)) || (await isLagging(pool, org_id)));
+  await pool.query('vacuum analyze usage_hour');
+  await pool.query('vacuum analyze usage_day');
+  await pool.end();
+}
+
+async function isLagging(pool: Pool, orgId: string): Promise<boolean> {
+  const { rows } = await pool.query<{ lags: boolean }>(
+    'select usage_size < size as lags from ledger_head where org_id = $1',
+    [orgId],
+  );
+  return rows[0]!.lags;
+}
+
+function originOf(): string {
+  return new URL(instance.info.base_url).origin;
+}
+
+/** Signs in as a browser would. */
+async function cookieOf({ email, password }: PersonLogin): Promise<string> {
+  const address = `${originOf()}/dashboard/sign-in`;
+  const page = await fetch(address);
+  const form = /name="form" value="([\w-]+)"/.exec(await page.text())![1]!;
+  const visit = cookiesOf(page);
+  const reply = await fetch(address, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin: originOf(), cookie: visit },
+    body: new URLSearchParams({ form, email, password }),
+  });
+  if (reply.status !== 303) throw new Error(`nobody was signed in: ${reply.status}`);
+  return `${visit}; ${cookiesOf(reply)}`;
+}
+
+function cookiesOf({ headers }: Response): string {
+  const cookies = headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
+  return cookies.join('; ');
+}
+
+async function measure(name: string, address: string, cookie: string): Promise<void> {
+  const times: number[] = [];
+  let [bytes, status] = [0, 0];
+  for (let run = 0; run < RUNS; run += 1) {
+    const start = performance.now();
+    const reply = await fetch(originOf() + address, { redirect: 'manual', headers: { cookie } });
+    bytes = (await reply.arrayBuffer()).byteLength;
+    status = reply.status;
+    times.push(performance.now() - start);
+  }
+  times.sort((a, b) => a - b);
+  const [middle, most] = [times[times.length >> 1]!, times.at(-1)!];
+  const mark = most > WANTED_MS ? '  SLOW' : '';
+  console.log(
+    `${name.padEnd(16)} ${status}  p50 ${middle.toFixed(0).padStart(5)} ms  max ${most.toFixed(0).padStart(5)} ms  ${(bytes / 1_024).toFixed(0).padStart(4)} KiB${mark}`,
+  );
+}
