@@ -1,8 +1,3 @@
-/**
- * `npm run image`: builds the image and starts what compose.yaml starts, in its order and as it says (command, environment,
- * volumes, confinement, health check, time to stop), each in a container of its own, but for the two stores, which are this
- * machine's; asks for one chat completion, verifies its receipt in a container, and stops them.
- */
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,10 +5,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { claimPort } from '#embedded/ports.ts';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { startRedisServer } from '#embedded/stores/redis.ts';
+import { readArguments } from '#lab/support/arguments.ts';
 import { buildImage } from './build.ts';
 import { podmanFlags, readCompose } from './compose.ts';
 import { Container, once } from './containers.ts';
 import { missing } from './tools.ts';
+
+const USAGE = `npm run image
+
+Builds the image and starts what compose.yaml starts, in its order and as it says (command, environment, volumes,
+confinement, health check, time to stop), each in a container of its own, but for the two stores, which are this machine's;
+asks for one chat completion, verifies its receipt in a container, and stops them. Exit code 1 when something is not as it
+should be.
+`;
+readArguments(USAGE, {});
 
 /** Of the image without its base. */
 const MEGABYTES_MAX = 350;

@@ -1,15 +1,19 @@
-/**
- * `npm run package`: packs, installs the tarball with npm in an empty directory and runs it with the oldest Node that the
- * package takes. `npm test` does the same with this Node and what is installed here: this one asks the npm registry for a
- * Node and for every dependency anew.
- */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { readArguments } from '#lab/support/arguments.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { CONSUMED, consume, docket, type Installed, ROOT, verifyGoodReceipt } from './installed.ts';
+
+const USAGE = `npm run package
+
+Packs, installs the tarball with npm in an empty directory and runs it with the oldest Node that the package takes. npm test
+does the same with this Node and what is installed here: this asks the npm registry for a Node and for every dependency anew.
+Exit code 1 when something is not as it should be.
+`;
+readArguments(USAGE, {});
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const scratch = mkdtempSync(join(tmpdir(), 'docket-package-'));
