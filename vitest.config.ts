@@ -5,8 +5,10 @@ import { LongestFirst } from './test/support/longest-first.ts';
 /** What needs real PostgreSQL and Redis; they are started only when such a file is to run. */
 const stores = {
   globalSetup: ['test/support/global-setup.ts'],
-  // A process of its own per file: what a test leaves open is found, and cannot reach another file.
   pool: 'forks' as const,
+  // Files share processes, and so what they import; a check at the end of each finds what it left open.
+  isolate: false,
+  setupFiles: ['test/support/each-file.ts'],
   // Only a hang takes this long, on any machine: where others use it too, files took twice what they take alone.
   testTimeout: 90_000,
   hookTimeout: 120_000,
@@ -53,6 +55,17 @@ export default defineConfig({
       {
         test: {
           ...stores,
+          name: 'product',
+          include: ['test/product/**/*.test.ts'],
+          globalSetup: ['test/support/shared-product.ts'],
+          // What one file does to endpoints is over before the next.
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...stores,
           name: 'packs',
           include: ['test/packs/**/*.test.ts'],
           globalSetup: [...stores.globalSetup, 'test/support/pack-tools.ts'],
@@ -79,7 +92,7 @@ export default defineConfig({
           fileParallelism: false,
           maxWorkers: 1,
           testTimeout: 120_000,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 4 },
         },
       },
       {
@@ -87,9 +100,9 @@ export default defineConfig({
           ...stores,
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
-          globalSetup: [...stores.globalSetup, 'test/support/chromium.ts'],
+          globalSetup: ['test/support/shared-product.ts', 'test/support/chromium.ts'],
           testTimeout: 120_000,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 5 },
         },
       },
     ],

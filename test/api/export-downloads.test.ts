@@ -3,19 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
-import {
-  database,
-  directory,
-  lab,
-  store,
-  builder,
-  ask,
-  codeOf,
-  create,
-  createReady,
-  actionsOf,
-  size,
-} from '#test/support/export-edge.ts';
+import { openExportEdge, codeOf } from '#test/support/export-edge.ts';
+
+const { database, directory, lab, store, builder, ask, create, createReady, actionsOf, size } = await openExportEdge();
 
 describe('GET /exports/{id}/download', () => {
   it(

@@ -1,20 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/postgres/exports.ts';
 import { ORG } from '#test/support/packs.ts';
-import {
-  STRANGER,
-  keyFor,
-  stranger,
-  handed,
-  ask,
-  codeOf,
-  create,
-  createReady,
-  actionsOf,
-  database,
-  middle,
-  size,
-} from '#test/support/export-edge.ts';
+import { openExportEdge, STRANGER, codeOf } from '#test/support/export-edge.ts';
+
+const { keyFor, stranger, handed, ask, create, createReady, actionsOf, database, middle, size } = await openExportEdge();
 
 describe('every endpoint', () => {
   it.each<['GET' | 'POST' | 'DELETE', string]>([

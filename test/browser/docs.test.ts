@@ -2,9 +2,9 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { launchBrowser, problemsOf, violationsOn, withoutThese } from '#test/support/browser.ts';
-import { startSystem } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
 
-const system = await startSystem();
+const system = await joinProduct();
 const browser = await launchBrowser();
 const violations: string[] = [];
 /** What the page has asked for, of whomever. */

@@ -12,10 +12,10 @@ import { ForgedPack } from '#test/packs/tampering.ts';
 import { launchBrowser } from '#test/support/browser.ts';
 import { chatBody, post } from '#test/support/calls.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
-import { startSystem } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
 
 const [system, lab, browser] = await Promise.all([
-  startSystem(),
+  joinProduct(),
   startTamperLab(),
   launchBrowser(),
 ]);
@@ -270,14 +270,15 @@ describe('/verify and the record that a receipt names', () => {
 
 describe('/verify when the network is gone', () => {
   it('judges packs and receipts in a browser that has had it open, by keys of one’s own and by those that it kept', async () => {
-    const context = await browser.newContext({ baseURL: system.root });
+    // One of its own, which goes away.
+    const api = await system.start('api');
+    const context = await browser.newContext({ baseURL: `http://127.0.0.1:${api.port}` });
     const visited = await context.newPage();
     await visited.goto('/verify');
     await visited.waitForSelector('#kept:not([hidden])');
     const receipt = await (await post(system, '/chat/completions', chatBody())).text();
-    const [api] = system.processes('api');
     // Nothing answers at its address: further than any setting of the browser goes.
-    await api!.stop();
+    await api.stop();
     await visited.reload();
 
     await visited.setInputFiles('#file', lab.whole);

@@ -16,7 +16,6 @@ let redis: ReturnType<typeof connectTo>;
 beforeAll(async () => {
   system = await startSystem({ replicas: { inference: 2, receipts: 2 } });
   redis = connectTo(system.redis.url);
-  return () => redis.disconnect();
 });
 
 /** One stream as its client sees it while it comes. */

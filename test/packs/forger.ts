@@ -2,15 +2,16 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import type { PackProblemCode } from '#shared/packs/problem.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { createKeptDatabase } from '#test/support/database.ts';
 import { verifyWithPython } from '#test/support/pack-script.ts';
 import { PackLab } from '#test/support/packs.ts';
 import { ForgedPack, type Loose, type Repair } from './tampering.ts';
 
-const database = await createTestDatabase();
+// Made once for all files of a process: none of them changes what is in it.
+const database = await createKeptDatabase();
 export const directory = mkdtempSync(join(tmpdir(), 'docket-tamper-'));
 export const lab = new PackLab(database.pool, directory);
 /** With the rights of the exports process. */
@@ -20,7 +21,9 @@ export const TRUST = join(directory, 'did.json');
 export const FIRST = 20;
 export const LAST = 119;
 
-beforeAll(async () => {
+await makeGoodPack();
+
+async function makeGoodPack(): Promise<void> {
   await lab.issue(60);
   await lab.integrate();
   const degraded = await lab.issue(10, 'degraded');
@@ -37,7 +40,7 @@ beforeAll(async () => {
   const size = await lab.integrate();
   await lab.pack(GOOD_PACK, { firstIndex: FIRST, lastIndex: LAST, checkpointSize: size });
   writeFileSync(TRUST, lab.documents.didDocument());
-});
+}
 
 let made = 0;
 /** A number that no file of this test has yet. */

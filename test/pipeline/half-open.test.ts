@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createCircuitBoard } from '#shared/catalogue/redis/circuits.ts';
 import { chatBody, codeOf, post } from '#test/support/calls.ts';
 import { writeTwoRegions } from '#test/support/catalogues.ts';
@@ -28,7 +28,6 @@ it(
   { tags: ['codes.region_degraded', 'survives.region'] },
   async () => {
     const client = connectTo(system.redis.url);
-    afterAll(() => client.disconnect());
     // Another worker, for which every call to the only endpoint of the region has failed.
     const board = createCircuitBoard(client, 'inference-elsewhere');
     let trial = false;

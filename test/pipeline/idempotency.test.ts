@@ -17,7 +17,6 @@ let redis: ReturnType<typeof connectTo>;
 beforeAll(async () => {
   system = await startSystem({ replicas: { api: 2, inference: 2 } });
   redis = connectTo(system.redis.url);
-  return () => redis.disconnect();
 });
 
 /** An answer as a client sees it. */

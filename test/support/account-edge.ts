@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { afterAll } from 'vitest';
 import { CredentialCache } from '#api/auth/credential-cache.ts';
 import { KeyUseRecorder } from '#api/auth/key-use.ts';
 import { listenForCredentialChanges } from '#shared/keys/postgres/credentials.ts';
@@ -9,6 +8,7 @@ import type { CredentialFeed } from '#shared/keys/postgres/credentials.ts';
 import { movableClock, type MovableClock } from './accounts.ts';
 import { buildTestApp } from './app.ts';
 import type { TestDatabase } from './database.ts';
+import { atFileEnd } from './file-end.ts';
 
 export interface AccountEdge {
   app: FastifyInstance;
@@ -63,7 +63,7 @@ export async function createAccountEdge(
     });
     await listening.promise;
   }
-  afterAll(async () => {
+  atFileEnd(async () => {
     await feed?.close();
     await keyUse.close();
   });

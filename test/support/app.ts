@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { afterAll } from 'vitest';
 import { type AppOptions, buildApp } from '#api/app.ts';
 import { apiEvents } from '#api/events.ts';
 import { openResources } from '#api/routes/deps.ts';
@@ -16,6 +15,7 @@ import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { readDerivations } from '#shared/receipts/postgres/derivations.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { TestCredentials } from './credentials.ts';
+import { atFileEnd } from './file-end.ts';
 
 const PUBLIC_URL = 'https://gateway.example';
 
@@ -71,7 +71,7 @@ export async function buildTestApp(
     description: { publicUrl: PUBLIC_URL, supportEmail: 'support@docket.example', version: '0' },
     ...parts,
   });
-  afterAll(() => app.close());
+  atFileEnd(() => app.close());
   return app;
 }
 

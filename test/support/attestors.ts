@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll } from 'vitest';
 import { rawPublicKey, verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { cosignedMessage } from '#shared/ledger/cosignatures.ts';
@@ -14,6 +13,7 @@ import { witnessKey } from './witness-key.ts';
 import { sameHash } from '#shared/ledger/hashing.ts';
 import { formatSignature, noteKeyHash, signerOf } from '#shared/ledger/notes.ts';
 import { verifyConsistency } from '#shared/ledger/proofs.ts';
+import { atFileEnd } from './file-end.ts';
 
 const run = promisify(execFile);
 
@@ -31,7 +31,7 @@ async function serve(
     request.on('end', () => void answer(request, Buffer.concat(chunks), response));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterAll(() => {
+  atFileEnd(() => {
     server.closeAllConnections();
     server.close();
   });
@@ -70,7 +70,7 @@ export interface TestAuthority {
 /** An RFC 3161 authority made with the openssl command. */
 export async function startAuthority(): Promise<TestAuthority> {
   const dir = await mkdtemp(join(tmpdir(), 'tsa-'));
-  afterAll(() => rm(dir, { recursive: true, force: true }));
+  atFileEnd(() => rm(dir, { recursive: true, force: true }));
   const openssl = (...args: string[]) => run('openssl', args, { cwd: dir });
   await writeFile(join(dir, 'c'), OPENSSL_CONFIG);
   const rsa = ['-newkey', 'rsa:2048', '-nodes'];

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { afterAll } from 'vitest';
 import type { Person } from '#shared/persons/roles.ts';
 import { findChromium } from './chromium.ts';
 import { PASSWORD } from './dashboard.ts';
 import { signInAs } from './sign-in.ts';
+import { atFileEnd } from './file-end.ts';
 
 /** A Chromium that ends with the file's tests. */
 export async function launchBrowser(): Promise<Browser> {
@@ -15,7 +15,7 @@ export async function launchBrowser(): Promise<Browser> {
     // Its sandbox needs rights that a container has not; the only pages are our own.
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
   });
-  afterAll(() => browser.close());
+  atFileEnd(() => browser.close());
   return browser;
 }
 

@@ -1,4 +1,4 @@
-import type { System } from './system.ts';
+import type { Product } from './system.ts';
 
 export interface CallOptions {
   /** The enterprise key when absent. */
@@ -11,7 +11,7 @@ export interface CallOptions {
 
 /** A request as it is on the wire, for what must be exact to the byte. */
 export async function post(
-  system: System,
+  system: Product,
   path: string,
   body: string | object,
   { key = system.key, headers = {}, baseUrl = system.baseUrl, signal }: CallOptions = {},
@@ -54,7 +54,7 @@ export interface SandboxCall {
 }
 
 /** The calls that reached the upstream, newest first; those of one fault id when it is named. */
-export async function upstreamCalls(system: System, id?: string): Promise<SandboxCall[]> {
+export async function upstreamCalls(system: Product, id?: string): Promise<SandboxCall[]> {
   const query = id === undefined ? 'limit=1000' : `limit=1000&id=${encodeURIComponent(id)}`;
   const response = await fetch(`${system.sandboxUrl}/sandbox/stats?${query}`);
   return ((await response.json()) as { calls: SandboxCall[] }).calls;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { atFileEnd } from './file-end.ts';
 
 /**
  * Two regions with endpoints of their own, and a tiny one. All are the sandbox; the upstream's name of the model,
@@ -46,7 +46,7 @@ models:
 /** Writes the catalogue of two regions; returns its path, for CATALOGUE. Removed after the file's last test. */
 export function writeTwoRegions(): string {
   const directory = mkdtempSync(join(tmpdir(), 'docket-catalogue-'));
-  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  atFileEnd(() => rmSync(directory, { recursive: true, force: true }));
   const path = join(directory, 'catalogue.yaml');
   writeFileSync(path, REGIONS);
   return path;

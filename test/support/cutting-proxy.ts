@@ -1,5 +1,5 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterAll } from 'vitest';
+import { atFileEnd } from './file-end.ts';
 
 export interface CuttingProxy {
   /** With this host and port in place of the service's. */
@@ -34,7 +34,7 @@ export async function startCuttingProxy(baseUrl: string, cuts: number): Promise<
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterAll(() => {
+  atFileEnd(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });

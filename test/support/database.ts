@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { createPool, type DatabaseRole } from '#shared/kernel/postgres/pool.ts';
 import { TEMPLATE } from './global-setup.ts';
+import { atFileEnd } from './file-end.ts';
 import { queryOnce, withDatabase } from './sql.ts';
 
 export interface TestDatabase {
@@ -14,36 +15,52 @@ export interface TestDatabase {
   poolAs(role: DatabaseRole, max?: number): Pool;
 }
 
-/** Steps that are to be undone after the file's last test. */
-const undo: (() => Promise<void>)[] = [];
-
-afterAll(async () => {
-  await Promise.all(undo.splice(0).map((step) => step()));
-});
-
 /**
  * A database of the file's own, with the newest schema, empty; dropped after the file's last test.
  * @param options.empty without a schema, for tests of the migrations themselves.
  */
-export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
-  const server = inject('postgresUrl');
-  const name = `test_${randomBytes(8).toString('hex')}`;
-  // Its files are copied as they are: by way of the log, as is usual, each of their pages would be written twice.
-  await queryOnce(
-    server,
-    `create database ${name} template ${empty ? 'template0' : TEMPLATE} strategy file_copy`,
-  );
-  const url = withDatabase(server, name);
+export function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {
+  return createDatabaseOn(inject('postgresUrl'), options);
+}
+
+/** The same where no test is run: before all files. */
+export async function createDatabaseOn(
+  server: string,
+  { empty = false }: { empty?: boolean } = {},
+): Promise<TestDatabase> {
+  const { name, url, open } = await cloneTemplate(server, empty ? 'template0' : TEMPLATE);
   const pools: Pool[] = [];
-  const open = (max: number, role?: DatabaseRole): Pool => {
-    const pool = createPool({ url, max, applicationName: name, ...(role ? { role } : {}) });
+  const kept: typeof open = (...how) => {
+    const pool = open(...how);
     pools.push(pool);
     return pool;
   };
-  undo.push(async () => {
+  atFileEnd(async () => {
     await Promise.all(pools.map((pool) => pool.end()));
     await queryOnce(server, `drop database ${name} with (force)`);
   });
-  const pool = open(10);
-  return { url, pool, poolAs: (role, max = 10) => open(max, role) };
+  const pool = kept(10);
+  return { url, pool, poolAs: (role, max = 10) => kept(max, role) };
+}
+
+/** One for all files of a process, which look at what the first of them has put there. Between queries no connection is open. */
+export async function createKeptDatabase(): Promise<TestDatabase> {
+  const { url, open } = await cloneTemplate(inject('postgresUrl'), TEMPLATE);
+  const kept: typeof open = (...how) => {
+    const pool = open(...how);
+    pool.options.idleTimeoutMillis = 1;
+    return pool;
+  };
+  const pool = kept(10);
+  return { url, pool, poolAs: (role, max = 10) => kept(max, role) };
+}
+
+async function cloneTemplate(server: string, template: string) {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  // Its files are copied as they are: by way of the log, as is usual, each of their pages would be written twice.
+  await queryOnce(server, `create database ${name} template ${template} strategy file_copy`);
+  const url = withDatabase(server, name);
+  const open = (max: number, role?: DatabaseRole): Pool =>
+    createPool({ url, max, applicationName: name, ...(role ? { role } : {}) });
+  return { name, url, open };
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { createAuditLog } from '#shared/accounts/postgres/audit.ts';
 import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import { openExportStore } from '#shared/packs/files/open-store.ts';
@@ -13,10 +13,23 @@ import { createTestDatabase } from './database.ts';
 import { createBuilder } from './export-runs.ts';
 import { ORG, PackLab } from './packs.ts';
 
-export const database = await createTestDatabase();
-export const directory = mkdtempSync(join(tmpdir(), 'docket-exports-'));
-export const lab = new PackLab(database.pool, directory);
-export const store = openExportStore({
+export const STRANGER = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEZ';
+
+interface Asking {
+  token?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export const codeOf = (answer: { body: string }): string =>
+  (JSON.parse(answer.body) as { error: { code: string } }).error.code;
+
+/** The routes of exports over a ledger of 77 receipts, two of them a stranger's, with a store of packs in a directory. */
+export async function openExportEdge() {
+const database = await createTestDatabase();
+const directory = mkdtempSync(join(tmpdir(), 'docket-exports-'));
+const lab = new PackLab(database.pool, directory);
+const store = openExportStore({
   exportStore: join(directory, 'packs'),
   awsRegion: 'eu-west-1',
   s3Endpoint: undefined,
@@ -24,16 +37,15 @@ export const store = openExportStore({
 });
 const api = database.poolAs('docket_api');
 const audit = createAuditLog(api, systemSurroundings);
-export const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
-export const STRANGER = 'org_01JD0A8N5K3M7Q2T9VXB4C6DEZ';
+const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
 
 const credentials = new TestCredentials();
-export const keyFor = (orgId: string, scopes: readonly Scope[] = ['service:export']): string =>
+const keyFor = (orgId: string, scopes: readonly Scope[] = ['service:export']): string =>
   credentials.issue(orgId, scopes);
 const key = keyFor(ORG);
-export const stranger = keyFor(STRANGER);
+const stranger = keyFor(STRANGER);
 
-export const handed: string[] = [];
+const handed: string[] = [];
 const app = await buildTestApp(api, {
   authenticate: { credentials, keyUse: { used() {} } },
   exports: {
@@ -44,12 +56,7 @@ const app = await buildTestApp(api, {
   },
 });
 
-interface Asking {
-  token?: string | null;
-  body?: unknown;
-  headers?: Record<string, string>;
-}
-export const ask = (
+const ask = (
   method: 'GET' | 'POST' | 'DELETE' | 'HEAD',
   path: string,
   asking: Asking = {},
@@ -62,36 +69,49 @@ export const ask = (
     ...(body === undefined ? {} : { payload: body as object }),
   });
 };
-export const codeOf = (answer: { body: string }): string =>
-  (JSON.parse(answer.body) as { error: { code: string } }).error.code;
-export const create = async (body: object = {}): Promise<string> => {
+const create = async (body: object = {}): Promise<string> => {
   const answer = await ask('POST', '/exports', { body });
   expect(answer.statusCode).toBe(202);
   return answer.json<{ id: string }>().id;
 };
-export const createReady = async (body: object = {}): Promise<string> => {
+const createReady = async (body: object = {}): Promise<string> => {
   const id = await create(body);
   await builder.run(id);
   return id;
 };
-export const actionsOf = async (id: string): Promise<string[]> => {
+const actionsOf = async (id: string): Promise<string[]> => {
   const { items } = await audit.list({ orgId: ORG, limit: 100, order: 'asc' });
   return items.filter(({ subject }) => subject === id).map(({ action }) => action);
 };
 
-export let middle: number;
-export let size: number;
-
-beforeAll(async () => {
   await lab.issue(40);
   await lab.integrate();
   // Times of integration are told apart by the millisecond.
   const { rows } = await database.pool.query<{ at: Date }>(
     'select max(integrated_at) as at from ledger_entry',
   );
-  middle = rows[0]!.at.getTime() + 1;
+  const middle = rows[0]!.at.getTime() + 1;
   await database.pool.query('select pg_sleep(0.005)');
   await lab.issue(35);
   await lab.issue(2, 'measured', STRANGER);
-  size = await lab.integrate();
-});
+  const size = await lab.integrate();
+
+  return {
+    database,
+    directory,
+    lab,
+    store,
+    builder,
+    keyFor,
+    stranger,
+    handed,
+    ask,
+    create,
+    createReady,
+    actionsOf,
+    /** Between the first 40 receipts and the others, in epoch milliseconds. */
+    middle,
+    /** Of the organisation's log. */
+    size,
+  };
+}

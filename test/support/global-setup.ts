@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -20,6 +20,9 @@ declare module 'vitest' {
 
 /** Name of the migrated database that the tests' own are cloned from. */
 export const TEMPLATE = 'docket_template';
+
+/** A run takes about a gigabyte. */
+const IN_MEMORY_BYTES_MIN = 3 * 1024 ** 3;
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -48,9 +51,10 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 
 /** Everything of the run goes into one temporary directory, named after the process. */
 async function startRun(): Promise<Run> {
-  await removeDeadRuns();
+  const parent = await runsDirectory();
+  await removeDeadRuns(parent);
   await ensureRedisBinary((line) => process.stderr.write(`${line}\n`));
-  const directory = await mkdtemp(join(tmpdir(), `${RUN_PREFIX}${process.pid}-`));
+  const directory = await mkdtemp(join(parent, `${RUN_PREFIX}${process.pid}-`));
   // PostgreSQL may run as another user, who has to get to its files.
   await chmod(directory, 0o711);
   const id = randomBytes(8).toString('hex');
@@ -77,6 +81,18 @@ async function startRun(): Promise<Run> {
     await finishRun(run);
     throw error;
   }
+}
+
+/**
+ * Where the directories of runs are: in memory where there is much of it. A test's database is some six hundred files, which
+ * are copied there in a tenth of the time that a disk takes.
+ */
+async function runsDirectory(): Promise<string> {
+  const inMemory = '/dev/shm';
+  const { bavail, bsize } = await statfs(inMemory).catch(() => ({ bavail: 0, bsize: 0 }));
+  const isRoomy =
+    bavail * bsize >= IN_MEMORY_BYTES_MIN && process.availableMemory() >= 2 * IN_MEMORY_BYTES_MIN;
+  return isRoomy ? inMemory : tmpdir();
 }
 
 async function makeTemplate(url: string): Promise<void> {

@@ -1,8 +1,8 @@
-import type { System } from './system.ts';
+import type { Product } from './system.ts';
 
 /** A request as it is on the wire, for what must be exact to the byte. */
 export async function post(
-  system: System,
+  system: Product,
   path: string,
   body: string,
   headers: Record<string, string> = {},

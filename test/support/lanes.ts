@@ -7,6 +7,7 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { testSeals } from './seals.ts';
+import { atFileEnd } from './file-end.ts';
 
 export const GENEROUS: Limits = {
   requestsPerSecond: 1_000_000,
@@ -53,12 +54,14 @@ export function admissionRequest(
   };
 }
 
-/** A connection as processes have it, closed by the caller. */
+/** A connection as processes have it, closed at the end of the file. */
 export function connectTo(
   url: string,
   use: 'patient' | 'interactive' | 'blocking' = 'patient',
 ): Redis {
-  return connectRedis({ url, name: 'test', use }) as Redis;
+  const client = connectRedis({ url, name: 'test', use }) as Redis;
+  atFileEnd(() => client.disconnect());
+  return client;
 }
 
 /** Hands one entry of a lane, which may be empty and without a group, to a worker: its first delivery. */

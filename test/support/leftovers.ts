@@ -1,5 +1,4 @@
 import { readdir, readFile, readlink, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Directories of test runs are `<prefix><pid of the run>-<random>`. */
@@ -35,12 +34,12 @@ export async function findLeftovers(directory: string, runId: string): Promise<L
   return found;
 }
 
-/** Cleans up after runs that were killed before they could do so themselves. */
-export async function removeDeadRuns(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
+/** Cleans up in a directory of runs after those that were killed before they could do so themselves. */
+export async function removeDeadRuns(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
     const pid = Number(new RegExp(`^${RUN_PREFIX}(\\d+)-`).exec(name)?.[1] ?? Number.NaN);
     if (Number.isNaN(pid) || isRunning(pid)) continue;
-    const directory = join(tmpdir(), name);
+    const directory = join(parent, name);
     for (const left of await findLeftovers(directory, 'none')) process.kill(left.pid, 'SIGKILL');
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }

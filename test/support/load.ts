@@ -1,4 +1,4 @@
-import type { System } from './system.ts';
+import type { Product } from './system.ts';
 
 /** One request as its client saw it. */
 export interface Seen {
@@ -26,7 +26,7 @@ const BODY = {
 };
 
 /** Sends requests over all api processes, every other one as a stream, and says what became of each. */
-export async function sendLoad(system: System, options: LoadOptions): Promise<Seen[]> {
+export async function sendLoad(system: Product, options: LoadOptions): Promise<Seen[]> {
   const seen: Seen[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {

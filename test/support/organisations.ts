@@ -1,7 +1,7 @@
 import type { Limits, Plan } from '#shared/kernel/plan.ts';
 import type { KeyRequest } from '#shared/keys/rules.ts';
 import { activeAccount, createRegistries, OPERATOR } from './accounts.ts';
-import type { System } from './system.ts';
+import type { Product } from './system.ts';
 
 export interface TestOrganisation {
   id: string;
@@ -19,12 +19,13 @@ const ROOMY: Limits = {
 
 /** An organisation of the test's own on a running system; with negotiated limits when some are named. */
 export async function newOrganisation(
-  system: System,
+  { database, organisations }: Pick<Product, 'database' | 'organisations'>,
   limits?: Partial<Limits>,
   plan: Plan = 'enterprise',
 ): Promise<TestOrganisation> {
-  const registries = createRegistries(system.database.pool);
+  const registries = createRegistries(database.pool);
   const { id } = await activeAccount(registries, plan);
+  organisations?.push(id);
   if (limits !== undefined) {
     await registries.accounts.setLimits(id, { ...ROOMY, ...limits }, OPERATOR);
   }

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
-import { afterAll } from 'vitest';
+import { atFileEnd } from './file-end.ts';
 
 const SCRIPT = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
 
@@ -34,19 +34,6 @@ interface Script {
 type Python = 'with packages' | 'alone';
 const running = new Map<Python, Script>();
 
-// Told while the file is collected: a hook that is told in the middle of a test is not run.
-afterAll(async () => {
-  const children = [...running.values()].map(({ child }) => child);
-  running.clear();
-  await Promise.all(
-    children.map((child) => {
-      const gone = once(child, 'exit');
-      child.kill();
-      return gone;
-    }),
-  );
-});
-
 function start(python: Python): Script {
   const flags = python === 'alone' ? ['-I', '-S'] : [];
   const child = spawn('python3', [...flags, '-c', DRIVER, dirname(SCRIPT)], {
@@ -55,6 +42,12 @@ function start(python: Python): Script {
   // Alone, it says each time that it is slower.
   if (python === 'alone') child.stderr.resume();
   else child.stderr.pipe(process.stderr);
+  atFileEnd(async () => {
+    running.delete(python);
+    const gone = once(child, 'exit');
+    child.kill();
+    await gone;
+  });
   return { child, lines: createInterface(child.stdout), last: Promise.resolve() };
 }
 

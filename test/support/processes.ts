@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import type { Environment } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
 import { childEnvironment } from './child-environment.ts';
+import { atFileEnd } from './file-end.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Starting takes under a second; a machine that runs much else at the same time needs longer. */
@@ -40,10 +40,6 @@ const running = new Set<StartedProcess>();
 // A file that is aborted does not get to its last hook.
 process.once('exit', () => {
   for (const started of running) started.kill('SIGKILL');
-});
-afterAll(async () => {
-  for (const started of running) started.kill('SIGKILL');
-  await Promise.all([...running].map(({ exited }) => exited));
 });
 
 /**
@@ -94,6 +90,11 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
     },
   };
   running.add(started);
+  atFileEnd(async () => {
+    started.kill('SIGKILL');
+    await exited;
+    running.delete(started);
+  });
   return started;
 }
 

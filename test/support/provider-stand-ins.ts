@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll } from 'vitest';
+import { atFileEnd } from './file-end.ts';
 
 /** What a provider's own interface looks like: how it takes a key, its list, its answer to a chat. */
 interface StandIn {
@@ -169,14 +169,14 @@ export interface StandIns {
 /** One TLS server in place of all of them, under certificates for their names. */
 export async function startStandIns(): Promise<StandIns> {
   const directory = await mkdtemp(join(tmpdir(), 'docket-providers-'));
-  afterAll(() => rm(directory, { recursive: true, force: true }));
+  atFileEnd(() => rm(directory, { recursive: true, force: true }));
   const [key, certificate] = await certificateFor(directory, Object.keys(STAND_INS));
   const calls: string[] = [];
   const server = createServer({ key, cert: certificate }, (request, response) => {
     answer(request, response, calls);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterAll(() => {
+  atFileEnd(() => {
     server.closeAllConnections();
     server.close();
   });

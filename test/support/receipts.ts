@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import { expect } from 'vitest';
 import { type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
-import { ANCHOR_LOG } from '#shared/ledger/origins.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
-import type { System } from './system.ts';
+import type { Product } from './system.ts';
 import { connectTo } from './lanes.ts';
 import { until } from './until.ts';
 
@@ -35,13 +34,13 @@ export interface Receipt {
 }
 
 /** The keys that the service publishes, as an auditor would fetch them once. */
-async function publishedKeys(system: System): Promise<TrustedKeys> {
+async function publishedKeys(system: Product): Promise<TrustedKeys> {
   const response = await fetch(`${system.root}/.well-known/did.json`);
   return trustedKeysOf(await response.text());
 }
 
 /** Fails unless the receipt is signed by the service and whole. */
-export async function expectSigned(system: System, receipt: unknown): Promise<void> {
+export async function expectSigned(system: Product, receipt: unknown): Promise<void> {
   const keys = await publishedKeys(system);
   const verdict = verifyReceipt(JSON.stringify(receipt), keys, Date.now());
   expect(verdict).toMatchObject({ good: true });
@@ -67,32 +66,40 @@ export interface Tally {
   unsigned: number;
 }
 
-/** Counts in PostgreSQL: every receipt, what is still owed to the ledger, and the logs. */
-export async function tally(system: System): Promise<Tally> {
-  const { rows } = await system.database.pool.query<Record<keyof Tally, string>>(`
+/** Counts in PostgreSQL: every receipt of the product's organisations, what is still owed to the ledger, and the logs. */
+export async function tally({ database, organisations }: Product): Promise<Tally> {
+  const { rows } = await database.pool.query<Record<keyof Tally, string>>(
+    `
+    WITH ours AS (SELECT id FROM account WHERE $1::text[] IS NULL OR id = ANY($1))
     SELECT
-      (SELECT count(*) FROM ledger_body) AS receipts,
-      (SELECT count(DISTINCT entry_id) FROM ledger_body) AS distinct,
-      (SELECT count(*) FROM receipt_pending) AS pending,
-      (SELECT count(*) FROM ledger_entry WHERE entry_id LIKE 'rcpt\\_%') AS entries,
-      (SELECT count(*) FROM (SELECT org_id FROM ledger_entry GROUP BY org_id
+      (SELECT count(*) FROM ledger_body WHERE org_id IN (TABLE ours)) AS receipts,
+      (SELECT count(DISTINCT entry_id) FROM ledger_body WHERE org_id IN (TABLE ours)) AS distinct,
+      (SELECT count(*) FROM receipt_pending WHERE org_id IN (TABLE ours)) AS pending,
+      (SELECT count(*) FROM ledger_entry
+         WHERE entry_id LIKE 'rcpt\\_%' AND org_id IN (TABLE ours)) AS entries,
+      (SELECT count(*) FROM (SELECT org_id FROM ledger_entry WHERE org_id IN (TABLE ours) GROUP BY org_id
          HAVING min(index) <> 0 OR max(index) <> count(*) - 1) AS broken) AS gaps,
       (SELECT count(*) FROM ledger_head WHERE size > checkpoint_size AND halted_at IS NULL
-         AND org_id <> '${ANCHOR_LOG}') AS unsigned`);
+         AND org_id IN (TABLE ours)) AS unsigned`,
+    [organisations ?? null],
+  );
   const row = rows[0]!;
   return Object.fromEntries(
     Object.entries(row).map(([key, value]) => [key, Number(value)]),
   ) as unknown as Tally;
 }
 
-/** Waits until the lanes are empty and every receipt is in the ledger, below a signed head: it can be exported and proven. */
-export async function integrated(system: System): Promise<Tally> {
+/**
+ * Waits until every receipt is in the ledger, below a signed head: it can be exported and proven. Of a product that files
+ * share, those of answers that have come; else the lanes have to be empty too.
+ */
+export async function integrated(system: Product): Promise<Tally> {
   const client = connectTo(system.redis.url);
   let last = await tally(system);
   let lanes: Record<string, number> = {};
   try {
     await until(async () => {
-      lanes = await lengthsOf(client);
+      if (system.organisations === undefined) lanes = await lengthsOf(client);
       last = await tally(system);
       const empty = Object.keys(lanes).length === 0;
       return empty && last.pending === 0 && last.entries === last.receipts && last.unsigned === 0;

@@ -1,9 +1,9 @@
-import { afterAll } from 'vitest';
 import {
   type RedisServer,
   type RedisServerOptions,
   startRedisServer,
 } from '#embedded/stores/redis.ts';
+import { atFileEnd } from './file-end.ts';
 
 const running = new Set<RedisServer>();
 
@@ -11,14 +11,14 @@ const running = new Set<RedisServer>();
 process.once('exit', () => {
   for (const server of running) server.kill();
 });
-afterAll(async () => {
-  await Promise.all([...running].map((server) => server.stop()));
-  running.clear();
-});
 
 /** A Redis server of the file's own, stopped after its last test. */
 export async function startTestRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const server = await startRedisServer(options);
   running.add(server);
+  atFileEnd(async () => {
+    await server.stop();
+    running.delete(server);
+  });
   return server;
 }

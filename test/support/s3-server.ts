@@ -1,7 +1,7 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll } from 'vitest';
+import { atFileEnd } from './file-end.ts';
 
 /** An object store that speaks the part of S3 that packs need, on a free port. */
 export interface TestS3 {
@@ -25,15 +25,6 @@ export interface TestS3 {
   away: boolean;
 }
 
-const servers = new Set<ReturnType<typeof createServer>>();
-afterAll(async () => {
-  for (const server of servers) {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
-  servers.clear();
-});
-
 export async function startTestS3(bucket = 'packs'): Promise<TestS3> {
   const store = new TestS3Server(bucket);
   const server = createServer((request, response) => {
@@ -41,7 +32,10 @@ export async function startTestS3(bucket = 'packs'): Promise<TestS3> {
       response.writeHead(500).end(String(error));
     });
   });
-  servers.add(server);
+  atFileEnd(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   store.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return store;

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { type DemoAccounts, ensureDemoAccounts } from '#embedded/demo-accounts.ts';
 import type { RedisServer, RedisServerOptions } from '#embedded/stores/redis.ts';
 import { ensureLaneKeys } from '#shared/lanes/files/lane-keys.ts';
@@ -11,6 +10,7 @@ import type { Role } from '#shared/config/settings.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type StartedProcess, startProcess } from './processes.ts';
 import { startTestRedis } from './redis.ts';
+import { atFileEnd } from './file-end.ts';
 
 /** The processes that one answer with its receipt goes through. */
 export const MAIN_ROLES: readonly Role[] = ['receipts', 'ledger', 'inference', 'api'];
@@ -30,7 +30,8 @@ export interface SystemOptions {
   furnish?: (directory: string) => void;
 }
 
-export interface System {
+/** The running product, as a caller and an operator see it: a file's own, or the one that files share. */
+export interface Product {
   /** Base URL of each api process, ending in /v1. */
   baseUrls: string[];
   baseUrl: string;
@@ -40,16 +41,25 @@ export interface System {
   /** The enterprise key. */
   key: string;
   orgId: string;
+  /** Those that are looked at where the product is shared; all when absent. */
+  organisations?: string[];
   database: Pick<TestDatabase, 'url' | 'pool'>;
-  redis: RedisServer;
-  sandbox: StartedProcess;
+  redis: Pick<RedisServer, 'url'>;
   sandboxUrl: string;
   signingKeysDir: string;
+  /** Starts one more process, as an orchestrator would after a crash. */
+  start(role: Role, env?: Environment): Promise<StartedProcess>;
+}
+
+/** A product of the file's own, whose processes and stores it may stop, kill and configure. */
+export interface System extends Product {
+  redis: RedisServer;
+  sandbox: StartedProcess;
+  /** The environment of its processes. */
+  env: Environment;
   processes(role: Role): StartedProcess[];
   /** Stops the file's Redis and starts another on the same port and files. */
   restartRedis(port: number): Promise<void>;
-  /** Starts one more, as an orchestrator would after a crash. */
-  start(role: Role, env?: Environment): Promise<StartedProcess>;
 }
 
 /** The whole product as separate processes on real stores, with the sandbox upstream over TCP. */
@@ -59,7 +69,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     startTestRedis(options.redis),
     mkdtemp(join(tmpdir(), 'docket-system-')),
   ]);
-  afterAll(() => rm(directory, { recursive: true, force: true }));
+  atFileEnd(() => rm(directory, { recursive: true, force: true }));
   const signingKeysDir = join(directory, 'signing-keys');
   options.furnish?.(directory);
   ensureSigningKeys(signingKeysDir);
@@ -113,6 +123,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     sandbox,
     sandboxUrl,
     signingKeysDir,
+    env,
     processes: (role) => started.get(role) ?? [],
     restartRedis: async (port) => {
       if (options.redis?.dataDir === undefined) throw new Error('without its files it forgets');

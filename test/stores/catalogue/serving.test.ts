@@ -8,7 +8,6 @@ let client: Redis;
 beforeAll(async () => {
   const { url } = await startTestRedis();
   client = connectTo(url);
-  return () => client.disconnect();
 });
 
 it(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { INLINE_BYTES_MAX, intervalUsOf } from '#shared/lanes/redis/admission.ts';
 import { createSettleClaim } from '#shared/lanes/redis/claims.ts';
 import {
@@ -45,7 +45,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   await client.flushall();
 });
-afterAll(() => client.disconnect());
 
 const admissions = () => admissionsOn(client, () => nowUs);
 

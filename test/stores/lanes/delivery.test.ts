@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ReceiptEntry, Reply } from '#shared/lanes/messages.ts';
 import { Inbox } from '#shared/lanes/redis/inbox.ts';
 import {
@@ -39,7 +39,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close();
 });
-afterAll(() => client.disconnect());
 
 const fail = (error: unknown): void => {
   throw error;

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { heldKey, inferenceLane } from '#shared/lanes/keys.ts';
 import { createHandOn, type HandingOn, placeOfMoved } from '#shared/lanes/redis/hand-on.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
@@ -9,7 +9,6 @@ import { testSeals } from '#test/support/seals.ts';
 
 const redis = await startTestRedis();
 const client = connectTo(redis.url);
-afterAll(() => client.disconnect());
 beforeEach(() => client.flushdb());
 
 const WEST = inferenceLane(0, 'west');

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import {
   CONSUMER_GROUP,
   heldKey,
@@ -35,7 +35,6 @@ beforeAll(async () => {
   client = connectTo((await startTestRedis()).url);
 });
 beforeEach(() => client.flushall());
-afterAll(() => client.disconnect());
 
 const send = () =>
   admissionRequest({ claim: CLAIM, stream: true, elsewhere: ['north'] }, { fingerprint: 'f' });

@@ -8,14 +8,15 @@ import { ApiDescription, type Listed } from '#test/support/api-description.ts';
 import { chatBody } from '#test/support/calls.ts';
 import { type Answer, ask, expectRefusal } from '#test/support/envelope.ts';
 import { newOrganisation, type TestOrganisation } from '#test/support/organisations.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 
-let system: System;
+let system: Product;
 let api: ApiDescription;
 let organisation: TestOrganisation;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
   [api, organisation] = await Promise.all([
     ApiDescription.of(system.root),
     newOrganisation(system),

@@ -5,17 +5,18 @@ import { chatBody, upstreamCalls } from '#test/support/calls.ts';
 import { startCuttingProxy } from '#test/support/cutting-proxy.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
 type Chat = OpenAI.ChatCompletionCreateParamsNonStreaming;
 type ChatStream = OpenAI.ChatCompletionCreateParamsStreaming;
 type WithReceipt<T> = T & { receipt: Receipt };
 
-let system: System;
+let system: Product;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
 });
 
 interface Watched {

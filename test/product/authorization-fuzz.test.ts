@@ -2,12 +2,13 @@ import { request } from 'node:http';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { generateKey } from '#shared/keys/format.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 
-let system: System;
+let system: Product;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
 });
 
 /** Sends a header value as it is, which `fetch` would refuse to. Null when the server closes on it. */
@@ -62,7 +63,8 @@ it('no Authorization header gets anywhere but 401', { tags: ['accounts.bearer'] 
     { numRuns: 300 },
   );
   const { rows } = await system.database.pool.query<{ n: number }>(
-    'select count(*)::int as n from api_key',
+    'select count(*)::int as n from api_key where org_id = any($1)',
+    [system.organisations],
   );
   expect(rows[0]!.n).toBe(3);
   expect((await ask(`Bearer ${system.key}`)).status).toBe(200);

@@ -8,7 +8,8 @@ import { verifyCredential } from '@digitalbazaar/vc';
 import jsonld from 'jsonld';
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 
 const PUBLIC_URL = 'https://docket.example';
 interface Credential {
@@ -17,13 +18,13 @@ interface Credential {
   credentialSubject: { outputTokens: number };
 }
 
-let system: System;
+let system: Product;
 let receipt: Credential;
 /** Everything that was fetched, once; from then on nothing is. */
 const disk = new Map<string, object>();
 
 beforeAll(async () => {
-  system = await startSystem({ env: { PUBLIC_URL } });
+  system = await joinProduct();
   const openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
   const completion = await openai.chat.completions.create({
     model: 'llama-3.1-8b',

@@ -15,13 +15,14 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { upstreamCalls } from '#test/support/calls.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { expectSigned } from '#test/support/receipts.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-let system: System;
+let system: Product;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
 });
 
 /** The provider as its documentation shows it; our extra member is read with its own hook. */

@@ -2,16 +2,16 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { chatBody, codeOf, post, upstreamCalls } from '#test/support/calls.ts';
 import { connectTo } from '#test/support/lanes.ts';
 import { newOrganisation, type TestOrganisation } from '#test/support/organisations.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
-let system: System;
+let system: Product;
 let redis: ReturnType<typeof connectTo>;
 
 beforeAll(async () => {
-  system = await startSystem({ replicas: { api: 2 } });
+  system = await joinProduct();
   redis = connectTo(system.redis.url);
-  return () => redis.disconnect();
 });
 
 const BODIES = {

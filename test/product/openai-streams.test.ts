@@ -2,16 +2,17 @@ import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chatBody } from '#test/support/calls.ts';
 import { expectSigned, type Receipt } from '#test/support/receipts.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 
 type WithReceipt<T> = T & { receipt?: Receipt };
 type Chunk = WithReceipt<OpenAI.ChatCompletionChunk>;
 
-let system: System;
+let system: Product;
 let openai: OpenAI;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
   openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key });
 });
 

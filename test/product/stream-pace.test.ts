@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chatBody, payloadsIn, post } from '#test/support/calls.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 
-let system: System;
+let system: Product;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
 });
 
 /** When each read of a response came, in milliseconds, and what it was. */

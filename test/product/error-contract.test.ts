@@ -4,13 +4,14 @@ import { readPack } from '#shared/screening/files/load.ts';
 import { chatBody } from '#test/support/calls.ts';
 import { OPERATOR, createRegistries } from '#test/support/accounts.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 
-let system: System;
+let system: Product;
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
 });
 
 const client = (apiKey = system.key): OpenAI =>

@@ -1,23 +1,23 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Role } from '#shared/config/settings.ts';
 import { digestOf, expectSigned, idOf, integrated, type Receipt } from '#test/support/receipts.ts';
 import { payloadsOf, post } from '#test/support/http.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { exchange } from '#test/support/raw-http.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
 
 type WithReceipt<T> = T & { receipt: Receipt };
 
-let system: System;
+let system: Product;
 let openai: OpenAI;
 /** A field of the sandbox: generate exactly `max_tokens`. */
 const EXACT: object = { ignore_eos: true };
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me about the lighthouse.' }];
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
   openai = new OpenAI({ baseURL: system.baseUrl, apiKey: system.key, maxRetries: 0 });
 });
 
@@ -257,14 +257,6 @@ describe('a receipt', () => {
       });
     },
   );
-});
-
-it('the start and all of this log no warning but of degraded receipts', () => {
-  const roles: Role[] = ['api', 'inference', 'receipts', 'ledger'];
-  const logs = roles.flatMap((role) => system.processes(role).flatMap((one) => one.logs()));
-  expect(logs.filter(({ event }) => event === 'ready')).toHaveLength(roles.length);
-  const warnings = logs.filter(({ level }) => level !== 'info' && level !== 'debug');
-  expect(warnings.filter(({ event }) => event !== 'receipt_degraded')).toEqual([]);
 });
 
 it(

@@ -4,7 +4,8 @@ import { ApiDescription } from '#test/support/api-description.ts';
 import { chatBody, post } from '#test/support/calls.ts';
 import { newOrganisation } from '#test/support/organisations.ts';
 import { integrated } from '#test/support/receipts.ts';
-import { startSystem, type System } from '#test/support/system.ts';
+import { joinProduct } from '#test/support/product.ts';
+import type { Product } from '#test/support/system.ts';
 
 /** What operations of one thing are sent, where they want a body. */
 const BODIES: Record<string, object> = {
@@ -14,14 +15,14 @@ const BODIES: Record<string, object> = {
   recalculateReceipt: { reason: 'a guess' },
 };
 
-let system: System;
+let system: Product;
 let owner: string;
 let stranger: string;
 /** Things of the owner, by the beginning of the path below which they are found. */
 let ids: Record<string, string>;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await joinProduct();
   const scopes = [...SCOPES];
   owner = await (await newOrganisation(system, {})).newKey({ scopes });
   stranger = await (await newOrganisation(system, {})).newKey({ scopes });
