@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { dropMembers, memberText } from '#shared/kernel/json-text.ts';
-import type { Random } from './random.ts';
+import type { Random } from '#lab/support/random.ts';
 
 /** A client that hears nothing for this long gives up; the product's own bounds are far below it. */
 const CLIENT_MS = 90_000;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Instance } from './instance.ts';
 import { judge, type Verdict } from './judge.ts';
 import { Load, sendOne } from './load.ts';
-import { Random } from './random.ts';
+import { Random } from '#lab/support/random.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { excuses, type Storm, STORMS } from './storms.ts';
 

@@ -6,7 +6,7 @@ import type { Role } from '#shared/config/settings.ts';
 import type { Instance } from './instance.ts';
 import type { Excuse } from './judge.ts';
 import { familyOf, signal } from './processes.ts';
-import type { Random } from './random.ts';
+import type { Random } from '#lab/support/random.ts';
 import { RedisCluster } from './redis-cluster.ts';
 
 const SERVING: readonly Role[] = ['api', 'inference', 'receipts', 'ledger'];

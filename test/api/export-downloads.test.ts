@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { verifyPack } from '#cli/verify/verify-pack.ts';
 import { openExportEdge, codeOf } from '#test/support/export-edge.ts';
 
-const { database, directory, lab, store, builder, ask, create, createReady, actionsOf, size } = await openExportEdge();
+const { database, directory, lab, store, builder, ask, create, createReady, actionsOf, size } =
+  await openExportEdge();
 
 describe('GET /exports/{id}/download', () => {
   it(

@@ -3,7 +3,8 @@ import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/postgres/exports.ts';
 import { ORG } from '#test/support/packs.ts';
 import { openExportEdge, STRANGER, codeOf } from '#test/support/export-edge.ts';
 
-const { keyFor, stranger, handed, ask, create, createReady, actionsOf, database, middle, size } = await openExportEdge();
+const { keyFor, stranger, handed, ask, create, createReady, actionsOf, database, middle, size } =
+  await openExportEdge();
 
 describe('every endpoint', () => {
   it.each<['GET' | 'POST' | 'DELETE', string]>([

@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '#cli/doctor/examine.ts';
 import { ensureDatabaseLogins } from '#embedded/stores/database-logins.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
 
 describe('docket', () => {
   it('lists its commands, each with a sentence', async () => {
@@ -59,7 +60,7 @@ describe('docket doctor', () => {
       PORT: '0',
     };
   });
-  afterAll(() => rm(directory, { recursive: true }));
+  atFileEnd(() => rm(directory, { recursive: true }));
 
   async function examined(env: Record<string, string>) {
     const { code, stdout } = await runDocket(['doctor', '--json'], env);

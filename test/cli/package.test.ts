@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { buildPackage } from '#dev/package/build.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import {
@@ -14,13 +14,14 @@ import {
   ROOT,
   verifyGoodReceipt,
 } from '#lab/package/installed.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
 
 /** As it is installed, without a registry: the tarball in `node_modules`, and beside it what it declares, from this checkout. */
 const installed: Installed = { directory: '', node: process.execPath };
 
 beforeAll(async () => {
   const scratch = mkdtempSync(join(tmpdir(), 'docket-package-'));
-  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+  atFileEnd(() => rmSync(scratch, { recursive: true, force: true }));
   const staged = join(scratch, 'staged');
   buildPackage(join(staged, 'dist'));
   for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'cli/start.js'])

@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { post } from '#test/support/http.ts';
 import { sendLoad } from '#test/support/load.ts';
 import { integrated } from '#test/support/receipts.ts';
 import { MAIN_ROLES, startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
 
 /** The promise: requests fail within a second while Redis is away. */
 const FAIL_WITHIN_MS = 1_000;
@@ -24,7 +25,7 @@ let system: System;
 
 beforeAll(async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'docket-redis-'));
-  afterAll(() => rm(dataDir, { recursive: true, force: true }));
+  atFileEnd(() => rm(dataDir, { recursive: true, force: true }));
   system = await startSystem({ redis: { dataDir, durable: true } });
   await sendLoad(system, { requests: 10, concurrency: 2 });
 });

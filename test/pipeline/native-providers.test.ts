@@ -7,6 +7,7 @@ import { NativeUpstream } from '#test/support/native-upstream.ts';
 import { expectSigned, type Receipt } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
 
 let system: System;
 let openai: OpenAI;
@@ -51,7 +52,7 @@ models:
 beforeAll(async () => {
   const origin = await upstream.listen();
   const directory = mkdtempSync(join(tmpdir(), 'docket-native-'));
-  afterAll(() => rmSync(directory, { recursive: true }));
+  atFileEnd(() => rmSync(directory, { recursive: true }));
   const path = join(directory, 'catalogue.yaml');
   writeFileSync(path, catalogueOf(origin));
   system = await startSystem({

@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { post } from '#test/support/http.ts';
 import { digestOf, expectSigned, idOf, type Receipt } from '#test/support/receipts.ts';
 import { ResponsesUpstream } from '#test/support/responses-upstream.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 import { until } from '#test/support/until.ts';
+import { atFileEnd } from '#test/support/file-end.ts';
 
 let system: System;
 let openai: OpenAI;
@@ -69,9 +70,9 @@ const asks = (more: object = {}) => ({
 
 beforeAll(async () => {
   const origin = await upstream.listen();
-  afterAll(() => upstream.close());
+  atFileEnd(() => upstream.close());
   const directory = mkdtempSync(join(tmpdir(), 'docket-responses-'));
-  afterAll(() => rmSync(directory, { recursive: true }));
+  atFileEnd(() => rmSync(directory, { recursive: true }));
   const path = join(directory, 'catalogue.yaml');
   writeFileSync(path, catalogueOf(origin));
   system = await startSystem({ env: { CATALOGUE: path } });

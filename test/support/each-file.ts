@@ -18,6 +18,16 @@ afterAll(async () => {
 
 // TEMP
 import { appendFileSync, readFileSync } from 'node:fs';
-function cpu(): number { const f = readFileSync('/proc/self/stat','utf8').split(') ')[1]!.split(' '); return (Number(f[11])+Number(f[12])+Number(f[13])+Number(f[14]))/100; }
-const c0 = cpu(); const t0 = Date.now();
-afterAll((suite) => { if (process.env['DOCKET_COSTS']) appendFileSync(process.env['DOCKET_COSTS'], JSON.stringify([suite.name, +(cpu()-c0).toFixed(2), Date.now()-t0])+'\n'); });
+function cpu(): number {
+  const f = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]!.split(' ');
+  return (Number(f[11]) + Number(f[12]) + Number(f[13]) + Number(f[14])) / 100;
+}
+const c0 = cpu();
+const t0 = Date.now();
+afterAll((_, suite) => {
+  if (process.env['DOCKET_COSTS'])
+    appendFileSync(
+      process.env['DOCKET_COSTS'],
+      JSON.stringify([suite.name, +(cpu() - c0).toFixed(2), Date.now() - t0]) + '\n',
+    );
+});

@@ -26,63 +26,59 @@ export const codeOf = (answer: { body: string }): string =>
 
 /** The routes of exports over a ledger of 77 receipts, two of them a stranger's, with a store of packs in a directory. */
 export async function openExportEdge() {
-const database = await createTestDatabase();
-const directory = mkdtempSync(join(tmpdir(), 'docket-exports-'));
-const lab = new PackLab(database.pool, directory);
-const store = openExportStore({
-  exportStore: join(directory, 'packs'),
-  awsRegion: 'eu-west-1',
-  s3Endpoint: undefined,
-  secrets: { awsAccessKeyId: undefined, awsSecretAccessKey: undefined },
-});
-const api = database.poolAs('docket_api');
-const audit = createAuditLog(api, systemSurroundings);
-const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
-
-const credentials = new TestCredentials();
-const keyFor = (orgId: string, scopes: readonly Scope[] = ['service:export']): string =>
-  credentials.issue(orgId, scopes);
-const key = keyFor(ORG);
-const stranger = keyFor(STRANGER);
-
-const handed: string[] = [];
-const app = await buildTestApp(api, {
-  authenticate: { credentials, keyUse: { used() {} } },
-  exports: {
-    exports: createExportRegistry(api, systemSurroundings),
-    store,
-    start: (id) => handed.push(id),
-    onStoreError() {},
-  },
-});
-
-const ask = (
-  method: 'GET' | 'POST' | 'DELETE' | 'HEAD',
-  path: string,
-  asking: Asking = {},
-) => {
-  const { token = key, body, headers = {} } = asking;
-  return app.inject({
-    method,
-    url: `/v1${path}`,
-    headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
-    ...(body === undefined ? {} : { payload: body as object }),
+  const database = await createTestDatabase();
+  const directory = mkdtempSync(join(tmpdir(), 'docket-exports-'));
+  const lab = new PackLab(database.pool, directory);
+  const store = openExportStore({
+    exportStore: join(directory, 'packs'),
+    awsRegion: 'eu-west-1',
+    s3Endpoint: undefined,
+    secrets: { awsAccessKeyId: undefined, awsSecretAccessKey: undefined },
   });
-};
-const create = async (body: object = {}): Promise<string> => {
-  const answer = await ask('POST', '/exports', { body });
-  expect(answer.statusCode).toBe(202);
-  return answer.json<{ id: string }>().id;
-};
-const createReady = async (body: object = {}): Promise<string> => {
-  const id = await create(body);
-  await builder.run(id);
-  return id;
-};
-const actionsOf = async (id: string): Promise<string[]> => {
-  const { items } = await audit.list({ orgId: ORG, limit: 100, order: 'asc' });
-  return items.filter(({ subject }) => subject === id).map(({ action }) => action);
-};
+  const api = database.poolAs('docket_api');
+  const audit = createAuditLog(api, systemSurroundings);
+  const builder = createBuilder(lab, database.poolAs('docket_exports'), store);
+
+  const credentials = new TestCredentials();
+  const keyFor = (orgId: string, scopes: readonly Scope[] = ['service:export']): string =>
+    credentials.issue(orgId, scopes);
+  const key = keyFor(ORG);
+  const stranger = keyFor(STRANGER);
+
+  const handed: string[] = [];
+  const app = await buildTestApp(api, {
+    authenticate: { credentials, keyUse: { used() {} } },
+    exports: {
+      exports: createExportRegistry(api, systemSurroundings),
+      store,
+      start: (id) => handed.push(id),
+      onStoreError() {},
+    },
+  });
+
+  const ask = (method: 'GET' | 'POST' | 'DELETE' | 'HEAD', path: string, asking: Asking = {}) => {
+    const { token = key, body, headers = {} } = asking;
+    return app.inject({
+      method,
+      url: `/v1${path}`,
+      headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+      ...(body === undefined ? {} : { payload: body as object }),
+    });
+  };
+  const create = async (body: object = {}): Promise<string> => {
+    const answer = await ask('POST', '/exports', { body });
+    expect(answer.statusCode).toBe(202);
+    return answer.json<{ id: string }>().id;
+  };
+  const createReady = async (body: object = {}): Promise<string> => {
+    const id = await create(body);
+    await builder.run(id);
+    return id;
+  };
+  const actionsOf = async (id: string): Promise<string[]> => {
+    const { items } = await audit.list({ orgId: ORG, limit: 100, order: 'asc' });
+    return items.filter(({ subject }) => subject === id).map(({ action }) => action);
+  };
 
   await lab.issue(40);
   await lab.integrate();
