@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import type { RouteScope } from '#api/plugins/authenticate.ts';
 import type { DocumentedCode } from '#shared/kernel/error-codes.ts';
 import type { Method } from './document-shape.ts';
@@ -20,7 +20,7 @@ declare module 'fastify' {
     /** A request without a body is read as one with `{}`. */
     bodyOptional?: boolean;
     /** Bodies to show, by a name for people. */
-    requests?: Readonly<Record<string, unknown>>;
+    requests?: Examples;
     /** Header parameters, beside Authorization. */
     requestHeaders?: readonly RequestHeaderName[];
     /** Codes beyond those that follow from scope, body and path. */
@@ -29,6 +29,9 @@ declare module 'fastify' {
     hide?: boolean;
   }
 }
+
+/** Values to show, by a name for people. Where their schema is known, one that it does not allow does not compile. */
+export type Examples<S extends TSchema = TSchema> = Readonly<Record<string, Static<S>>>;
 
 /** What stands in `response` for a status. Fastify writes objects by the schema of their media type. */
 export interface Answer {
@@ -39,27 +42,50 @@ export interface Answer {
 
 export interface AnswerContent<S extends TSchema = TSchema> {
   schema: S;
-  /** By a name for people. */
-  examples: Readonly<Record<string, unknown>>;
+  examples: Examples<S>;
+}
+
+/** A schema, and values of it to show. */
+export function withExamples<S extends TSchema>(
+  schema: S,
+  examples: Examples<S>,
+): AnswerContent<S> {
+  return { schema, examples };
 }
 
 /** An answer that the handler returns as an object. */
 export function json<S extends TSchema>(
   description: string,
   schema: S,
-  examples: AnswerContent['examples'],
+  examples: Examples<S>,
 ): { description: string; content: { 'application/json': AnswerContent<S> } } {
-  return { description, content: { 'application/json': { schema, examples } } };
+  return { description, content: { 'application/json': withExamples(schema, examples) } };
 }
 
 /** An answer that the handler sends as exact text or bytes; the schema describes it and is not run. */
-export function exact(
+export function exact<S extends TSchema>(
   mediaType: string,
   description: string,
-  schema: TSchema,
-  examples: AnswerContent['examples'],
+  schema: S,
+  examples: Examples<S>,
 ): { description: string; content: Record<string, AnswerContent> } {
-  return { description, content: { [mediaType]: { schema, examples } } };
+  return { description, content: { [mediaType]: withExamples(schema, examples) } };
+}
+
+/** A body that Fastify reads by its schema, and bodies to show. */
+export function jsonBody<S extends TSchema>(
+  schema: S,
+  requests: Examples<S>,
+): { body: S; requests: Examples<S> } {
+  return { body: schema, requests };
+}
+
+/** A body that the handler parses by itself, and bodies to show. */
+export function rawBody<S extends TSchema>(
+  schema: S,
+  requests: Examples<S>,
+): { rawBody: S; requests: Examples<S> } {
+  return { rawBody: schema, requests };
 }
 
 /** In the order of the page. */

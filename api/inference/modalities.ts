@@ -24,7 +24,7 @@ export interface Medium {
  */
 export function mediaIn(
   field: string,
-  messages: readonly { content?: unknown; output?: unknown }[],
+  messages: readonly { type?: unknown; content?: unknown; output?: unknown }[],
 ): Medium[] | undefined {
   let media: Medium[] | undefined;
   for (const [index, message] of messages.entries()) {

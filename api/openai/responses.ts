@@ -121,13 +121,21 @@ export const ITEMS = {
 /** A message of the model's own. */
 export const ANSWERED_MESSAGE = AssistantMessage;
 
+/** Named one by one: of a list that is made, the compiler does not know the types. */
+const InputItem = Type.Union([
+  InputMessage,
+  FunctionCall,
+  FunctionCallOutput,
+  CustomToolCall,
+  CustomToolCallOutput,
+  ReasoningItem,
+  AssistantMessage,
+]);
+
 const Input = Type.Union(
   [
     Type.String(),
-    Type.Array(Type.Union([...Object.values(ITEMS), AssistantMessage]), {
-      minItems: 1,
-      'x-expected': 'a non-empty array of input items',
-    }),
+    Type.Array(InputItem, { minItems: 1, 'x-expected': 'a non-empty array of input items' }),
   ],
   { 'x-expected': 'a string or a non-empty array of input items' },
 );
@@ -253,6 +261,11 @@ export const ResponseBody = Type.Object(
 
 export type ResponseRequest = Type.Static<typeof ResponseBody>;
 
+const AnsweredText = Type.Object({
+  ...OutputText.properties,
+  annotations: Type.Optional(Type.Array(Type.Object({}))),
+});
+
 const OutputItem = Type.Union(
   [
     Type.Object({
@@ -260,7 +273,7 @@ const OutputItem = Type.Union(
       id: Type.String(),
       status: Type.String(),
       role: Type.Literal('assistant'),
-      content: Type.Array(Type.Union([OutputText, Refusal])),
+      content: Type.Array(Type.Union([AnsweredText, Refusal])),
     }),
     Type.Object({
       type: Type.Literal('function_call'),
@@ -341,3 +354,5 @@ export const ResponseEvent = Type.Object(
       'One event of a stream. `receipt` stands on the last one: `response.completed` or `response.incomplete`.',
   },
 );
+
+export type ResponseEvent = Type.Static<typeof ResponseEvent>;

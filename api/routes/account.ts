@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { json } from '#api/docs/operation.ts';
 import { describeAccount } from '#shared/accounts/describe.ts';
 import type { AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
@@ -46,7 +46,7 @@ const Account = Type.Object(
 );
 
 const CONTACT = { name: 'Tess Example', email: 'tess@bakery.example' };
-const ACCOUNT = {
+const ACCOUNT: Static<typeof Account> = {
   object: 'account',
   id: 'org_01JD0A8N5K3M7Q2T9VXB4C6DEF',
   name: 'Harmless Bakery',

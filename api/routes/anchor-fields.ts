@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import example from '#api/docs/examples/anchor.json' with { type: 'json' };
 import type { AnchorChoice } from '#shared/ledger/postgres/anchor-reader.ts';
 import { LogIndex } from './fields.ts';
 
@@ -35,6 +36,9 @@ export const AnchorProof = Type.Object(
   },
   { title: 'AnchorProof' },
 );
+
+/** One that is real. To the compiler a literal in a JSON file is any text. */
+export const PROOF: Static<typeof AnchorProof> = { ...example.proof, object: 'anchor_proof' };
 
 /** Which proof a caller has asked for. */
 export function anchorChoice(query: Static<typeof AnchorQuery>): AnchorChoice {

@@ -7,7 +7,7 @@ import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { KEY_PURPOSES } from '#shared/ledger/key-events.ts';
 import type { AnchorReader, ProvenKeyEvent } from '#shared/ledger/postgres/anchor-reader.ts';
 import { parseTilePath } from '#shared/ledger/tiles.ts';
-import { anchorChoice, AnchorProof, AnchorQuery } from './anchor-fields.ts';
+import { anchorChoice, AnchorProof, AnchorQuery, PROOF } from './anchor-fields.ts';
 import { tilePath } from './fields.ts';
 import { keptFor } from './kept.ts';
 
@@ -29,6 +29,11 @@ const KeyEvent = Type.Object(
   { title: 'KeyEvent' },
 );
 const KeyEvents = Type.Object({ object: Type.Literal('list'), data: Type.Array(KeyEvent) });
+const KEY_EVENT: Static<typeof KeyEvent> = {
+  ...example.keyEvent,
+  event: 'added',
+  purpose: 'anchor',
+};
 
 /** Verifiers run in browsers too. */
 const OPEN = { 'access-control-allow-origin': '*' };
@@ -64,7 +69,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
           'Leads from a checkpoint of your log to a checkpoint of the one anchor log, which is public, and timestamped and cosigned where that is configured. `head_size_max`, `before` and `anchor_size` choose an older one; `attested` asks for one that somebody else has attested.',
         querystring: AnchorQuery,
         response: {
-          200: exact('application/json', 'The proof.', AnchorProof, { proof: example.proof }),
+          200: exact('application/json', 'The proof.', AnchorProof, { proof: PROOF }),
         },
         errors: ['anchor_proof_not_found'],
       },
@@ -90,7 +95,7 @@ export const anchorRoutes: FastifyPluginAsyncTypebox<AnchorRoutesOptions> = asyn
           'Every key that was added, retired or compromised, from the anchor log, in its order. A receipt is good only if it was anchored while its key was.',
         response: {
           200: json('All events.', KeyEvents, {
-            events: { object: 'list', data: [example.keyEvent] },
+            events: { object: 'list', data: [KEY_EVENT] },
           }),
         },
       },

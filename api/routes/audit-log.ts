@@ -4,13 +4,12 @@ import { CHECKPOINT as LEDGER_CHECKPOINT } from '#api/docs/examples/receipts.ts'
 import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
 import { ACTOR_KINDS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
-import anchorExample from '#api/docs/examples/anchor.json' with { type: 'json' };
 import { exact, json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import type { AnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
-import { anchorChoice, AnchorProof, AnchorQuery } from './anchor-fields.ts';
+import { anchorChoice, AnchorProof, AnchorQuery, PROOF } from './anchor-fields.ts';
 import { Nullable, Time } from './fields.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
 
@@ -50,8 +49,8 @@ const Query = Type.Object({
   ),
 });
 
-const ENTRY = {
-  object: 'audit_log_entry' as const,
+const ENTRY: Static<typeof Entry> = {
+  object: 'audit_log_entry',
   id: 'aud_01JD4ZC3X6P0S4N8V2YJD5E1FQ',
   sequence: 12,
   at: '2026-11-20T10:00:00.000Z',
@@ -136,7 +135,7 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
           'Leads from a signed head of your audit log to a checkpoint of the anchor log, as `GET /ledger/anchor` does for your ledger; `head_size_max`, `before`, `anchor_size` and `attested` choose in the same way.',
         querystring: AnchorQuery,
         response: {
-          200: exact('application/json', 'The proof.', AnchorProof, { proof: anchorExample.proof }),
+          200: exact('application/json', 'The proof.', AnchorProof, { proof: PROOF }),
         },
         errors: ['anchor_proof_not_found'],
       },

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
-import { exact, json } from '#api/docs/operation.ts';
+import { exact, json, jsonBody } from '#api/docs/operation.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { describeExport, EXPORT_STATUSES, type ExportRecord } from '#shared/packs/export-record.ts';
@@ -205,15 +205,14 @@ const changingRoutes: FastifyPluginAsyncTypebox<ExportRoutesOptions> = async (
         summary: 'Ask for an evidence pack',
         description:
           'Queues a pack of the receipts in a range: by time of integration (`from` included, `to` excluded), by ledger index (both included), or everything. The pack leads to a signed checkpoint, the newest unless `checkpoint_size` names another; the same range at the same checkpoint gives the same bytes.',
-        body: Body,
-        requests: {
+        ...jsonBody(Body, {
           'By time': {
             from: '2026-11-01T00:00:00Z',
             to: '2026-12-01T00:00:00Z',
             format: 'evidence-pack',
           },
           'By index': { first_index: 0, last_index: 1_199, format: 'evidence-pack' },
-        },
+        }),
         response: { 202: json('Queued.', ExportObject, { queued: QUEUED }) },
         errors: [
           'invalid_from',

@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
+import type { Static, TSchema } from 'typebox';
 import { DEGRADED_RECEIPT, RECEIPT } from '#api/docs/examples/receipts.ts';
 import { INFERENCE_HEADERS } from '#api/docs/headers.ts';
+import { rawBody, withExamples } from '#api/docs/operation.ts';
 import { handle, type InferenceDeps } from '#api/inference/handle.ts';
 import {
   ChatCompletion,
@@ -10,7 +12,7 @@ import {
   EmbeddingList,
   streamOf,
 } from '#api/openai/answers.ts';
-import { ChatBody, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts';
+import { ChatBody, type ChatRequest, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts';
 import { ResponseBody, ResponseEvent, ResponseObject } from '#api/openai/responses.ts';
 
 const MODEL = 'llama-3.1-8b';
@@ -46,10 +48,17 @@ const FRAMING = `With \`"stream": true\` the answer is a stream of server-sent e
 
 const OWN_FIELDS = `The fields \`region\`, \`tier\` and \`receipt\` are ours and never reach the upstream. Fields that are not listed here pass through as they are.`;
 
-const frames = (...payloads: object[]): string =>
-  `${payloads.map((payload) => `data: ${JSON.stringify(payload)}\n\n`).join('')}data: [DONE]\n\n`;
+/** A stream of chunks, with one to show. */
+const chunks = <S extends TSchema>(schema: S, ...payloads: Static<S>[]) =>
+  withExamples(streamOf(schema), {
+    stream: `${payloads.map((payload) => `data: ${JSON.stringify(payload)}\n\n`).join('')}data: [DONE]\n\n`,
+  });
 
-const chunk = (delta: object, finish: string | null, more: object = {}) => ({
+const chunk = (
+  delta: ChatChunk['choices'][number]['delta'],
+  finish: string | null,
+  more: Pick<ChatChunk, 'receipt'> = {},
+): ChatChunk => ({
   id: 'chatcmpl-8WB5N2K9MVC',
   object: 'chat.completion.chunk',
   created: CREATED,
@@ -57,8 +66,9 @@ const chunk = (delta: object, finish: string | null, more: object = {}) => ({
   choices: [{ index: 0, delta, finish_reason: finish }],
   ...more,
 });
+type ChatChunk = Static<typeof ChatCompletionChunk>;
 
-const completed = (receipt: object) => ({
+const completed = (receipt: object): Static<typeof ChatCompletion> => ({
   id: 'chatcmpl-8WB5N2K9MVC',
   object: 'chat.completion',
   created: CREATED,
@@ -78,32 +88,25 @@ const completed = (receipt: object) => ({
   receipt,
 });
 
-const MESSAGES = [{ role: 'user', content: 'Why is the sky blue? Answer in one sentence.' }];
-const WITH_A_TOOL = {
-  model: MODEL,
-  messages: [{ role: 'user', content: 'What is the weather in Brest?' }],
-  tools: [
-    {
-      type: 'function',
-      function: {
-        name: 'get_weather',
-        parameters: {
-          type: 'object',
-          properties: { city: { type: 'string' } },
-          required: ['city'],
-        },
-      },
-    },
-  ],
+const MESSAGES: ChatRequest['messages'] = [
+  { role: 'user', content: 'Why is the sky blue? Answer in one sentence.' },
+];
+const WEATHER = {
+  name: 'get_weather',
+  parameters: {
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  },
 };
 const TEXT = {
   id: 'cmpl-8WB5N2K9MVC',
   object: 'text_completion',
   created: CREATED,
   model: UPSTREAM,
-};
+} as const;
 
-const RESPONSE = {
+const RESPONSE: Omit<Static<typeof ResponseObject>, 'receipt'> = {
   id: 'resp_01M7W53ZF4Z6X0T8WB5N2K9MVC',
   object: 'response',
   created_at: CREATED,
@@ -128,20 +131,19 @@ const RESPONSE = {
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 27,
   },
-} as const;
+};
 
 const RESPONSE_FRAMING = `With \`"stream": true\` the answer is a stream of named server-sent events in OpenAI’s order, numbered by \`sequence_number\` from 0, with \`: keepalive\` comments after 15 seconds of silence. The receipt is a top-level member of the last event, \`response.completed\` or \`response.incomplete\`. A stream that breaks ends with an event \`error\`, and without one of these.`;
 
 const STATELESS = `Nothing is stored: \`store\` is answered with false, and \`previous_response_id\`, \`conversation\`, \`prompt\`, \`background\` and items of the type \`item_reference\` are refused, because no prompts and no answers are kept. Send the whole conversation in \`input\`. Tools are functions and custom tools, which you run yourself. To upstreams that speak only chat completions the request goes as one, and its answer comes back as a response.`;
 
-const responseEvents = (
-  ...events: readonly { type: string; response: object; receipt?: object }[]
-): string =>
+/** The events of a response, numbered, each by its name. */
+const responseEvents = (...events: readonly Omit<ResponseEvent, 'sequence_number'>[]): string =>
   events
-    .map(
-      ({ type, ...rest }, at) =>
-        `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: at, ...rest })}\n\n`,
-    )
+    .map(({ type, ...rest }, at) => {
+      const event: ResponseEvent = { type, sequence_number: at, ...rest };
+      return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
+    })
     .join('');
 
 const config = { scope: 'inference:write' } as const;
@@ -158,8 +160,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
         summary: 'Create a chat completion',
         description: `Answers a conversation, in OpenAI’s shape, with a signed \`receipt\` at the top level. If the methodology fails while the inference succeeds, the receipt has \`tier: "degraded"\` and an \`explanation\`; the completion is as good as any.\n\n${OWN_FIELDS}\n\n${FRAMING}`,
         requestHeaders: ['Idempotency-Key', 'x-region'],
-        rawBody: ChatBody,
-        requests: {
+        ...rawBody(ChatBody, {
           plain: { model: MODEL, messages: MESSAGES, temperature: 0.2 },
           'streamed, with usage': {
             model: MODEL,
@@ -173,27 +174,27 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
             region: 'eu-west',
             tier: 'audit',
           },
-          'with a tool': WITH_A_TOOL,
-        },
+          'with a tool': {
+            model: MODEL,
+            messages: [{ role: 'user', content: 'What is the weather in Brest?' }],
+            tools: [{ type: 'function', function: WEATHER }],
+          },
+        }),
         response: {
           200: {
             description: 'The completion and its receipt.',
             headers: INFERENCE_HEADERS,
             content: {
-              'application/json': {
-                schema: ChatCompletion,
-                examples: { completion: completed(RECEIPT), degraded: completed(DEGRADED_RECEIPT) },
-              },
-              'text/event-stream': {
-                schema: streamOf(ChatCompletionChunk),
-                examples: {
-                  stream: frames(
-                    chunk({ role: 'assistant', content: 'Air scatters ' }, null),
-                    chunk({ content: 'blue light.' }, null),
-                    chunk({}, 'stop', { receipt: RECEIPT }),
-                  ),
-                },
-              },
+              'application/json': withExamples(ChatCompletion, {
+                completion: completed(RECEIPT),
+                degraded: completed(DEGRADED_RECEIPT),
+              }),
+              'text/event-stream': chunks(
+                ChatCompletionChunk,
+                chunk({ role: 'assistant', content: 'Air scatters ' }, null),
+                chunk({ content: 'blue light.' }, null),
+                chunk({}, 'stop', { receipt: RECEIPT }),
+              ),
             },
           },
         },
@@ -212,8 +213,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
         summary: 'Create a response',
         description: `OpenAI’s newer interface: text or items in, items out, with a signed \`receipt\` at the top level.\n\n${STATELESS}\n\n${OWN_FIELDS}\n\n${RESPONSE_FRAMING}`,
         requestHeaders: ['Idempotency-Key', 'x-region'],
-        rawBody: ResponseBody,
-        requests: {
+        ...rawBody(ResponseBody, {
           plain: { model: MODEL, input: 'Why is the sky blue? Answer in one sentence.' },
           'items and instructions, streamed': {
             model: MODEL,
@@ -224,7 +224,7 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
           'with a tool': {
             model: MODEL,
             input: 'What is the weather in Brest?',
-            tools: [{ type: 'function', ...WITH_A_TOOL.tools[0]!.function }],
+            tools: [{ type: 'function', ...WEATHER }],
           },
           'JSON by a schema': {
             model: MODEL,
@@ -243,28 +243,24 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
               },
             },
           },
-        },
+        }),
         response: {
           200: {
             description: 'The response and its receipt.',
             headers: INFERENCE_HEADERS,
             content: {
-              'application/json': {
-                schema: ResponseObject,
-                examples: { response: { ...RESPONSE, receipt: RECEIPT } },
-              },
-              'text/event-stream': {
-                schema: streamOf(ResponseEvent),
-                examples: {
-                  stream: responseEvents(
-                    {
-                      type: 'response.created',
-                      response: { ...RESPONSE, status: 'in_progress', output: [], usage: null },
-                    },
-                    { type: 'response.completed', response: RESPONSE, receipt: RECEIPT },
-                  ),
-                },
-              },
+              'application/json': withExamples(ResponseObject, {
+                response: { ...RESPONSE, receipt: RECEIPT },
+              }),
+              'text/event-stream': withExamples(streamOf(ResponseEvent), {
+                stream: responseEvents(
+                  {
+                    type: 'response.created',
+                    response: { ...RESPONSE, status: 'in_progress', output: [], usage: null },
+                  },
+                  { type: 'response.completed', response: RESPONSE, receipt: RECEIPT },
+                ),
+              }),
             },
           },
         },
@@ -283,36 +279,29 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
         summary: 'Create a completion',
         description: `Continues a text: the interface before chat.\n\n${OWN_FIELDS}\n\n${FRAMING}`,
         requestHeaders: ['Idempotency-Key', 'x-region'],
-        rawBody: CompletionBody,
-        requests: { plain: { model: MODEL, prompt: 'The lighthouse', max_tokens: 16 } },
+        ...rawBody(CompletionBody, {
+          plain: { model: MODEL, prompt: 'The lighthouse', max_tokens: 16 },
+        }),
         response: {
           200: {
             description: 'The completion and its receipt.',
             headers: INFERENCE_HEADERS,
             content: {
-              'application/json': {
-                schema: Completion,
-                examples: {
-                  completion: {
-                    ...TEXT,
-                    choices: [
-                      { index: 0, text: ' stood at the end of the pier.', finish_reason: 'stop' },
-                    ],
-                    usage: { prompt_tokens: 3, completion_tokens: 8, total_tokens: 11 },
-                    receipt: RECEIPT,
-                  },
+              'application/json': withExamples(Completion, {
+                completion: {
+                  ...TEXT,
+                  choices: [
+                    { index: 0, text: ' stood at the end of the pier.', finish_reason: 'stop' },
+                  ],
+                  usage: { prompt_tokens: 3, completion_tokens: 8, total_tokens: 11 },
+                  receipt: RECEIPT,
                 },
-              },
-              'text/event-stream': {
-                schema: streamOf(CompletionChunk),
-                examples: {
-                  stream: frames({
-                    ...TEXT,
-                    choices: [{ index: 0, text: ' stood', finish_reason: 'length' }],
-                    receipt: RECEIPT,
-                  }),
-                },
-              },
+              }),
+              'text/event-stream': chunks(CompletionChunk, {
+                ...TEXT,
+                choices: [{ index: 0, text: ' stood', finish_reason: 'length' }],
+                receipt: RECEIPT,
+              }),
             },
           },
         },
@@ -331,31 +320,27 @@ export async function inferenceRoutes(app: FastifyInstance, deps: InferenceDeps)
         summary: 'Create embeddings',
         description: `One vector for each input. \`encoding_format\` is honoured in every case: \`float\`, or \`base64\` of little-endian float32.\n\n${OWN_FIELDS}`,
         requestHeaders: ['Idempotency-Key', 'x-region'],
-        rawBody: EmbeddingBody,
-        requests: {
+        ...rawBody(EmbeddingBody, {
           'two texts': { model: 'qwen3-embedding-8b', input: ['harbour', 'garden'], dimensions: 4 },
           base64: { model: 'bge-m3', input: 'harbour', encoding_format: 'base64' },
-        },
+        }),
         response: {
           200: {
             description: 'The vectors and their receipt.',
             headers: INFERENCE_HEADERS,
             content: {
-              'application/json': {
-                schema: EmbeddingList,
-                examples: {
-                  vectors: {
-                    object: 'list',
-                    model: 'Qwen/Qwen3-Embedding-8B',
-                    data: [
-                      { object: 'embedding', index: 0, embedding: [0.5, -0.5, 0.5, 0.5] },
-                      { object: 'embedding', index: 1, embedding: [0.1, 0.7, -0.1, 0.7] },
-                    ],
-                    usage: { prompt_tokens: 4, total_tokens: 4 },
-                    receipt: RECEIPT,
-                  },
+              'application/json': withExamples(EmbeddingList, {
+                vectors: {
+                  object: 'list',
+                  model: 'Qwen/Qwen3-Embedding-8B',
+                  data: [
+                    { object: 'embedding', index: 0, embedding: [0.5, -0.5, 0.5, 0.5] },
+                    { object: 'embedding', index: 1, embedding: [0.1, 0.7, -0.1, 0.7] },
+                  ],
+                  usage: { prompt_tokens: 4, total_tokens: 4 },
+                  receipt: RECEIPT,
                 },
-              },
+              }),
             },
           },
         },

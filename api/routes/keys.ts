@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { json } from '#api/docs/operation.ts';
+import { json, jsonBody } from '#api/docs/operation.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -75,8 +75,8 @@ const ReasonBody = Type.Object(
 const KEY_ID = 'key_01JD0A9F6R4N8P1S5VZC7B2DEG';
 const Params = pathId('Id of the key', KEY_ID);
 
-const KEY = {
-  object: 'api_key' as const,
+const KEY: Static<typeof Key> = {
+  object: 'api_key',
   id: KEY_ID,
   name: 'Nightly batch',
   display: 'dkt_AbCd…wxyz',
@@ -92,7 +92,7 @@ const KEY = {
   last_used_at: '2026-11-20T09:38:05.595Z',
   rotation_due_at: '2027-11-01T08:00:00.000Z',
 };
-const REVOKED = {
+const REVOKED: Static<typeof Key> = {
   ...KEY,
   state: 'revoked',
   rotation_due_at: null,
@@ -100,7 +100,7 @@ const REVOKED = {
   restorable_until: '2027-02-18T10:00:00.000Z',
 };
 const SECRET = 'dkt_AbCdEfGhIjKlMnOpQrStUvWxYz012345wxyz';
-const SUCCESSOR = {
+const SUCCESSOR: Static<typeof Key> = {
   ...KEY,
   id: 'key_01JD4ZB7W2N6R0M4S8XHC3D9EP',
   predecessor_id: KEY_ID,
@@ -179,8 +179,7 @@ const grantingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, 
         description:
           'The secret is in this answer and nowhere else: only its hash is kept. Scopes default to `inference:read`, `inference:write` and `service:read`. A key cannot grant `admin:keys`, nor a scope beyond the plan. Only keys of Audit Plus and Enterprise may expire.',
         bodyOptional: true,
-        body: IssueBody,
-        requests: {
+        ...jsonBody(IssueBody, {
           'with the default scopes': { name: 'Nightly batch' },
           'with its own limits': {
             name: 'Nightly batch',
@@ -188,7 +187,7 @@ const grantingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, 
             expires_at: '2027-11-01T08:00:00Z',
             rate_limit: { requests_per_second: 20, burst: 80 },
           },
-        },
+        }),
         response: {
           201: json('The key, with its secret.', NewKey, { key: { ...KEY, key: SECRET } }),
         },
@@ -218,8 +217,7 @@ const grantingRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, 
           'A new key with the scopes, limits and lineage of the old one, unless others are named. The old key stays active until it is revoked: deploy the successor, see traffic on it, then revoke.',
         params: Params,
         bodyOptional: true,
-        body: RotateBody,
-        requests: { 'with another expiry': { expires_at: '2028-11-01T08:00:00Z' } },
+        ...jsonBody(RotateBody, { 'with another expiry': { expires_at: '2028-11-01T08:00:00Z' } }),
         response: {
           201: json('The successor, with its secret.', NewKey, {
             key: { ...SUCCESSOR, key: SECRET },
@@ -257,8 +255,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
           'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself. When the reason says that the key was leaked (or compromised, stolen, exposed), only an operator can restore it.',
         params: Params,
         bodyOptional: true,
-        body: ReasonBody,
-        requests: { 'with a reason': { reason: 'Found in a build log' } },
+        ...jsonBody(ReasonBody, { 'with a reason': { reason: 'Found in a build log' } }),
         response: { 200: json('The revoked key.', Key, { key: REVOKED }) },
         errors: ['key_not_found', 'key_state_conflict', 'invalid_key', 'invalid_reason'],
       },
@@ -281,8 +278,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
           'Within 90 days of the revocation. The key works again at once. One that was revoked as `leaked` is restored by an operator only.',
         params: Params,
         bodyOptional: true,
-        body: ReasonBody,
-        requests: { 'with a reason': { reason: 'Revoked by mistake' } },
+        ...jsonBody(ReasonBody, { 'with a reason': { reason: 'Revoked by mistake' } }),
         response: { 200: json('The key, active again.', Key, { key: KEY }) },
         errors: ['key_not_found', 'key_state_conflict', 'invalid_reason'],
       },

@@ -32,7 +32,7 @@ const Entry = Type.Object(
   { title: 'LedgerEntry' },
 );
 
-const ENTRY = {
+const ENTRY: Static<typeof Entry> = {
   id: RECEIPT_ID,
   index: 3,
   receipt_id: RECEIPT_ID,

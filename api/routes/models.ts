@@ -11,7 +11,7 @@ const ModelList = Type.Object(
   { title: 'ModelList' },
 );
 
-const MODEL = {
+const MODEL: ModelObject = {
   id: 'llama-3.1-8b',
   object: 'model',
   created: 1_721_692_800,

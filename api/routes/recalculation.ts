@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { RECEIPT_ID } from '#api/docs/examples/receipts.ts';
-import { json } from '#api/docs/operation.ts';
+import { json, jsonBody } from '#api/docs/operation.ts';
 import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
 import { actorOf } from '#api/plugins/authenticate.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
@@ -52,8 +52,9 @@ export const recalculationRoutes: FastifyPluginAsyncTypebox<RecalculationRoutesO
           'Degraded receipts are recalculated by themselves, later and later while the methodology fails. This makes it now, and the audit log has who asked and why; the reason stands on the revision. Success appends a new receipt that revises this one; it then stands among its `revisions`.',
         params: pathId('Id of the receipt', RECEIPT_ID),
         bodyOptional: true,
-        body: ReasonBody,
-        requests: { 'with a reason': { reason: 'The size of the model is published now' } },
+        ...jsonBody(ReasonBody, {
+          'with a reason': { reason: 'The size of the model is published now' },
+        }),
         response: {
           202: json('The receipt is flagged.', Recalculation, {
             recalculation: { object: 'recalculation', receipt_id: RECEIPT_ID, status: 'pending' },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { INCLUSION_PROOF, RECEIPT, RECEIPT_ID } from '#api/docs/examples/receipts.ts';
 import { exact } from '#api/docs/operation.ts';
 import { Receipt } from '#api/docs/schemas/receipt.ts';
@@ -31,7 +31,7 @@ const Query = Type.Object({
 });
 
 const ReceiptList = Type.Object(listSchema(Receipt).properties, { title: 'ReceiptList' });
-const LIST = {
+const LIST: Static<typeof ReceiptList> = {
   object: 'list',
   data: [RECEIPT],
   first_id: RECEIPT_ID,

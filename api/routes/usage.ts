@@ -19,7 +19,7 @@ import {
   type UsageRange,
   type UsageReport,
 } from '#shared/receipts/usage.ts';
-import { json } from '#api/docs/operation.ts';
+import { json, withExamples } from '#api/docs/operation.ts';
 import { LogIndex, Span, spanOf } from './fields.ts';
 
 const DAY_MS = 86_400_000;
@@ -150,7 +150,7 @@ const FIGURES = {
   adpf_mj_lower: '0.33762770341517',
   adpf_mj_upper: '3.03864933073653',
 };
-const USAGE = {
+const USAGE: Static<typeof Usage> = {
   object: 'usage',
   from: '2026-11-20T00:00:00.000Z',
   to: '2026-11-21T00:00:00.000Z',
@@ -187,10 +187,9 @@ export const usageRoutes: FastifyPluginAsyncTypebox<UsageRoutesOptions> = async 
             ...answer,
             content: {
               ...answer.content,
-              [CSV]: {
-                schema: Type.String(),
-                examples: { usage: csvOf(['day'], [{ by: ['2026-11-20'], figures: FIGURES }]) },
-              },
+              [CSV]: withExamples(Type.String(), {
+                usage: csvOf(['day'], [{ by: ['2026-11-20'], figures: FIGURES }]),
+              }),
             },
           },
         },
