@@ -1,19 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { createConfig, lintFromString } from '@redocly/openapi-core';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Example } from '#api/docs/document-shape.ts';
-import { RECEIPT } from '#api/docs/examples/receipts.ts';
-import { SCOPES } from '#shared/keys/credential.ts';
-import { CODES, STABLE_CODES } from '#shared/kernel/error-codes.ts';
-import { parseReceipt } from '#shared/receipts/parse.ts';
 import { anyOfSchema } from '#test/support/any-of-schema.ts';
 import { ApiDescription, type Listed } from '#test/support/api-description.ts';
 import { type Answer, ask } from '#test/support/envelope.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 
-/** Said by the HTTP layer of any address, so no operation names them. */
-const OF_NO_OPERATION = ['method_not_allowed', 'request_timeout', 'headers_too_large'];
 /** Per operation; with some thirty operations that is over a thousand requests. */
 const RUNS = 40;
 
@@ -38,78 +30,6 @@ const call = (method: string, path: string, body?: unknown, headers: Record<stri
 
 const requestsOf = ({ operation }: Listed): Example[] =>
   Object.values(operation.requestBody?.content['application/json']?.examples ?? {}) as Example[];
-
-describe('the description of the API', () => {
-  it('the description of the API passes the linter', async () => {
-    const config = await createConfig({ extends: ['recommended-strict'] });
-    const source = JSON.stringify(api.document);
-    const problems = await lintFromString({ source, config, absoluteRef: 'openapi.json' });
-    expect(
-      problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
-    ).toEqual([]);
-  });
-
-  it('the description is the same at both addresses, for every origin, without a key', async () => {
-    const [root, v1] = await Promise.all(
-      ['/openapi.json', '/v1/openapi.json'].map((path) => ask(system.root + path)),
-    );
-    expect(v1!.text).toBe(root!.text);
-    expect(root!.headers.get('access-control-allow-origin')).toBe('*');
-  });
-
-  it('the description has every scope and every code', { tags: ['errors.described'] }, () => {
-    const demanded = api.operations.flatMap(({ operation }) =>
-      operation.security.flatMap((one) => Object.values(one).flat()),
-    );
-    expect(new Set(demanded)).toEqual(new Set(SCOPES));
-    const named = Object.keys(api.document.components.examples);
-    expect(STABLE_CODES.filter((code) => !named.includes(code))).toEqual(OF_NO_OPERATION);
-  });
-
-  it('the description has an example of every request and of every answer that is text', () => {
-    for (const { operation } of api.operations) {
-      const { operationId, requestBody, responses } = operation;
-      const contents = [
-        requestBody?.content,
-        ...Object.values(responses).map(({ content }) => content),
-      ];
-      for (const [type, media] of contents.flatMap((content) => Object.entries(content ?? {}))) {
-        if (!/json|text/.test(type)) continue;
-        expect(Object.keys(media.examples ?? {}).length, `${operationId} ${type}`).toBeGreaterThan(
-          0,
-        );
-      }
-    }
-  });
-
-  it('no two operations show one Idempotency-Key, and each download says what comes', () => {
-    const shown = api.operations.flatMap(({ operation }) =>
-      (operation.parameters ?? []).flatMap(({ name, example }) =>
-        name === 'Idempotency-Key' ? [example] : [],
-      ),
-    );
-    expect(shown.length).toBeGreaterThan(3);
-    expect(new Set(shown).size).toBe(shown.length);
-    for (const one of shown) expect(one).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-    for (const { operation } of api.operations) {
-      for (const [status, { content }] of Object.entries(operation.responses)) {
-        if (status === '200') expect(content, operation.operationId).toBeDefined();
-      }
-    }
-  });
-
-  it('the description shows a receipt that is real', () => {
-    const url = new URL('../vectors/receipt/receipt.json', import.meta.url);
-    expect(RECEIPT).toEqual(JSON.parse(readFileSync(url, 'utf8')));
-    for (const { operation } of api.operations) {
-      const { examples = {} } = operation.responses['200']?.content?.['application/json'] ?? {};
-      for (const one of Object.values(examples) as Example[]) {
-        const { receipt } = one.value as { receipt?: object };
-        if (receipt !== undefined) parseReceipt(JSON.stringify(receipt));
-      }
-    }
-  });
-});
 
 describe('what the description promises', () => {
   it('every example of a request is taken', async () => {
@@ -161,62 +81,6 @@ describe('what the description promises', () => {
               listed.operation.parameters === undefined && listed.method === 'get' ? 2 : RUNS,
           },
         );
-      }
-    },
-  );
-});
-
-describe('the page at /docs', () => {
-  it('the page at /docs runs no script but its own, loads nothing from elsewhere, and says so in its policy', async () => {
-    const { headers, text } = await ask(`${system.root}/docs`);
-    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-    );
-    expect(text).not.toMatch(/<script(?! (?:type="module" )?src="\/)|\sstyle=|\son\w+=/);
-    const loaded = [...text.matchAll(/(?:src|<link[^>]* href)="(?!#)([^"]+)"/g)].map(
-      ([, url]) => url,
-    );
-    const types: string[] = [];
-    for (const url of loaded) {
-      const { status, headers: its } = await ask(`${system.root}${url}`);
-      types.push(`${status} ${its.get('content-type')}`);
-    }
-    expect(types.toSorted()).toEqual([
-      '200 image/svg+xml; charset=utf-8',
-      '200 text/css; charset=utf-8',
-      '200 text/css; charset=utf-8',
-      '200 text/javascript; charset=utf-8',
-      '200 text/javascript; charset=utf-8',
-      '200 text/javascript; charset=utf-8',
-    ]);
-    for (const none of ['/docs/nothing.js', '/docs/page.ts', '/docs/..%2fpage.ts']) {
-      expect((await ask(`${system.root}${none}`)).status).toBe(404);
-    }
-  });
-
-  it('the page at /docs has every operation, and no link that leads nowhere', async () => {
-    const { text } = await ask(`${system.root}/docs`);
-    const ids = [...text.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
-    expect(new Set(ids).size).toBe(ids.length);
-    for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target);
-    for (const { operation } of api.operations) expect(ids).toContain(operation.operationId);
-  });
-
-  it(
-    'the reference of errors has every code that can be answered, what to do about it, and addresses that exist',
-    { tags: ['docs.errors'] },
-    async () => {
-      const { text } = await ask(`${system.root}/docs`);
-      const paths = new Set(api.operations.map(({ method, path }) => `${method} ${path}`));
-      for (const [code, { status, advice }] of Object.entries(CODES)) {
-        const id = `id="error-${code.replaceAll('_', '-')}"`;
-        const entry = text.slice(text.indexOf(id)).split('</div>')[0]!;
-        expect(entry, code).toContain(`<span class="status">${status}</span>`);
-        expect(entry, code).toMatch(/retry[^]*<strong>What to do:<\/strong> \S+/);
-        for (const [, method, path] of advice.matchAll(/`(GET|POST) (\/[^`]*)`/g)) {
-          expect(paths, code).toContain(`${method!.toLowerCase()} ${path}`);
-        }
       }
     },
   );

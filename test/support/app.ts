@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { type AppOptions, buildApp } from '#api/app.ts';
 import { apiEvents } from '#api/events.ts';
@@ -18,6 +18,9 @@ import { TestCredentials } from './credentials.ts';
 import { atFileEnd } from './file-end.ts';
 
 const PUBLIC_URL = 'https://gateway.example';
+
+/** A database that is not there, for answers that are given without one: a statement fails. */
+export const NO_DATABASE = new Pool({ host: '/no/such/directory' });
 
 export interface TestAppParts extends Partial<AppOptions> {
   surroundings?: Surroundings;

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { digestOfText } from '#shared/kernel/canonical-json.ts';
 import { FROZEN_METHODOLOGIES } from '#shared/methodology/frozen.ts';
-import { buildTestApp } from '#test/support/app.ts';
-import { createTestDatabase } from '#test/support/database.ts';
+import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
 
-const database = await createTestDatabase();
-const app = await buildTestApp(database.pool);
+const app = await buildTestApp(NO_DATABASE);
 
 describe.each(['', '/v1'])('methodologies at %j, without a key', (prefix) => {
   it('methodologies are listed with the digests that receipts cite', async () => {

@@ -2,14 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { ApiDocument } from '#api/docs/document-shape.ts';
 import { SCOPES } from '#shared/keys/credential.ts';
 import { ApiDescription, type Listed } from '#test/support/api-description.ts';
-import { buildTestApp } from '#test/support/app.ts';
+import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
 import { sourceFiles } from '#test/architecture/source-files.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
-import { createTestDatabase } from '#test/support/database.ts';
 
-const database = await createTestDatabase();
 const credentials = new TestCredentials();
-const app = await buildTestApp(database.poolAs('docket_api'), {
+const app = await buildTestApp(NO_DATABASE, {
   authenticate: { credentials, keyUse: { used() {} } },
 });
 const authorization = `Bearer ${credentials.issue('org_a', SCOPES)}`;

@@ -1,13 +1,11 @@
 import { expect, it } from 'vitest';
 import { codeRow, type DocumentedCode } from '#shared/kernel/error-codes.ts';
-import { buildTestApp } from '#test/support/app.ts';
+import { buildTestApp, NO_DATABASE } from '#test/support/app.ts';
 import { pinnedError } from '#test/support/pinned-errors.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
-import { createTestDatabase } from '#test/support/database.ts';
 
-const database = await createTestDatabase();
 const credentials = new TestCredentials();
-const app = await buildTestApp(database.poolAs('docket_api'), {
+const app = await buildTestApp(NO_DATABASE, {
   authenticate: { credentials, keyUse: { used() {} } },
 });
 const authorization = `Bearer ${credentials.issue('org_a', ['service:read', 'admin:keys'])}`;
