@@ -97,18 +97,28 @@ const LOADED_MS = 60_000;
 
 it.concurrent.each([
   [
-    'screenshots',
+    'lab/screenshots/main.ts',
     [join(tmpdir(), 'never-made'), 'overview', 'nothing'],
     /^There is no page nothing\. There are landing, [^\n]+\n$/,
   ],
-  ['languages', ['--only', 'openia'], /^There is no client openia\. There are openai, [^\n]+\n$/],
-  ['upstreams', ['--ony=vllm'], /^Unknown option '--ony'\.\n\nnpm run upstreams -- /],
+  [
+    'lab/languages/main.ts',
+    ['--only', 'openia'],
+    /^There is no client openia\. There are openai, [^\n]+\n$/,
+  ],
+  ['lab/upstreams/main.ts', ['--ony=vllm'], /^Unknown option '--ony'\.\n\nnpm run upstreams -- /],
+  ['dev/check.ts', ['--chnaged'], /^Unknown option '--chnaged'\.\n\nnpm run check /],
+  ['dev/check.ts', ['statics'], /^Unexpected argument 'statics'\.\n\nnpm run check /],
+  [
+    'dev/check.ts',
+    ['static', '--changed'],
+    /^static does not go with --changed\.\n\nnpm run check /,
+  ],
 ] as const)(
   '%s called with %j ends with 2 before anything is started, and says why',
   async (program, args, problem) => {
     const [code, told] = await new Promise<[unknown, string]>((resolve) => {
-      const main = join(ROOT, 'lab', program, 'main.ts');
-      execFile(process.execPath, [main, ...args], (error, _stdout, stderr) => {
+      execFile(process.execPath, [join(ROOT, program), ...args], (error, _stdout, stderr) => {
         resolve([error?.code, stderr]);
       });
     });
