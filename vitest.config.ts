@@ -4,6 +4,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
 
 /** What needs real PostgreSQL and Redis; they are started only when such a file is to run. */
 const stores = {
+  setupFiles: ['test/support/set-up.ts'],
   globalSetup: ['test/support/global-setup.ts'],
   pool: 'forks' as const,
   // Files share processes, and so what they import; a check at the end of each finds what it left open.
@@ -34,6 +35,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/{unit,architecture,docs}/**/*.test.ts'],
+          setupFiles: ['test/support/set-up.ts'],
           // They are about values: nothing of one file can reach another, and half the time is saved.
           isolate: false,
           // Properties make much that is dropped at once: a young generation with room for it costs less to collect.

@@ -3,11 +3,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Example } from '#api/docs/document-shape.ts';
 import { anyOfSchema } from '#test/support/any-of-schema.ts';
 import { ApiDescription, type Listed } from '#test/support/api-description.ts';
+import { runs } from '#test/support/depth.ts';
 import { type Answer, ask } from '#test/support/envelope.ts';
 import { startSystem, type System } from '#test/support/system.ts';
 
-/** Per operation; with some thirty operations that is over a thousand requests. */
-const RUNS = 40;
+/** Per operation; in a deep run more than a thousand requests with some thirty operations. */
+const RUNS = runs(40, 5);
 
 let system: System;
 let api: ApiDescription;

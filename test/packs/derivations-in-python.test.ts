@@ -9,6 +9,7 @@ import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipt
 import { measurementDocument } from '#shared/receipts/measurement-document.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
+import { runs } from '#test/support/depth.ts';
 import { METHODOLOGIES, METHODOLOGY, requests } from '#test/unit/methodology/fixtures.ts';
 
 const SCRIPT = new URL('../../shared/packs/files/verify.py', import.meta.url).pathname;
@@ -39,7 +40,7 @@ for line in sys.stdin:
 `;
 
 it('the script in a pack computes every step of a lineage anew, and tells derivations apart as we do', () => {
-  const samples = fc.sample(requests, { numRuns: 300, seed: 11 }).map((input, i) => {
+  const samples = fc.sample(requests, runs(300)).map((input, i) => {
     const form = i % 2 === 0 ? 2 : 1;
     const whole = wholeOf(input);
     const { stated } = whole;
@@ -90,7 +91,8 @@ it('the script in a pack computes every step of a lineage anew, and tells deriva
       others === 0 ? [] : [null, wrong],
     ]),
   );
-  expect(samples.filter(({ others }) => others > 0).length).toBeGreaterThan(200);
+  const told = samples.filter(({ others }) => others > 0);
+  expect(told.length).toBeGreaterThan((samples.length * 2) / 3);
 });
 
 function wholeOf(input: EstimateInput) {

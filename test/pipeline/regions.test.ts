@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chatBody, codeOf, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
 import { writeTwoRegions } from '#test/support/catalogues.ts';
+import { runs } from '#test/support/depth.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import type { Receipt } from '#test/support/receipts.ts';
 import { startSystem, type System } from '#test/support/system.ts';
@@ -190,7 +191,7 @@ describe('a pinned request', () => {
             }),
           );
         }),
-        { numRuns: 12 },
+        { numRuns: runs(12, 4) },
       );
       expect(answered).toBeGreaterThan(5);
       expect(called).toBeGreaterThan(answered);

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { generateKey } from '#shared/keys/format.ts';
+import { runs } from '#test/support/depth.ts';
 import { joinProduct } from '#test/support/product.ts';
 import type { Product } from '#test/support/system.ts';
 
@@ -60,7 +61,7 @@ it('no Authorization header gets anywhere but 401', { tags: ['accounts.bearer'] 
       // The same bytes each time: nothing of the header is repeated.
       expect({ status, text }).toEqual({ status: 401, text: refusal });
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
   const { rows } = await system.database.pool.query<{ n: number }>(
     'select count(*)::int as n from api_key where org_id = any($1)',

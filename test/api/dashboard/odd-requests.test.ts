@@ -1,7 +1,6 @@
 import type { InjectOptions } from 'fastify';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import { readEnvironment } from '#shared/config/config.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { publishCheckpoints } from '#shared/ledger/postgres/checkpoints.ts';
 import type { Place } from '#shared/persons/postgres/persons.ts';
@@ -20,15 +19,13 @@ import {
   routesOf,
   type TestBrowser,
 } from '#test/support/dashboard.ts';
+import { runs, SEED } from '#test/support/depth.ts';
 import { makeCheckpointMemory, makeCheckpointSigner, originOf } from '#test/support/ledger.ts';
 import { inferenceRecord, issueReceipts, makeReceiptSigner } from '#test/support/issuing.ts';
 
-/** The same requests in every run; `FUZZ_SEED=<number>` makes others, `FUZZ_FACTOR=10` ten times as many. */
-const SEED = Number(readEnvironment()['FUZZ_SEED'] ?? 20_261_123);
-const FACTOR = Number(readEnvironment()['FUZZ_FACTOR'] ?? 1);
-const READS = 500 * FACTOR;
-const FORMS = 500 * FACTOR;
-const STRAYED = 200 * FACTOR;
+const READS = runs(2_000);
+const FORMS = runs(2_000);
+const STRAYED = runs(1_000);
 
 const database = await createTestDatabase();
 const registries = createRegistries(database.pool);

@@ -19,6 +19,7 @@ import {
   vetting,
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { runs } from '#test/support/depth.ts';
 
 const database = await createTestDatabase();
 const pool = database.poolAs('docket_operator');
@@ -147,7 +148,7 @@ describe('the account’s way in the database', () => {
           }
           for await (const verdict of audit.verify(id)) expect(verdict.fault).toBeNull();
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60, 12) },
       );
     },
   );

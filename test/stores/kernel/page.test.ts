@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { keyset, pageOf } from '#shared/kernel/postgres/page.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { runs } from '#test/support/depth.ts';
 
 const database = await createTestDatabase();
 await database.pool.query(
@@ -31,7 +32,7 @@ describe('pages of a list', () => {
         }
         expect(read).toEqual(ascending ? all : all.toReversed());
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

@@ -17,6 +17,7 @@ import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
 import { type Holding, Outbox } from '#shared/lanes/redis/outbox.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
 import { decodeBatch, decodeInferenceEntry } from '#shared/lanes/wire-format.ts';
+import { runs } from '#test/support/depth.ts';
 import {
   admissionRequest,
   admissionsOn,
@@ -107,7 +108,7 @@ describe('admission', () => {
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runs(40, 8) },
     );
   });
 

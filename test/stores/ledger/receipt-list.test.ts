@@ -5,6 +5,7 @@ import { newId } from '#shared/kernel/system/new-id.ts';
 import { listReceipts, type ReceiptPageRequest } from '#shared/ledger/postgres/receipt-list.ts';
 import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { runs } from '#test/support/depth.ts';
 import {
   integrateAll,
   makeReceipt,
@@ -116,7 +117,7 @@ describe('a list of receipts', () => {
           expect(seen).toEqual(order === 'asc' ? ids : ids.toReversed());
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });

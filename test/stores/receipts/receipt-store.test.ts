@@ -6,6 +6,7 @@ import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import type { ReceiptRow } from '#shared/receipts/columns.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { runs } from '#test/support/depth.ts';
 
 const database = await createTestDatabase();
 const store = createReceiptStore(database.poolAs('docket_receipts'));
@@ -69,7 +70,7 @@ describe('a batch of receipts', () => {
           expect([leaf_hash.toString('hex'), promised.toString('hex')]).toEqual([leaf, leaf]);
         }
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

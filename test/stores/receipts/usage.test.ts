@@ -20,6 +20,7 @@ import {
 import { recalculate } from '#workers/recalculation/recalculate.ts';
 import { revise } from '#workers/recalculation/revise.ts';
 import { createTestDatabase } from '#test/support/database.ts';
+import { runs } from '#test/support/depth.ts';
 import {
   commitReceipts,
   inferenceRecord,
@@ -382,7 +383,7 @@ describe('sums of the ledger', () => {
           }
         },
       ),
-      { numRuns: 12 },
+      { numRuns: runs(12, 3) },
     );
   });
 

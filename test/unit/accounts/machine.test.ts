@@ -10,6 +10,7 @@ import type { AccountState } from '#shared/accounts/account.ts';
 import { ACTOR_KINDS, type Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { accountArrows } from '#test/support/account-arrows.ts';
+import { runs } from '#test/support/depth.ts';
 
 const fresh: AccountFacts = {
   state: 'onboarding',
@@ -96,7 +97,7 @@ describe('the account’s state machine', () => {
             facts = { ...facts, state: to };
           }
         }),
-        { numRuns: 500 },
+        { numRuns: runs(500) },
       );
     },
   );

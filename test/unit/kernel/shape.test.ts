@@ -8,6 +8,7 @@ import { findFlaw } from '#shared/kernel/flaw.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { shapeOf } from '#shared/kernel/shape.ts';
 import { FORMAT_1 } from '#shared/receipts/format-1.ts';
+import { runs } from '#test/support/depth.ts';
 
 const example = readFileSync(
   new URL('../../vectors/receipt/receipt.json', import.meta.url),
@@ -53,7 +54,7 @@ describe('a shape', () => {
         if (fits) expect(read(document)).toBe(document);
         else expect(() => read(document)).toThrow(MalformedData);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -16,13 +16,13 @@ const key = fc
   .uint8Array({ minLength: 64, maxLength: 64 })
   .map((bytes) => generateKey(bytesThen(bytes)));
 
-/** Gives the drawn bytes first and real ones when they run out. */
+/** Gives the drawn bytes first and others when they run out. */
 function bytesThen(drawn: Uint8Array): (size: number) => Uint8Array {
   let used = 0;
   return (size) => {
     const part = drawn.subarray(used, used + size);
     used += size;
-    return part.length === size ? part : randomBytes(size);
+    return part.length === size ? part : Buffer.alloc(size, used % 248);
   };
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { intervalUsOf } from '#shared/lanes/redis/admission.ts';
+import { runs } from '#test/support/depth.ts';
 import { decideArrival, remainingOf } from '#test/support/rate-limit.ts';
 
 const rate = fc.integer({ min: 1, max: 1_000_000 });
@@ -84,7 +85,7 @@ describe('the per-second limit', () => {
         }
         expect(decideArrival(tat, now, interval, size).allowed).toBe(false);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 });

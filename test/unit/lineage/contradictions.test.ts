@@ -9,6 +9,7 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import { wholeMeasurement } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { lineageOf } from '#shared/lineage/of-receipt.ts';
+import { runs } from '#test/support/depth.ts';
 import { request, requests } from '#test/unit/methodology/fixtures.ts';
 import { evaluate } from '#test/unit/methodology/formula-evaluator.ts';
 import { INPUTS, revision } from '#test/unit/receipts/samples.ts';
@@ -54,7 +55,7 @@ describe('nothing in a lineage contradicts what the receipt signs', () => {
           );
           expect(measurement!.dataQuality).toBe(receipt.measurement!.dataQuality);
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       );
     },
   );
@@ -82,7 +83,7 @@ describe('nothing in a lineage contradicts what the receipt signs', () => {
           close(upper, `${kind}_upper`);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 

@@ -8,6 +8,7 @@ import { derivationOf, parseDerivation, wholeMeasurement } from '#shared/receipt
 import { measurementDocument } from '#shared/receipts/measurement-document.ts';
 import { receiptIssuer } from '#shared/receipts/issuer.ts';
 import { MethodologyFailure } from '#shared/methodology/measurement.ts';
+import { runs } from '#test/support/depth.ts';
 import { METHODOLOGY, request, requests, withTokens } from '#test/unit/methodology/fixtures.ts';
 
 const issuer = receiptIssuer('https://gateway.example');
@@ -62,7 +63,7 @@ describe('a derivation key', () => {
           }
           expect(formOf(METHODOLOGY.explain(a))).toEqual(formOf(METHODOLOGY.explain(b)));
         }),
-        { numRuns: 300 },
+        { numRuns: runs(300) },
       );
     },
   );

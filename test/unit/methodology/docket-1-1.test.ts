@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { estimateInput } from '#shared/methodology/estimate-input.ts';
 import type { EstimateInput } from '#shared/methodology/methodology.ts';
 import { rebuildInput } from '#shared/methodology/rebuild.ts';
+import { runs } from '#test/support/depth.ts';
 import {
   FACTOR_SET,
   failureOf,
@@ -133,7 +134,7 @@ describe('energy', () => {
           expect(Math.abs(change)).toBeLessThanOrEqual(reading + rounding);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

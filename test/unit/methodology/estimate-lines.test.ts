@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { answerTo, profiles } from '#cli/commands/estimate.ts';
 import { answerLines } from '#cli/input.ts';
+import { runs } from '#test/support/depth.ts';
 import { METHODOLOGIES } from './fixtures.ts';
 
 const all = profiles(METHODOLOGIES);
@@ -139,7 +140,7 @@ describe('the stream', () => {
           expect(answers.every((answer) => answer.error === undefined)).toBe(true);
         },
       ),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

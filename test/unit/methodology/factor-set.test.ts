@@ -12,6 +12,7 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { canonicalJson } from '#shared/kernel/canonical-json.ts';
 import { factorSetFiles } from '#shared/methodology/files/load.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
+import { runs } from '#test/support/depth.ts';
 import { FACTOR_SET, METHODOLOGY, request } from './fixtures.ts';
 
 const text = canonicalJson(FACTOR_SET);
@@ -178,7 +179,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
         }
         expect(refusalOf(document).path).toBe(pathOf(place));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -195,7 +196,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
         if (typeof value === 'number' && typeof before === 'object') return;
         expect(`${refusalOf(document).path} `).toContain(pathOf(place));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -212,7 +213,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
           expect(refusalOf(changed(place, value)).path).toBe(pathOf(place));
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -227,7 +228,7 @@ describe('a malformed factor set is refused, with the place that is wrong', () =
         const document = changed([...place, 'colour'], 'green');
         expect(refusalOf(document).path).toBe(`${pathOf(place)}.colour`);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 

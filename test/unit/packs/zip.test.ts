@@ -11,6 +11,7 @@ import {
   TAIL_BYTES,
   type ZipEntry,
 } from '#shared/packs/zip/headers.ts';
+import { runs } from '#test/support/depth.ts';
 import { ArchiveWriter } from '#workers/exports/archive.ts';
 
 const anyName = fc.stringMatching(
@@ -56,7 +57,7 @@ describe('an archive', () => {
           expect(entry.crc32).toBe(crc32(bytes));
         }
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

@@ -8,6 +8,7 @@ import { buildReceipt } from '#shared/receipts/build.ts';
 import { pendingReceipt } from '#shared/receipts/pending.ts';
 import { VC_CONTEXT_URL } from '#shared/receipts/context.ts';
 import { signedData, verifyReceipt } from '#shared/receipts/verify.ts';
+import { runs } from '#test/support/depth.ts';
 import { INPUTS, issuer, newIssuer, record, SIGNED_AT, type Loose } from './samples.ts';
 
 const { key, privateKey, signer, did } = newIssuer();
@@ -74,7 +75,7 @@ describe('no byte of a receipt can be changed', () => {
         edited[at]! ^= flip;
         expect(verifyReceipt(edited, keys, NOW).good).toBe(false);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compilePack, type Screen, TURN_UNITS } from '#shared/screening/screen.ts';
 import { HELD_MAX } from '#shared/screening/run.ts';
 import { loadScreen } from '#shared/screening/files/load.ts';
+import { runs } from '#test/support/depth.ts';
 import { BENIGN_TEXTS } from './benign-texts.ts';
 import { CAKES, packOf } from './policies.ts';
 
@@ -115,7 +116,7 @@ describe('every screen', () => {
         }
         expect(shipped.check([characters.join('')])).toEqual(shipped.check([text]));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -128,7 +129,7 @@ describe('every screen', () => {
         expect(shipped.check(texts)?.rule).toBe('explosive-device');
         expect(shipped.check([texts.join(' ')])?.rule).toBe('explosive-device');
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -155,7 +156,7 @@ describe('every screen', () => {
           expect(shipped.check([`${a}${PADDING}${HARMFUL}${PADDING}${b}`])).not.toBeNull();
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -164,7 +165,7 @@ describe('every screen', () => {
       fc.property(fc.array(fc.constantFrom(...benign), { maxLength: 6 }), (texts) => {
         expect(shipped.check([texts.join(PADDING)])).toBeNull();
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { buildSequences, SequenceMatcher } from '#shared/screening/sequences.ts';
+import { runs } from '#test/support/depth.ts';
 import { packOf } from './policies.ts';
 
 /*
@@ -73,7 +74,7 @@ describe('the matcher of sequences', () => {
         );
         expect(completed).toEqual(model(all, gap));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

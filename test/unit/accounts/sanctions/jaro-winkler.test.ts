@@ -6,6 +6,7 @@ import {
   lettersMissing,
   matchesNeeded,
 } from '#shared/accounts/sanctions/jaro-winkler.ts';
+import { runs } from '#test/support/depth.ts';
 
 const token = fc.string({
   unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz0123456789'.split('')),
@@ -59,7 +60,7 @@ describe('Jaro-Winkler', () => {
           needed,
         );
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     );
   });
 });

@@ -5,6 +5,7 @@ import type { ListedName } from '#shared/accounts/sanctions/listed.ts';
 import { NameIndex } from '#shared/accounts/sanctions/name-index.ts';
 import { syntheticNames } from '#test/support/synthetic-names.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
+import { runs } from '#test/support/depth.ts';
 
 const listed = (
   name: string,
@@ -92,7 +93,7 @@ describe('name matching', () => {
         const reversed = name.split(' ').toReversed().join(' ');
         return index.search(reversed, HIT_SCORE).some(({ listed: found }) => found.name === name);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -108,7 +109,7 @@ describe('name matching', () => {
         for (const { score } of index.search(text, LOOK_SCORE))
           expect(score).toBeLessThanOrEqual(1);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });

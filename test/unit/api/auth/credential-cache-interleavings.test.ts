@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { CredentialCache } from '#api/auth/credential-cache.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 import { generateKey, hashKey } from '#shared/keys/format.ts';
+import { runs } from '#test/support/depth.ts';
 import { credential, HeldSource, silent } from '#test/support/held-credentials.ts';
 
 const token = generateKey(randomBytes);
@@ -61,7 +62,7 @@ describe('the credential cache', () => {
           store.release();
           await Promise.all(pending);
         }),
-        { numRuns: 300 },
+        { numRuns: runs(300) },
       );
     },
   );

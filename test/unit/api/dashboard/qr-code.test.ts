@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { encode } from 'uqr';
 import { expect, it } from 'vitest';
 import { qrCode } from '#api/dashboard/pages/qr-code.ts';
+import { runs } from '#test/support/depth.ts';
 
 it(
   'what is drawn is dark where the code is dark, and has its quiet zone around it',
@@ -21,7 +22,7 @@ it(
         const count = (rows: boolean[][]) => rows.flat().filter(Boolean).length;
         expect(count(dark)).toBe(count(data));
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   },
 );

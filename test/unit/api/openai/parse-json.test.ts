@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { firstJsonError } from '#shared/kernel/json-reader.ts';
 import { JSON_DEPTH_MAX, parseJsonBody } from '#api/openai/parse-json.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { runs } from '#test/support/depth.ts';
 
 const fault = (raw: string | Buffer): Fault => {
   try {
@@ -49,7 +50,7 @@ describe('parseJsonBody', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -69,7 +70,7 @@ describe('parseJsonBody', () => {
         const error = firstJsonError(text);
         expect(error === null || error.repeatedName).toBe(valid || error?.repeatedName);
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(20_000) },
     );
   });
 

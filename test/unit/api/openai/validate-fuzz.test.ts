@@ -6,6 +6,7 @@ import type { Schema } from '#shared/kernel/expectation.ts';
 import { ChatBody, CompletionBody, EmbeddingBody } from '#api/openai/requests.ts';
 import { validateChat, validateCompletion, validateEmbedding } from '#api/openai/validate.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { runs } from '#test/support/depth.ts';
 
 /** Values that are nearly right: the names and constants of the schemas, with anything in them. */
 const words = fc.constantFrom(
@@ -96,7 +97,7 @@ describe.each([
             expect([...Object.keys(schema.properties), 'body']).toContain(name);
           }
         }),
-        { numRuns: 3000 },
+        { numRuns: runs(3000) },
       );
     },
   );
@@ -110,7 +111,7 @@ describe.each([
         fc.property(fc.oneof(fc.jsonValue(), bodies(schema)), (body) => {
           expect(findFlaw(schema as Schema, body) === null).toBe(compiled.Check(body));
         }),
-        { numRuns: 3000 },
+        { numRuns: runs(3000) },
       );
     },
   );

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '#embedded/sandbox/random.ts';
 import { schemaValue } from '#embedded/sandbox/schema-value.ts';
+import { runs } from '#test/support/depth.ts';
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
@@ -53,7 +54,7 @@ describe('values for a JSON Schema', () => {
   it('satisfy it, also with schemas nested in it', () => {
     fc.assert(
       fc.property(anySchema, fc.integer(), (schema, seed) => expectValid(schema, seed)),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
+import { runs } from '#test/support/depth.ts';
 import { UpstreamResponse } from '#workers/inference/providers/openai-compatible/response.ts';
 import { recordedAnswers } from '#test/support/recorded-answers.ts';
 import { type Behaviour, COUNTED, delivery, ScriptedProvider, workerWith } from './doubles.ts';
@@ -251,7 +252,7 @@ describe('a receipt', () => {
       fc.asyncProperty(meant, anyHarms, anyCut, anyFraming, anyTransport, async (...drawn) => {
         if (await expectHonestOf(...drawn)) complete += 1;
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
     expect(complete).toBeGreaterThan(0);
   });
@@ -276,7 +277,7 @@ describe('a receipt', () => {
           expect(record!.outcome).toBe(whole ? 'complete' : 'truncated');
         },
       ),
-      { numRuns: 100, examples: [[[SAID], { prompt_tokens: 7, completion_tokens: -0 }]] },
+      { numRuns: runs(100), examples: [[[SAID], { prompt_tokens: 7, completion_tokens: -0 }]] },
     );
   });
 });
@@ -322,7 +323,7 @@ describe('a receipt of an answer that a real server gave', () => {
       fc.asyncProperty(some, anyHarms, anyCut, anyFraming, anyTransport, async (one, ...drawn) => {
         await expectHonestOf(one.frames, ...drawn, one.label);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 
@@ -336,7 +337,7 @@ describe('a receipt of an answer that a real server gave', () => {
         expect(await recordOf(says(cut, contentType, { places }), false)).toBeUndefined();
       }),
       // A call that fails is made again, after a pause.
-      { numRuns: 30 },
+      { numRuns: runs(30, 5) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { answerKey, idempotencyKey, keptKey } from '#shared/lanes/keys.ts';
+import { runs } from '#test/support/depth.ts';
 import { answerPlacer } from '#workers/receipts/place-answer.ts';
 
 const MIB = 1_048_576;
@@ -64,7 +65,7 @@ it(
         }
         expect(kept).toBeLessThanOrEqual(OF_DAY);
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   },
 );
