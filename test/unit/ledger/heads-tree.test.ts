@@ -10,6 +10,7 @@ import {
 } from '#shared/ledger/heads-tree.ts';
 import type { Hash } from '#shared/ledger/hashing.ts';
 import { verifyInclusion } from '#shared/ledger/proofs.ts';
+import { runs } from '#test/support/depth.ts';
 
 const secrets = fc.uint8Array({ minLength: SECRET_BYTES, maxLength: SECRET_BYTES });
 const slots = fc.uniqueArray(fc.nat({ max: HEADS_SLOTS - 1 }), { minLength: 1, maxLength: 30 });
@@ -34,7 +35,7 @@ describe('the heads tree', () => {
           expect(verifyInclusion(elsewhere)).toBe(false);
         }
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -45,7 +46,7 @@ describe('the heads tree', () => {
         const reversed = new HeadsTree(secret, leavesOf(secret, taken.toReversed())).root;
         expect(reversed).toEqual(root);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -57,7 +58,7 @@ describe('the heads tree', () => {
         const after = new HeadsTree(next, leavesOf(next, taken)).path(taken[0]!);
         before.forEach((hash, height) => expect(hash).not.toEqual(after[height]));
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

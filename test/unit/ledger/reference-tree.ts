@@ -71,3 +71,6 @@ export function referenceTile(level: number, index: number, leaves: readonly Uin
   }
   return Buffer.concat(hashes);
 }
+
+/** A kind of trees, by their size: the first of each kind is full, or has one leaf more. */
+export const shapeOf = (size: number): string => `${Math.clz32(size)} ${Math.clz32(size - 1)}`;

@@ -8,12 +8,14 @@ import {
   frontierRoot,
 } from '#shared/ledger/frontier.ts';
 import { EMPTY_ROOT, leafHash, nodeHash, rootOfHashes } from '#shared/ledger/hashing.ts';
+import { runs, sample } from '#test/support/depth.ts';
 import {
   referenceLeaf,
   referenceLeaves,
   referenceRoot,
   referenceRootsOf,
   referenceTile,
+  shapeOf,
 } from './reference-tree.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -43,14 +45,16 @@ describe('hashing', () => {
 });
 
 describe('frontier', () => {
-  it('a frontier has the root of an independent implementation at every size from 0 to 600', () => {
+  it('a frontier has the root of an independent implementation at sizes from 0 to 600', () => {
     const leaves = referenceLeaves(600);
+    const sizes = new Set(sample([...Array(601).keys()], shapeOf));
     let frontier = EMPTY_FRONTIER;
     for (let size = 0; size <= 600; size += 1) {
+      if (size > 0) frontier = append(frontier, [leaves[size - 1]!]).frontier;
+      if (!sizes.has(size)) continue;
       const expected = hex(referenceRoot(leaves.slice(0, size)));
       expect(hex(frontierRoot(frontier)), `size ${size}`).toBe(expected);
       expect(hex(rootOfHashes(leaves.slice(0, size))), `size ${size}`).toBe(expected);
-      if (size < 600) frontier = append(frontier, [leaves[size]!]).frontier;
     }
   });
 
@@ -78,7 +82,7 @@ describe('frontier', () => {
         }
         expect(hex(frontierRoot(frontier))).toBe(hex(referenceRoot(leaves)));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 
