@@ -58,7 +58,7 @@ export const STORMS: Record<string, Storm> = {
     run: killMasters,
   },
   restart: {
-    description: 'every process stopped and replaced in turn, twice around',
+    description: 'every process stopped and replaced in turn, again and again',
     gentle: true,
     // Where others than its owner notice a restart. A client that is held up itself hears late that a connection is gone.
     env: { LAME_DUCK_MS: '4000' },
@@ -172,13 +172,13 @@ async function killMasters({ cluster, random, endsAt, say }: Weather): Promise<v
   } while (Date.now() < endsAt);
 }
 
-async function restartAround({ instance, say }: Weather): Promise<void> {
-  for (const round of ['first', 'second']) {
+async function restartAround({ instance, endsAt, say }: Weather): Promise<void> {
+  do {
     for (const role of SERVING) {
       for (const pid of await instance.pids(role)) {
-        say(`restart ${role} ${pid} (${round} time around)`);
+        say(`restart ${role} ${pid}`);
         await instance.replace(role, pid, 'SIGTERM');
       }
     }
-  }
+  } while (Date.now() < endsAt);
 }
