@@ -12,9 +12,9 @@ const SEEDS = 2 ** 31;
 
 const args = process.argv.slice(2);
 const at = args.indexOf('--seed');
-const [, given = String(randomInt(SEEDS))] = at === -1 ? [] : args.splice(at, 2);
+const given = at === -1 ? String(randomInt(SEEDS)) : (args.splice(at, 2)[1] ?? '');
 if (!/^\d{1,10}$/.test(given) || Number(given) >= SEEDS) {
-  process.stderr.write(`--seed ${given}: a whole number below ${SEEDS}\n`);
+  process.stderr.write(`--seed takes a whole number below ${SEEDS}, not "${given}"\n`);
   process.exit(2);
 }
 process.stdout.write(`seed ${given}\n`);
