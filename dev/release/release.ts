@@ -11,7 +11,7 @@ const VERSION = /^\d{1,5}\.\d{1,5}\.\d{1,5}(-[0-9a-z.-]{1,40})?$/;
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Makes a release of the repository in `root`: the changelog's unreleased part becomes the version's, package.json and the
+ * Makes a release of the repository in `root`, if `npm run test:deep` passes there: the changelog's unreleased part becomes the version's, package.json and the
  * lock file name it, and `release/` gets the package, its bill of materials and their SHA-256 sums. The commit and its tag
  * come last, so that what goes wrong before leaves no trace of a release. Nothing is pushed or published.
  * @returns what was made, and what there is to do
@@ -31,6 +31,8 @@ export function release(root: string, version: string, day: string): string[] {
   if (run('git', 'tag', '--list', tag) !== '') throw new Error(`there is a tag ${tag} already`);
   const changelogPath = join(root, 'CHANGELOG.md');
   const changelog = cutChangelog(readFileSync(changelogPath, 'utf8'), version, day);
+  // It takes long and tells how far it is; what it finds is found before there is a version that has it.
+  execFileSync('npm', ['run', '--silent', 'test:deep'], { cwd: root, stdio: 'inherit' });
   const target = join(root, 'release');
   try {
     writeFileSync(changelogPath, changelog);

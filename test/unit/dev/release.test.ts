@@ -79,10 +79,11 @@ describe('a release', () => {
     root = mkdtempSync(join(tmpdir(), 'docket-release-'));
     const about = { name: 'lamp', version: '0.1.0', license: 'Apache-2.0' };
     const lock = { ...about, lockfileVersion: 3, requires: true, packages: { '': about } };
-    writeFileSync(join(root, 'package.json'), JSON.stringify(about));
+    const scripts = { 'test:deep': `node -e "process.exitCode = +fs.existsSync('broken')"` };
+    writeFileSync(join(root, 'package.json'), JSON.stringify({ ...about, scripts }));
     writeFileSync(join(root, 'package-lock.json'), JSON.stringify(lock));
     writeFileSync(join(root, 'CHANGELOG.md'), CHANGELOG);
-    writeFileSync(join(root, '.gitignore'), 'release/\n');
+    writeFileSync(join(root, '.gitignore'), 'release/\nbroken\n');
     git('init', '--quiet');
     git('config', 'user.name', 'Ada');
     git('config', 'user.email', 'ada@docket.example');
@@ -116,6 +117,9 @@ describe('a release', () => {
     git('tag', 'v0.2.0');
     expect(() => release(root, '0.2.0', 'x')).toThrow('tag v0.2.0 already');
     git('tag', '--delete', 'v0.2.0');
+    writeFileSync(join(root, 'broken'), '');
+    expect(() => release(root, '0.2.0', 'x')).toThrow('test:deep');
+    rmSync(join(root, 'broken'));
     git('config', 'core.hooksPath', '.');
     writeFileSync(join(root, '.git/info/exclude'), 'pre-commit\n');
     writeFileSync(join(root, 'pre-commit'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
