@@ -201,17 +201,17 @@ export interface Prompt {
   messages: number;
 }
 
-/** What is spent on finding out whether the prompts of one request fit; then the upstream is to say. A second is 5 MB of text. */
-const FITTING_MS_MAX = 1_000;
+/** What is spent on finding out whether the prompts of one request fit; then the upstream is to say. 8 MB of text, under a second. */
+const FITTING_STEPS_MAX = 8_388_608;
 
-/** What may still be spent on one request. */
+/** What may still be spent on one request, in steps of counting: a busy machine gives the same answer as an idle one. */
 export interface Budget {
-  ms: number;
+  steps: number;
 }
 
 /** A budget for finding out whether prompts fit, for all prompts of one request together. */
 export function fittingBudget(): Budget {
-  return { ms: FITTING_MS_MAX };
+  return { steps: FITTING_STEPS_MAX };
 }
 
 /**

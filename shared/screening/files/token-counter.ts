@@ -13,13 +13,10 @@ import { SLICE_CHARS, slicesOf } from '../slices.ts';
 const TOKEN_BYTES_MAX = 128;
 /** No writing has more characters per token on average; reading further would only serve who sends spaces to keep us busy. */
 const CHARS_PER_TOKEN_MAX = 16;
-/** Other requests get their turn after this many characters (2 ms of text), or after `TURN_MS` of nonsense. */
-const CHARS_PER_TURN = 16_384;
-const TURN_MS = 5;
-/** Of what one request brings beyond this the tokens are estimated: 30 ms of text, 0.3 s of the worst nonsense. */
-const COUNTED_CHARS_MAX = 262_144;
-/** And beyond this time: there are words of which a kibibyte takes many milliseconds. */
-const COUNTING_MS_MAX = 500;
+/** Other requests get their turn after this much work, 1 ms, or 4 ms of the worst nonsense. */
+const STEPS_PER_TURN = 16_384;
+/** Of what one request brings beyond this the tokens are estimated: 0.1 s of text (2 MB), 0.2 s of the worst nonsense. */
+const COUNTING_STEPS_MAX = 2_097_152;
 /**
  * Tokens that OpenAI's chat format adds: three around each message and one for its role, three before the answer
  * (OpenAI cookbook, "How to count tokens with tiktoken"). Other templates differ by a few tokens per message.
@@ -45,8 +42,8 @@ export function createTokenCounter() {
     promptFits,
     vocabularyOf,
     /**
-     * Tokens of a text, for usage that an upstream did not report. Beyond 262,144 characters the rest is estimated from
-     * them; for an unknown family it is what `o200k_base` would make of the text. Other work has its turns meanwhile.
+     * Tokens of a text, for usage that an upstream did not report. The rest of a very long one is estimated from its
+     * beginning; for an unknown family it is what `o200k_base` would make of the text. Other work has its turns meanwhile.
      */
     countTokens: (text: string, family: string | undefined): Promise<number> =>
       countTexts([text], family),
@@ -89,7 +86,7 @@ function promptFits(
   // Every token is at least one byte and at most TOKEN_BYTES_MAX, in every family.
   if (bytes <= room) return true;
   if (bytes > room * TOKEN_BYTES_MAX) return false;
-  if (!isKnownFamily(tokenizer) || budget.ms <= 0) return true;
+  if (!isKnownFamily(tokenizer) || budget.steps <= 0) return true;
   return fitsByCount(prompt.texts, loadEncoding(tokenizer), room, budget);
 }
 
@@ -101,9 +98,9 @@ async function fitsByCount(
   budget: Budget,
 ): Promise<boolean> {
   const count = new Count(texts, encoding);
-  while (!count.isWhole && budget.ms > 0) {
+  while (!count.isWhole && budget.steps > 0) {
     if (count.chars > 0) await nextTurn();
-    budget.ms -= count.turn(room);
+    budget.steps -= count.turn(room);
     if (count.tokens > room) return false;
     if (count.chars > room * CHARS_PER_TOKEN_MAX) return true;
   }
@@ -115,11 +112,11 @@ async function countTexts(texts: readonly string[], family: string | undefined):
   if (texts.length === 0) return 0;
   const count = new Count(texts, loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY));
   const all = texts.reduce((sum, text) => sum + text.length, 0);
-  let spentMs = 0;
-  while (!count.isWhole && count.chars < COUNTED_CHARS_MAX && spentMs < COUNTING_MS_MAX) {
+  let steps = 0;
+  while (!count.isWhole && steps < COUNTING_STEPS_MAX) {
     // Many requests may be counted at once, when a connection with many of them breaks.
     if (all > SLICE_CHARS) await nextTurn();
-    spentMs += count.turn(Infinity);
+    steps += count.turn(Infinity);
   }
   if (count.isWhole) return count.tokens;
   return Math.round((count.tokens / count.chars) * all);
@@ -138,22 +135,21 @@ class Count {
     this.#encoding = encoding;
   }
 
-  /** Counts on for one turn, and no further than to `tokensMax`. Returns how many milliseconds it took. */
+  /** Counts on for one turn, and no further than to `tokensMax`. Returns how many steps it took. */
   turn(tokensMax: number): number {
-    const begun = performance.now();
-    const end = this.chars + CHARS_PER_TURN;
-    for (;;) {
+    let taken = 0;
+    while (taken < STEPS_PER_TURN && this.tokens <= tokensMax) {
       const { done, value: slice } = this.#slices.next();
       if (done === true) {
         this.isWhole = true;
         break;
       }
-      this.tokens += this.#encoding.count(slice);
+      const { tokens, steps } = this.#encoding.count(slice);
+      this.tokens += tokens;
       this.chars += slice.length;
-      if (this.chars >= end || this.tokens > tokensMax || performance.now() - begun > TURN_MS)
-        break;
+      taken += steps;
     }
-    return performance.now() - begun;
+    return taken;
   }
 }
 
