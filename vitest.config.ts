@@ -13,6 +13,8 @@ const stores = {
   // Only a hang takes this long, on any machine: where others use it too, files took twice what they take alone.
   testTimeout: 90_000,
   hookTimeout: 120_000,
+  // Here, and in the processes that tests start, the product waits longer for its stores: see test/support/patience.ts.
+  alias: { '#patience': `${import.meta.dirname}/test/support/patience.ts` },
   // One more than there are cores on the smallest machine this runs on: much of each test is waiting for a store.
   maxWorkers: 3,
 };
@@ -91,6 +93,7 @@ export default defineConfig({
           include: ALONE,
           // What they hold and count is that of the product as it is shipped.
           env: { NODE_OPTIONS: '' },
+          alias: {},
           fileParallelism: false,
           maxWorkers: 1,
           testTimeout: 120_000,

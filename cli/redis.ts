@@ -1,11 +1,12 @@
 import { once } from 'node:events';
+import { PATIENCE } from '#patience';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
 /** A person waits; a server that is there answers in milliseconds. */
-const READY_MS = 3_000;
+const READY_MS = 3_000 * PATIENCE;
 
 /** Runs `work` on a connection to REDIS_URL, or to the Redis of the embedded mode, and closes it after. */
 export async function withRedis<T>(work: (client: RedisClient) => Promise<T>): Promise<T> {

@@ -1,3 +1,4 @@
+import { PATIENCE } from '#patience';
 import type { Credential } from '#shared/keys/credential.ts';
 import type { CredentialSource } from '#shared/keys/postgres/credentials.ts';
 
@@ -8,7 +9,7 @@ const QUERIES_MAX = 2;
 /** Keys waiting for their turn; beyond this the answer would come after the caller's patience. */
 const WAITING_MAX = 10_000;
 /** A query that takes longer is a store that does not answer. */
-const ANSWER_MAX_MS = 1_500;
+const ANSWER_MAX_MS = 1_500 * PATIENCE;
 
 interface Waiter {
   hash: string;

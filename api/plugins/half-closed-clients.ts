@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { PATIENCE } from '#patience';
 import { hasBody } from './intake.ts';
 
 /** A client that has said all it will say does so with the last byte of its request; a packet may be lost on the way. */
-const HALF_CLOSE_MS = 1_000;
+const HALF_CLOSE_MS = 1_000 * PATIENCE;
 /**
  * How long after its FIN a half-closed client is asked whether it is still there. One that has closed its socket altogether
  * looks the same at first; its system forgets the connection within a minute, and then says so.

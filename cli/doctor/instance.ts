@@ -1,7 +1,8 @@
+import { PATIENCE } from '#patience';
 import type { DevFile } from '#embedded/launcher/dev-file.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
-const PROBE_MS = 2_000;
+const PROBE_MS = 2_000 * PATIENCE;
 
 /** Asks every process of the instance whether it is ready. */
 export function examineProcesses({ processes }: DevFile): Promise<Finding[]> {

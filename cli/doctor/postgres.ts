@@ -1,3 +1,4 @@
+import { PATIENCE } from '#patience';
 import { pendingMigrations } from '#migrations/migrate.ts';
 import { createPool } from '#shared/kernel/postgres/pool.ts';
 import { queryRow, queryRows, type Row, statement } from '#shared/kernel/postgres/statement.ts';
@@ -7,7 +8,7 @@ import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
 /** The migrations use builtin collations and MERGE … RETURNING, which came with it. */
 const VERSION_MIN = 17;
-const STATEMENT_TIMEOUT_MS = 5_000;
+const STATEMENT_TIMEOUT_MS = 5_000 * PATIENCE;
 /** Room for every process of one machine with its pool, and for an operator. */
 const CONNECTIONS_MIN = 100;
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Cluster } from 'ioredis';
+import { PATIENCE } from '#patience';
 import { connectRedis, type RedisClient } from '#shared/lanes/redis/connect.ts';
 import { findNodes } from '#shared/lanes/redis/find-nodes.ts';
 import { readCircuits } from '#shared/catalogue/redis/circuits.ts';
@@ -10,7 +11,7 @@ import type { ToolConfig } from '#shared/config/config.ts';
 import { compareClocks } from './clock.ts';
 import { type Finding, ok, problem, skipped, warning } from './finding.ts';
 
-const READY_MS = 3_000;
+const READY_MS = 3_000 * PATIENCE;
 /** The lanes read with XAUTOCLAIM, which came with it. */
 const VERSION_MIN = [6, 2] as const;
 

@@ -13,7 +13,12 @@ const VECTORS = join(ROOT, 'test/vectors/receipt');
 export interface Installed {
   directory: string;
   node: string;
+  /** What Node is told. */
+  options?: readonly string[];
 }
+
+/** Without what our own processes are told beside: it is for the checkout. */
+const ENV = { ...childEnvironment(), NODE_OPTIONS: '' };
 
 /** What the consumer finds when all is well. */
 export const CONSUMED = {
@@ -25,11 +30,14 @@ export const CONSUMED = {
 };
 
 /** The standard output of `docket …` as the installed package runs it. */
-export async function docket({ directory, node }: Installed, ...args: string[]): Promise<string> {
+export async function docket(
+  { directory, node, options = [] }: Installed,
+  ...args: string[]
+): Promise<string> {
   const command = join(directory, 'node_modules/docket/cli/start.js');
-  const { stdout } = await run(node, [command, ...args], {
+  const { stdout } = await run(node, [...options, command, ...args], {
     cwd: directory,
-    env: childEnvironment(),
+    env: ENV,
   });
   return stdout;
 }
@@ -47,7 +55,7 @@ export async function consume(installed: Installed): Promise<unknown> {
   const command = join(directory, 'node_modules/docket/cli/start.js');
   const up = spawn(node, [command, 'up'], {
     cwd: directory,
-    env: { ...childEnvironment(), PORT: '0' },
+    env: { ...ENV, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = new Promise((resolve) => up.once('close', resolve));
@@ -64,7 +72,7 @@ export async function consume(installed: Installed): Promise<unknown> {
     const { base_url, api_key } = JSON.parse(dev) as { base_url: string; api_key: string };
     const { stdout } = await run(node, ['consumer.ts', base_url, api_key], {
       cwd: directory,
-      env: childEnvironment(),
+      env: ENV,
     });
     return JSON.parse(stdout);
   } finally {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { PATIENCE } from '#patience';
 
 /** Resolves when the named thing can be used, rejects or stays silent when it cannot. */
 export type ReadinessCheck = () => Promise<unknown>;
@@ -42,7 +43,7 @@ export function createRegistry(role: string, withRuntime: boolean = true): Regis
 }
 
 /** A probe that takes longer makes an orchestrator kill a process that is merely busy. */
-const CHECK_MS = 500;
+const CHECK_MS = 500 * PATIENCE;
 /** Probes and scrapes are tiny and local; one that takes longer to send is broken. */
 const REQUEST_MS = 5_000;
 

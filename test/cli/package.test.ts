@@ -1,5 +1,13 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,6 +58,12 @@ it('an installed package has every command, and verifies a receipt', async () =>
   const help = await docket(installed, '--help');
   for (const name of ['up', 'verify', 'doctor', 'ledger']) expect(help).toMatch(` ${name} `);
   expect(await verifyGoodReceipt(installed)).toMatch(/^GOOD/);
+});
+
+it('no command of an installed package starts when it is told that it is tested', async () => {
+  const tested = { ...installed, options: ['--conditions=docket-test'] };
+  await expect(docket(tested, 'doctor')).rejects.toThrow('Cannot find module');
+  expect(existsSync(join(installed.directory, 'node_modules/docket/dist/test'))).toBe(false);
 });
 
 it('docket up of an installed package answers, and a program finds and judges the receipts', async () => {

@@ -75,7 +75,7 @@ async function startRun(): Promise<Run> {
     ]);
     // For the files of tests, and the processes that they start.
     process.env['NODE_OPTIONS'] =
-      `${process.env['NODE_OPTIONS'] ?? ''} --require=${JSON.stringify(preloaded)}`.trim();
+      `${process.env['NODE_OPTIONS'] ?? ''} --conditions=docket-test --require=${JSON.stringify(preloaded)}`.trim();
     return run;
   } catch (error) {
     await finishRun(run);

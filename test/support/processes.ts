@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
+import { PATIENCE } from '#patience';
 import type { Environment } from '#shared/config/config.ts';
 import type { Role } from '#shared/config/settings.ts';
 import { childEnvironment } from './child-environment.ts';
@@ -8,7 +9,7 @@ import { atFileEnd } from './file-end.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Starting takes under a second; a machine that runs much else at the same time needs longer. */
-const READY_MS = 50_000;
+const READY_MS = 100_000;
 /** Above the default of SHUTDOWN_MS, so that a process which drains to its bound is not cut short. */
 const STOP_MS = 30_000;
 
@@ -106,6 +107,7 @@ function launch({ role, env, entry }: ProcessOptions): ChildProcess {
     METRICS_PORT: '0',
     LAME_DUCK_MS: '0',
     SUPPORT_EMAIL: 'support@docket.example',
+    RECEIPT_WAIT_MS: String(2_000 * PATIENCE),
   };
   return spawn(process.execPath, [join(ROOT, file)], {
     cwd: ROOT,

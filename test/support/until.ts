@@ -1,8 +1,8 @@
 /** Far above anything a healthy test waits for; a test that hits it has found something. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 const LOOK_MS = 10;
 
-/** Waits until a condition holds. Throws after 20 s, with `what` in the message. */
+/** Waits until a condition holds. Throws after a minute, with `what` in the message. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string = condition.toString(),

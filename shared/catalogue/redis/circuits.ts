@@ -1,3 +1,4 @@
+import { PATIENCE } from '#patience';
 import { circuitName } from '../circuit-breaker.ts';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import { poll, type Polled } from './poll.ts';
@@ -8,7 +9,7 @@ import { poll, type Polled } from './poll.ts';
  */
 const KEY = 'circuits';
 /** Workers repeat themselves every second; two that are lost do not matter. */
-const BELIEVED_MS = 4_000;
+const BELIEVED_MS = 4_000 * PATIENCE;
 
 /** ARGV: how long it is believed, the number of members said, those members, members taken back. */
 export const PUBLISH = `

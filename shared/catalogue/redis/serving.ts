@@ -1,3 +1,4 @@
+import { PATIENCE } from '#patience';
 import type { RedisClient } from '#shared/lanes/redis/connect.ts';
 import type { Serving } from '#shared/lanes/room.ts';
 import { PUBLISH, READ } from './circuits.ts';
@@ -6,7 +7,7 @@ import { poll, type Polled } from './poll.ts';
 /** A sorted set: `<region> <slots> <per second> <worker>`, scored as circuits are. */
 const KEY = 'serving';
 /** Workers repeat themselves every second. One that is stopped for a while is not taken for dead at once. */
-const BELIEVED_MS = 10_000;
+const BELIEVED_MS = 10_000 * PATIENCE;
 
 /** By region code. A region that is not in it has no worker. */
 export type ServedRegions = ReadonlyMap<string, Serving>;

@@ -1,4 +1,5 @@
 import { Client, Pool } from 'pg';
+import { PATIENCE } from '#patience';
 
 /** The roles of migrations/0001_roles.sql: what a process may do in the database. */
 export type DatabaseRole =
@@ -26,7 +27,7 @@ export interface PoolOptions {
 }
 
 /** How long to wait for a connection. A healthy server answers in a few milliseconds. */
-const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000 * PATIENCE;
 /** A connection costs both sides milliseconds to make: it is kept for longer than most rounds by the clock are apart. */
 const UNUSED_MS = 30_000;
 /** How much later than the server's own time-out a silent connection is given up. */

@@ -1,4 +1,5 @@
 import { Client, type ClientConfig, type Pool } from 'pg';
+import { PATIENCE } from '#patience';
 import { ACCOUNT_STATES, limitsOf } from '#shared/accounts/account.ts';
 import { negotiatedLimitsOf } from '#shared/accounts/postgres/accounts.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
@@ -101,7 +102,7 @@ const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 2_000;
 /** A connection that was cut without a word is noticed by a question that gets no answer. */
 const HEARTBEAT_MS = 2_000;
-const ANSWER_MAX_MS = 2_000;
+const ANSWER_MAX_MS = 2_000 * PATIENCE;
 
 export interface FeedOptions {
   /** How to reach PostgreSQL itself: LISTEN does not work through a pooler in transaction mode. */

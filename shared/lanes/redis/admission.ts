@@ -1,3 +1,4 @@
+import { PATIENCE } from '#patience';
 import type { Limits } from '#shared/kernel/plan.ts';
 import {
   bodyKey,
@@ -88,7 +89,7 @@ export interface AdmissionOptions {
 }
 
 /** A caller that is told within a second that Redis does not answer has waited this long for it. */
-const PATIENCE_MS = 800;
+const PATIENCE_MS = 800 * PATIENCE;
 /** A large body is longer on its way to Redis. */
 const BYTES_PER_MS = 16_384;
 /** A timer may fire this much early. */

@@ -1,4 +1,5 @@
 import { type Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { PATIENCE } from '#patience';
 import { FollowingCluster, type MasterChange } from './following-cluster.ts';
 import { TurnRedis } from './turn-redis.ts';
 
@@ -34,13 +35,13 @@ export interface RedisConnectOptions {
 }
 
 /** A request must fail within a second when Redis is gone (also when packets vanish without a reset). */
-const INTERACTIVE_TIMEOUT_MS = 800;
+const INTERACTIVE_TIMEOUT_MS = 800 * PATIENCE;
 /** A parked read returns at least every `BLOCK_MS`; when it does not, the connection is dead. */
 export const BLOCK_MS = 2_000;
-const BLOCKING_TIMEOUT_MS = 5_000;
+const BLOCKING_TIMEOUT_MS = 5_000 * PATIENCE;
 /** BullMQ parks for up to ten seconds, which no option of it shortens; a connection that is silent for longer is dead. */
 const JOBS_TIMEOUT_MS = 30_000;
-const CONNECT_TIMEOUT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000 * PATIENCE;
 const RECONNECT_MAX_MS = 500;
 /** Nodes that came back, or are new, are known after this, also when nothing has failed since: replicas are waited for. */
 const NODES_REFRESH_MS = 5_000;

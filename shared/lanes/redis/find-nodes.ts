@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
+import { PATIENCE } from '#patience';
 
 /** A node that is there answers in milliseconds; the next one is asked after this. */
-const ANSWER_MS = 2_000;
+const ANSWER_MS = 2_000 * PATIENCE;
 /** Not a cluster, or a server that does not let a client ask, as managed ones of a single node. */
 const NO_CLUSTER = /cluster support disabled|NOPERM|unknown command/i;
 

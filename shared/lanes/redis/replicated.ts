@@ -1,8 +1,9 @@
 import { Cluster } from 'ioredis';
+import { PATIENCE } from '#patience';
 import type { RedisClient } from './connect.ts';
 
 /** A replica on the same network answers in under a millisecond; one that needs this long is not keeping up. */
-const REPLICA_MS = 500;
+const REPLICA_MS = 500 * PATIENCE;
 /** One that did not answer, or is not there (a replica that has become master has none), is asked again this often. */
 const LOOK_EVERY_MS = 1_000;
 /**

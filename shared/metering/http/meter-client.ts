@@ -1,8 +1,9 @@
+import { PATIENCE } from '#patience';
 import type { Meter } from '#shared/catalogue/catalogue.ts';
 import { readMeter, type Reading, type ReadingFault } from '../reading.ts';
 
 /** An exporter answers at once; one that does not is read again ten seconds later. */
-const TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 5_000 * PATIENCE;
 /** A rack's worth of samples; all others of a server come along where its address does not select them. */
 const TEXT_BYTES_MAX = 8 * 1024 * 1024;
 

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher } from 'undici';
+import { PATIENCE } from '#patience';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { uuidOf } from '#shared/kernel/ids.ts';
 import type { Route } from '#shared/kernel/inference.ts';
@@ -22,7 +23,7 @@ const PATHS: Record<Route, string> = {
 
 /** Sockets kept per upstream host: one request each, as HTTP/1.1 without pipelining wants. */
 const CONNECTIONS_MAX = 4_096;
-const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000 * PATIENCE;
 /** Below the five seconds after which common servers close an idle connection, so that a reused one is not half closed. */
 const KEEP_ALIVE_MS = 4_000;
 

@@ -1,0 +1,6 @@
+/**
+ * How many times longer than its constants say the product waits for a store or another process before it gives up. One,
+ * always: only its own tests, on a machine that they share, resolve `#patience` to another file than this, which is not
+ * shipped.
+ */
+export const PATIENCE = 1;
