@@ -21,7 +21,7 @@ const stores = {
 
 /** They hold what the product promises in seconds, or count what it does by the clock: nothing else may run beside them. */
 const ALONE = [
-  'test/faults/{budgets,cluster-failover,frozen-redis,last-worker,redis-away,revocation,stopped-workers}.test.ts',
+  'test/faults/{budgets,cluster-failover,frozen-redis,last-worker,redis-away,revocation,seconds,stopped-workers}.test.ts',
 ];
 
 export default defineConfig({

@@ -53,7 +53,7 @@ async function admittedFor(process: StartedProcess, key: string): Promise<number
 describe('two api processes', () => {
   it(
     'a key revoked through one api process is refused by the other within a second, and within five when notices are lost',
-    { tags: ['keys.one-second'] },
+    { tags: ['keys.one-second', 'survives.revocation'] },
     async () => {
       const [one, two] = await Promise.all([
         startProcess({ role: 'api', env }),

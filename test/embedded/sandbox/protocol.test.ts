@@ -126,9 +126,8 @@ describe('chat streams of the sandbox', () => {
       ...TO_THE_END,
     });
     for await (const _ of stream) continue;
-    const tookMs = performance.now() - startedAt;
-    expect(tookMs).toBeGreaterThan(180);
-    expect(tookMs).toBeLessThan(2_000);
+    // However slow the machine is, never faster.
+    expect(performance.now() - startedAt).toBeGreaterThan(180);
   });
 
   it('can be put together again by the SDK', async () => {

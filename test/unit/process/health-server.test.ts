@@ -52,24 +52,24 @@ describe('/readyz', () => {
     expect(await answer.json()).toEqual({ status: 'ok', failing: [] });
   });
 
-  it('is 503 and names the checks that reject, throw or hang, all within one bound', async () => {
+  it('is 503 and names the checks that reject, throw or hang, and asks all of them at once', async () => {
+    const nextIsAsked = Promise.withResolvers<void>();
     const server = await start({
       postgres: () => Promise.reject(new Error('down')),
       keys: () => {
         throw new Error('missing');
       },
       redis: never,
-      lanes: never,
-      catalogue: async () => {},
+      // Would hang too, were the next check asked only after it.
+      lanes: () => nextIsAsked.promise,
+      catalogue: async () => nextIsAsked.resolve(),
     });
-    const before = performance.now();
     const answer = await get(server, '/readyz');
     expect(answer.status).toBe(503);
     expect(await answer.json()).toEqual({
       status: 'unavailable',
-      failing: ['postgres', 'keys', 'redis', 'lanes'],
+      failing: ['postgres', 'keys', 'redis'],
     });
-    expect(performance.now() - before).toBeLessThan(1_500);
   });
 
   it('does not ask a check again while it hangs', async () => {

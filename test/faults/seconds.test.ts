@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createSanctionsStore } from '#shared/accounts/postgres/sanctions.ts';
+import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
+import { connectRedis } from '#shared/lanes/redis/connect.ts';
+import { JobQueues } from '#shared/jobs/redis/job-queues.ts';
+import { createRegistries, declaration, newAccount, OPERATOR } from '#test/support/accounts.ts';
+import { chatBody, payloadsIn, post, upstreamCalls } from '#test/support/calls.ts';
+import { createTestDatabase } from '#test/support/database.ts';
+import { startSystem, type System } from '#test/support/system.ts';
+import { until } from '#test/support/until.ts';
+
+const database = await createTestDatabase();
+let system: System;
+
+beforeAll(async () => {
+  system = await startSystem({ database });
+});
+
+describe('what the product promises in seconds', () => {
+  it.each([
+    ['in the middle of a stream', { stream: true }, 'pace=50', 3],
+    ['before the first byte of a stream', { stream: true }, 'stall=60000', null],
+    ['before an answer that is no stream', {}, 'stall=60000', null],
+  ])(
+    'a client that leaves %s stops the upstream within a second',
+    { tags: ['survives.client'] },
+    async (where, rest, fault, frames) => {
+      const id = where.replaceAll(' ', '-');
+      const abort = new AbortController();
+      const body = chatBody({ max_tokens: 10_000, sandbox_fault: `id=${id}; ${fault}`, ...rest });
+      const answer = post(system, '/chat/completions', body, { signal: abort.signal });
+      if (frames === null) {
+        await until(async () => (await upstreamCalls(system, id)).length === 1);
+      } else {
+        const reader = (await answer).body!.getReader();
+        for (let seen = 0; seen <= frames; seen += 1) await reader.read();
+      }
+      const leftAt = Date.now();
+      abort.abort();
+      await answer.catch(() => {});
+      await until(async () => (await upstreamCalls(system, id))[0]?.state === 'aborted');
+      const [call] = await upstreamCalls(system, id);
+      expect(call!.ended_at! - leftAt).toBeLessThan(1_000);
+    },
+  );
+
+  it(
+    'a paced stream keeps its pace through the gateway',
+    { tags: ['clients.unbuffered'] },
+    async () => {
+      const gapMs = 50;
+      const tokens = 20;
+      const response = await post(
+        system,
+        '/chat/completions',
+        chatBody({ stream: true, max_tokens: tokens, sandbox_fault: `pace=${1_000 / gapMs}` }),
+      );
+      const seen: { at: number; text: string }[] = [];
+      const decoder = new TextDecoder();
+      for await (const chunk of response.body!) {
+        seen.push({ at: performance.now(), text: decoder.decode(chunk as Uint8Array) });
+      }
+      const frames = payloadsIn(seen.map(({ text }) => text).join('')).length;
+      expect(seen.length).toBeGreaterThan(frames * 0.7);
+      const gaps = seen.slice(1).map(({ at }, i) => at - seen[i]!.at);
+      const total = seen.at(-1)!.at - seen[0]!.at;
+      expect(total).toBeGreaterThan((tokens - 2) * gapMs * 0.8);
+      expect(total).toBeLessThan(tokens * gapMs + 1_500);
+      const median = gaps.toSorted((a, b) => a - b)[Math.floor(gaps.length / 2)]!;
+      expect(median).toBeGreaterThan(gapMs * 0.6);
+      expect(median).toBeLessThan(gapMs * 1.6);
+    },
+  );
+
+  it(
+    'a receipt can be proven within ten seconds of its answer',
+    { tags: ['receipts.merge-delay'] },
+    async () => {
+      const response = await post(system, '/chat/completions', chatBody());
+      await response.text();
+      const answeredAt = performance.now();
+      const proof = `${system.baseUrl}/receipts/${response.headers.get('x-receipt-id')}/proof`;
+      const headers = { authorization: `Bearer ${system.key}` };
+      await until(async () => (await fetch(proof, { headers })).status === 200);
+      expect(performance.now() - answeredAt).toBeLessThan(10_000);
+    },
+  );
+
+  it(
+    'an applicant is screened within a second of being asked for',
+    { tags: ['accounts.screened-at-once'] },
+    async () => {
+      const operator = database.poolAs('docket_operator');
+      const { accounts, clock } = createRegistries(operator);
+      const file = await openSanctionsFile(
+        join(import.meta.dirname, '../fixtures/sanctions/ofac-sdn.xml'),
+      );
+      await createSanctionsStore(operator, clock).import(
+        { ...file, entities: file.entities(), fileName: 'sdn.xml' },
+        'ada',
+      );
+      await system.start('housekeeping');
+      const connection = connectRedis({ url: system.redis.url, name: 'test', use: 'patient' });
+      const queues = new JobQueues(connection);
+      const { id } = await accounts.create(newAccount(), OPERATOR);
+      await accounts.declare(id, declaration(), OPERATOR);
+      const askedAt = performance.now();
+      await queues.add('screening', { orgId: id });
+      await until(async () => (await accounts.get(id)).state === 'approved');
+      expect(performance.now() - askedAt).toBeLessThan(1_000);
+      await queues.close();
+      connection.disconnect();
+    },
+  );
+});
