@@ -4,7 +4,7 @@ import { childEnvironment } from './child-environment.ts';
 
 const ENTRY = join(import.meta.dirname, '../../cli/docket.ts');
 /** A command that hangs is a failure; loading one takes well under a second. */
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 80_000;
 
 export interface CommandResult {
   code: number | null;

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import type { Answer } from './envelope.ts';
 
-/** An answer comes at once or the connection closes; a server that does neither has hung. */
-const PATIENCE_MS = 10_000;
+/** An answer comes at once or the connection closes; a server that does neither for so long has hung. */
+const PATIENCE_MS = 60_000;
 
 /**
  * Writes bytes to a port as they are and reads until the server closes. The answers are those that came, in order; none when

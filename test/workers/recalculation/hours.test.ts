@@ -49,7 +49,7 @@ const deps = (more: Partial<HoursDeps> = {}): HoursDeps => {
 const revise = async (more: Partial<HoursDeps> = {}) => {
   const later = "update grid_hour_due set due_from = due_from - interval '10 minutes'";
   await database.pool.query(later);
-  await reviseHours(deps(more), AbortSignal.timeout(30_000));
+  await reviseHours(deps(more), AbortSignal.timeout(60_000));
 };
 const issue = async (...more: Partial<InferenceRecord>[]): Promise<ReceiptDocument[]> => {
   const pool = database.poolAs('docket_receipts', 2);

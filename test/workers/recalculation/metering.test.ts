@@ -95,7 +95,7 @@ const pass = async (watts: readonly number[], ms = 10_000): Promise<void> => {
   await readMeters(deps());
 };
 const settle = (more: Partial<MeteringDeps> = {}) =>
-  settleMeters(deps(more), AbortSignal.timeout(30_000));
+  settleMeters(deps(more), AbortSignal.timeout(60_000));
 const request = (
   fromS: number,
   toS: number,

@@ -227,8 +227,8 @@ describe('the sweep', () => {
   it('the sweep hands out what is due, and again for as long as it is, because a queue may be lost', async () => {
     const [id] = await issue(unsized());
     const { sweep, added } = sweepWith(catalogue);
-    await sweep.run(AbortSignal.timeout(10_000));
-    await sweep.run(AbortSignal.timeout(10_000));
+    await sweep.run(AbortSignal.timeout(60_000));
+    await sweep.run(AbortSignal.timeout(60_000));
     expect(added.filter((each) => each === id)).toHaveLength(2);
   });
 
@@ -240,14 +240,14 @@ describe('the sweep', () => {
       [parked],
     );
     const same = sweepWith(catalogue);
-    await same.sweep.run(AbortSignal.timeout(10_000));
+    await same.sweep.run(AbortSignal.timeout(60_000));
     expect(same.added).not.toContain(parked);
     const mended = sweepWith(mendedCatalogue());
-    await mended.sweep.run(AbortSignal.timeout(10_000));
+    await mended.sweep.run(AbortSignal.timeout(60_000));
     expect(mended.added).toEqual(expect.arrayContaining([waiting, parked]));
     expect(await rowOf(parked!)).toMatchObject({ state: 'pending', attempts: 0 });
     await recalculate(depsWith(catalogue), parked!);
-    await mended.sweep.run(AbortSignal.timeout(10_000));
+    await mended.sweep.run(AbortSignal.timeout(60_000));
     expect(await rowOf(parked!)).toMatchObject({ attempts: 1, waits: true });
   });
 });

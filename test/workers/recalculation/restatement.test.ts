@@ -73,7 +73,7 @@ const request = async () => {
   );
 };
 const run = (more: Partial<RestateDeps> = {}) =>
-  restate(deps(more), orgId, AbortSignal.timeout(30_000));
+  restate(deps(more), orgId, AbortSignal.timeout(60_000));
 const documentOf = async (id: string): Promise<ReceiptDocument> =>
   JSON.parse(Buffer.from((await reader().receipt(orgId, id))!.body).toString()) as ReceiptDocument;
 
