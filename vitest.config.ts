@@ -4,12 +4,11 @@ import { LongestFirst } from './test/support/longest-first.ts';
 
 /** What needs real PostgreSQL and Redis; they are started only when such a file is to run. */
 const stores = {
-  setupFiles: ['test/support/set-up.ts'],
   globalSetup: ['test/support/global-setup.ts'],
   pool: 'forks' as const,
   // Files share processes, and so what they import; a check at the end of each finds what it left open.
   isolate: false,
-  setupFiles: ['test/support/each-file.ts'],
+  setupFiles: ['test/support/set-up.ts', 'test/support/each-file.ts'],
   // Only a hang takes this long, on any machine: where others use it too, files took twice what they take alone.
   testTimeout: 90_000,
   hookTimeout: 120_000,

@@ -46,7 +46,7 @@ function readScope(): Scope {
   }
 }
 
-const UNIT = ['vitest', 'run', '--project', 'unit', '--reporter', 'dot'];
+const UNIT = ['vitest', 'run', '--project', 'unit', '--reporter', 'minimal'];
 
 /** Longest first: the others finish beside it. The import rules are among the tests. */
 function stepsOf({ withTests, changes }: Scope): Record<string, readonly string[]> {

@@ -124,7 +124,7 @@ async function runOnce(run: number): Promise<Outcome> {
   const burners = startBurners(seed + run);
   const vitest = spawn(
     process.execPath,
-    [VITEST, 'run', '--project', '!alone', '--reporter', 'dot', ...positionals],
+    [VITEST, 'run', '--project', '!alone', '--reporter', 'minimal', ...positionals],
     { stdio: 'inherit' },
   );
   const end = (): void => {

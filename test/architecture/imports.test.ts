@@ -17,7 +17,7 @@ describe('the import rules', () => {
     }
   });
 
-  it('the import rules hold in every folder', { timeout: 60_000 }, async () => {
+  it('the import rules hold in every folder', { timeout: 180_000 }, async () => {
     const { forbidden, options } = configuration;
     const result = await cruise(FOLDERS, {
       ...options,

@@ -1,6 +1,6 @@
 /** Run by Vitest before each file of the projects whose files share processes. */
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
-import { afterAll } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import { endFile } from './file-end.ts';
 import { openHandles, settledHandles } from './handles.ts';
 
@@ -24,10 +24,11 @@ function cpu(): number {
 }
 const c0 = cpu();
 const t0 = Date.now();
-afterAll((_, suite) => {
+afterAll(() => {
   if (process.env['DOCKET_COSTS'])
     appendFileSync(
       process.env['DOCKET_COSTS'],
-      JSON.stringify([suite.name, +(cpu() - c0).toFixed(2), Date.now() - t0]) + '\n',
+      JSON.stringify([expect.getState().testPath, +(cpu() - c0).toFixed(2), Date.now() - t0]) +
+        '\n',
     );
 });

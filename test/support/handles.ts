@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from './until.ts';
 
 /** What keeps a Node process alive, by kind; what Vitest's own connection to its parent is made of stands on both sides. */
 type Handles = ReadonlyMap<string, number>;
 
 /** Closing takes a few turns of the event loop, and a word of the kernel or of the other side. */
 const SETTLING_MS = 5_000;
-const LOOK_MS = 5;
 /** Belong to what is under way, not to what is open: they end by themselves or with the next turn. */
 const PASSING =
   /^(Immediate|FSReq|GetAddrInfo|CloseReq|Promise|WriteWrap|ShutdownWrap|TTYWrap|PipeWrap|RandomBytes|PBKDF2|Scrypt|Zlib|Hash)/;
@@ -21,13 +20,13 @@ export function openHandles(): Handles {
 
 /** Waits until nothing more is open than before; what is still open then, as `2 × TCPSocketWrap`. */
 export async function settledHandles(before: Handles): Promise<string[]> {
-  const deadline = performance.now() + SETTLING_MS;
-  for (;;) {
-    const left = [...openHandles()]
+  const left = (): string[] =>
+    [...openHandles()]
       .map(([kind, count]) => ({ kind, more: count - (before.get(kind) ?? 0) }))
-      .filter(({ more }) => more > 0);
-    if (left.length === 0 || performance.now() > deadline)
-      return left.map(({ kind, more }) => `${more} × ${kind}`);
-    await sleep(LOOK_MS, undefined, { ref: false });
-  }
+      .filter(({ more }) => more > 0)
+      .map(({ kind, more }) => `${more} × ${kind}`);
+  await until(() => left().length === 0, 'the file has closed everything', SETTLING_MS).catch(
+    () => undefined,
+  );
+  return left();
 }
