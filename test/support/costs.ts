@@ -23,7 +23,7 @@ export interface CostOptions {
   pids: Readonly<Record<string, number>>;
 }
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 /** How long the system is watched doing nothing, for what it does by the clock on the way of requests. */
 const IDLE_MS = 2_000;
 
