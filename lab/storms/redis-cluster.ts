@@ -174,6 +174,8 @@ function settingsOf(port: number, busPort: number): string[] {
     'cluster-enabled yes',
     `cluster-port ${busPort}`,
     `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
+    // A master would wait five seconds for further replicas before it tells the first one what it has.
+    'repl-diskless-sync-delay 0',
     `user ${USER} on >${PASSWORD} ~* &* +@all`,
     `masteruser ${USER}`,
     `masterauth ${PASSWORD}`,
