@@ -112,10 +112,11 @@ export class Costs {
     return { at, counts };
   }
 
-  /** Transactions, also those that write nothing. PostgreSQL hears of them within a second or so. */
+  /** Transactions in the file's database, also those that write nothing. PostgreSQL hears of them within a second or so. */
   async #readStatements(): Promise<number> {
     const { rows } = await this.#options.pool.query<{ count: number }>(
-      'select sum(xact_commit + xact_rollback)::float8 as count from pg_stat_database',
+      `select (xact_commit + xact_rollback)::float8 as count
+        from pg_stat_database where datname = current_database()`,
     );
     return rows[0]!.count;
   }
