@@ -18,7 +18,7 @@ const stores = {
   maxWorkers: 3,
 };
 
-/** They hold what the product promises in seconds, or count what it does by the clock: nothing else may run beside them. */
+/** They hold what the product promises in seconds, or count what it does by the clock: they run beside nothing but each other. */
 const ALONE = [
   'test/faults/{budgets,cluster-failover,frozen-redis,last-worker,redis-away,revocation,seconds,stopped-workers}.test.ts',
 ];
