@@ -82,8 +82,7 @@ export default defineConfig({
           include: ['test/{pipeline,faults}/**/*.test.ts'],
           exclude: ALONE,
           testTimeout: 120_000,
-          // Each file starts six processes or more: two of them are what two cores take.
-          maxWorkers: 2,
+          // Each file starts six processes or more, and waits for them: beside two others of its kind, and no lighter ones.
           sequence: { groupOrder: 3 },
         },
       },
