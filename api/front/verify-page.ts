@@ -39,6 +39,12 @@ export function verifyPage(origin: string): Html {
           </div>
         </details>
       </section>
+      <div class="drop">
+        <label for="request"
+          >The request as it was sent, to be compared with the receipt of it (optional)</label
+        >
+        <input id="request" name="request" type="file" />
+      </div>
       <fieldset>
         <legend>Whose keys</legend>
         <div class="choices">

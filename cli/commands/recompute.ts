@@ -54,7 +54,7 @@ export function register(program: Command): void {
 function receiptIn(source: Buffer, file: string): ReturnType<typeof parseReceipt> {
   checkIsAnswer(source, file);
   try {
-    return parseReceipt(locateReceipt(utf8(source)));
+    return parseReceipt(locateReceipt(utf8(source)).receipt);
   } catch (error) {
     if (!(error instanceof MalformedData)) throw error;
     throw new Error(`${file}: ${error.message}`, { cause: error });

@@ -12,9 +12,10 @@ import { readAnswer, readInput } from '#cli/input.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
+import { contentsIn } from '#cli/verify/compared.ts';
 import {
   checkIsAnswer,
-  heldAgainstItself,
+  heldAgainstAll,
   judgeReceipt,
   NO_KEYS,
   pinnedTrust,
@@ -42,6 +43,8 @@ interface VerifyOptions {
   requireAnchor?: boolean;
   requireTimestamp?: boolean;
   derivation?: string;
+  answer?: string;
+  request?: string;
   json?: boolean;
 }
 
@@ -62,6 +65,8 @@ export function register(program: Command): void {
       '--derivation <file>',
       'the derivation record that a receipt names; without it the file <digest>.json beside the receipt is taken',
     )
+    .option('--request <file>', 'the body of the request as it was sent, to be compared')
+    .option('--answer <file>', 'the answer or the saved stream, for a receipt that came without it')
     .option(
       '--pin <sha256>',
       'SHA-256 of the did.json beside it or in the pack, as the issuer told you',
@@ -112,14 +117,26 @@ async function verifyReceiptAt(file: string, options: VerifyOptions): Promise<vo
   const trustFor = (issuer: () => string): Trust =>
     named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);
   const judged = judgeReceipt(() => utf8(source), trustFor, Date.now());
-  const whole = await heldAgainstItself(
+  const whole = await heldAgainstAll(
     judged,
+    contentsIn(await contents(options)),
     ({ digest }) => findDerivation(digest, file, options.derivation),
     shippedMethodologies,
   );
   if (options.json === true) printJson(receiptReport(whole));
   else process.stdout.write(receiptWords(whole, file));
   process.exitCode = EXIT_CODES[whole.found];
+}
+
+/** What is to be compared with the digests of a receipt. */
+async function contents({
+  answer,
+  request,
+}: VerifyOptions): Promise<Parameters<typeof contentsIn>[0]> {
+  return {
+    answer: answer === undefined ? undefined : await readAnswer(answer),
+    request: request === undefined ? undefined : await readAnswer(request),
+  };
 }
 
 /** The did.json that was named, or that lies beside what is to be verified. */

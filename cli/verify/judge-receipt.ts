@@ -20,6 +20,12 @@ import { fieldLines, type Row } from '#cli/print.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { CannotJudge } from './cannot-judge.ts';
+import {
+  type ComparedContents,
+  compareContents,
+  type Contents,
+  NOTHING_COMPARED,
+} from './compared.ts';
 import { judgeFigures, type LineageMethodologies } from './figures.ts';
 import type { Verdict } from './judge-pack.ts';
 import { headline } from './verdicts.ts';
@@ -49,10 +55,15 @@ export interface JudgedReceipt {
   derivation: string | null;
   /** What is to be said of its figures; null when they were not computed. */
   figures: string | null;
+  /** Whether answer and request are those that it is of. */
+  compared: ComparedContents;
 }
 
 /** A receipt of which the signature was judged, and nothing else yet. */
-type JudgedSignature = Omit<JudgedReceipt, 'derivation' | 'figures'>;
+interface JudgedSignature extends Pick<JudgedReceipt, 'found' | 'verdict' | 'trust'> {
+  /** The answer that came with it. */
+  answer?: readonly string[] | undefined;
+}
 
 const NO_TRUST: Trust = {
   keys: new Map(),
@@ -108,22 +119,22 @@ export function judgeReceipt(
   trustFor: (issuer: () => string) => Trust,
   now: number,
 ): JudgedSignature {
-  const { verdict, trust } = verified(read, trustFor, now);
-  return { verdict, trust, found: standingOf(verdict, trust) };
+  const judged = verified(read, trustFor, now);
+  return { ...judged, found: standingOf(judged.verdict, judged.trust) };
 }
 
 function verified(
   read: () => string,
   trustFor: (issuer: () => string) => Trust,
   now: number,
-): { verdict: ReceiptVerdict; trust: Trust } {
+): Omit<JudgedSignature, 'found'> {
   try {
-    const receipt = locateReceipt(read());
+    const { receipt, answer } = locateReceipt(read());
     if (isPendingReceipt(receipt)) {
       return { verdict: verifyReceipt(receipt, new Map(), now), trust: NO_TRUST };
     }
     const trust = trustFor(() => parseReceipt(receipt).document.issuer);
-    return { verdict: verifyReceipt(receipt, trust.keys, now), trust };
+    return { verdict: verifyReceipt(receipt, trust.keys, now), trust, answer };
   } catch (error) {
     if (!(error instanceof MalformedData)) throw error;
     const verdict = { good: false, code: error.code, message: error.message };
@@ -179,20 +190,76 @@ export type FindDerivation = (
 ) => Promise<NamedDerivation | MissingDerivation | undefined>;
 
 /**
- * Holds a receipt against itself, and against the derivation record that it names where that is at hand: whoever has the
- * issuer's key can sign one that says two things at once, or figures that do not follow from what it names.
+ * Holds a receipt against all that came with it: itself, the derivation record that it names, the answer and the request.
+ * A receipt beside an altered answer is as good as ever, and the answer is not the one that it is of.
+ * @throws CannotJudge when there are two answers
  */
-export async function heldAgainstItself(
+export async function heldAgainstAll(
   judged: JudgedSignature,
+  given: Contents,
   find: FindDerivation,
   methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
 ): Promise<JudgedReceipt> {
+  if (judged.answer !== undefined && given.answer !== undefined) {
+    throw new CannotJudge(
+      'The file holds an answer already: name another one beside a receipt alone.',
+    );
+  }
+  const held = await heldAgainstItself(judged, find, methodologies);
+  const { document } = held.verdict;
+  if (document === undefined) return { ...held, compared: NOTHING_COMPARED };
+  const answer = judged.answer ?? given.answer;
+  const compared = compareContents(document, { ...given, answer });
+  return withComparison({ ...held, compared });
+}
+
+/** A content that differs makes a verdict bad, also where the keys are not known: no key makes it the one. */
+function withComparison(judged: JudgedReceipt): JudgedReceipt {
+  const { compared, found, verdict } = judged;
+  if (found === 'bad') return judged;
+  const bad = (code: 'answer_differs' | 'request_differs', message: string): JudgedReceipt => {
+    return { ...judged, found: 'bad', verdict: { ...verdict, good: false, code, message } };
+  };
+  if (compared.answer.kind === 'differs') return bad('answer_differs', differs('answer'));
+  if (compared.request.kind === 'differs') return bad('request_differs', differs('request'));
+  if (!verdict.good) return judged;
+  return {
+    ...judged,
+    verdict: { ...verdict, message: `${verdict.message} ${comparison(compared)}` },
+  };
+}
+
+const differs = (what: string): string =>
+  `The ${what} is not the one that the receipt is of. A file that a program has written again in another form looks so too.`;
+
+/** What was looked at beside the receipt, in the first line of a verdict. */
+function comparison({ answer, request }: ComparedContents): string {
+  const isAnswer = answer.kind === 'same';
+  if (isAnswer && request.kind === 'same')
+    return 'The answer and the request are those that it is of.';
+  if (isAnswer) return 'The answer is the one that it is of; the request was not compared.';
+  if (request.kind === 'same') {
+    return 'The request is the one that it is of; the answer was not compared.';
+  }
+  return 'Answer and request were not compared.';
+}
+
+/**
+ * Holds a receipt against itself, and against the derivation record that it names where that is at hand: whoever has the
+ * issuer's key can sign one that says two things at once, or figures that do not follow from what it names.
+ */
+async function heldAgainstItself(
+  judged: JudgedSignature,
+  find: FindDerivation,
+  methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
+): Promise<Omit<JudgedReceipt, 'compared'>> {
   const { derivation, whole, isAltered } = await whatItNames(judged, find);
   const { verdict } = judged;
-  const held = { ...judged, derivation, figures: null };
+  const { found, trust } = judged;
+  const held = { found, verdict, trust, derivation, figures: null };
   if (isAltered) return { ...held, found: 'bad' };
   if (!verdict.good) return held;
-  const bad = (code: 'contradiction' | 'figures_mismatch', message: string): JudgedReceipt => {
+  const bad = (code: 'contradiction' | 'figures_mismatch', message: string): typeof held => {
     return { ...held, found: 'bad', verdict: { ...verdict, good: false, code, message } };
   };
   const document = verdict.document!;
@@ -242,7 +309,7 @@ async function whatItNames(
 
 /** A verdict for programs. */
 export function receiptReport(judged: JudgedReceipt): object {
-  const { verdict, trust, found, derivation, figures } = judged;
+  const { verdict, trust, found, derivation, figures, compared } = judged;
   const { document, canonical } = verdict;
   return {
     code: verdict.code,
@@ -255,12 +322,14 @@ export function receiptReport(judged: JudgedReceipt): object {
     verdict: found,
     derivation,
     figures,
+    answer: compared.answer.kind,
+    request: compared.request.kind,
   };
 }
 
 /** A verdict for people. @param file what the receipt's file is called */
 export function receiptWords(
-  { verdict, trust, found, derivation, figures }: JudgedReceipt,
+  { verdict, trust, found, derivation, figures, compared }: JudgedReceipt,
   file: string,
 ): string {
   const head = headline(found, verdict.message, { file });
@@ -268,6 +337,9 @@ export function receiptWords(
   const { document, canonical, kid } = verdict;
   const fields = fieldLines({
     ...(verdict.good ? {} : { reason: verdict.code }),
+    ...(document === undefined
+      ? {}
+      : { answer: compared.answer.words, request: compared.request.words }),
     trusted: trust.source,
     ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
     ...(document === undefined ? {} : facts(document)),

@@ -1,11 +1,12 @@
 import { utf8 } from '#cli/utf8.ts';
 import { CannotJudge } from './cannot-judge.ts';
+import { contentsIn } from './compared.ts';
 import type { LineageMethodologies } from './figures.ts';
 import { judgePack, type JudgePackOptions, type PackTools, type Verdict } from './judge-pack.ts';
 import {
   checkIsAnswer,
   type DerivationName,
-  heldAgainstItself,
+  heldAgainstAll,
   judgeReceipt,
   type MissingDerivation,
   namedDerivation,
@@ -45,6 +46,10 @@ export interface ReceiptOptions {
   trust?: TrustFile | undefined;
   /** The derivation record that the receipt names, or what finds it. */
   derivation?: DerivationText | FindDerivationText | undefined;
+  /** The answer, or the stream as it was saved, to be compared with a receipt that came without it. */
+  answer?: Uint8Array | string | undefined;
+  /** The body of the request as it was sent, to be compared. */
+  request?: Uint8Array | string | undefined;
   /** What the receipt's file is called in the words. */
   file?: string | undefined;
   /** Epoch milliseconds; the machine's clock by default. */
@@ -57,15 +62,16 @@ export interface ReceiptOptions {
  */
 export async function receiptJudgement(
   source: Uint8Array | string,
-  { trust, derivation, file = 'receipt', now = Date.now() }: ReceiptOptions,
+  { trust, derivation, answer, request, file = 'receipt', now = Date.now() }: ReceiptOptions,
   methodologies: () => LineageMethodologies | Promise<LineageMethodologies>,
 ): Promise<Judgement> {
   try {
     checkIsAnswer(source, file);
     const keys = trust === undefined ? NO_KEYS : trustIn(trust);
     const read = (): string => (typeof source === 'string' ? source : utf8(source));
-    const judged = await heldAgainstItself(
+    const judged = await heldAgainstAll(
       judgeReceipt(read, () => keys, now),
+      contentsIn({ answer, request }),
       async (name) => {
         const found = typeof derivation === 'function' ? await derivation(name) : derivation;
         if (found === undefined || 'missing' in found) return found;

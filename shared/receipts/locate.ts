@@ -1,21 +1,41 @@
-import { members } from '#shared/kernel/json-text.ts';
+import { dropMembers, members } from '#shared/kernel/json-text.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 
 /** What is no receipt by itself but may carry one: a field of a stream's frame, or a comment between frames. */
 const STREAM_START = /^(?:data:|event:|id:|retry:|:)/;
 
+/** What stands in a saved file. */
+export interface Located {
+  /** The text of the receipt. */
+  receipt: string;
+  /** The answer that carries it, without it: one text, or the payloads of a stream. Undefined for a receipt alone. */
+  answer?: readonly string[];
+}
+
 /**
- * The text of the receipt in what somebody saved: a receipt, an API answer with `receipt` at its top level, or a whole
- * stream of which one chunk has it. What is neither is returned as it is, for the parser to refuse.
+ * The text of the receipt in what somebody saved, and the answer around it: a receipt, an API answer with `receipt` at its
+ * top level, or a whole stream of which one chunk has it. What is neither is returned as it is, for the parser to refuse.
  * @throws MalformedData when there are several receipts, or a stream without one.
  */
-export function locateReceipt(source: string): string {
+export function locateReceipt(source: string): Located {
   const text = source.trim();
-  if (!STREAM_START.test(text)) return receiptIn(text) ?? text;
-  const found = payloads(text).flatMap((payload) => receiptIn(payload) ?? []);
-  if (found.length === 1) return found[0]!;
+  if (!STREAM_START.test(text)) {
+    const receipt = receiptIn(text);
+    if (receipt === undefined) return { receipt: text };
+    return { receipt, answer: [source.replace(text, () => withoutReceipt(text))] };
+  }
+  const sent = payloads(text);
+  const found = sent.flatMap((payload) => receiptIn(payload) ?? []);
+  if (found.length === 1) return { receipt: found[0]!, answer: sent.map(withoutReceipt) };
   const code = found.length === 0 ? 'missing_field' : 'duplicate_key';
   throw new MalformedData(code, 'receipt', `the stream has ${found.length} receipts`);
+}
+
+/** An answer that was saved without its receipt, or with it: one text, or the payloads of a stream. */
+export function answerIn(source: string): readonly string[] {
+  const text = source.trim();
+  if (STREAM_START.test(text)) return payloads(text).map(withoutReceipt);
+  return [source.replace(text, () => withoutReceipt(text))];
 }
 
 /** The receipt of an answer, or undefined when the text is no answer. */
@@ -29,15 +49,23 @@ function receiptIn(text: string): string | undefined {
   return receipts[0] && text.slice(receipts[0].valueStart, receipts[0].valueEnd);
 }
 
-/** The data of each event, its lines joined (WHATWG HTML, 9.2.6). */
+function withoutReceipt(text: string): string {
+  return isObject(text) ? dropMembers(text, ['receipt']) : text;
+}
+
+/** The data of each event, its lines joined (WHATWG HTML, 9.2.6), without the word that ends a stream. */
 function payloads(stream: string): string[] {
-  return stream.split(/(?:\r\n|\r|\n){2,}/).map((event) =>
-    event
-      .split(/\r\n|\r|\n/)
-      .filter((line) => line.startsWith('data:'))
-      .map((line) => line.slice('data:'.length).trim())
-      .join('\n'),
-  );
+  return stream
+    .replaceAll(/\r\n?/g, '\n')
+    .split(/\n{2,}/)
+    .map((event) =>
+      event
+        .split('\n')
+        .filter((line) => line.startsWith('data:'))
+        .map((line) => line.replace(/^data: ?/, ''))
+        .join('\n'),
+    )
+    .filter((payload) => payload !== '' && payload.trim() !== '[DONE]');
 }
 
 function isObject(text: string): boolean {

@@ -22,6 +22,9 @@ type VerdictCode =
   | 'pending'
   /* of a receipt that is signed as it stands, and was never issued so */
   | 'figures_mismatch'
+  /* of a receipt beside which lies what it is not of */
+  | 'answer_differs'
+  | 'request_differs'
   | 'not_signed'
   | 'wrong_proof_type'
   | 'wrong_cryptosuite'

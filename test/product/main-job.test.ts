@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { verifyReceipt } from '#cli/verify/library.ts';
 import { digestOf, expectSigned, idOf, integrated, type Receipt } from '#test/support/receipts.ts';
 import { payloadsOf, post } from '#test/support/http.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
@@ -221,6 +222,34 @@ describe('a receipt', () => {
     const changed = JSON.stringify(receipt).replace('"outputTokens":3', '"outputTokens":2');
     expect((await runDocket(['verify', '-'], env, changed)).code).not.toBe(0);
   });
+
+  it.each([
+    ['/chat/completions', { messages: MESSAGES }],
+    ['/completions', { prompt: 'Tell me' }],
+    ['/responses', { input: 'Tell me' }],
+    ['/embeddings', { input: 'Tell me', model: 'qwen3-embedding-8b' }],
+  ])(
+    'an answer of %s and its request are those of the receipt, streamed too, and altered they are not',
+    { tags: ['receipts.digests'] },
+    async (path, body) => {
+      const didJson = await (await fetch(`${system.root}/.well-known/did.json`)).text();
+      const trust = { didJson, source: 'did.json', isChosen: true };
+      for (const stream of path === '/embeddings' ? [undefined] : [undefined, true]) {
+        const request = JSON.stringify({ model: 'llama-3.1-8b', ...body, stream });
+        const answer = await (await post(system, path, request)).text();
+        const judged = await verifyReceipt(answer, { trust, request });
+        expect(judged.report).toMatchObject({ code: 'good', answer: 'same', request: 'same' });
+        // The object’s own kind, which every answer states.
+        const altered = answer.replace(/"object":"\w/, '"object":"X');
+        expect(altered).not.toBe(answer);
+        const report = (await verifyReceipt(altered, { trust, request: `${request} ` })).report;
+        expect(report).toMatchObject({ code: 'answer_differs', request: 'same' });
+        if (stream === true) continue;
+        const again = JSON.stringify(JSON.parse(answer), null, 2);
+        expect((await verifyReceipt(again, { trust })).report).toMatchObject({ answer: 'same' });
+      }
+    },
+  );
 
   it(
     'a receipt is degraded, signed and says why when the model’s size is not known',

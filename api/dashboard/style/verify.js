@@ -5,7 +5,7 @@ const at = (id) => document.getElementById(id);
 const form = at('verify');
 
 const WORDS = {
-  good: ['good', 'Good.', 'It is what its issuer signed, and all that was checked holds.'],
+  good: ['good', 'Good.', ''],
   intact: [
     'warn',
     'Intact, issuer not proven.',
@@ -44,7 +44,9 @@ const show = (verdict, text, report = {}) => {
       ? ` By the keys that ${location.host} publishes: that this site is the issuer’s is for you to know.`
       : '';
   const figures = verdict === 'good' || verdict === 'intact' ? ofFigures(report) : '';
-  at('verdict').querySelector('span').textContent = means + figures + whose;
+  // What was looked at: the verifier's own sentence.
+  const said = verdict === 'good' ? report.message : means;
+  at('verdict').querySelector('span').textContent = said + figures + whose;
   at('checks').replaceChildren(...text.split('\n').map(lineOf));
   at('result').hidden = false;
   at('result').focus();
@@ -116,12 +118,15 @@ const judge = async () => {
   const { didJson } = await published.catch(() => ({ didJson: '' }));
   // A verifier of the release before, which browsers keep for minutes, has none.
   const derivation = verifier.publishedDerivations?.(didJson);
+  const [beside] = form.request.files;
+  const request = beside && new Uint8Array(await beside.arrayBuffer());
   if (file === undefined) {
-    return verifier.verifyReceipt(pasted, { file: 'receipt', trust, derivation });
+    return verifier.verifyReceipt(pasted, { file: 'receipt', trust, derivation, request });
   }
   const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
   if (!ZIP.every((byte, i) => head[i] === byte)) {
-    return verifier.verifyReceipt(await file.text(), { file: file.name, trust, derivation });
+    const source = new Uint8Array(await file.arrayBuffer());
+    return verifier.verifyReceipt(source, { file: file.name, trust, derivation, request });
   }
   const onProgress = (done, total) => {
     at('progress').textContent = `${done} of ${total}`;
@@ -146,11 +151,12 @@ for (const choice of form.querySelectorAll('[name=keys]')) {
   });
 }
 
-const drop = at('drop');
-drop.addEventListener('dragover', (event) => event.preventDefault());
-drop.addEventListener('drop', (event) => {
-  event.preventDefault();
-  if (event.dataTransfer.files.length === 0) return;
-  form.file.files = event.dataTransfer.files;
-  form.requestSubmit();
-});
+for (const drop of form.querySelectorAll('.drop')) {
+  drop.addEventListener('dragover', (event) => event.preventDefault());
+  drop.addEventListener('drop', (event) => {
+    event.preventDefault();
+    if (event.dataTransfer.files.length === 0) return;
+    drop.querySelector('input').files = event.dataTransfer.files;
+    if (form.file.files.length > 0 || form.text.value.trim() !== '') form.requestSubmit();
+  });
+}

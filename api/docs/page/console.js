@@ -109,9 +109,9 @@ const send = async (form, place) => {
     at.headers.textContent = [...reply.headers]
       .map(([name, value]) => `${name}: ${value}`)
       .join('\n');
-    const receipt = await showAnswer(at, reply);
+    const { receipt, text } = await showAnswer(at, reply);
     took();
-    if (receipt !== undefined) await showReceipt(at, receipt);
+    if (receipt !== undefined) await showReceipt(at, receipt, { text, request: request.body });
   } catch (error) {
     const isStopped = abort.signal.aborted;
     tell(at, isStopped ? 'plain' : 'bad', isStopped ? 'Stopped' : 'Not sent, or not answered');
@@ -133,19 +133,19 @@ const tell = ({ status }, tone, text) => {
   status.textContent = text;
 };
 
-/** Shows an answer as it comes; returns the receipt in it, where there is one. */
+/** Shows an answer as it comes; returns its text, and the receipt in it, where there is one. */
 const showAnswer = async (at, reply) => {
   const type = (reply.headers.get('content-type') ?? '').split(';')[0];
   if (!/json|^text\//.test(type)) {
     const file = await reply.blob();
     at.answer.textContent = `${type || 'no type'}, ${file.size} bytes`;
-    if (file.size === 0) return undefined;
+    if (file.size === 0) return {};
     at.save.hidden = false;
     const link = at.save.querySelector('a');
     link.href = URL.createObjectURL(file);
     link.download =
       /filename="([^"]+)"/.exec(reply.headers.get('content-disposition') ?? '')?.[1] ?? '';
-    return undefined;
+    return {};
   }
   let text = '';
   const isStream = type === 'text/event-stream';
@@ -163,7 +163,7 @@ const showAnswer = async (at, reply) => {
     pretty.length > SHOWN_CHARS_MAX
       ? `${pretty.slice(0, SHOWN_CHARS_MAX)}\n… and ${pretty.length - SHOWN_CHARS_MAX} characters more`
       : pretty;
-  return isStream ? inFrames(text) : receiptIn(body);
+  return { receipt: isStream ? inFrames(text) : receiptIn(body), text };
 };
 
 const parsed = (text) => {
@@ -186,7 +186,8 @@ const inFrames = (text) =>
     .map((line) => parsed(line.slice('data: '.length))?.receipt)
     .findLast((receipt) => receipt !== undefined);
 
-const showReceipt = async (at, receipt) => {
+/** @param text the whole answer, and `request`, the body that was sent: both are compared with the receipt's digests */
+const showReceipt = async (at, receipt, { text: answer, request }) => {
   at.receipt.hidden = false;
   at.receiptId.textContent = receipt.id;
   at.receiptTier.textContent = `tier ${receipt.tier}`;
@@ -214,9 +215,10 @@ const showReceipt = async (at, receipt) => {
       }),
     );
     const source = `${location.host}/.well-known/did.json`;
-    const { verdict, text } = await verifier.verifyReceipt(JSON.stringify(receipt), {
+    const { verdict, text } = await verifier.verifyReceipt(answer, {
       file: 'receipt',
       trust: { didJson, source, isChosen: true },
+      request,
       // A verifier of the release before, which browsers keep for minutes, has none.
       derivation: verifier.publishedDerivations?.(didJson),
     });

@@ -180,7 +180,7 @@ describe('a receipt is found in what callers save', () => {
       `data: {"choices":[]}\r\n\r\ndata: ${answer}\r\n\r\ndata: [DONE]\r\n`,
     ],
   ])('%s', (_, saved) => {
-    expect(locateReceipt(saved)).toBe(text);
+    expect(locateReceipt(saved).receipt).toBe(text);
   });
 
   it('two receipts are none', () => {
@@ -198,7 +198,10 @@ describe('a receipt is found in what callers save', () => {
 
   it('anything else is left to the parser', () => {
     fc.assert(
-      fc.property(fc.string(), (any) => void codeOf(() => parseReceipt(locateReceipt(any)))),
+      fc.property(
+        fc.string(),
+        (any) => void codeOf(() => parseReceipt(locateReceipt(any).receipt)),
+      ),
     );
   });
 });

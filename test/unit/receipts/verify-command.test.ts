@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Command } from 'commander';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { register } from '#cli/commands/verify.ts';
 import { activeKey, ensureSigningKeys, keyPath } from '#shared/receipts/signing/files/key-files.ts';
@@ -11,8 +12,10 @@ import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
+import { requestDigest } from '#shared/receipts/digest.ts';
 import { derivationDigest } from '#shared/receipts/derivation.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import { runs } from '#test/support/depth.ts';
 import { INPUTS, issuer, newIssuer, SIGNED_AT } from './samples.ts';
 
 const { signer, did } = newIssuer();
@@ -28,6 +31,26 @@ const inputOf = (kind: string): ReceiptInput => {
 };
 const full = inputOf('full');
 const text = signer.sign(buildReceipt(full));
+
+/** A receipt of this answer to this request. */
+function receiptOf({
+  answer,
+  request,
+  ...more
+}: {
+  answer: string;
+  request: string;
+  relayedPayloads?: number;
+}): string {
+  const { salt } = full.record;
+  const responseDigest = requestDigest(salt, Buffer.from(answer));
+  const digests = { responseDigest, requestDigest: requestDigest(salt, Buffer.from(request)) };
+  return signer.sign(buildReceipt({ ...full, record: { ...full.record, ...digests, ...more } }));
+}
+
+/** An answer as the service sends it. */
+const answered = (answer: string, request = '{}'): string =>
+  `${answer.slice(0, -1)},"receipt":${receiptOf({ answer, request })}}`;
 
 let dir: string;
 beforeEach(() => {
@@ -91,7 +114,7 @@ describe('docket verify', () => {
 
   it('takes a whole answer, a stream, and standard input', async () => {
     const trust = save('trusted/did.json', JSON.stringify(did));
-    const answer = `{"id":"chatcmpl-1","usage":null,"receipt":${text}}`;
+    const answer = answered(`{"id":"chatcmpl-1","usage":null}`);
     expect((await run(save('answer.json', answer), '--trust', trust)).code).toBe(0);
     expect(
       (await run(save('stream.txt', `data: ${answer}\n\ndata: [DONE]\n\n`), '--trust', trust)).code,
@@ -254,6 +277,161 @@ describe('docket verify', () => {
     expect(out).toContain('not_a_zip');
   });
 });
+
+describe('the answer and the request beside a receipt', () => {
+  const sent =
+    '{"id":"chatcmpl-1","choices":[{"message":{"content":"Blau, größer als 1.0"}}],"p":1.0}';
+  const asked = '{"model":"llama-3.1-8b","messages":[{"role":"user","content":"Warum?"}]}';
+  const altered = (saved: string): string => saved.replace('größer', 'kleiner');
+  const judged = async (content: string, ...args: string[]) =>
+    run(
+      save('answer.json', content),
+      '--trust',
+      save('trusted/did.json', JSON.stringify(did)),
+      ...args,
+    );
+  const code = async (content: string, ...args: string[]): Promise<unknown> => {
+    const { out, code: exit } = await judged(content, ...args, '--json');
+    const { code: reason, answer, request } = JSON.parse(out) as Record<string, string>;
+    return { exit, reason, answer, request };
+  };
+
+  it('an answer as it was sent is the one, and GOOD says so', async () => {
+    const { out } = await judged(answered(sent));
+    expect(out).toMatch(
+      /^GOOD {2}.* The answer is the one that it is of; the request was not compared\.\n/,
+    );
+  });
+
+  it('an answer whose text was altered is BAD, with the words that one written again looks so too', async () => {
+    const { out, code: exit } = await judged(altered(answered(sent)));
+    expect(exit).toBe(1);
+    expect(out).toMatch(
+      /^BAD {2}.*The answer is not the one .*written again in another form looks so too\.\n/,
+    );
+    expect(out).toMatch(/^answer +another \(tried: its bytes, .*four spaces\)$/m);
+    expect(await code(altered(answered(sent)))).toMatchObject({ reason: 'answer_differs' });
+  });
+
+  it('where only a receipt is given, the first line says that answer and request were not compared', async () => {
+    const { out, code: exit } = await judged(text);
+    expect(exit).toBe(0);
+    expect(out).toMatch(/^GOOD {2}.* Answer and request were not compared\.\n/);
+  });
+
+  const digests = (answer: string, request = asked) => receiptOf({ answer, request });
+  it.each([
+    ['as it is', sent],
+    ['ended by a line feed', `${sent}\n`],
+    ['with Python’s spacing', sent.replaceAll(/(?<=["\]0}])([:,])(?=["[1{])/g, '$1 ')],
+    ['indented by two', JSON.stringify(JSON.parse(sent), null, 2).replace('"p": 1', '"p": 1.0')],
+    ['indented by four', JSON.stringify(JSON.parse(sent), null, 4).replace('"p": 1', '"p": 1.0')],
+  ])('an answer that was sent %s is found in a file that another program wrote', async (_, was) => {
+    const receipt = digests(was);
+    const again = [
+      sent,
+      was,
+      JSON.stringify(JSON.parse(sent), null, 3).replace('"p": 1', '"p": 1.0'),
+    ];
+    for (const file of again) {
+      const whole = `${file.trimEnd().slice(0, -1)},"receipt":${receipt}}`;
+      expect(await code(whole), file).toMatchObject({ exit: 0, answer: 'same' });
+      expect(await code(altered(whole)), file).toMatchObject({ exit: 1, answer: 'differs' });
+    }
+  });
+
+  it('a saved stream is compared payload by payload, whatever ends its lines', async () => {
+    const payloads = ['{"choices":[{"delta":{"content":"Blau"}}]}', '{"choices":[],"usage":{}}'];
+    const receipt = digests(payloads.join(''));
+    const last = `${payloads[1]!.slice(0, -1)},"receipt":${receipt}}`;
+    const stream = [`: keepalive`, `data: ${payloads[0]}`, `data: ${last}`, 'data: [DONE]', ''];
+    for (const end of ['\n', '\r\n', '\r']) {
+      const saved = stream.join(end + end);
+      expect(await code(saved)).toMatchObject({ exit: 0, answer: 'same' });
+      expect(await code(saved.replace('Blau', 'Grün'))).toMatchObject({ reason: 'answer_differs' });
+      expect(await code(`data: {"choices":[]}${end}${end}${saved}`)).toMatchObject({ exit: 1 });
+    }
+  });
+
+  it('of a stream that broke off, the payloads are compared that the receipt states', async () => {
+    const [one, two] = ['{"choices":[{"delta":{"content":"Blau"}}]}', '{"choices":[]}'];
+    const receipt = receiptOf({ answer: one, request: asked, relayedPayloads: 1 });
+    const stream = save('stream.txt', `data: ${one}\n\ndata: ${two}\n\n`);
+    const { out, code: exit } = await judged(receipt, '--answer', stream);
+    expect(exit).toBe(0);
+    expect(out).toMatch(
+      /^answer .*in its first 1 payloads; it states nothing of what comes after/m,
+    );
+  });
+
+  it('a request beside it is compared, also as curl sends a file', async () => {
+    const answer = answered(sent, asked);
+    const request = (content: string): string => save('request.json', content);
+    expect((await judged(answer, '--request', request(asked))).out).toMatch(
+      /^GOOD {2}.* The answer and the request are those that it is of\.\n/,
+    );
+    const inLines = JSON.stringify(JSON.parse(asked), null, 2);
+    const asCurl = receiptOf({ answer: sent, request: inLines.replaceAll('\n', '') });
+    expect(await code(asCurl, '--request', request(inLines))).toMatchObject({ request: 'same' });
+    expect(await code(answer, '--request', request(asked.replace('8b', '70b')))).toEqual({
+      exit: 1,
+      reason: 'request_differs',
+      answer: 'same',
+      request: 'differs',
+    });
+  });
+
+  it('an answer beside a receipt of a request that got none is BAD', async () => {
+    const refused = signer.sign(buildReceipt(inputOf('refused')));
+    const fabricated = `${sent.slice(0, -1)},"receipt":${refused}}`;
+    expect(await code(fabricated)).toMatchObject({ exit: 1, reason: 'answer_differs' });
+  });
+
+  it('an altered answer is BAD also where no keys are known, and a receipt that was altered is told first', async () => {
+    const file = save('alone/answer.json', altered(answered(sent)));
+    expect((await run(file)).out).toMatch(/^BAD .*The answer is not the one/);
+    const both = altered(answered(sent)).replace('"outputTokens":356', '"outputTokens":355');
+    expect(await code(both)).toMatchObject({ reason: 'signature_invalid', answer: 'differs' });
+  });
+
+  it('two answers are nothing to be judged', async () => {
+    const { out, code: exit } = await judged(answered(sent), '--answer', save('other.json', sent));
+    expect([exit, out]).toEqual([2, expect.stringContaining('holds an answer already')]);
+  });
+
+  it('no character of an answer or a request can be altered unseen', async () => {
+    const { verifyReceipt } = await import('#cli/verify/library.ts');
+    const trust = { didJson: JSON.stringify(did), source: 'did.json', isChosen: true };
+    const receipt = digests(sent);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(sent.length - 1),
+        fc.string({ minLength: 1, maxLength: 2 }),
+        async (at, put) => {
+          const other = sent.slice(0, at) + put + sent.slice(at + 1);
+          const { verdict } = await verifyReceipt(receipt, { trust, answer: other });
+          expect(verdict).toBe(isSameJson(other, sent) ? 'good' : 'bad');
+        },
+      ),
+      { numRuns: runs(2_000) },
+    );
+  });
+});
+
+/** Whether two texts hold the same members in the same order, with the same digits. */
+function isSameJson(one: string, other: string): boolean {
+  const digits = (json: string): string =>
+    JSON.stringify(
+      JSON.parse(json, (_, value: unknown, context?: { source?: string }) =>
+        typeof value === 'number' ? { digits: context?.source } : value,
+      ),
+    );
+  try {
+    return digits(one) === digits(other);
+  } catch {
+    return false;
+  }
+}
 
 describe('a receipt that whoever has the key signs, and the service never issues', () => {
   const corpus = new URL('../../vectors/format-2/', import.meta.url);
