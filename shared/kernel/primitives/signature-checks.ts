@@ -6,7 +6,7 @@
 
 /** Signatures that do not hold, by key, signature and data. */
 const refused = new Set<string>();
-let underWay: Promise<void>[] = [];
+const underWay = new Set<Promise<void>>();
 
 /** Keys of one verification are few. */
 const imported = new Map<string, Promise<CryptoKey>>();
@@ -19,19 +19,22 @@ export function signatureHolds(
   signature: Uint8Array,
 ): boolean {
   if (refused.size > 0 && refused.has(nameOf(rawKey, signature, data))) return false;
-  underWay.push(check(rawKey.slice(), data.slice(), signature.slice()));
+  const checked = check(rawKey.slice(), data.slice(), signature.slice());
+  underWay.add(checked);
+  void checked.finally(() => underWay.delete(checked));
   return true;
 }
 
 /** Thrown when going on is of no use: a signature did not hold. */
 class SignatureRefused extends Error {}
 
-/** Waits until every signature so far is checked. @throws SignatureRefused when one does not hold */
-export async function settleSignatures(): Promise<void> {
-  const known = refused.size;
-  const checks = underWay;
-  underWay = [];
-  await Promise.all(checks);
+/**
+ * Waits until every signature so far is checked.
+ * @param known how many were refused when the judging began: a check may end, and not hold, before this is called
+ * @throws SignatureRefused when one does not hold
+ */
+export async function settleSignatures(known = refused.size): Promise<void> {
+  await Promise.all(underWay);
   if (refused.size > known) throw new SignatureRefused();
 }
 
@@ -47,6 +50,8 @@ export async function withSignatures<T>(judge: () => T | Promise<T>): Promise<T>
 }
 
 async function settled<T>(judge: () => T | Promise<T>): Promise<T> {
+  // Of all that are judged at once: begun again once too often is better than once too seldom.
+  const known = refused.size;
   let outcome: () => T;
   try {
     const value = await judge();
@@ -56,7 +61,7 @@ async function settled<T>(judge: () => T | Promise<T>): Promise<T> {
       throw error;
     };
   }
-  await settleSignatures();
+  await settleSignatures(known);
   return outcome();
 }
 
@@ -66,8 +71,10 @@ async function check(
   signature: Uint8Array<ArrayBuffer>,
 ): Promise<void> {
   const key = await publicKey(rawKey);
-  if (key !== null && (await crypto.subtle.verify('Ed25519', key, signature, data))) return;
-  refused.add(nameOf(rawKey, signature, data));
+  const holds =
+    key !== null &&
+    (await crypto.subtle.verify('Ed25519', key, signature, data).catch(() => false));
+  if (!holds) refused.add(nameOf(rawKey, signature, data));
 }
 
 /** Null for bytes that are no key. */
