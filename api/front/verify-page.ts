@@ -85,6 +85,11 @@ export function verifyPage(origin: string): Html {
       <div class="note" id="verdict">
         <p><strong></strong> <span></span></p>
       </div>
-      <pre id="checks" tabindex="0"></pre>
+      <pre class="verdict-facts" id="checks" tabindex="0"></pre>
+      <details class="act" id="details">
+        <summary>What it states to the last digit</summary>
+        <pre class="verdict-facts" id="stated" tabindex="0"></pre>
+      </details>
+      <p class="prose soft" id="shows"></p>
     </section>`;
 }

@@ -1,17 +1,16 @@
 import type { Command } from 'commander';
 import type { AuditVerdict } from '#shared/accounts/audit/chain.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { judgeFetchedLog } from '#cli/audit/fetched-log.ts';
+import { auditJudgement } from '#cli/audit/judgement.ts';
 import { faultOfSignedHeads } from '#cli/audit/signed-heads.ts';
 import { readInput } from '#cli/input.ts';
 import { asOperator } from '#cli/operator.ts';
-import { printFields, printJson, printTable } from '#cli/print.ts';
+import { printJson, printTable } from '#cli/print.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { signatureCheck } from '#cli/signature-check.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { trustIn } from '#cli/verify/judge-receipt.ts';
-import { unjudged } from '#cli/verify/judgement.ts';
-import { EXIT_CODES, headline } from '#cli/verify/verdicts.ts';
+import { type Judgement, unjudged } from '#cli/verify/judgement.ts';
 
 /** A million entries. */
 const ENTRIES_BYTES_MAX = 512 * 1_048_576;
@@ -76,36 +75,31 @@ async function verifyStored(options: { org?: string; json?: boolean }): Promise<
 
 /** Exits as `docket verify` does. */
 async function verifyFile(entries: string, options: FileOptions): Promise<void> {
+  const { exitCode, report, text } = await judgeFile(entries, options).catch((error: unknown) =>
+    unjudged(reasonOf(error), entries),
+  );
+  if (options.json === true) printJson(report);
+  else process.stdout.write(text);
+  process.exitCode = exitCode;
+}
+
+async function judgeFile(
+  entries: string,
+  { checkpoint, anchor, trust }: FileOptions,
+): Promise<Judgement> {
   const beside = async (file: string): Promise<string> =>
     utf8(await readInput(file, BESIDE_BYTES_MAX));
-  try {
-    const { trust, anchor } = options;
-    const found = judgeFetchedLog({
+  return auditJudgement(
+    {
       entries: utf8(await readInput(entries, ENTRIES_BYTES_MAX)),
-      checkpoint: await beside(options.checkpoint),
+      checkpoint: await beside(checkpoint),
       ...(anchor === undefined ? {} : { anchor: await beside(anchor) }),
       ...(trust === undefined
         ? {}
         : { keys: trustIn({ didJson: await beside(trust), source: trust, isChosen: true }).keys }),
-    });
-    if (options.json === true) printJson(found);
-    else {
-      process.stdout.write(headline(found.verdict, found.message, { file: entries }));
-      const { log, size, beyond, anchored } = found;
-      printFields({
-        log,
-        'entries signed': size,
-        'entries after that': beyond,
-        'entries anchored': anchored,
-      });
-    }
-    process.exitCode = EXIT_CODES[found.verdict];
-  } catch (error) {
-    const { exitCode, report, text } = unjudged(reasonOf(error), entries);
-    if (options.json === true) printJson(report);
-    else process.stdout.write(text);
-    process.exitCode = exitCode;
-  }
+    },
+    entries,
+  );
 }
 
 function rowOf({ orgId, size, hash, fault }: AuditVerdict) {

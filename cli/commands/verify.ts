@@ -19,16 +19,15 @@ import {
   judgeReceipt,
   NO_KEYS,
   pinnedTrust,
-  receiptReport,
-  receiptWords,
   type Trust,
   type TrustFile,
   trustIn,
 } from '#cli/verify/judge-receipt.ts';
-import { unjudged } from '#cli/verify/judgement.ts';
-import { verifyPackFile } from '#cli/verify/pack-command.ts';
+import { type Judgement, judgementOf, unjudged } from '#cli/verify/judgement.ts';
+import { judgePackFile } from '#cli/verify/pack-command.ts';
 import { isArchive } from '#cli/verify/pack-file.ts';
-import { EXIT_CODES } from '#cli/verify/verdicts.ts';
+import { receiptReport, receiptSaid } from '#cli/verify/receipt-words.ts';
+import { written } from '#cli/verify/said.ts';
 
 /** A did.json of thousands of keys. */
 const DID_BYTES_MAX = 4 * 1_048_576;
@@ -45,6 +44,7 @@ interface VerifyOptions {
   derivation?: string;
   answer?: string;
   request?: string;
+  details?: boolean;
   json?: boolean;
 }
 
@@ -77,28 +77,30 @@ export function register(program: Command): void {
     )
     .option('--require-anchor', 'refuse a pack of which not all is anchored')
     .option('--require-timestamp', 'refuse a pack without a timestamp that could be checked')
+    .option('--details', 'also what documents state to the last digit')
     .option('--json', 'for programs')
     .action(async (file: string, options: VerifyOptions) => {
-      try {
-        if (file !== '-' && isZip(file)) await verifyPackAt(file, options);
-        else await verifyReceiptAt(file, options);
-      } catch (error) {
-        const { exitCode, report, text } = unjudged(reasonOf(error), file);
-        if (options.json === true) printJson(report);
-        else process.stdout.write(text);
-        process.exitCode = exitCode;
-      }
+      const { exitCode, report, said } = await judge(file, options).catch((error: unknown) =>
+        unjudged(reasonOf(error), file),
+      );
+      if (options.json === true) printJson(report);
+      else process.stdout.write(written(said, options.details));
+      process.exitCode = exitCode;
     });
 }
 
-async function verifyPackAt(file: string, options: VerifyOptions): Promise<void> {
-  const { trust, pin, tsaTrust, requireAnchor, requireTimestamp, json } = options;
+async function judge(file: string, options: VerifyOptions): Promise<Judgement> {
+  return file !== '-' && isZip(file) ? judgePackAt(file, options) : judgeReceiptAt(file, options);
+}
+
+async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgement> {
+  const { trust, pin, tsaTrust, requireAnchor, requireTimestamp } = options;
   if (requireTimestamp === true && tsaTrust === undefined) {
     throw new CannotJudge(
       '--require-timestamp needs --tsa-trust: a timestamp is worth what its authority is worth.',
     );
   }
-  await verifyPackFile(file, {
+  return judgePackFile(file, {
     ...(trust === undefined
       ? {}
       : { didJson: utf8(await readInput(trust, DID_BYTES_MAX)), source: trust }),
@@ -106,11 +108,10 @@ async function verifyPackAt(file: string, options: VerifyOptions): Promise<void>
     ...(tsaTrust === undefined ? {} : { tsaTrust: utf8(await readInput(tsaTrust, PEM_BYTES_MAX)) }),
     requireAnchor: requireAnchor === true,
     requireTimestamp: requireTimestamp === true,
-    json: json === true,
   });
 }
 
-async function verifyReceiptAt(file: string, options: VerifyOptions): Promise<void> {
+async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Judgement> {
   const named = await findTrustFile(file, options);
   const source = await readAnswer(file);
   checkIsAnswer(source, file === '-' ? 'standard input' : file);
@@ -123,9 +124,7 @@ async function verifyReceiptAt(file: string, options: VerifyOptions): Promise<vo
     ({ digest }) => findDerivation(digest, file, options.derivation),
     shippedMethodologies,
   );
-  if (options.json === true) printJson(receiptReport(whole));
-  else process.stdout.write(receiptWords(whole, file));
-  process.exitCode = EXIT_CODES[whole.found];
+  return judgementOf(receiptSaid(whole, file), receiptReport(whole));
 }
 
 /** What is to be compared with the digests of a receipt. */

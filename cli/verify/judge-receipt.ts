@@ -1,5 +1,4 @@
-import { encodeBytes, sha256Text } from '#primitives';
-import { leafHash } from '#shared/ledger/hashing.ts';
+import { sha256Text } from '#primitives';
 import { disagreement } from '#shared/receipts/agreement.ts';
 import {
   derivationDigest,
@@ -9,16 +8,13 @@ import {
   type WholeMeasurement,
   wholeMeasurement,
 } from '#shared/receipts/derivation.ts';
-import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { locateReceipt } from '#shared/receipts/locate.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { isPendingReceipt } from '#shared/receipts/pending.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { type ReceiptVerdict, type TrustedKeys, verifyReceipt } from '#shared/receipts/verify.ts';
 import { trustedKeysOf } from '#shared/receipts/signing/trust.ts';
-import { fieldLines, type Row } from '#cli/print.ts';
 import { utf8 } from '#cli/utf8.ts';
-import { plain } from '#shared/kernel/plain-text.ts';
 import { CannotJudge } from './cannot-judge.ts';
 import {
   type ComparedContents,
@@ -28,7 +24,6 @@ import {
 } from './compared.ts';
 import { judgeFigures, type LineageMethodologies } from './figures.ts';
 import type { Verdict } from './judge-pack.ts';
-import { headline } from './verdicts.ts';
 
 /** A did.json, and where it came from. */
 export interface TrustFile {
@@ -305,81 +300,4 @@ async function whatItNames(
     const altered = `ALTERED: the file is not the record that the receipt names (${error.message})`;
     return { derivation: altered, isAltered: true };
   }
-}
-
-/** A verdict for programs. */
-export function receiptReport(judged: JudgedReceipt): object {
-  const { verdict, trust, found, derivation, figures, compared } = judged;
-  const { document, canonical } = verdict;
-  return {
-    code: verdict.code,
-    message: verdict.message,
-    trusted: trust.source,
-    kid: verdict.kid ?? null,
-    leaf_hash: canonical === undefined ? null : encodeBytes(leafOf(canonical), 'hex'),
-    sha256: canonical === undefined ? null : sha256Text(canonical, 'hex'),
-    receipt: document ?? null,
-    verdict: found,
-    derivation,
-    figures,
-    answer: compared.answer.kind,
-    request: compared.request.kind,
-  };
-}
-
-/** A verdict for people. @param file what the receipt's file is called */
-export function receiptWords(
-  { verdict, trust, found, derivation, figures, compared }: JudgedReceipt,
-  file: string,
-): string {
-  const head = headline(found, verdict.message, { file });
-  if (verdict.code === 'pending') return head;
-  const { document, canonical, kid } = verdict;
-  const fields = fieldLines({
-    ...(verdict.good ? {} : { reason: verdict.code }),
-    ...(document === undefined
-      ? {}
-      : { answer: compared.answer.words, request: compared.request.words }),
-    trusted: trust.source,
-    ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
-    ...(document === undefined ? {} : facts(document)),
-    ...(derivation === null ? {} : { 'derivation record': derivation }),
-    ...(figures === null ? {} : { figures }),
-    ...(canonical === undefined ? {} : { 'leaf hash': encodeBytes(leafOf(canonical), 'base64') }),
-  });
-  if (found !== 'good' && found !== 'intact') return `${head}\n${fields}`;
-  const whose = found === 'good' ? plain(document!.issuer) : 'whoever has made these keys';
-  return (
-    `${head}\n${fields}` +
-    `\nThis shows that ${whose} signed it, and that nothing of it was changed since. It does not show that a model ran,\n` +
-    'that the estimate is true, when it was signed, or that the ledger includes the receipt.\n'
-  );
-}
-
-function facts(document: ReceiptDocument): Row {
-  const { credentialSubject: subject, measurement, explanation } = document;
-  const results = measurement?.result.map(
-    ({ quantityKind, value, unit, lower, upper }) =>
-      [quantityKind, `${value} ${unit} (${lower} to ${upper})`] as const,
-  );
-  return {
-    receipt: document.id,
-    issuer: document.issuer,
-    issued: document.validFrom,
-    tier: document.tier,
-    ...(explanation === undefined ? {} : { explanation }),
-    model: subject.model,
-    region: subject.region,
-    outcome: subject.outcome ?? null,
-    tokens:
-      subject.inputTokens === undefined || subject.outputTokens === undefined
-        ? null
-        : `${subject.inputTokens} in, ${subject.outputTokens} out`,
-    ...Object.fromEntries(results ?? []),
-    ...(document.wasRevisionOf === undefined ? {} : { revises: document.wasRevisionOf.id }),
-  };
-}
-
-function leafOf(canonical: string): Uint8Array {
-  return leafHash(new TextEncoder().encode(canonical));
 }

@@ -11,20 +11,22 @@ import {
   type MissingDerivation,
   namedDerivation,
   NO_KEYS,
-  receiptReport,
-  receiptWords,
   type TrustFile,
   trustIn,
 } from './judge-receipt.ts';
-import { packReport, packWords, sourceOfKeys } from './pack-words.ts';
-import { EXIT_CODES, WORDS } from './verdicts.ts';
+import { packReport, packSaid, sourceOfKeys } from './pack-words.ts';
+import { receiptReport, receiptSaid } from './receipt-words.ts';
+import { type Said, saidAlone, written } from './said.ts';
+import { EXIT_CODES } from './verdicts.ts';
 
 /** A verdict, as `docket verify` gives it. */
 export interface Judgement {
   verdict: Verdict;
   /** Of the command. */
   exitCode: number;
-  /** What the command prints. */
+  /** For people, as a page shows it. */
+  said: Said;
+  /** The same as the command prints it. */
   text: string;
   /** What it prints with `--json`, as a value. */
   report: object;
@@ -79,13 +81,7 @@ export async function receiptJudgement(
       },
       methodologies,
     );
-    const verdict = judged.found;
-    return {
-      verdict,
-      exitCode: EXIT_CODES[verdict],
-      text: receiptWords(judged, file),
-      report: receiptReport(judged),
-    };
+    return judgementOf(receiptSaid(judged, file), receiptReport(judged));
   } catch (error) {
     if (!(error instanceof CannotJudge)) throw error;
     return unjudged(error.message, file);
@@ -114,21 +110,17 @@ export async function packJudgement(
   const named = trust === undefined ? {} : { didJson: trust.didJson };
   const found = await judgePack(tools, { ...how, ...named, now });
   const trusted = sourceOfKeys(trust?.source, how.pin);
-  return {
-    verdict: found.verdict,
-    exitCode: EXIT_CODES[found.verdict],
-    text: packWords(found, { trusted, file, script }),
-    report: packReport(found, trusted),
-  };
+  return judgementOf(packSaid(found, { trusted, file, script }), packReport(found, trusted));
 }
 
 /** The judgement when what judging takes is not there. */
 export function unjudged(message: string, file: string): Judgement {
   const verdict = 'cannot_judge';
-  return {
-    verdict,
-    exitCode: EXIT_CODES[verdict],
-    text: `${WORDS[verdict]}  ${message}\n`,
-    report: { verdict, code: verdict, message, file },
-  };
+  return judgementOf(saidAlone(verdict, message), { verdict, code: verdict, message, file });
+}
+
+/** A verdict in every form that it is given in. */
+export function judgementOf(said: Said, report: object): Judgement {
+  const { verdict } = said;
+  return { verdict, exitCode: EXIT_CODES[verdict], said, text: written(said), report };
 }

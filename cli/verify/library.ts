@@ -16,6 +16,7 @@ import {
 import { judgeShards } from './shard-pool.ts';
 
 export type { Judgement, PackJudgementOptions, ReceiptOptions } from './judgement.ts';
+export type { Said } from './said.ts';
 
 /** Judges a receipt, or an answer or stream that carries one. */
 export async function verifyReceipt(

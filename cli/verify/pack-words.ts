@@ -1,9 +1,11 @@
 import { hasPageThatFollows, hasReport } from '#shared/packs/layout.ts';
 import type { SealDocument } from '#shared/packs/seal-format.ts';
-import { fieldLines, type Row } from '#cli/print.ts';
+import { count } from '#shared/methodology/readable.ts';
+import type { Row } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
+import { timeWords } from '#shared/kernel/time.ts';
 import type { PackVerdict } from './judge-pack.ts';
-import { headline } from './verdicts.ts';
+import { exactAmounts, headline, readableAmounts, type Said, saidAlone } from './said.ts';
 
 /** Where keys came from when nobody named any. */
 const OWN_KEYS =
@@ -39,37 +41,39 @@ export function packReport(verdict: PackVerdict, trusted: string): object {
 }
 
 /** A verdict for people. @param file what the pack is called */
-export function packWords(
+export function packSaid(
   verdict: PackVerdict,
   { trusted, file, script }: { trusted: string; file: string; script: string },
-): string {
-  const { code, message, place, seal, signers, heads } = verdict;
+): Said {
+  const { code, message, place, seal } = verdict;
   const holds = verdict.verdict === 'good' || verdict.verdict === 'intact';
-  const head = headline(verdict.verdict, message, { file, place });
-  if (verdict.verdict === 'cannot_judge') return head;
-  const fields = fieldLines({
+  const sentence = headline(verdict.verdict, message, { file, place });
+  if (verdict.verdict === 'cannot_judge') return saidAlone(verdict.verdict, sentence);
+  const facts = {
     ...(holds ? outside(verdict) : { reason: code }),
     trusted,
-    ...(seal === undefined ? {} : facts(seal, holds)),
-    ...(holds ? { 'signed heads': heads, lineage: lineageText(verdict) } : {}),
+    ...(seal === undefined ? {} : factsOf(seal, holds)),
+    ...(holds ? { lineage: lineageText(verdict) } : {}),
     ...(holds ? { ...reportText(verdict), ...scriptText(verdict, script) } : {}),
-  });
-  const signed = Object.entries(signers).map(
-    ([kid, receipts]) => `\n${receipts} receipts signed by ${plain(kid)}`,
-  );
-  const end = holds && seal !== undefined ? closing(verdict, seal) : '';
-  return `${head}\n${fields}${signed.join('')}\n${end}`;
+  };
+  return {
+    verdict: verdict.verdict,
+    headline: sentence,
+    facts,
+    details: seal === undefined ? {} : detailsOf(verdict, seal, holds),
+    closing: holds && seal !== undefined ? closing(verdict, seal) : [],
+  };
 }
 
 /** Says what was shown, and no more. */
-function closing({ verdict }: PackVerdict, { issuer, credentialSubject }: SealDocument): string {
+function closing({ verdict }: PackVerdict, { issuer, credentialSubject }: SealDocument): string[] {
   const { range, checkpoint } = credentialSubject;
   const whose = verdict === 'good' ? plain(issuer) : 'whoever made the pack, which may be anybody';
-  return (
-    `\nThis shows that these receipts are the entries ${range.firstIndex} to ${range.lastIndex} of the ledger as of its head of ${checkpoint.size} entries, in their order,\n` +
-    `signed by keys of ${whose}, and that the totals are theirs.\n` +
-    'It does not show that a model ran, or that an estimate is true.\n'
-  );
+  return [
+    `This shows that these receipts are the entries ${range.firstIndex} to ${range.lastIndex} of the ledger as of its head of ${checkpoint.size} entries, in their order,`,
+    `signed by keys of ${whose}, and that the totals are theirs.`,
+    'It does not show that a model ran, or that an estimate is true.',
+  ];
 }
 
 /** What holds the ledger in place from outside, in the first lines of a verdict: without it all rests on the issuer. */
@@ -128,25 +132,38 @@ function lineageText({ lineage, seal }: PackVerdict): string {
   return `${made} on how ${described} receipts got their numbers, ${others}${beyond}`;
 }
 
-function facts(seal: SealDocument, good: boolean): Row {
+function factsOf(seal: SealDocument, holds: boolean): Row {
   const { range, totals, checkpoint, id } = seal.credentialSubject;
+  const entries = `entries ${count(range.firstIndex)} to ${count(range.lastIndex)}`;
   const claimed: Row = {
-    [good ? 'pack' : 'says it is']: id,
-    issuer: seal.issuer,
-    ledger: `${checkpoint.log}, ${checkpoint.size} entries`,
-    'as of': seal.validFrom,
-    receipts: `${range.receipts}, entries ${range.firstIndex} to ${range.lastIndex}`,
-    revisions: `${range.revisions} from after the range; ${range.superseded} receipts were revised`,
+    [holds ? 'pack' : 'says it is']: id,
+    'as of': timeWords(seal.validFrom),
+    receipts: `${count(range.receipts)}, ${entries} of ${count(checkpoint.size)}`,
+    revisions: `${count(range.revisions)} from after the range; ${count(range.superseded)} receipts were revised`,
   };
-  if (!good) return claimed;
-  const quantities = totals.result.map(({ quantityKind, value, unit }) => [
-    quantityKind,
-    `${value} ${unit}`,
-  ]);
+  if (!holds) return claimed;
   return {
     ...claimed,
-    inferences: `${totals.covered} with an estimate, ${totals.uncovered} without, ${totals.refused} refused`,
-    tokens: `${totals.inputTokens} in, ${totals.outputTokens} out`,
-    ...Object.fromEntries(quantities),
+    inferences: `${count(totals.covered)} with an estimate, ${count(totals.uncovered)} without, ${count(totals.refused)} refused`,
+    tokens: `${count(totals.inputTokens)} in, ${count(totals.outputTokens)} out, of those with an estimate`,
+    ...readableAmounts(totals.result),
+    ...(totals.result.every(({ lower }) => lower === undefined)
+      ? {}
+      : { intervals: 'brackets add up the 5–95 % intervals of the receipts' }),
+  };
+}
+
+function detailsOf({ signers, heads }: PackVerdict, seal: SealDocument, holds: boolean): Row {
+  const { totals, checkpoint } = seal.credentialSubject;
+  return {
+    issuer: seal.issuer,
+    ledger: `${checkpoint.log}, ${checkpoint.size} entries`,
+    ...(holds ? { 'signed heads': heads, ...exactAmounts(totals.result) } : {}),
+    ...Object.fromEntries(
+      Object.entries(signers).map(([kid, receipts]) => [
+        `signed by ${kid}`,
+        `${receipts} receipts`,
+      ]),
+    ),
   };
 }

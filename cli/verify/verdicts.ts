@@ -1,4 +1,3 @@
-import { plain } from '#shared/kernel/plain-text.ts';
 import type { Verdict } from './judge-pack.ts';
 
 /** Verdicts by their exit codes; verify.py has the same. */
@@ -16,13 +15,3 @@ export const WORDS: Readonly<Record<Verdict, string>> = {
   cannot_judge: 'CANNOT JUDGE',
   intact: 'INTACT, ISSUER UNKNOWN',
 };
-
-/** The first line of a verdict: one that something is wrong names the file, and the place in it where there is one. */
-export function headline(
-  verdict: Verdict,
-  message: string,
-  { file, place }: { file: string; place?: string | undefined },
-): string {
-  const where = verdict === 'bad' ? [file, ...(place === undefined ? [] : [place])] : [];
-  return `${WORDS[verdict]}  ${plain([...where, message].join(': '))}\n`;
-}

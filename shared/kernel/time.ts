@@ -49,3 +49,13 @@ function isOfCalendar(day: string): boolean {
   const time = new Date(day);
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day);
 }
+
+/** `22 Nov 2026, 14:05 UTC`, with seconds where there are any. */
+export function timeWords(time: string): string {
+  const date = new Date(time);
+  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  const clock = time.slice(11, 19).replace(/:00$/, '');
+  return `${day}, ${clock} UTC`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

@@ -1,4 +1,4 @@
-import type { QuantityName } from './measurement.ts';
+import type { DataQuality, QuantityName } from './measurement.ts';
 
 /** The units in which people read a quantity, largest first: a factor over the receipts' unit, and its name. */
 const UNITS: Readonly<Record<QuantityName, readonly (readonly [number, string])[]>> = {
@@ -88,4 +88,13 @@ export const QUANTITY_TITLES: Readonly<Record<QuantityName, string>> = {
   water: 'Water',
   adpe: 'Minerals and metals',
   adpf: 'Fossil energy',
+};
+
+/** What the quality of the data behind an estimate is called. */
+export const QUALITY_WORDS: Readonly<Record<DataQuality, string>> = {
+  T1: 'measured by the upstream',
+  T2: 'open weights on known hardware',
+  T3: 'open weights',
+  T4: 'architecture guessed',
+  T5: 'class of model alone',
 };

@@ -74,6 +74,11 @@ describe('docket exports', () => {
     const verified = await docket('verify', path, '--trust', trust);
     expect(verified.code).toBe(0);
     expect(verified.stdout).toMatch(/^GOOD {2}/);
+    // For people; to the last digit it is said when that is asked for.
+    expect(verified.stdout).toMatch(/^energy +[\d.]+ [mk]?Wh \[[\d.]+–[\d.]+\]$/m);
+    expect(verified.stdout).not.toMatch(/kgSbe|adpe|gwp/);
+    const details = await docket('verify', path, '--trust', trust, '--details');
+    expect(details.stdout).toMatch(/^adpe +0\.\d+ kgSbe \(0\.\d+ to 0\.\d+\)$/m);
     const json = await docket('verify', path, '--json', '--trust', trust);
     expect(JSON.parse(json.stdout)).toMatchObject({
       verdict: 'good',

@@ -4,7 +4,7 @@ import type { KeyRecord } from '#shared/keys/record.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import type { LedgerEntry } from '#shared/ledger/entries.ts';
 import type { Derivation } from '#shared/methodology/derivation.ts';
-import { count, QUANTITY_TITLES } from '#shared/methodology/readable.ts';
+import { count, QUALITY_WORDS, QUANTITY_TITLES } from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import { may } from '#shared/persons/roles.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
@@ -79,14 +79,6 @@ function standing(address: string, { id, document, revisions }: ReceiptParts): H
 
 const QUANTITIES = Object.keys(QUANTITY_TITLES) as QuantityName[];
 
-const QUALITIES: Readonly<Record<string, string>> = {
-  T1: 'measured by the upstream',
-  T2: 'open weights on known hardware',
-  T3: 'open weights',
-  T4: 'architecture guessed',
-  T5: 'class of model alone',
-};
-
 function figures({ measurement }: ReceiptDocument): Html | undefined {
   if (measurement === undefined) return undefined;
   const { result, dataQuality, software } = measurement;
@@ -99,7 +91,7 @@ function figures({ measurement }: ReceiptDocument): Html | undefined {
     )}
     <p class="soft small">
       Brackets are 5–95 % intervals. Quality of the data ${dataQuality}:
-      ${QUALITIES[dataQuality] ?? ''}. Computed by ${software}.
+      ${QUALITY_WORDS[dataQuality]}. Computed by ${software}.
     </p>
   </section>`;
 }

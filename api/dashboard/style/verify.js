@@ -4,29 +4,28 @@
 const at = (id) => document.getElementById(id);
 const form = at('verify');
 
+/** The tone and the word of each verdict, and what it means beyond what the verifier says. */
 const WORDS = {
   good: ['good', 'Good.', ''],
   intact: [
     'warn',
     'Intact, issuer not proven.',
-    'Nothing was changed since it was signed; that the keys are the issuer’s is for you to know. Choose a did.json that you fetched yourself to be sure.',
+    ' That the keys are the issuer’s is for you to know. Choose a did.json that you fetched yourself to be sure.',
   ],
-  bad: ['bad', 'Bad.', 'It does not hold. What is wrong stands below.'],
-  cannot_judge: ['warn', 'Cannot be judged here.', 'Why stands below.'],
+  bad: ['bad', 'Bad.', ''],
+  cannot_judge: ['warn', 'Cannot be judged here.', ''],
 };
 
-/** A line that says something by its name: in two columns, or one below the other on a phone. */
-const FACT = /^([a-z].*? {2,})(\S.*)$/;
-const lineOf = (line) => {
-  const [, name, value] = FACT.exec(line) ?? [];
-  if (name === undefined) return `${line}\n`;
-  const fact = document.createElement('span');
-  fact.className = 'fact';
-  for (const textContent of [name, `${value}\n`]) {
-    fact.append(Object.assign(document.createElement('span'), { textContent }));
-  }
-  return fact;
-};
+/** Each fact beside its name, or below it on a phone. */
+const factsOf = (facts) =>
+  Object.entries(facts).map(([name, value]) => {
+    const fact = document.createElement('span');
+    fact.className = 'fact';
+    for (const textContent of [`${name}  `, `${value ?? '-'}\n`]) {
+      fact.append(Object.assign(document.createElement('span'), { textContent }));
+    }
+    return fact;
+  });
 
 /** What is to be said of a receipt's figures, which follow from the record that it names. */
 const ofFigures = ({ derivation, figures }) => {
@@ -35,7 +34,8 @@ const ofFigures = ({ derivation, figures }) => {
   return ' Its figures were not computed again; why stands below, at “derivation record”.';
 };
 
-const show = (verdict, text, report = {}) => {
+const show = ({ said, report }) => {
+  const { verdict, headline, facts, details, closing } = said;
   const [tone, word, means] = WORDS[verdict];
   at('verdict').className = `note ${tone}`;
   at('verdict').querySelector('strong').textContent = word;
@@ -43,14 +43,23 @@ const show = (verdict, text, report = {}) => {
     verdict === 'good' && form.keys.value === 'ours'
       ? ` By the keys that ${location.host} publishes: that this site is the issuer’s is for you to know.`
       : '';
-  const figures = verdict === 'good' || verdict === 'intact' ? ofFigures(report) : '';
-  // What was looked at: the verifier's own sentence.
-  const said = verdict === 'good' ? report.message : means;
-  at('verdict').querySelector('span').textContent = said + figures + whose;
-  at('checks').replaceChildren(...text.split('\n').map(lineOf));
+  const holds = verdict === 'good' || verdict === 'intact';
+  at('verdict').querySelector('span').textContent =
+    headline + (holds ? ofFigures(report) : '') + means + whose;
+  at('checks').replaceChildren(...factsOf(facts));
+  at('checks').hidden = Object.keys(facts).length === 0;
+  at('stated').replaceChildren(...factsOf(details));
+  at('details').hidden = Object.keys(details).length === 0;
+  at('shows').textContent = closing.join(' ');
   at('result').hidden = false;
   at('result').focus();
 };
+
+const cannot = (headline) =>
+  show({
+    said: { verdict: 'cannot_judge', headline, facts: {}, details: {}, closing: [] },
+    report: {},
+  });
 
 /** The first visitor of a process waits while it is bundled; the form can be filled in meanwhile. */
 const loading = import(form.dataset.verifier);
@@ -60,7 +69,7 @@ const tellOfLoading = async () => {
   try {
     await loading;
   } catch (error) {
-    show('cannot_judge', `The verifier could not be loaded: ${error.message} Reload the page.`);
+    cannot(`The verifier could not be loaded: ${error.message} Reload the page.`);
   }
   at('progress').textContent = '';
 };
@@ -137,10 +146,9 @@ const judge = async () => {
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   try {
-    const { verdict, text, report } = await judge();
-    show(verdict, text, report);
+    show(await judge());
   } catch (error) {
-    show('cannot_judge', error.message);
+    cannot(error.message);
   }
   at('progress').textContent = '';
 });

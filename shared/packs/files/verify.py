@@ -2318,6 +2318,17 @@ signed by keys of {whose}, and that the totals are theirs.
 It does not show that a model ran, or that an estimate is true."""
 
 
+def words_of(bounds, totals):
+    """The range and the totals, in the words and units of the page."""
+    yield f"entries {bounds['firstIndex']} to {bounds['lastIndex']}, with {bounds['revisions']} revisions from after them"
+    yield f"inferences: {totals['covered']} with an estimate, {totals['uncovered']} without, {totals['refused']} refused"
+    yield f"tokens: {totals['inputTokens']} in, {totals['outputTokens']} out, of those with an estimate"
+    for total in totals['result']:
+        unit, text = scale_for(total['quantityKind'], total['value'])
+        bounds = f" [{text(total['lower'])}–{text(total['upper'])}], which adds up 5–95 % intervals" if 'lower' in total else ''
+        yield re.sub(r'\s', ' ', f"{TITLES[total['quantityKind']]}: {text(total['value'])} {unit}{bounds}")
+
+
 def report(verifier, trusted):
     subject, bounds = verifier.subject, verifier.subject['range']
     verdict = 'GOOD' if verifier.is_trusted else 'INTACT, ISSUER UNKNOWN'
@@ -2341,7 +2352,7 @@ def report(verifier, trusted):
         yield 'report.html is the word of whoever sealed the pack; the figures of totals.csv were added up again'
     if sha256(verifier.pack.raw('verify.py')) != sha256(open(__file__, 'rb').read()):
         yield 'the script in the pack is not this one: what it would say is the word of whoever sealed the pack'
-    yield json.dumps({'range': bounds, 'totals': subject['totals']}, indent=2)
+    yield from words_of(bounds, subject['totals'])
     whose = verifier.issuer if verifier.is_trusted else 'whoever made the pack, which may be anybody'
     yield SHOWN.format(first=bounds['firstIndex'], last=bounds['lastIndex'], size=subject['checkpoint']['size'], whose=whose)
 

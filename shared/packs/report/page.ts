@@ -7,6 +7,7 @@ import {
   TOTALS_BY,
   type TotalsBy,
 } from '#shared/packs/totals.ts';
+import { timeWords } from '#shared/kernel/time.ts';
 import { BARS_MAX, barChart } from './chart.ts';
 import type { ReportFacts } from './facts.ts';
 import type { ReportStatement } from './statement.ts';
@@ -382,13 +383,3 @@ ${lines.join('\n')}
 function check({ issuer }: ReportInput): string {
   return `<section><h2>How to check this</h2><p>The seal of the pack pins this page and the tables beside it by digest. <code>VERIFY.md</code> says how to verify the pack offline; <code>docket verify</code> and <code>verify.py</code> add up the receipts again, and compare every figure of <code>totals.csv</code> and <code>receipts/*.csv</code>, and this page, with what they come to; names and contracts are as <code>stated.json</code> has them. The seal is by <code>${escaped(issuer)}</code>: use keys that you fetched from it yourself.</p></section>`;
 }
-
-/** `22 Nov 2026, 14:05 UTC`, with seconds where there are any. */
-function timeWords(time: string): string {
-  const date = new Date(time);
-  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-  const clock = time.slice(11, 19).replace(/:00$/, '');
-  return `${day}, ${clock} UTC`;
-}
-
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

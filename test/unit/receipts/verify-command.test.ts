@@ -98,8 +98,20 @@ describe('docket verify', () => {
     expect(out).toMatch(/^GOOD {2}The receipt is what its issuer signed\./);
     expect(out).toContain(signer.kid);
     expect(out).toContain(`${trust}, which you named`);
-    expect(out).toContain('0.000308123456789 kWh');
     expect(out).toContain('does not show that a model ran');
+  });
+
+  it('says amounts in the units of people, and to the last digit with --details', async () => {
+    const trust = save('trusted/did.json', JSON.stringify(did));
+    const file = save('receipt.json', text);
+    const { out } = await run(file, '--trust', trust);
+    expect(out).toMatch(/^energy +308 mWh \[147–647\]$/m);
+    expect(out).toMatch(/^minerals and metals +22\.7 ng Sbe \[10\.8–47\.7\]$/m);
+    expect(out).toMatch(/^quality of data +T2, open weights on known hardware; .*intervals$/m);
+    expect(out).not.toMatch(/adpe|gwp|0\.000308123456789|leaf hash/);
+    const { out: whole } = await run(file, '--trust', trust, '--details');
+    expect(whole).toContain('0.000308123456789 kWh (');
+    expect(whole).toMatch(/^leaf hash /m);
   });
 
   it('says BAD with exit code 1 when a field was edited', async () => {

@@ -1,0 +1,106 @@
+import { encodeBytes, sha256Text } from '#primitives';
+import { leafHash } from '#shared/ledger/hashing.ts';
+import { count, QUALITY_WORDS } from '#shared/methodology/readable.ts';
+import type { ReceiptDocument } from '#shared/receipts/document.ts';
+import type { Row } from '#cli/print.ts';
+import { plain } from '#shared/kernel/plain-text.ts';
+import { timeWords } from '#shared/kernel/time.ts';
+import type { JudgedReceipt } from './judge-receipt.ts';
+import { exactAmounts, headline, readableAmounts, type Said, saidAlone } from './said.ts';
+
+/** A verdict for programs. */
+export function receiptReport(judged: JudgedReceipt): object {
+  const { verdict, trust, found, derivation, figures, compared } = judged;
+  const { document, canonical } = verdict;
+  return {
+    code: verdict.code,
+    message: verdict.message,
+    trusted: trust.source,
+    kid: verdict.kid ?? null,
+    leaf_hash: canonical === undefined ? null : encodeBytes(leafOf(canonical), 'hex'),
+    sha256: canonical === undefined ? null : sha256Text(canonical, 'hex'),
+    receipt: document ?? null,
+    verdict: found,
+    derivation,
+    figures,
+    answer: compared.answer.kind,
+    request: compared.request.kind,
+  };
+}
+
+/** A verdict for people. @param file what the receipt's file is called */
+export function receiptSaid(
+  { verdict, trust, found, derivation, figures, compared }: JudgedReceipt,
+  file: string,
+): Said {
+  const sentence = headline(found, verdict.message, { file });
+  if (verdict.code === 'pending') return saidAlone(found, sentence);
+  const { document, canonical, kid } = verdict;
+  const facts = {
+    ...(verdict.good ? {} : { reason: verdict.code }),
+    ...(document === undefined
+      ? {}
+      : { answer: compared.answer.words, request: compared.request.words }),
+    trusted: trust.source,
+    ...(kid === undefined ? {} : { [verdict.good ? 'signed by' : 'says it is signed by']: kid }),
+    ...(document === undefined ? {} : factsOf(document)),
+    ...(derivation === null ? {} : { 'derivation record': derivation }),
+    ...(figures === null ? {} : { figures }),
+  };
+  const details = {
+    ...(document === undefined ? {} : detailsOf(document)),
+    ...(canonical === undefined ? {} : { 'leaf hash': encodeBytes(leafOf(canonical), 'base64') }),
+  };
+  const closing = found === 'good' || found === 'intact' ? shown(found, document!) : [];
+  return { verdict: found, headline: sentence, facts, details, closing };
+}
+
+function shown(found: 'good' | 'intact', { issuer }: ReceiptDocument): string[] {
+  const whose = found === 'good' ? plain(issuer) : 'whoever has made these keys';
+  return [
+    `This shows that ${whose} signed it, and that nothing of it was changed since. It does not show that a model ran,`,
+    'that the estimate is true, when it was signed, or that the ledger includes the receipt.',
+  ];
+}
+
+/** What the page of a receipt says first, in its words and units. */
+function factsOf(document: ReceiptDocument): Row {
+  const { credentialSubject: subject, measurement, explanation } = document;
+  const { inputTokens, outputTokens } = subject;
+  return {
+    receipt: document.id,
+    issued: timeWords(document.validFrom),
+    tier: document.tier,
+    ...(explanation === undefined ? {} : { explanation }),
+    model: subject.model,
+    region: subject.region,
+    outcome: subject.outcome ?? null,
+    tokens:
+      inputTokens === undefined || outputTokens === undefined
+        ? 'not known'
+        : `${count(inputTokens)} in, ${count(outputTokens)} out`,
+    ...(measurement === undefined ? {} : readableAmounts(measurement.result)),
+    ...(measurement === undefined ? {} : { 'quality of data': qualityOf(measurement) }),
+    ...(document.wasRevisionOf === undefined ? {} : { revises: document.wasRevisionOf.id }),
+  };
+}
+
+function qualityOf({ dataQuality }: NonNullable<ReceiptDocument['measurement']>): string {
+  return `${dataQuality}, ${QUALITY_WORDS[dataQuality]}; brackets are 5–95 % intervals`;
+}
+
+function detailsOf(document: ReceiptDocument): Row {
+  const { credentialSubject: subject, measurement } = document;
+  return {
+    issuer: document.issuer,
+    'issued at': document.validFrom,
+    request: subject.id,
+    'request digest': subject.requestDigest ?? null,
+    'answer digest': ('responseDigest' in subject ? subject.responseDigest : undefined) ?? null,
+    ...(measurement === undefined ? {} : exactAmounts(measurement.result)),
+  };
+}
+
+function leafOf(canonical: string): Uint8Array {
+  return leafHash(new TextEncoder().encode(canonical));
+}
