@@ -2,12 +2,19 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import { parseDecimal } from '#shared/kernel/decimal.ts';
 import { hourAt } from '#shared/methodology/grid-hour.ts';
 import type { CarriedRecord } from '#shared/methodology/measurement.ts';
+import { isFormat1Context } from './context.ts';
 import type { WholeMeasurement } from './derivation.ts';
 import type { InferenceDocument, InputDocument, ReceiptDocument } from './document.ts';
 import { idInAddress } from './reread.ts';
 
 /** The clocks of two machines of a service never differ by more. */
 export const CLOCKS_DIFFER_MS = 3_600_000;
+
+/** Characters of names that a catalogue can give; a test compares them with its schema. */
+export const CATALOGUE_NAMES = {
+  model: /^[!-~]{1,256}$/,
+  region: /^[a-z0-9][a-z0-9._-]{0,63}$/,
+};
 
 /** A measurement with the inputs that are at hand: those that its receipt carries, or also those that it names. */
 interface KnownMeasurement extends Pick<WholeMeasurement, 'stated'> {
@@ -24,6 +31,10 @@ export function disagreement(
   measurement: KnownMeasurement | undefined,
 ): string | undefined {
   const { credentialSubject: subject, wasRevisionOf, validFrom } = document;
+  for (const name of ['model', 'region'] as const) {
+    const fits = CATALOGUE_NAMES[name].test(subject[name]);
+    if (!fits) return `${name}, which has characters that no catalogue allows`;
+  }
   const isRevision = wasRevisionOf !== undefined;
   if (isRevision && measurement === undefined) return 'measurement, which every revision has';
   // A request's own receipt has the request's ULID.
@@ -35,7 +46,23 @@ export function disagreement(
   if (Date.parse(endedAt) > Date.parse(validFrom) + CLOCKS_DIFFER_MS) return 'validFrom';
   if (measurement === undefined) return undefined;
   if (ulidOf(measurement.stated.id) !== ulidOf(document.id)) return 'measurement.id';
-  return againstInputs(document, measurement);
+  return againstReason(document, measurement) ?? againstInputs(document, measurement);
+}
+
+/** A revision has what its reason says that it came for. In format 1 reasons are words of persons. */
+function againstReason(
+  { '@context': contexts, measurement: stated, revisionReason: reason }: ReceiptDocument,
+  { used }: KnownMeasurement,
+): string | undefined {
+  if (isFormat1Context(contexts[1])) return undefined;
+  const isMetered = stated !== undefined && 'metered' in stated;
+  if (reason === 'measured' && !isMetered) return 'revisionReason, and no meter measured it';
+  const hasHour = used.some(
+    ({ type, record }) => type === 'GridFactor' && record !== undefined && 'hour' in record,
+  );
+  if (reason === 'hourly_factor' && !hasHour)
+    return 'revisionReason, and it has no factor of an hour';
+  return undefined;
 }
 
 function againstInputs(
@@ -59,6 +86,7 @@ function againstInputs(
   if ((stated?.dataQuality === 'T1') !== (usage?.['measured_joules'] !== undefined) && usage)
     return 'measurement.dataQuality';
   if (metered === undefined) return undefined;
+  if (stated?.dataQuality !== 'T1') return 'measurement.metered';
   const { startedAt, endedAt = startedAt } = inference;
   const ran = Date.parse(metered.from) <= Date.parse(endedAt) && metered.from < metered.to;
   return ran && Date.parse(metered.to) >= Date.parse(startedAt) ? undefined : 'measurement.metered';

@@ -7,8 +7,10 @@ import type { InferenceDocument, ReceiptDocument } from './document.ts';
 export const REPEATED_BYTES = 16;
 
 /** How much of an inference a receipt states. The revision of it says the same, and perhaps more. */
-const LEVELS = ['announced', 'first', 'degraded', 'estimated'] as const;
+const LEVELS = ['announced', 'first', 'first degraded', 'degraded', 'estimated'] as const;
 type Level = (typeof LEVELS)[number];
+/** Those of receipts without an estimate, which a revision may be of whose reason is that it had failed. */
+const FAILED: readonly Level[] = ['announced', 'first degraded', 'degraded'];
 
 /** A digest of what the revision of this receipt has to repeat of it. */
 export function repeatedOf(document: ReceiptDocument): Uint8Array {
@@ -18,15 +20,20 @@ export function repeatedOf(document: ReceiptDocument): Uint8Array {
 
 /** What that digest of the receipt before this one may be: by the receipt that it names, and its own words. */
 export function repeatedBefore(document: ReceiptDocument): Uint8Array[] {
-  const { wasRevisionOf, revisionNumber = 0 } = document;
+  const { wasRevisionOf, revisionNumber = 0, revisionReason: reason } = document;
   if (wasRevisionOf === undefined) return [];
-  return LEVELS.map((level) => digestOf(document, level, wasRevisionOf.id, revisionNumber - 1));
+  // In format 1 a reason is in the words of a person.
+  const isOfFailed = reason === 'methodology_failed' && !isFormat1Context(document['@context'][1]);
+  return (isOfFailed ? FAILED : LEVELS).map((level) =>
+    digestOf(document, level, wasRevisionOf.id, revisionNumber - 1),
+  );
 }
 
 function levelOf({ '@context': contexts, measurement, degradation }: ReceiptDocument): Level {
   if (degradation?.stage === 'issuance') return 'announced';
-  if (isFormat1Context(contexts[1])) return 'first';
-  return measurement === undefined ? 'degraded' : 'estimated';
+  const isFirst = isFormat1Context(contexts[1]);
+  if (measurement === undefined) return isFirst ? 'first degraded' : 'degraded';
+  return isFirst ? 'first' : 'estimated';
 }
 
 function digestOf(
@@ -59,5 +66,5 @@ function wordsAt(level: Level, subject: ReceiptDocument['credentialSubject']) {
   if (level === 'estimated') return subject;
   if (level === 'degraded') return degraded;
   const stated: Partial<InferenceDocument> = subject;
-  return (level === 'first' ? OF_FORMAT_1 : ALWAYS).map((name) => stated[name] ?? '');
+  return (level === 'announced' ? ALWAYS : OF_FORMAT_1).map((name) => stated[name] ?? '');
 }

@@ -973,6 +973,29 @@ const INSIDER: readonly (readonly [name: string, edit: Edit, note?: string])[] =
     'a revision says another month',
     atRevision((r) => void (r.credentialSubject.startedAt = '2026-01-05T00:00:00.000Z')),
   ],
+  [
+    'a revision is said to be by a meter that nothing names',
+    atRevision((r) => void (r.revisionReason = 'measured')),
+  ],
+  [
+    'a revision is said to be by the factor of an hour that it does not have',
+    atRevision((r) => void (r.revisionReason = 'hourly_factor')),
+  ],
+  [
+    'a revision of an estimate is said to be of a failed one',
+    atFirst(
+      (r) => r.revisionReason === 'measured' && isMetered(r),
+      (r) => void (r.revisionReason = 'methodology_failed'),
+    ),
+  ],
+  [
+    'a receipt says a region that no catalogue can have',
+    at(PLAIN, (r) => void (r.credentialSubject.region = 'EU North')),
+  ],
+  [
+    'a receipt says a model that no catalogue can have',
+    at(PLAIN, (r) => void (r.credentialSubject.model = 'llama 3.1')),
+  ],
   ['a revision has another number', atRevision((r) => void (r.revisionNumber = 2))],
   [
     'a revision names another receipt',
@@ -1106,12 +1129,8 @@ function ofReceipt(lab: TamperLab, what: string, index: number | undefined): Tam
   });
 }
 
-/** What nothing else in a receipt follows from. */
-const FREE = new Set([
-  'credentialSubject.model',
-  'credentialSubject.region',
-  'measurement.software',
-]);
+/** What nothing else in a receipt follows from; the other region of such a row is one that no catalogue can have. */
+const FREE = new Set(['credentialSubject.model', 'measurement.software']);
 /** The rest is repeated of the receipt that it revises. */
 const FREE_IN_REVISIONS = new Set(['measurement.software']);
 

@@ -33,6 +33,8 @@ HEAD = 'data/anchor/head.json'
 SKEW = datetime.timedelta(minutes=5)
 # The clocks of two machines of a service never differ by more.
 CLOCKS = datetime.timedelta(hours=1)
+# Characters of names that a catalogue can give.
+CATALOGUE_NAMES = {'model': '[!-~]{1,256}', 'region': '[a-z0-9][a-z0-9._-]{0,63}'}
 BAGIT = b'BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n'
 PACK_FORMATS = ('docket-evidence-pack/1', 'docket-evidence-pack/2', 'docket-evidence-pack/3')
 CONTEXTS_1 = ('docket-evidence-pack-92f7c2fa4d590cd7d09fe725cabff9ae0e823d25194407698555cff6e226a894.jsonld',)
@@ -414,20 +416,24 @@ def without(text, name, value):
 def repeated_of(receipt):
     """What the revision of this receipt has to repeat of it, in short."""
     first = receipt['@context'][-1].rpartition('/')[2] in RECEIPT_CONTEXTS_1
-    level = ('announced' if receipt.get('degradation', {}).get('stage') == 'issuance' else 'first' if first
-             else 'estimated' if 'measurement' in receipt else 'degraded')
+    estimated = 'measurement' in receipt
+    level = ('announced' if receipt.get('degradation', {}).get('stage') == 'issuance'
+             else ('first' if first else 'estimated') if estimated else 'first degraded' if first else 'degraded')
     return repeated(receipt, level, receipt['id'], receipt.get('revisionNumber', 0))
 
 
 def repeated_before(receipt):
     """What that may be of the receipt that this one revises: by its id, and the words of this one."""
     revised, number = receipt['wasRevisionOf']['id'], receipt['revisionNumber'] - 1
-    return [repeated(receipt, level, revised, number) for level in ('announced', 'first', 'degraded', 'estimated')]
+    # In the first format a reason is in the words of a person.
+    of_failed = receipt['revisionReason'] == 'methodology_failed' and receipt['@context'][-1].rpartition('/')[2] not in RECEIPT_CONTEXTS_1
+    return [repeated(receipt, level, revised, number)
+            for level in ('announced', 'first degraded', 'degraded') + (() if of_failed else ('first', 'estimated'))]
 
 
 def repeated(receipt, level, address, number):
     subject = receipt['credentialSubject']
-    names = {'announced': REPEATED, 'first': REPEATED_1}.get(level, sorted(subject))
+    names = {'announced': REPEATED, 'first': REPEATED_1, 'first degraded': REPEATED_1}.get(level, sorted(subject))
     # Where the region lies may have become known since.
     words = [[name, subject.get(name, '')] for name in names if name != 'gridZone' or level == 'estimated']
     return sha256(canonical([address, number, level, words]))[:16]
@@ -1771,6 +1777,8 @@ class Verifier:
         def holds(what, it):
             check(what, f'{place} says two things at once ({it})')
         ulid = lambda address: address.rpartition('/')[2].partition('_')[2]
+        for name, form in CATALOGUE_NAMES.items():
+            holds(re.fullmatch(form, subject[name]), f'{name}, which has characters that no catalogue allows')
         holds(revised is None or stated is not None, 'measurement, which every revision has')
         holds(revised is not None or ulid(receipt['id']) == ulid(subject['id']), 'id')
         started = instant(subject['startedAt'])
@@ -1782,6 +1790,11 @@ class Verifier:
         if whole is None:
             return
         holds(ulid(stated['id']) == ulid(receipt['id']), 'measurement.id')
+        # In the first format a reason is in the words of a person.
+        reason = receipt.get('revisionReason') if receipt['@context'][-1].rpartition('/')[2] not in RECEIPT_CONTEXTS_1 else None
+        holds(reason != 'measured' or 'metered' in stated, 'revisionReason, and no meter measured it')
+        holds(reason != 'hourly_factor' or any(each['type'] == 'GridFactor' and 'hour' in each.get('record', {}) for each in whole[1]),
+              'revisionReason, and it has no factor of an hour')
         usage, metered = next((each['record'] for each in whole[1] if each['type'] == 'UsageRecord' and 'record' in each), None), stated.get('metered')
         if usage is not None:
             generates, around = subject['route'] != 'embeddings', subject.get('tokenInterval', {})
@@ -1808,7 +1821,7 @@ class Verifier:
                 hour = record and f'{started:%Y-%m-%dT%H}:00:00Z'
                 holds(each['name'] == zone if record is None else record.get('zone') == zone and record.get('hour') == hour
                       and each['name'] == f'{zone}@{hour}', f"measurement.used.{each['name']}")
-        holds(metered is None or instant(metered['from']) <= ended and metered['from'] < metered['to'] and started <= instant(metered['to']),
+        holds(metered is None or stated['dataQuality'] == 'T1' and instant(metered['from']) <= ended and metered['from'] < metered['to'] and started <= instant(metered['to']),
               'measurement.metered')
 
     def rows(self, path):

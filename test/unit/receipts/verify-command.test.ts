@@ -11,6 +11,7 @@ import { activeKey, ensureSigningKeys, keyPath } from '#shared/receipts/signing/
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
+import { CATALOGUE_NAMES } from '#shared/receipts/agreement.ts';
 import { buildReceipt, type ReceiptInput } from '#shared/receipts/build.ts';
 import { requestDigest } from '#shared/receipts/digest.ts';
 import { derivationDigest } from '#shared/receipts/derivation.ts';
@@ -448,7 +449,8 @@ function isSameJson(one: string, other: string): boolean {
 describe('a receipt that whoever has the key signs, and the service never issues', () => {
   const corpus = new URL('../../vectors/format-2/', import.meta.url);
   const read = (path: string): string => readFileSync(new URL(path, corpus), 'utf8');
-  const honest = JSON.parse(read('receipts/complete.json')) as ReceiptDocument;
+  const issued = (name: string) => JSON.parse(read(`receipts/${name}.json`)) as ReceiptDocument;
+  const honest = issued('complete');
   const digest = derivationDigest(honest.measurement!)!;
   const issuing = createReceiptSigner({
     privateKeyPem: read('keys/receipts/active.pem'),
@@ -457,8 +459,9 @@ describe('a receipt that whoever has the key signs, and the service never issues
   const judged = async (
     edit: (receipt: ReturnType<typeof JSON.parse>) => void,
     how: 'alone' | 'with its record',
+    from = honest,
   ) => {
-    const { proof: _, ...receipt } = structuredClone(honest);
+    const { proof: _, ...receipt } = structuredClone(from);
     edit(receipt);
     const file = save('receipt.json', issuing.signCredential(receipt));
     const trust = save('trusted/did.json', read('did.json'));
@@ -480,6 +483,50 @@ describe('a receipt that whoever has the key signs, and the service never issues
     );
     expect([code, out]).toEqual([1, expect.stringMatching(/^BAD .*do not follow from/)]);
     expect(out).toContain('figures_mismatch');
+  });
+
+  it.each<[string, string, (receipt: ReturnType<typeof JSON.parse>) => void]>([
+    ['measured', 'on-a-meter-measured', (r) => void delete r.measurement.metered],
+    ['hourly_factor', 'enterprise-hourly-corrected', (r) => void r.measurement.used.pop()],
+    ['measured', 'enterprise-hourly-corrected', (r) => void (r.revisionReason = 'measured')],
+    ['hourly_factor', 'on-a-meter-measured', (r) => void (r.revisionReason = 'hourly_factor')],
+  ])('is BAD where its reason is %s and it (%s) has nothing of it', async (_, name, edit) => {
+    expect((await judged(() => {}, 'alone', issued(name))).code).toBe(0);
+    const { out, code } = await judged(edit, 'alone', issued(name));
+    expect([code, out]).toEqual([1, expect.stringMatching(/^BAD .*\(revisionReason, and /)]);
+  });
+
+  it.each([
+    ['model', 'llama 3.1'],
+    ['model', 'läma'],
+    ['region', 'EU North'],
+    ['region', '-'],
+  ])('is BAD where its %s is “%s”, which no catalogue allows', async (name, value) => {
+    const { out, code } = await judged(
+      (receipt) => void (receipt.credentialSubject[name] = value),
+      'alone',
+    );
+    expect(code).toBe(1);
+    expect(out).toMatch(new RegExp(`^BAD .*\\(${name}, which has characters that no catalogue`));
+  });
+
+  it('names have the characters that the schema of catalogues gives them', () => {
+    const schema = JSON.parse(
+      readFileSync(new URL('../../../docs/catalogue.schema.json', import.meta.url), 'utf8'),
+    );
+    const { model, name } = schema.$defs;
+    expect([CATALOGUE_NAMES.model.source, CATALOGUE_NAMES.region.source]).toEqual([
+      model.properties.id.pattern,
+      name.pattern,
+    ]);
+    // The script has them without the ends, which it asks for by another function.
+    const script = readFileSync(
+      new URL('../../../shared/packs/files/verify.py', import.meta.url),
+      'utf8',
+    );
+    for (const { source } of Object.values(CATALOGUE_NAMES)) {
+      expect(script).toContain(`'${source.slice(1, -1)}'`);
+    }
   });
 
   it.each<[string, (receipt: ReturnType<typeof JSON.parse>) => void]>([
