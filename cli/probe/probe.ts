@@ -9,8 +9,12 @@ import type {
   Provider,
   UpstreamRequest,
 } from '#workers/inference/providers/provider.ts';
-import { faultOf, type UpstreamFailure } from '#workers/inference/providers/upstream-failure.ts';
-import { callForAnswer, callForStream, UpstreamError } from '#workers/inference/upstream-call.ts';
+import {
+  faultOf,
+  UpstreamError,
+  type UpstreamFailure,
+} from '#workers/inference/providers/upstream-failure.ts';
+import { callForAnswer, callForStream } from '#workers/inference/upstream-call.ts';
 import { readUsage } from '#workers/inference/usage.ts';
 
 /** What one endpoint does with one model. */

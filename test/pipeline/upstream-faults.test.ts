@@ -90,13 +90,16 @@ describe('an upstream over TCP', () => {
     expect(receipt.credentialSubject.outputTokens).toBe(6);
   });
 
-  it('usage of zero is believed, and absent usage is counted', async () => {
-    const zero = (await (await chat('usage=zero')).json()) as { receipt: Receipt };
-    expect(zero.receipt.credentialSubject).toMatchObject({
-      usageSource: 'upstream',
-      inputTokens: 0,
-      outputTokens: 0,
-    });
+  it('usage that is absent, or zero for an answer that is not empty, is counted, and the client reads what the receipt says', async () => {
+    for (const fault of ['usage=zero; say=one two three', 'usage=none; say=one two three']) {
+      const { receipt, usage } = (await (await chat(fault)).json()) as {
+        receipt: Receipt;
+        usage: { prompt_tokens: number };
+      };
+      const { usageSource, inputTokens, outputTokens } = receipt.credentialSubject;
+      expect({ usageSource, outputTokens }).toEqual({ usageSource: 'counted', outputTokens: 3 });
+      expect(usage).toMatchObject({ prompt_tokens: inputTokens, completion_tokens: 3 });
+    }
     const absent = (await (await chat('usage=none; say=one two three four five six')).json()) as {
       receipt: Receipt;
       usage: object;

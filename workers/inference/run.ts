@@ -14,7 +14,7 @@ import { upstreamBody, withEncodingAsked } from './bodies.ts';
 import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
-import { faultOf, type UpstreamFailure } from './providers/upstream-failure.ts';
+import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
 import { modelNamer } from './model-name.ts';
 import { chatRequestOf } from './responses/chat-request.ts';
 import { asOurs, textOfResponse } from './responses/native.ts';
@@ -23,7 +23,7 @@ import { ResponseRelay } from './responses/relay.ts';
 import { responseOfChat } from './responses/translated.ts';
 import type { Settlement, Spent } from './settlement.ts';
 import { type Relay, StreamRelay } from './stream-relay.ts';
-import { callForAnswer, callForStream, UpstreamError, type WholeAnswer } from './upstream-call.ts';
+import { callForAnswer, callForStream, type WholeAnswer } from './upstream-call.ts';
 import {
   callUntilAnswered,
   type CallPlan,
@@ -32,7 +32,7 @@ import {
   targetsOf,
 } from './upstream-retries.ts';
 import { isObject } from './json.ts';
-import { type CountUsage, readUsage, textOfChoice, unknownUsage, usageObject } from './usage.ts';
+import { type CountUsage, readUsage, textOfChoice, toldUsage, unknownUsage } from './usage.ts';
 
 /** What a run needs of its process. */
 export interface RunDeps {
@@ -151,8 +151,9 @@ export class Run {
     }
     const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
     const named = modelNamer(model)(encoded, parsed);
-    if (usage.source !== 'counted') return named;
-    return setMember(named, 'usage', JSON.stringify(usageObject(usage, route)));
+    if (usage.source === 'unknown') return named;
+    const told = toldUsage(usage, parsed['usage'], route);
+    return told === parsed['usage'] ? named : setMember(named, 'usage', JSON.stringify(told));
   }
 
   /** What a response says of its request. */
@@ -374,8 +375,8 @@ export class Run {
   }
 
   /**
-   * What the upstream reported, where it did, and where that can be true: of several choices or prompts some servers report
-   * one. Only answers with several are counted for that.
+   * What the upstream reported, where it did, and where that can be true: some servers report zeros, and of several choices
+   * or prompts one. Only such answers, and those with several, are counted for that.
    */
   async #checked(
     reported: Usage | undefined,
@@ -383,6 +384,9 @@ export class Run {
     generated: readonly string[],
   ): Promise<Usage | UnknownUsage> {
     if (reported === undefined) return this.#count(generated);
+    const isNothing = reported.outputTokens === 0 && generated.some((text) => text !== '');
+    if (isNothing || reported.inputTokens === 0)
+      return withJoules(await this.#count(generated), reported.measuredJoules);
     if (items < 2) return reported;
     // Embedding inputs may be thousands; each is a token at least.
     if (this.#entry.route === 'embeddings')

@@ -1,28 +1,56 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import { isFinished } from './finish.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type JsonObject, listOf } from './json.ts';
+import { ToolCalls } from './tool-calls.ts';
 import { readUsage, textOfChoice } from './usage.ts';
+
+/** What a chunk says. */
+export interface Noted {
+  /** Its choices as a client can read them. */
+  choices: readonly JsonObject[];
+  /** Its server wrote them so. */
+  isAsCame: boolean;
+  /** Those of them that come to their end. */
+  ends: readonly number[];
+  speaks: boolean;
+}
+
+/** Where the choices of a stream have what is generated: of chats, and of completions. */
+export type ChoiceMember = 'delta' | 'text';
 
 /** What a stream of chunks has said so far: text, usage, and which of its choices have come to their end. */
 export class StreamAccount {
+  readonly #member: ChoiceMember;
   #first: JsonObject | undefined;
   #usage: Usage | undefined;
+  #theirUsage: unknown;
   /** What was generated, by the index of its choice; the first apart, since most answers have no other. */
   #text = '';
   readonly #others = new Map<number, string>();
-  readonly #finished = new Set<number>();
+  /** By the choices that have come to their end, the reason that was told last. */
+  readonly #finished = new Map<number, unknown>();
   readonly #seen = new Set<number>();
+  readonly #calls = new Map<number, ToolCalls>();
   #energy: Endpoint['energy'];
+
+  constructor(member: ChoiceMember) {
+    this.#member = member;
+  }
 
   /** The first chunk with a choice. */
   get first(): JsonObject | undefined {
     return this.#first;
   }
 
-  /** Tokens as the upstream counted them, if it did. */
+  /** Tokens as the upstream counted them, if it did: what it says last counts. */
   get usage(): Usage | undefined {
     return this.#usage;
+  }
+
+  /** In its own words. */
+  get theirUsage(): unknown {
+    return this.#theirUsage;
   }
 
   /** Everything generated so far, choice by choice. */
@@ -35,38 +63,94 @@ export class StreamAccount {
     return this.#seen.size > 0 && this.#finished.size === this.#seen.size;
   }
 
+  /** The choices that have come to their end, with their reasons. */
+  get reasons(): ReadonlyMap<number, unknown> {
+    return this.#finished;
+  }
+
   /** A stream begins, of a server that reports energy like this. */
   readFrom(energy: Endpoint['energy']): void {
     this.#energy = energy;
     this.#usage = undefined;
+    this.#theirUsage = undefined;
   }
 
-  /** Takes a chunk. Returns whether one of its choices speaks, or ends; undefined when it has none. */
-  note(chunk: JsonObject): { finishes: boolean; speaks: boolean } | undefined {
-    const choices = chunk['choices'];
-    this.#usage = this.#usageIn(chunk, choices) ?? this.#usage;
-    if (!Array.isArray(choices) || choices.length === 0) return undefined;
+  /**
+   * Takes a chunk; undefined when it has no choice.
+   * @throws UpstreamError where it cannot be said which call of a tool is meant
+   */
+  note(chunk: JsonObject): Noted | undefined {
+    const given = listOf(chunk['choices']);
+    this.#noteUsage(chunk['usage'], given.length > 0);
+    if (given.length === 0) return undefined;
     this.#first ??= chunk;
-    let finishes = false;
+    const choices: JsonObject[] = [];
+    const ends: number[] = [];
     let speaks = false;
-    for (const choice of choices as unknown[]) {
-      const text = textOfChoice(choice);
-      if (text !== '') speaks = true;
-      const index = isObject(choice) && typeof choice['index'] === 'number' ? choice['index'] : 0;
-      if (index === 0) this.#text += text;
-      else if (text !== '') this.#others.set(index, (this.#others.get(index) ?? '') + text);
+    for (const choice of given) {
+      if (!isObject(choice)) continue;
+      this.#noteUsage(choice['usage'], true);
+      const index = typeof choice['index'] === 'number' ? choice['index'] : 0;
       this.#seen.add(index);
-      if (!isFinished(choice)) continue;
-      this.#finished.add(index);
-      finishes = true;
+      const ended = isFinished(choice);
+      // Servers send usage, or what their filters found, after the end, in a choice that says nothing.
+      if (!ended && this.#finished.has(index) && saysNothing(choice[this.#member])) continue;
+      choices.push(this.#readable(choice, index));
+      if (this.#noteText(textOfChoice(choice), index)) speaks = true;
+      if (!ended) continue;
+      this.#finished.set(index, choice['finish_reason']);
+      ends.push(index);
     }
-    return { finishes, speaks };
+    const isAsCame =
+      choices.length === given.length && choices.every((choice, at) => choice === given[at]);
+    return { choices, isAsCame, ends, speaks };
+  }
+
+  #noteText(text: string, index: number): boolean {
+    if (text === '') return false;
+    if (index === 0) this.#text += text;
+    else this.#others.set(index, (this.#others.get(index) ?? '') + text);
+    return true;
   }
 
   /** Some servers write zeros into each chunk until they know better: beside a choice they are no count. */
-  #usageIn(chunk: JsonObject, choices: unknown): Usage | undefined {
-    const usage = readUsage(chunk['usage'], this.#energy);
-    if (usage === undefined || usage.inputTokens + usage.outputTokens > 0) return usage;
-    return Array.isArray(choices) && choices.length > 0 ? undefined : usage;
+  #noteUsage(theirs: unknown, isBesideChoice: boolean): void {
+    const usage = readUsage(theirs, this.#energy);
+    if (usage === undefined) return;
+    if (isBesideChoice && usage.inputTokens + usage.outputTokens === 0) return;
+    this.#usage = usage;
+    this.#theirUsage = theirs;
   }
+
+  /**
+   * A choice as client code reads it: with an index, with a delta or a text, with the index of each call, without usage. The
+   * same object where its server has it so.
+   */
+  #readable(choice: JsonObject, index: number): JsonObject {
+    const { usage, ...rest } = choice;
+    let readable = usage === undefined ? choice : rest;
+    if (choice['index'] !== index) readable = { ...readable, index };
+    const said = choice[this.#member];
+    if (this.#member === 'text')
+      return typeof said === 'string' ? readable : { ...readable, text: '' };
+    const delta = isObject(said) ? this.#callsOf(index).indexed(said) : {};
+    return delta === said ? readable : { ...readable, delta };
+  }
+
+  #callsOf(index: number): ToolCalls {
+    let calls = this.#calls.get(index);
+    if (calls === undefined) this.#calls.set(index, (calls = new ToolCalls()));
+    return calls;
+  }
+}
+
+/** Whether a text or a delta holds nothing that was generated. */
+function saysNothing(said: unknown): boolean {
+  if (!isObject(said)) return said == null || said === '';
+  return Object.entries(said).every(([key, value]) => key === 'role' || isEmpty(value));
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value == null || value === '';
 }

@@ -1,12 +1,12 @@
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
-import { dropMembers } from '#shared/kernel/json-text.ts';
+import { dropMembers, setMember } from '#shared/kernel/json-text.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
 import { modelNamer } from './model-name.ts';
 import { StreamAccount } from './stream-account.ts';
 import { isObject, type JsonObject } from './json.ts';
-import { usageObject } from './usage.ts';
+import { toldUsage } from './usage.ts';
 
 /** What passes a stream on to its client, and knows what it was. */
 export interface Relay {
@@ -30,7 +30,10 @@ export interface Relay {
   readFrom(endpoint: Endpoint): void;
   /** Takes the figure that came in a header. */
   measured(stated: number | undefined): void;
-  /** Takes one payload, already parsed as `chunk`. */
+  /**
+   * Takes one payload, already parsed as `chunk`.
+   * @throws UpstreamError where it makes no sense behind those before it
+   */
   accept(given: string, chunk: JsonObject): void;
   /** Ends a whole stream: sends what is held and returns the payload that is to carry the receipt. */
   finish(usage: Usage | UnknownUsage): string;
@@ -53,16 +56,22 @@ interface Payload {
   speaks: boolean;
 }
 
+interface HeldPayload extends Payload {
+  choices: readonly JsonObject[];
+  /** The choices that it says have come to their end. */
+  ends: readonly number[];
+}
+
 /**
- * Passes a stream on payload by payload, unchanged but for the name of the model, and `usage` when the client did not ask
- * for it, and holds back the chunk that will carry the receipt: the last one with a finish reason, or the usage chunk when
- * it was asked for.
+ * Passes a stream on payload by payload, unchanged but for the name of the model, for usage, which stands in a last chunk or
+ * nowhere, and for what client code would stumble over. It holds back the chunks with which choices end: servers end a
+ * choice and then go on with it, and one of them will carry the receipt where no chunk with usage does.
  */
 export class StreamRelay implements Relay {
   readonly #options: StreamRelayOptions;
   readonly #named: (payload: string, chunk: JsonObject) => string;
-  readonly #account = new StreamAccount();
-  #held: Payload | undefined;
+  readonly #account: StreamAccount;
+  #held: HeldPayload[] = [];
   #usageChunk: string | undefined;
   #sent = 0;
   /** Those of them that had text. */
@@ -73,6 +82,7 @@ export class StreamRelay implements Relay {
   constructor(options: StreamRelayOptions) {
     this.#options = options;
     this.#named = modelNamer(options.model);
+    this.#account = new StreamAccount(options.object === 'text_completion' ? 'text' : 'delta');
   }
 
   get usage(): Usage | undefined {
@@ -119,47 +129,85 @@ export class StreamRelay implements Relay {
   }
 
   accept(given: string, chunk: JsonObject): void {
-    const payload = this.#named(given, chunk);
     this.#joules = joulesIn(chunk, this.#energy) ?? this.#joules;
     const noted = this.#account.note(chunk);
     if (noted === undefined) {
       // Much client code reads choices[0] unguarded: a chunk without choices goes out only when it was asked for.
-      if (isObject(chunk['usage'])) this.#usageChunk = payload;
+      if (isObject(chunk['usage'])) this.#usageChunk = this.#ours(given, chunk);
       return;
     }
-    const { finishes, speaks } = noted;
-    const text = this.#options.includeUsage ? payload : dropMembers(payload, ['usage']);
-    const out = { text, speaks };
-    this.#release();
-    if (finishes) this.#held = out;
-    else this.#send(out);
+    const { choices, isAsCame, ends, speaks } = noted;
+    if (choices.length === 0) return;
+    let text = this.#withoutUsage(this.#ours(given, chunk));
+    if (!isAsCame) text = setMember(text, 'choices', JSON.stringify(choices));
+    this.#sendEndless(choices);
+    if (ends.length > 0) this.#held.push({ text, speaks, choices, ends });
+    else this.#send({ text, speaks });
   }
 
   finish(usage: Usage | UnknownUsage): string {
-    if (!this.#options.includeUsage)
-      return this.#held?.text ?? this.#chunk({ choices: [this.#emptyChoice()] });
-    this.#release();
-    // A chunk with usage that could not be read, or was found wrong, is not the client's.
-    const chunk = usage.source === 'counted' ? undefined : this.#usageChunk;
-    const known = usage.source === 'unknown' ? null : usageObject(usage);
-    return chunk ?? this.#chunk({ choices: [], usage: known });
+    const rest: Payload[] = [...this.#held, ...this.#untoldEnds()];
+    this.#held = [];
+    const { includeUsage } = this.#options;
+    const last = includeUsage ? undefined : rest.pop();
+    for (const payload of rest) this.#send(payload);
+    if (!includeUsage) return last?.text ?? this.#chunk({ choices: [this.#emptyChoice(0, null)] });
+    const told = toldUsage(usage, this.#account.theirUsage);
+    const chunk = this.#usageChunk ?? this.#chunk({ choices: [] });
+    return setMember(chunk, 'usage', JSON.stringify(told));
   }
 
   release(): void {
-    this.#release();
+    const held = this.#held;
+    this.#held = [];
+    for (const payload of held) this.#send(payload);
   }
 
-  #release(): void {
-    if (this.#held === undefined) return;
-    const held = this.#held;
-    this.#held = undefined;
-    this.#send(held);
+  /** Sends what was held as the end of one of these choices: it is none, since the choice goes on. */
+  #sendEndless(choices: readonly JsonObject[]): void {
+    if (this.#held.length === 0) return;
+    const on = new Set(choices.map(({ index }) => index));
+    const goesOn = ({ ends }: HeldPayload): boolean => ends.some((index) => on.has(index));
+    const endless = this.#held.filter(goesOn);
+    if (endless.length === 0) return;
+    this.#held = this.#held.filter((payload) => !goesOn(payload));
+    for (const { text, choices: held, speaks } of endless) {
+      const open = held.map((choice) => ({ ...choice, finish_reason: null }));
+      this.#send({ text: setMember(text, 'choices', JSON.stringify(open)), speaks });
+    }
+  }
+
+  /** A chunk for each end that its server told beside something that was not the last of its choice. */
+  #untoldEnds(): Payload[] {
+    const told = new Set(this.#held.flatMap(({ ends }) => ends));
+    const untold = [...this.#account.reasons].filter(([index]) => !told.has(index));
+    return untold.map(([index, reason]) => {
+      const chunk = this.#chunk({ choices: [this.#emptyChoice(index, reason)] });
+      return { text: this.#withoutUsage(chunk), speaks: false };
+    });
   }
 
   #send({ text, speaks }: Payload): void {
     this.#sent += 1;
     if (speaks) this.#speaking += 1;
     this.#options.send(text);
+  }
+
+  /** A chunk as all of this answer call themselves; some servers leave that out of what they send behind the end. */
+  #ours(given: string, chunk: JsonObject): string {
+    const { object } = this.#options;
+    const named = this.#named(given, chunk);
+    const theirs = chunk['object'];
+    return theirs === undefined || theirs === object
+      ? named
+      : setMember(named, 'object', JSON.stringify(object));
+  }
+
+  /** Who asked for usage gets it once, in the last chunk: libraries add up what they find. */
+  #withoutUsage(text: string): string {
+    return this.#options.includeUsage
+      ? setMember(text, 'usage', 'null')
+      : dropMembers(text, ['usage']);
   }
 
   /** A chunk of our own, in the name of the upstream's: for streams that end without one that could carry the receipt. */
@@ -169,9 +217,9 @@ export class StreamRelay implements Relay {
     return JSON.stringify({ id, object, created, model, ...rest });
   }
 
-  #emptyChoice(): JsonObject {
+  #emptyChoice(index: number, reason: unknown): JsonObject {
     return this.#options.object === 'text_completion'
-      ? { index: 0, text: '', logprobs: null, finish_reason: null }
-      : { index: 0, delta: {}, finish_reason: null };
+      ? { index, text: '', logprobs: null, finish_reason: reason }
+      : { index, delta: {}, finish_reason: reason };
   }
 }

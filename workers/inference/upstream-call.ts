@@ -7,20 +7,14 @@ import type {
   UpstreamSink,
 } from './providers/provider.ts';
 import { isErrorBody } from './providers/error-body.ts';
-import { failureOfErrorBody, type UpstreamFailure } from './providers/upstream-failure.ts';
+import {
+  failureOfErrorBody,
+  UpstreamError,
+  type UpstreamFailure,
+} from './providers/upstream-failure.ts';
 import { isFinished } from './finish.ts';
 import { beginsResponse, failureIn, isWholeResponse } from './responses/native.ts';
 import { isObject, type JsonObject } from './json.ts';
-
-/** A call failed before anything of its answer was used, so it may be made again. */
-export class UpstreamError extends Error {
-  readonly failure: UpstreamFailure;
-  constructor(failure: UpstreamFailure) {
-    super(failure.detail);
-    this.name = 'UpstreamError';
-    this.failure = failure;
-  }
-}
 
 export interface WholeAnswer {
   text: string;
@@ -84,6 +78,7 @@ export function callForAnswer(
 /**
  * One call for a stream, whose payloads go to `onPayload`. It counts as open with its first payload that has a choice:
  * until then the client has seen nothing and the call may be made again, so an error inside an HTTP 200 is caught here.
+ * A payload on which `onPayload` throws an UpstreamError ends the stream with that failure.
  */
 export function callForStream(
   provider: Provider,
@@ -98,6 +93,15 @@ export function callForStream(
     if (state === 'open') end({ failure });
     else reject(new UpstreamError(failure));
     state = 'over';
+  };
+  const take = (payload: string, chunk: JsonObject): void => {
+    try {
+      onPayload(payload, chunk);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      fail(error.failure);
+      call.abort();
+    }
   };
   const sink: UpstreamSink = {
     onAnswer(text) {
@@ -117,7 +121,7 @@ export function callForStream(
         state = 'open';
         open({ ended });
       }
-      onPayload(payload, chunk);
+      take(payload, chunk);
     },
     onEnd(clean, joules) {
       if (state === 'open') end({ failure: null, clean, joules });
@@ -125,7 +129,8 @@ export function callForStream(
     },
     onFailure: fail,
   };
-  return { opened, call: provider.call(request, sink) };
+  const call = provider.call(request, sink);
+  return { opened, call };
 }
 
 /** A JSON object, and the text that it was read from. */

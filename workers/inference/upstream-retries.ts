@@ -2,8 +2,8 @@ import pRetry, { AbortError } from 'p-retry';
 import type { Catalogue, Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { Breakers, Caller } from './breakers.ts';
 import type { UpstreamCall } from './providers/provider.ts';
-import type { UpstreamFailure } from './providers/upstream-failure.ts';
-import { type StartedCall, UpstreamError } from './upstream-call.ts';
+import { UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
+import type { StartedCall } from './upstream-call.ts';
 
 /** Calls for one request, over all endpoints: the first and three more. */
 const CALLS_MAX = 4;

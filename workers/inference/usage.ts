@@ -43,8 +43,8 @@ export function readUsage(
   return read;
 }
 
-/** Usage as the client gets it where the upstream's own words are not to be had. Counts of ours say so. */
-export function usageObject(usage: Usage, route: Route = 'chat.completions'): JsonObject {
+/** Usage where the upstream's own words are not to be had. Counts of ours say so. */
+function usageObject(usage: Usage, route: Route): JsonObject {
   const { inputTokens, outputTokens, source } = usage;
   return {
     prompt_tokens: inputTokens,
@@ -52,6 +52,24 @@ export function usageObject(usage: Usage, route: Route = 'chat.completions'): Js
     total_tokens: inputTokens + outputTokens,
     ...(source === 'counted' ? { source } : {}),
   };
+}
+
+/**
+ * Usage as a client reads it: the upstream's own words where they have, under the names that clients know, what the receipt
+ * says; null where that is not known.
+ */
+export function toldUsage(
+  usage: Usage | UnknownUsage,
+  theirs: unknown,
+  route: Route = 'chat.completions',
+): unknown {
+  if (usage.source === 'unknown') return null;
+  const isSame =
+    usage.source === 'upstream' &&
+    isObject(theirs) &&
+    theirs['prompt_tokens'] === usage.inputTokens &&
+    (route === 'embeddings' || theirs['completion_tokens'] === usage.outputTokens);
+  return isSame ? theirs : usageObject(usage, route);
 }
 
 /** Where the several families of servers write the part of the prompt that came from their prefix cache. */

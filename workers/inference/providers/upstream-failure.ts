@@ -33,6 +33,16 @@ export interface UpstreamFailure {
   retryAfterMs?: number;
 }
 
+/** An upstream fails a call: before anything of its answer was used, or with what its stream goes on to say. */
+export class UpstreamError extends Error {
+  readonly failure: UpstreamFailure;
+  constructor(failure: UpstreamFailure) {
+    super(failure.detail);
+    this.name = 'UpstreamError';
+    this.failure = failure;
+  }
+}
+
 /** Our credential, our account with them, our address, our name for the model. */
 const ABOUT_US: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 501]);
 

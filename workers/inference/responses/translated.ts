@@ -30,7 +30,7 @@ export function responseOfChat(
 /** The chunks of a chat server as events of a response. */
 export class TranslatedStream implements ResponseStream {
   readonly #writer: ResponseWriter;
-  readonly #account = new StreamAccount();
+  readonly #account = new StreamAccount('delta');
   readonly #requestId: string;
   #hasBegun = false;
   #reasoningTokens = 0;
@@ -71,8 +71,7 @@ export class TranslatedStream implements ResponseStream {
     if (!this.#hasBegun) this.#writer.begin();
     this.#hasBegun = true;
     // One answer was asked for.
-    for (const choice of chunk['choices'] as unknown[])
-      if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#writer.take(choice);
+    for (const choice of noted.choices) if (choice['index'] === 0) this.#writer.take(choice);
     return noted.speaks;
   }
 

@@ -1,0 +1,353 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Usage } from '#shared/kernel/inference.ts';
+import { runs } from '#test/support/depth.ts';
+import { COUNTED, delivery, ScriptedProvider, streams, workerWith } from './doubles.ts';
+
+/** A chunk as clients read them. */
+interface Chunk {
+  id: string;
+  choices: {
+    index: number;
+    delta: { content?: string | null; tool_calls?: ToolCall[] };
+    finish_reason: string | null;
+  }[];
+  usage?: { prompt_tokens: number; completion_tokens: number } | null;
+}
+
+interface ToolCall {
+  index: number;
+  id?: string;
+  function: { name?: string; arguments?: string };
+}
+
+const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
+const NONE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+const part = (delta: object | undefined, finish: string | null = null, rest: object = {}) => ({
+  id: 'chatcmpl-x1',
+  created: 1_790_000_000,
+  choices: [{ index: 0, delta, finish_reason: finish }],
+  ...rest,
+});
+const said = (content: string, finish: string | null = null, rest: object = {}) =>
+  part({ content }, finish, rest);
+
+/** What the client of a stream of these chunks gets, and what its receipt will say. */
+async function streamed(
+  chunks: readonly object[],
+  includeUsage = false,
+  over: Parameters<typeof delivery>[0] = {},
+) {
+  const provider = new ScriptedProvider(streams(...chunks.map((chunk) => JSON.stringify(chunk))));
+  const { run, outbox, handed } = workerWith(provider);
+  await run(delivery({ stream: true, includeUsage, ...over }));
+  const told = outbox.replies.flatMap((reply) =>
+    reply.kind === 'frames'
+      ? reply.payload
+          .split('\n\n')
+          .flatMap((frame) => frame.replace(/^(event: .*\n)?data: /, '') || [])
+      : reply.kind === 'last'
+        ? [reply.payload]
+        : [],
+  );
+  const error = outbox.replies.find(({ kind }) => kind === 'error');
+  const got = told.map((payload) => JSON.parse(payload) as Chunk);
+  return { got, error, record: handed()[0]?.record };
+}
+
+/** The text of each choice, as client code puts it together that guards against nothing. */
+function textsOf(chunks: readonly Chunk[]): string[] {
+  const texts: string[] = [];
+  for (const { choices, usage } of chunks) {
+    if (choices.length === 0 && usage != null) continue;
+    const { index, delta } = choices[0]!;
+    texts[index] = (texts[index] ?? '') + (delta.content ?? '');
+  }
+  return texts;
+}
+
+/** Calls as libraries put them together: by index, texts behind each other. */
+function callsOf(chunks: readonly Chunk[]): { id: string; name: string; arguments: string }[] {
+  const calls: { id: string; name: string; arguments: string }[] = [];
+  for (const { choices } of chunks)
+    for (const { index, id, function: called } of choices[0]?.delta.tool_calls ?? []) {
+      const call = (calls[index] ??= { id: '', name: '', arguments: '' });
+      call.id ||= id ?? '';
+      call.name ||= called.name ?? '';
+      call.arguments += called.arguments ?? '';
+    }
+  return calls;
+}
+
+describe('usage in a stream', () => {
+  it.each<[where: string, chunks: object[]]>([
+    [
+      'in a chunk of its own',
+      [said('Hi'), part({}, 'stop'), { id: 'c', choices: [], usage: USAGE }],
+    ],
+    ['in the chunk that finishes', [said('Hi'), part({}, 'stop', { usage: USAGE })]],
+    [
+      'in the chunk that finishes, and again in a choice that says nothing',
+      [said('Hi'), part({}, 'stop', { usage: USAGE }), part({}, null, { usage: USAGE })],
+    ],
+    [
+      'in every chunk, growing',
+      [
+        said('Hi', null, { usage: { ...USAGE, completion_tokens: 1 } }),
+        said(' you', null, { usage: { ...USAGE, completion_tokens: 3 } }),
+        part({}, 'stop', { usage: USAGE }),
+      ],
+    ],
+    [
+      'in every chunk, growing, and at the end on its own',
+      [
+        said('Hi', 'stop', { usage: { ...USAGE, completion_tokens: 1 } }),
+        { id: 'c', choices: [], usage: USAGE },
+      ],
+    ],
+    [
+      'in the choice that finishes',
+      [
+        said('Hi'),
+        { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage: USAGE }] },
+      ],
+    ],
+    [
+      'under the names of another interface',
+      [said('Hi', 'stop'), { id: 'c', choices: [], usage: { input_tokens: 9, output_tokens: 4 } }],
+    ],
+    ['nowhere', [said('Hi'), part({}, 'stop')]],
+    ['as zeros of an answer that is not empty', [said('Hi', 'stop'), { choices: [], usage: NONE }]],
+  ])(
+    'is told once, last and as the receipt has it, to who asked, and else nowhere: %s',
+    { tags: ['operations.endpoints'] },
+    async (_where, chunks) => {
+      const asked = await streamed(chunks, true);
+      const last = asked.got.at(-1)!;
+      const before = asked.got.slice(0, -1);
+      expect(asked.record).toMatchObject({ outcome: 'complete' });
+      const usage = asked.record!.usage as Usage;
+      expect(last.choices).toEqual([]);
+      expect(last.usage).toMatchObject({
+        prompt_tokens: usage.inputTokens,
+        completion_tokens: usage.outputTokens,
+      });
+      expect(before.map((chunk) => chunk.usage)).toEqual(before.map(() => null));
+      expect(textsOf(before).join('')).toBe(textsOf(chunks as Chunk[]).join(''));
+      const silent = await streamed(chunks);
+      expect(JSON.stringify(silent.got)).not.toContain('usage');
+      expect(silent.got.filter(({ choices }) => choices.length === 0)).toEqual([]);
+      const isCounted = usage.source === 'counted';
+      const theirs = { inputTokens: 9, outputTokens: 4, source: 'upstream' };
+      expect(usage).toMatchObject(isCounted ? COUNTED : theirs);
+      expect(isCounted).toBe(!JSON.stringify(chunks).includes('tokens":4'));
+      expect(silent.record!.usage).toEqual(usage);
+    },
+  );
+});
+
+describe('an end in a stream', () => {
+  it('is told with the last chunk of its choice, though its server tells it with every one', async () => {
+    const chunks = [said('One ', 'stop'), said('two ', 'stop'), said('three', 'stop')];
+    const { got, record } = await streamed(chunks);
+    expect(textsOf(got)).toEqual(['One two three']);
+    expect(got.map(({ choices }) => choices[0]!.finish_reason)).toEqual([null, null, 'stop']);
+    expect(record).toMatchObject({ outcome: 'complete' });
+  });
+
+  it('is told in a chunk of ours where its server told it too early', async () => {
+    const { got } = await streamed([said('One ', 'length'), said('two')]);
+    expect(textsOf(got)).toEqual(['One two']);
+    expect(got.map(({ choices }) => choices[0]!.finish_reason)).toEqual([null, null, 'length']);
+  });
+
+  it.each<[what: string, rogue: object]>([
+    ['without a delta', { choices: [{ index: 0, finish_reason: null, offsets: { check: 1 } }] }],
+    ['with an empty one', { choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] }],
+    ['with none', { choices: [{ index: 0, delta: null }] }],
+    ['with a choice that is none', { choices: [null] }],
+    ['without a choice', { choices: [] }],
+    ['without choices', { prompt_filter_results: [] }],
+  ])(
+    'is not followed by a chunk %s, and no client stumbles over it before',
+    async (_what, rogue) => {
+      const odd = { id: '', object: '', created: 0, model: '', ...rogue };
+      const { got, record } = await streamed([odd, said('Hi'), odd, part({}, 'stop'), odd]);
+      expect(textsOf(got)).toEqual(['Hi']);
+      expect(got.at(-1)!.choices[0]!.finish_reason).toBe('stop');
+      expect(record).toMatchObject({ outcome: 'complete' });
+    },
+  );
+
+  it('every choice gets all of its text and one end, its last chunk, however servers tell ends', async () => {
+    const anyPart = fc.tuple(
+      fc.integer({ min: 0, max: 2 }),
+      fc.constantFrom('', 'a', 'b '),
+      fc.constantFrom(null, null, 'stop', 'length'),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyPart, { minLength: 1, maxLength: 12 }), async (parts) => {
+        const chunks = parts.map(([index, content, finish]) => ({
+          id: 'c',
+          choices: [{ index, delta: { content }, finish_reason: finish }],
+        }));
+        const { got } = await streamed(chunks);
+        const ofChoice = Map.groupBy(got, ({ choices }) => choices[0]!.index);
+        for (const [index, all] of Map.groupBy(parts, ([one]) => one)) {
+          const told = ofChoice.get(index)!.flatMap(({ choices }) => choices);
+          expect(told.map(({ delta }) => delta.content ?? '').join('')).toBe(
+            all.map(([, content]) => content).join(''),
+          );
+          const ends = told.map(({ finish_reason: reason }) => reason);
+          expect(ends.slice(0, -1).every((reason) => reason === null)).toBe(true);
+        }
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+});
+
+type Told = [index: number | undefined, id: string, name: string, args: string];
+
+/** Chunks with a piece of a call each, or with several. */
+function calling(...chunks: Told[][]): object[] {
+  const pieces = chunks.map((told) =>
+    part({
+      tool_calls: told.map(([index, id, name, args]) => ({
+        ...(index === undefined ? {} : { index }),
+        ...(id === '' ? {} : { id, type: 'function' }),
+        function: { ...(name === '' ? {} : { name }), arguments: args },
+      })),
+    }),
+  );
+  return [part({ role: 'assistant', content: null }), ...pieces, part({}, 'tool_calls')];
+}
+
+const A = '{"a":1}';
+const B = '{"a":2}';
+const no = undefined;
+
+describe('calls of tools in a stream', () => {
+  it.each<[how: string, chunks: object[]]>([
+    ['by index', calling([[0, 'a', 'add', A]], [[1, 'b', 'add', B]])],
+    ['by indexes that do not begin at 0', calling([[1, 'a', 'add', A]], [[3, 'b', 'add', B]])],
+    ['by id alone', calling([[no, 'a', 'add', A]], [[no, 'b', 'add', B]])],
+    ['by id, all with index 0', calling([[0, 'a', 'add', A]], [[0, 'b', 'add', B]])],
+    [
+      'by id, in one chunk',
+      calling([
+        [no, 'a', 'add', A],
+        [no, 'b', 'add', B],
+      ]),
+    ],
+    ['by name, one after the other', calling([[no, '', 'add', A]], [[no, '', 'add', B]])],
+    ['by name, all with index 0', calling([[0, '', 'add', A]], [[0, '', 'add', B]])],
+    [
+      'by id, in pieces behind their beginning',
+      calling(
+        [[no, 'a', 'add', '']],
+        [[no, '', '', '{"a"']],
+        [[no, '', '', ':1}']],
+        [[no, 'b', 'add', '']],
+        [[no, '', '', B]],
+      ),
+    ],
+    [
+      'by id, in pieces that take turns',
+      calling(
+        [
+          [no, 'a', 'add', '{"a"'],
+          [no, 'b', 'add', '{'],
+        ],
+        [[no, 'b', '', '"a":2}']],
+        [[no, 'a', '', ':1}']],
+      ),
+    ],
+    [
+      'by place, in pieces of both',
+      calling(
+        [
+          [no, 'a', 'add', '{"a"'],
+          [no, 'b', 'add', '{"a"'],
+        ],
+        [
+          [no, '', '', ':1}'],
+          [no, '', '', ':2}'],
+        ],
+      ),
+    ],
+    [
+      'by index, with an id of its own on each piece',
+      calling([[0, 'a', 'add', '{"a"']], [[0, 'x', '', ':1}']], [[1, 'b', 'add', B]]),
+    ],
+    [
+      'by index, with the name on each piece',
+      calling([[0, 'a', 'add', '{"a"']], [[0, 'a', 'add', ':1}']], [[1, 'b', 'add', B]]),
+    ],
+  ])('keep apart, with indexes from 0, in chat and in responses: %s', async (_how, chunks) => {
+    const { got, record } = await streamed(chunks);
+    expect(callsOf(got).map((call) => [call.name, call.arguments])).toEqual([
+      ['add', A],
+      ['add', B],
+    ]);
+    expect(record).toMatchObject({ outcome: 'complete' });
+    const translated = await streamed(chunks, false, { route: 'responses' });
+    expect(translated.record).toMatchObject({ outcome: 'complete' });
+    expect(outputOf(translated.got)).toEqual([A, B]);
+  });
+
+  it.each<[how: string, chunks: object[]]>([
+    ['arguments go on behind their end', calling([[0, 'a', 'add', A]], [[0, 'a', '', B]])],
+    ['a call is told twice', calling([[0, 'a', 'add', A]], [[0, 'a', 'add', A]])],
+    [
+      'a piece may belong to one of two',
+      calling(
+        [
+          [no, 'a', 'add', '{'],
+          [no, 'b', 'add', '{'],
+        ],
+        [[no, '', '', '"a":1}']],
+      ),
+    ],
+    [
+      'only ids are told, of no call that is known',
+      calling([[no, 'a', 'add', '{']], [[no, 'b', '', '}']]),
+    ],
+    ['a name comes again', calling([[no, '', 'add', '']], [[no, '', 'add', A]])],
+  ])('end the stream where they cannot be told apart: %s', async (_how, chunks) => {
+    for (const route of ['chat.completions', 'responses'] as const) {
+      const { got, error, record } = await streamed(chunks, false, { route });
+      expect(error).toMatchObject({ error: { code: 'upstream_error' } });
+      expect(record).toMatchObject({ outcome: 'truncated' });
+      expect(JSON.stringify(got)).not.toContain(JSON.stringify(A + B).slice(1, -1));
+    }
+  });
+
+  it('pass on as they came where their server numbers them, whatever is in their arguments', async () => {
+    const anyArguments = fc
+      .dictionary(fc.string(), fc.jsonValue())
+      .map((value) => JSON.stringify(value));
+    const cut = fc.tuple(anyArguments, fc.array(fc.nat({ max: 60 }), { maxLength: 6 }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(cut, { minLength: 1, maxLength: 3 }), async (calls) => {
+        const chunks = calls.flatMap(([text, places], index) => {
+          const at = [0, ...places.toSorted((a, b) => a - b), text.length];
+          const pieces = at
+            .slice(1)
+            .map((to, i): Told[] => [[index, '', '', text.slice(at[i], to)]]);
+          return [[[index, `id${index}`, 'add', '']] satisfies Told[], ...pieces];
+        });
+        const { got, record } = await streamed(calling(...chunks));
+        expect(callsOf(got).map((call) => call.arguments)).toEqual(calls.map(([text]) => text));
+        expect(record).toMatchObject({ outcome: 'complete' });
+      }),
+      { numRuns: runs(200) },
+    );
+  });
+});
+
+/** Arguments of the calls of a response, by its last event. */
+function outputOf(events: readonly unknown[]): string[] {
+  const { response } = events.at(-1) as { response: { output: { arguments?: string }[] } };
+  return response.output.flatMap(({ arguments: args }) => args ?? []);
+}

@@ -1,0 +1,147 @@
+import { isObject, type JsonObject, listOf, textOf } from './json.ts';
+import { UpstreamError } from './providers/upstream-failure.ts';
+
+/** What a piece of a call says. */
+interface Piece {
+  index: number | undefined;
+  id: string;
+  name: string;
+  input: string;
+}
+
+interface Call {
+  /** As its server counts. */
+  given: number | undefined;
+  id: string;
+  name: string;
+  input: string;
+  arguments: Arguments;
+}
+
+/**
+ * The calls of one choice of a stream, in the order in which they appear. A server says by an index which call a piece
+ * belongs to; some give none, or one to all of them, and are understood by ids, names and places.
+ */
+export class ToolCalls {
+  readonly #calls: Call[] = [];
+  /** The only call that the last pieces belonged to. */
+  #last: Call | undefined;
+
+  /**
+   * The delta with the index of its call on each piece; the same object where its server has them so.
+   * @throws UpstreamError where a piece may belong to one call or to another: a merged call would be run
+   */
+  indexed(delta: JsonObject): JsonObject {
+    const pieces = listOf(delta['tool_calls']).filter(isObject);
+    if (pieces.length === 0) return delta;
+    const calls = pieces.map((piece, at) => this.#take(pieceOf(piece), at, pieces.length));
+    this.#last = new Set(calls).size === 1 ? calls[0] : undefined;
+    const indexes = calls.map((call) => this.#calls.indexOf(call));
+    if (pieces.every((piece, at) => piece['index'] === indexes[at])) return delta;
+    const indexed = pieces.map((piece, at) => ({ ...piece, index: indexes[at] }));
+    return { ...delta, tool_calls: indexed };
+  }
+
+  #take(piece: Piece, at: number, count: number): Call {
+    const call = this.#knownFor(piece, at, count) ?? this.#open(piece);
+    if (piece.input.trim() !== '' && call.arguments.areWhole) throw inseparable();
+    call.id ||= piece.id;
+    call.name ||= piece.name;
+    call.input += piece.input;
+    call.arguments.take(piece.input);
+    return call;
+  }
+
+  #open({ index: given }: Piece): Call {
+    const call: Call = { given, id: '', name: '', input: '', arguments: new Arguments() };
+    this.#calls.push(call);
+    return call;
+  }
+
+  /** The call that a piece continues; undefined where it begins one. */
+  #knownFor(piece: Piece, at: number, count: number): Call | undefined {
+    if (this.#calls.length === 0) return undefined;
+    const { index, id, name } = piece;
+    const ofId = id === '' ? undefined : this.#calls.find((call) => call.id === id);
+    if (ofId !== undefined) return ofId;
+    if (index !== undefined) {
+      const ofIndex = this.#calls.findLast(({ given }) => given === index);
+      return ofIndex !== undefined && begins(piece, ofIndex) ? undefined : ofIndex;
+    }
+    if (id !== '') {
+      if (name === '') throw inseparable();
+      return undefined;
+    }
+    const last = this.#calls.at(-1)!;
+    if (name !== '') return this.#ofName(name, last);
+    const ofPlace = count === 1 ? this.#last : this.#ofPlace(at, count);
+    if (ofPlace === undefined) throw inseparable();
+    return ofPlace;
+  }
+
+  /** Where only a name is told: another call, or the last one, of which some servers repeat the name. */
+  #ofName(name: string, last: Call): Call | undefined {
+    if (name !== last.name || last.arguments.areWhole) return undefined;
+    if (last.input === '') throw inseparable();
+    return last;
+  }
+
+  #ofPlace(at: number, count: number): Call | undefined {
+    return count === this.#calls.length ? this.#calls[at] : undefined;
+  }
+}
+
+/** Whether a piece begins another call, though its server gives it the index of a known one. */
+function begins({ id, name, input }: Piece, known: Call): boolean {
+  if (name === '') return false;
+  if (id !== '' && known.id !== '') return id !== known.id;
+  return known.arguments.areWhole && input.trim() !== '' && input !== known.input;
+}
+
+function pieceOf(piece: JsonObject): Piece {
+  const { index, id, function: called, custom } = piece;
+  const { name, arguments: args, input } = (called ?? custom ?? {}) as JsonObject;
+  return {
+    index: typeof index === 'number' ? index : undefined,
+    id: textOf(id) ?? '',
+    name: textOf(name) ?? '',
+    input: textOf(args ?? input) ?? '',
+  };
+}
+
+function inseparable(): UpstreamError {
+  return new UpstreamError({
+    kind: 'malformed',
+    detail: 'the stream does not say which tool call a piece belongs to',
+  });
+}
+
+const MARKS = /["\\{}[\]]/g;
+
+/** Knows when the JSON object of a function's arguments has come to its end, reading each piece of it once. */
+class Arguments {
+  #begun = false;
+  #depth = 0;
+  #quoted = false;
+  #escapedAt = -1;
+  #length = 0;
+
+  get areWhole(): boolean {
+    return this.#begun && this.#depth === 0;
+  }
+
+  take(piece: string): void {
+    // The input of a custom tool is any text, which has no end of its own.
+    if (!this.#begun) this.#begun = piece.trimStart().startsWith('{') && this.#length === 0;
+    if (this.#begun)
+      for (const { 0: mark, index } of piece.matchAll(MARKS)) this.#see(mark, this.#length + index);
+    this.#length += piece.length;
+  }
+
+  #see(mark: string, at: number): void {
+    if (at === this.#escapedAt) return;
+    if (mark === '\\') this.#escapedAt = at + 1;
+    else if (mark === '"') this.#quoted = !this.#quoted;
+    else if (!this.#quoted) this.#depth += mark === '{' || mark === '[' ? 1 : -1;
+  }
+}
