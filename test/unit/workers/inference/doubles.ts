@@ -85,7 +85,7 @@ export class ScriptedProvider implements Provider {
 }
 
 /** An inference worker whose upstream, Redis and clock are the test's. */
-export function workerWith(provider: ScriptedProvider, over: Partial<WorkerDeps> = {}) {
+export function workerWith(provider: Provider, over: Partial<WorkerDeps> = {}) {
   const outbox = new RecordedOutbox();
   const redis = new Map<string, string | Buffer>();
   const events: string[] = [];

@@ -11,6 +11,7 @@ import type {
   UpstreamRequest,
   UpstreamSink,
 } from '../provider.ts';
+import { connectorOf } from './connector.ts';
 import { failureOfError, failureOfStatus } from './failures.ts';
 import { UpstreamResponse } from './response.ts';
 
@@ -50,7 +51,7 @@ export class OpenAiCompatibleProvider implements Provider {
       connections: CONNECTIONS_MAX,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
+      connect: connectorOf(CONNECT_TIMEOUT_MS),
     });
   }
 
