@@ -14,7 +14,7 @@ import type {
   Parameter,
   Response,
 } from './document-shape.ts';
-import { type HeaderName, REQUEST_HEADERS } from './headers.ts';
+import { type HeaderName, LIMIT_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import type { Answer, DeclaredOperation } from './operation.ts';
 
 export const SECURITY_SCHEME = 'apiKey';
@@ -53,11 +53,10 @@ export function describeOperation(declared: DeclaredOperation, components: Compo
       ...mapValues(schema.response as Record<string, Answer>, (answer) =>
         describeAnswer(answer, components),
       ),
-      ...refusalsOf(
-        errorsOf(declared, body !== undefined),
-        parameterRefusals(declared),
+      ...refusalsOf(errorsOf(declared, body !== undefined), parameterRefusals(declared), {
         components,
-      ),
+        isInference: schema.rawBody !== undefined,
+      }),
     },
   };
 }
@@ -81,6 +80,9 @@ function describeAnswer({ description, headers = [], content }: Answer, componen
         }),
   };
 }
+
+/** Before the key is known, and while Redis is away, there is nothing to say of limits. */
+const OF_UNKNOWN_CALLERS: ReadonlySet<number> = new Set([401, 403, 500, 503]);
 
 const OF_BODIES = [
   'invalid_json',
@@ -134,7 +136,7 @@ function parameterRefusals(declared: DeclaredOperation): Record<string, Example>
 function refusalsOf(
   codes: readonly DocumentedCode[],
   ofParameters: Record<string, Example>,
-  components: Components,
+  { components, isInference }: { components: Components; isInference: boolean },
 ): Record<string, Response> {
   const byStatus = Map.groupBy([...new Set(codes)], (code) => codeRow(code).status);
   return Object.fromEntries(
@@ -148,6 +150,7 @@ function refusalsOf(
         headers: headersOf([
           'x-request-id',
           'x-should-retry',
+          ...(isInference && !OF_UNKNOWN_CALLERS.has(status) ? LIMIT_HEADERS : []),
           ...(ofStatus.every((code) => codeRow(code).retryAfterMs !== undefined)
             ? (['retry-after', 'retry-after-ms'] as const)
             : []),

@@ -20,8 +20,14 @@ export const HEADERS = {
   ),
   'x-region': text('The region that answered.', 'eu-west'),
   'openai-processing-ms': count('Milliseconds that the gateway and its upstream took.', 412),
-  'x-ratelimit-limit-requests': count('Requests per second that the organisation may make.', 50),
-  'x-ratelimit-remaining-requests': count('Requests that may be made at once, now.', 199),
+  'x-ratelimit-limit-requests': count(
+    'Requests per second by the limit that is nearest: the organisation’s, or the key’s own.',
+    50,
+  ),
+  'x-ratelimit-remaining-requests': count(
+    'Requests that may be made at once, now, by that limit.',
+    199,
+  ),
   'x-ratelimit-reset-requests': text('Until the whole burst is there again.', '20ms', DURATION),
   'x-ratelimit-limit-requests-day': count('Requests per day.', 100_000),
   'x-ratelimit-remaining-requests-day': count('Requests that are left today.', 99_998),
@@ -43,7 +49,8 @@ export const HEADERS = {
 } as const satisfies Record<string, Header>;
 export type HeaderName = keyof typeof HEADERS;
 
-const LIMIT_HEADERS = [
+/** Where the caller stands, on every inference answer once the key is known. */
+export const LIMIT_HEADERS = [
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',

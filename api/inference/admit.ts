@@ -2,26 +2,21 @@ import type { Credential } from '#shared/keys/credential.ts';
 import type { ErrorCode } from '#shared/kernel/error-codes.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
-import type { Limits } from '#shared/kernel/plan.ts';
 import { inferenceLane } from '#shared/lanes/keys.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
-import type {
-  Admission,
-  AdmissionRequest,
-  Admissions,
-  LimitState,
-} from '#shared/lanes/redis/admission.ts';
+import type { Admission, AdmissionRequest, Admissions } from '#shared/lanes/redis/admission.ts';
 import type { ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Region } from '#shared/catalogue/catalogue.ts';
+import { regionFault } from '#shared/catalogue/routing.ts';
 import type { Room } from '#shared/lanes/room.ts';
 import type { ApiEvents } from '#api/events.ts';
+import { limitHeaders } from '#api/plugins/rate-headers.ts';
 import type { Exchange } from './exchange.ts';
 import type { BodyReader } from './body-reader.ts';
 import type { OpenExchanges } from './open-exchanges.ts';
 import type { Prepared } from './prepare.ts';
 import type { Unrouted, UnroutedEntry } from './read.ts';
 
-const DAY_MS = 86_400_000;
 /** Regions that are tried after the first: each may take as long as its upstreams do to fail. */
 const MOVES_MAX = 2;
 /** A promotion takes a few of these. */
@@ -74,7 +69,7 @@ export async function recall(
     exchange.close();
     return null;
   }
-  return repeated(found, exchange, limitHeaders(limits, found, entry.startedAt));
+  return repeated(found, exchange, limitHeaders(limits.requestsPerDay, found, entry.startedAt));
 }
 
 /**
@@ -96,7 +91,8 @@ export async function admit(
     credential,
     (place) => deps.admissions.admit({ ...place, body }),
   );
-  if (admission.verdict !== 'admitted') return repeated(admission, exchange, headers, entry.region);
+  if (admission.verdict !== 'admitted')
+    return repeated(admission, exchange, headers, pinOf(prepared));
   exchange.place = {
     region: entry.region,
     lane: inferenceLane(entry.shard, entry.region),
@@ -126,7 +122,7 @@ export async function takeArrival(
     (place) => deps.admissions.takeArrival({ ...place, body: '' }),
   );
   if (admission.verdict !== 'arrived')
-    throw refusalOf(admission as Refused, prepared.entry.region, headers);
+    throw refusalOf(admission as Refused, pinOf(prepared), headers);
   prepared.isPaid = true;
 }
 
@@ -135,10 +131,11 @@ type Asking = Pick<AdmitDeps, 'events' | 'outage'> & { exchange?: Exchange };
 /** Asks for the first of a request's regions that has room. */
 async function whereThereIsRoom(
   { roomIn, ...asking }: Asking & Pick<AdmitDeps, 'roomIn'>,
-  { entry, resolution, fingerprint, isPaid }: Prepared,
+  prepared: Prepared,
   { limits, keyLimit }: Credential,
   question: (place: Omit<AdmissionRequest, 'body'>) => Promise<Admission>,
 ): Promise<{ admission: Admission; headers: Record<string, string> }> {
+  const { entry, resolution, fingerprint, isPaid } = prepared;
   let capacity = 0;
   let org = 0;
   const admission = await ask(asking, async () => {
@@ -163,14 +160,11 @@ async function whereThereIsRoom(
     }
     return last!;
   });
-  const headers = limitHeaders(limits, admission, entry.startedAt);
+  const headers = limitHeaders(limits.requestsPerDay, admission, entry.startedAt);
   // A stored answer is given also where nothing runs any more; a new request is not taken there.
   if (admission.verdict === 'saturated' && capacity === 0) {
     asking.exchange?.close();
-    throw new Fault('region_degraded', {
-      values: { where: `The region ${entry.region}` },
-      headers,
-    });
+    throw regionFault('degraded', pinOf(prepared), { headers });
   }
   return { admission, headers };
 }
@@ -190,7 +184,7 @@ async function ask<T>(
 
 /**
  * Has the record of a request that screening has refused handed on, at the cost of an arrival. Returns the headers of the
- * refusal, which stands even when it cannot be recorded.
+ * refusal, which stands even when it cannot be recorded; then it has no receipt, and names none.
  * @throws Fault when its caller is over its rate: then the record is not made
  */
 export async function recordRefusal(
@@ -207,9 +201,10 @@ export async function recordRefusal(
     events.storeFailed(error);
     return {};
   }
-  const headers = limitHeaders(limits, admission, entry.startedAt);
-  if (admission.verdict === 'recorded') return headers;
-  throw refusalOf(admission as Refused, entry.region, headers);
+  const headers = limitHeaders(limits.requestsPerDay, admission, entry.startedAt);
+  if (admission.verdict === 'recorded')
+    return { ...headers, 'x-receipt-id': receiptIdOf(entry.id) };
+  throw refusalOf(admission as Refused, null, headers);
 }
 
 /** A request that is not run itself: an identical one is, or was. @throws Fault when it is refused */
@@ -217,14 +212,14 @@ function repeated(
   admission: Exclude<Admission, { verdict: 'admitted' }>,
   exchange: Exchange,
   headers: Record<string, string>,
-  region: string = '',
+  pin: string | null = null,
 ): Admitted {
   const { entry } = exchange;
   if (admission.verdict !== 'wait' && admission.verdict !== 'replay') {
     exchange.close();
     if (admission.verdict === 'recorded' || admission.verdict === 'arrived')
       throw new Error(`a request to be run was ${admission.verdict}`);
-    throw refusalOf(admission, region, headers);
+    throw refusalOf(admission, pin, headers);
   }
   headers['idempotent-replayed'] = 'true';
   headers['x-receipt-id'] = receiptIdOf(admission.requestId);
@@ -233,28 +228,6 @@ function repeated(
   if (stored) exchange.stored();
   else exchange.waitsFor = admission.requestId;
   return { exchange, entry, run: null, stored, headers };
-}
-
-/** The rate headers of contract.md, on every inference answer and on every refusal by a limit. */
-function limitHeaders(limits: Limits, state: LimitState, now: number): Record<string, string> {
-  return {
-    'x-ratelimit-limit-requests': String(limits.requestsPerSecond),
-    'x-ratelimit-remaining-requests': String(state.remaining),
-    'x-ratelimit-reset-requests': durationText(state.resetMs),
-    'x-ratelimit-limit-requests-day': String(limits.requestsPerDay),
-    'x-ratelimit-remaining-requests-day': String(state.remainingToday),
-    'x-ratelimit-reset-requests-day': durationText(DAY_MS - (now % DAY_MS)),
-  };
-}
-
-/** A duration as clients of the original expect it: `20ms`, `1.5s`, `6m0s`, `23h59m1s`. */
-function durationText(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.ceil(ms))}ms`;
-  if (ms < 60_000) return `${Math.ceil(ms) / 1_000}s`;
-  const seconds = Math.ceil(ms / 1_000);
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes}m${seconds % 60}s`;
-  return `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds % 60}s`;
 }
 
 type Refused = Exclude<
@@ -276,11 +249,16 @@ const WAITING = {
     'Too many identical requests wait for the answer to this one already. Try again shortly.',
 };
 
+/** The region that a request is pinned to; null where it might go to others. */
+function pinOf({ resolution, entry }: Prepared): string | null {
+  return resolution.isPinned ? entry.region : null;
+}
+
 /** The refusal of a request that was not admitted. */
-function refusalOf(admission: Refused, region: string, headers: Record<string, string>): Fault {
+function refusalOf(admission: Refused, pin: string | null, headers: Record<string, string>): Fault {
   if (admission.verdict === 'reused') return new Fault(CODES.reused, { headers });
   const details = { headers, retryAfterMs: admission.retryMs };
   if (admission.verdict === 'waiters') return new Fault(CODES.waiters, { ...details, ...WAITING });
   if (admission.verdict !== 'saturated') return new Fault(CODES[admission.verdict], details);
-  return new Fault('region_saturated', { ...details, values: { where: `The region ${region}` } });
+  return regionFault('saturated', pin, details);
 }

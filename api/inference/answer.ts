@@ -30,6 +30,19 @@ export function answerHeaders(
   };
 }
 
+/** The headers of a failure after admission: no receipt's id, unless there is one or will be. */
+export function failureHeaders(
+  deps: Pick<AnswerDeps, 'now'>,
+  entry: Pick<UnroutedEntry, 'id' | 'startedAt'>,
+  known: Readonly<Record<string, string>>,
+  { hasReceipt }: Fault,
+): Record<string, string> {
+  const headers = answerHeaders(deps, entry, known);
+  delete headers['idempotent-replayed'];
+  if (!hasReceipt) delete headers['x-receipt-id'];
+  return headers;
+}
+
 /** Joins an answer and its receipt, both as they are. */
 export function withReceipt(answer: string, receipt: string): string {
   return appendMember(answer, 'receipt', receipt);
@@ -54,6 +67,7 @@ export function joinReceipt(
 }
 
 const RECEIPT_LATE = new Fault('receipt_generation_failed', {
+  hasReceipt: true,
   message:
     'The receipt for this request did not come in time. It will be issued under the same id.',
 });

@@ -289,9 +289,11 @@ const RESTARTED = new Fault('worker_lost', {
   message: 'The process that ran this request was lost after the stream had begun. Try again.',
 });
 const RECEIPT_OF_ANOTHER = new Fault('worker_lost', {
+  hasReceipt: true,
   message:
     'The request ran twice, and its receipt is of the answer that did not arrive. Try again.',
 });
 const ANSWER_LOST = new Fault('dispatch_unavailable', {
+  hasReceipt: true,
   message: 'The answer was lost. Try again.',
 });

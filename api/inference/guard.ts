@@ -1,5 +1,4 @@
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
-import { receiptIdOf } from '#shared/kernel/ids.ts';
 import { PROMPT_PARAMS } from '#shared/kernel/inference.ts';
 import { receiptEntryOf } from '#shared/lanes/receipt-entry.ts';
 import type { Moderator } from '#shared/screening/http/moderation.ts';
@@ -88,9 +87,9 @@ async function refuse(deps: GuardDeps, prepared: Prepared, verdict: Verdict): Pr
     calls: 0,
     policy: { version: deps.screen.policyVersion, rule: verdict.rule },
   });
-  const limits = await recordRefusal(deps, prepared, outcome);
+  const headers = await recordRefusal(deps, prepared, outcome);
   return new Fault(verdict.code, {
     values: { supportEmail: deps.supportEmail, requestId: entry.id },
-    headers: { ...limits, 'x-receipt-id': receiptIdOf(entry.id) },
+    headers,
   });
 }

@@ -5,7 +5,7 @@ import { frameOf } from '#shared/kernel/event-stream.ts';
 import { envelopeOf, errorHeaders } from '#api/plugins/error-envelope.ts';
 import { faultOf } from '#api/plugins/reply-with-error.ts';
 import type { Admitted } from './admit.ts';
-import { answerHeaders, joinReceipt, withReceipt } from './answer.ts';
+import { answerHeaders, failureHeaders, joinReceipt, withReceipt } from './answer.ts';
 import type { ExchangeSink } from './exchange.ts';
 import { storedAnswer } from './idempotency.ts';
 import type { ReplyDeps } from './reply-whole.ts';
@@ -153,17 +153,11 @@ class EventStream implements ExchangeSink {
   #refuse(fault: Fault): void {
     this.#deps.events.refused(fault, this.#request);
     if (this.#response.headersSent || this.#response.destroyed) return;
-    const {
-      'idempotent-replayed': _replayed,
-      'x-receipt-id': _receipt,
-      'x-region': _region,
-      ...limits
-    } = this.#admitted.headers;
+    const { entry, headers } = this.#admitted;
     const body = JSON.stringify(envelopeOf(fault));
     this.#response
       .writeHead(fault.status, {
-        'x-request-id': this.#admitted.entry.id,
-        ...limits,
+        ...failureHeaders(this.#deps, entry, headers, fault),
         ...errorHeaders(fault),
         'content-type': 'application/json; charset=utf-8',
         'content-length': Buffer.byteLength(body),

@@ -3,7 +3,13 @@ import { Fault } from '#shared/kernel/errors.ts';
 import { LONG, nextTurn } from '#shared/kernel/turns.ts';
 import type { ApiEvents } from '#api/events.ts';
 import type { Admitted, AdmitDeps } from './admit.ts';
-import { type AnswerDeps, answerHeaders, joinReceipt, withReceipt } from './answer.ts';
+import {
+  type AnswerDeps,
+  answerHeaders,
+  failureHeaders,
+  joinReceipt,
+  withReceipt,
+} from './answer.ts';
 import { storedAnswer, type StoredAnswerDeps } from './idempotency.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 
@@ -44,7 +50,10 @@ export async function replyWhole(
       exchange.close();
     }
   }
-  if (text instanceof Fault) throw text;
+  if (text instanceof Fault) {
+    void reply.headers(failureHeaders(deps, entry, headers, text));
+    throw text;
+  }
   deps.events.answered(entry);
   deps.unread.add(entry.orgId, text.length, reply.raw);
   return reply

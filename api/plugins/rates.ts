@@ -1,13 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SecondChanceMap } from '#api/auth/second-chance-map.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
+import type { Credential } from '#shared/keys/credential.ts';
 import type { Buckets, Rate } from '#shared/lanes/redis/buckets.ts';
 import { callerNetwork } from './caller-network.ts';
+import { limitHeaders, rateHeaders } from './rate-headers.ts';
 
 /**
  * Acts that leave something behind: an entry in the audit log, a letter, an export. A hundred services can be given new
- * keys at once; more come one a second.
+ * keys at once; more come one a second. Revocations have as much for themselves: who has stolen a key must not be able to
+ * hold them up.
  */
 const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
 /** About 10 MB of addresses. */
@@ -17,14 +19,21 @@ const KEYS_MAX = 50_000;
 /** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
 const BYTES_OF_REFUSAL = 64 * 1024;
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The bucket that the requests of a route are taken from, where it is not that of all such requests. */
+    bucket?: 'revocations';
+  }
+}
+
 export interface RatesOptions {
-  buckets: Pick<Buckets, 'take'>;
+  buckets: Pick<Buckets, 'take' | 'look'>;
   /** Redis could not be asked: the request passes, because what it asks for stands in PostgreSQL. */
   onError: (error: unknown) => void;
 }
 
 /** What a request is counted with. */
-export type RateClass = 'inference' | 'reads' | 'changes' | 'address' | 'session';
+export type RateClass = 'inference' | 'reads' | 'changes' | 'revocations' | 'address' | 'session';
 
 /** Inference has its own limits, at admission. */
 export function rateClassOf(
@@ -51,25 +60,49 @@ export function limitAddresses(app: FastifyInstance, addresses: Pick<Addresses, 
   });
 }
 
-/** Counts requests with a key, by organisation. To be called behind `authenticate`. */
+/**
+ * Counts requests with a key, by organisation and, where it has a limit of its own, by key. Every answer says where its
+ * caller stands. To be called behind `authenticate`.
+ */
 export function limitOrganisations(app: FastifyInstance, { buckets, onError }: RatesOptions): void {
-  app.addHook('onRequest', (request, _reply, next) => {
+  app.addHook('onRequest', (request, reply, next) => {
     const kind = classOf(request);
-    if (kind !== 'reads' && kind !== 'changes') return next();
-    const { orgId, plan } = request.credential;
-    buckets
-      .take(orgId, kind, kind === 'reads' ? PLAN_LIMITS[plan] : CHANGES)
-      .catch((error: unknown) => {
+    if (kind === 'inference' || kind === 'address' || kind === 'session') return next();
+    const { credential } = request;
+    buckets.take(credential, kind, kind === 'reads' ? credential.limits : CHANGES).then(
+      (state) => {
+        void reply.headers(rateHeaders(state));
+        next(refusal(state.waitMs));
+      },
+      (error: unknown) => {
         onError(error);
-        return 0;
-      })
-      .then((waitMs) => next(refusal(waitMs)), next);
+        next();
+      },
+    );
+  });
+  app.addHook('onSend', (request, reply, _payload, next) => {
+    const { credential } = request;
+    // What has been admitted, or refused there, says so by itself.
+    const isSaid = reply.hasHeader('x-ratelimit-limit-requests-day');
+    if (isSaid || credential === null || classOf(request) !== 'inference') return next();
+    void reply.header('openai-processing-ms', String(Math.round(reply.elapsedTime)));
+    buckets.look(credential).then(
+      (state) => {
+        const headers = limitHeaders(credential.limits.requestsPerDay, state, Date.now());
+        void reply.headers({ ...headers, ...reply.getHeaders() });
+        next();
+      },
+      (error: unknown) => {
+        onError(error);
+        next();
+      },
+    );
   });
 }
 
 /**
- * Counts requests for inference that are refused for what they are, which admission never sees: at the rate of the plan,
- * by key, a large body as many, in the memory of this process. A key that is over it is told to wait before its next
+ * Counts requests for inference that are refused for what they are, which admission never sees: by key, at the rate of
+ * its organisation or its own, a large body as many, in the memory of this process. A key that is over it is told to wait before its next
  * body is read. To be called behind `authenticate`, and `count` with every refusal.
  */
 export class Refusals {
@@ -83,12 +116,15 @@ export class Refusals {
   }
 
   limit(app: FastifyInstance): void {
-    app.addHook('onRequest', (request, _reply, next) => {
+    app.addHook('onRequest', (request, reply, next) => {
       if (classOf(request) !== 'inference') return next();
-      const { keyId, plan } = request.credential;
-      const { requestsPerSecond, burst } = PLAN_LIMITS[plan];
-      const aheadMs = (this.#due.get(keyId) ?? 0) - this.#now();
-      next(refusal(Math.max(0, Math.ceil(aheadMs - ((burst - 1) * 1_000) / requestsPerSecond))));
+      const { credential } = request;
+      const { requestsPerSecond, burst } = rateOf(credential);
+      const resetMs = (this.#due.get(credential.keyId) ?? 0) - this.#now();
+      const waitMs = Math.max(0, Math.ceil(resetMs - ((burst - 1) * 1_000) / requestsPerSecond));
+      if (waitMs > 0)
+        void reply.headers(rateHeaders({ perSecond: requestsPerSecond, remaining: 0, resetMs }));
+      next(refusal(waitMs));
     });
   }
 
@@ -97,14 +133,20 @@ export class Refusals {
     const { credential } = request;
     if (credential === null || classOf(request) !== 'inference') return;
     const { bytes = 0 } = (request.body ?? {}) as { bytes?: number };
-    const { keyId, plan } = credential;
+    const { keyId } = credential;
     const weight = Math.max(1, Math.ceil(bytes / BYTES_OF_REFUSAL));
     const from = Math.max(this.#due.get(keyId) ?? 0, this.#now());
-    this.#due.set(keyId, from + (weight * 1_000) / PLAN_LIMITS[plan].requestsPerSecond);
+    this.#due.set(keyId, from + (weight * 1_000) / rateOf(credential).requestsPerSecond);
   }
 }
 
+/** What refused requests of a key are counted at. */
+function rateOf({ limits, keyLimit }: Credential): Rate {
+  return keyLimit ?? limits;
+}
+
 function classOf({ routeOptions: { config, schema }, method, is404 }: FastifyRequest): RateClass {
+  if (!is404 && config.bucket !== undefined) return config.bucket;
   return rateClassOf(is404 ? undefined : config.scope, method, schema?.rawBody !== undefined);
 }
 

@@ -246,7 +246,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
   app.post(
     '/keys/:id/revoke',
     {
-      config: CONFIG,
+      config: { ...CONFIG, bucket: 'revocations' },
       schema: {
         operationId: 'revokeKey',
         tag: 'Keys',

@@ -57,6 +57,7 @@ export interface Resolution {
   tier: Plan;
   /** Regions to run it in, best first; never empty. A pinned request has exactly its region. */
   candidates: readonly RegionRoute[];
+  isPinned: boolean;
 }
 
 /**
@@ -81,10 +82,9 @@ export function resolveRoute(
   const candidates = pinned === undefined ? healthyRegions(routes, account, health) : [pinned];
   if (pinned !== undefined) {
     const state = stateOf(pinned, health);
-    if (state !== 'normal' && !mayTry(pinned, health))
-      throw pinnedRegionFault(state, pinned.region.code);
+    if (state !== 'normal' && !mayTry(pinned, health)) throw regionFault(state, pinned.region.code);
   }
-  return { model: routes.model, tier, candidates };
+  return { model: routes.model, tier, candidates, isPinned: pinned !== undefined };
 }
 
 /** The models that an account may use, in the catalogue's order. */
@@ -160,7 +160,7 @@ function offeredIn(routes: ModelRoutes, region: Region, health: RegionHealth): R
   const route = routes.byRegion.get(region.code);
   if (route !== undefined) return route;
   const state = health.states.get(region.code) ?? region.status;
-  if (state === 'decommissioned') throw pinnedRegionFault(state, region.code);
+  if (state === 'decommissioned') throw regionFault(state, region.code);
   throw invalidParam(
     'model',
     `The model ${routes.model.id} is not offered in the region ${region.code}.`,
@@ -255,16 +255,29 @@ function isReached({ region, endpoints }: RegionRoute, { reached }: RegionHealth
   return endpoints.some(({ endpoint }) => reached?.has(circuitName(region.code, endpoint.name)));
 }
 
-/** The 503 for a pinned region that cannot take the request. */
-function pinnedRegionFault(state: Exclude<RegionState, 'normal'>, code: string): Fault {
-  return new Fault(`region_${state}`, { values: { where: `The region ${code}` } });
-}
-
 /** The 503 when default routing finds no healthy region: the state that promises most for a retry. */
 function noRegionFault(states: readonly RegionState[]): Fault {
   const state =
     (['saturated', 'degraded'] as const).find((one) => states.includes(one)) ?? 'decommissioned';
-  return new Fault(`region_${state}`, {
-    values: { where: 'Every region that offers this model' },
-  });
+  return regionFault(state, null);
+}
+
+/**
+ * The 503 when the pinned region cannot take a request; or none can that it might have gone to, of which it then names
+ * none: its caller has chosen none, and the one that was tried last is as good as any.
+ */
+export function regionFault(
+  state: Exclude<RegionState, 'normal'>,
+  pin: string | null,
+  details: Pick<
+    NonNullable<ConstructorParameters<typeof Fault>[1]>,
+    'headers' | 'retryAfterMs'
+  > = {},
+): Fault {
+  return pin === null
+    ? new Fault(`region_${state}`, {
+        ...details,
+        message: 'No region takes requests for this model now.',
+      })
+    : new Fault(`region_${state}`, { ...details, values: { where: `The region ${pin}` } });
 }

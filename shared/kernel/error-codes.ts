@@ -282,7 +282,7 @@ const STABLE = {
     sample: { supportEmail: APPEAL_SAMPLE.supportEmail },
   }),
   region_degraded: row('region_unavailable', 503, true, {
-    when: 'The pinned region is in incident mode.',
+    when: 'The pinned region is in incident mode; or every region that has the model is, or is served by no worker.',
     advice:
       'Wait as long as `retry-after` says, or send it without a pinned region: it then goes where the model can be had.',
     message: '{where} is in incident mode.',
@@ -291,7 +291,7 @@ const STABLE = {
     retryAfterMs: 10_000,
   }),
   region_saturated: row('region_unavailable', 503, true, {
-    when: 'The pinned region is at capacity.',
+    when: 'The pinned region is at capacity, or every region that has the model.',
     advice: 'Send it again with backoff, or without a pinned region.',
     message: '{where} is at capacity.',
     sample: { where: 'The region eu-west' },
@@ -299,7 +299,7 @@ const STABLE = {
     retryAfterMs: 1_000,
   }),
   region_decommissioned: row('region_unavailable', 503, false, {
-    when: 'The region is no longer offered.',
+    when: 'The region is no longer offered, or no region that had the model.',
     advice: 'Pin another region, or none. `GET /v1/models` names the regions of each model.',
     message: '{where} is no longer offered.',
     sample: { where: 'The region ap-south' },

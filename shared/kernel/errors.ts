@@ -16,6 +16,8 @@ interface FaultDetails {
   retryAfterMs?: number | undefined;
   /** For the log only; never leaves the service. */
   cause?: unknown;
+  /** The request has a receipt all the same, or will have one. */
+  hasReceipt?: boolean;
   /** Further answer headers that belong to this refusal (limits). */
   headers?: Readonly<Record<string, string>>;
 }
@@ -46,6 +48,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
   readonly code: C;
   readonly param: string | null;
   readonly retryAfterMs: number | undefined;
+  readonly hasReceipt: boolean;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: C, ...[details = {}]: DetailsOf<C>) {
@@ -59,6 +62,7 @@ export class Fault<C extends ErrorCode = ErrorCode> extends Error {
     this.code = code;
     this.param = details.param ?? row.param ?? null;
     this.retryAfterMs = details.retryAfterMs ?? row.retryAfterMs;
+    this.hasReceipt = details.hasReceipt ?? false;
     this.headers = details.headers ?? {};
   }
 

@@ -107,13 +107,16 @@ export interface WireFault {
   message: string;
   param?: string;
   retryAfterMs?: number;
+  /** The request has a receipt all the same. */
+  hasReceipt?: true;
 }
 
 /** The parts of a refusal that the api process with the caller's connection needs. */
-export function wireFault({ code, message, param, retryAfterMs }: Fault): WireFault {
+export function wireFault({ code, message, param, retryAfterMs, hasReceipt }: Fault): WireFault {
   const fault: WireFault = { code, message };
   if (param !== null) fault.param = param;
   if (retryAfterMs !== undefined) fault.retryAfterMs = retryAfterMs;
+  if (hasReceipt) fault.hasReceipt = true;
   return fault;
 }
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AppOptions } from '#api/app.ts';
 import { LargeBodies } from '#api/inference/large-bodies.ts';
+import { PLAN_LIMITS } from '#shared/kernel/plan.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { buildTestApp } from '#test/support/app.ts';
 import { TestCredentials } from '#test/support/credentials.ts';
@@ -41,7 +42,10 @@ afterEach(() => {
 });
 
 const newKey = (orgId: string, keyId = newId('key')) =>
-  credentials.issue(orgId, ['inference:write', 'service:read', 'admin:keys'], { keyId });
+  credentials.issue(orgId, ['inference:write', 'service:read', 'admin:keys'], {
+    keyId,
+    limits: { ...PLAN_LIMITS.enterprise, burst: 256 },
+  });
 
 /** Announces a body and sends none of it. Resolves when the connection is made. */
 function announce(key: string, bytes: number, path = '/v1/chat/completions'): Promise<void> {
@@ -89,13 +93,15 @@ describe('bodies on their way', () => {
   );
 
   it(
-    'the keys of an organisation share three of the largest bodies, and other organisations are not held up',
+    'the keys of an organisation share three of the largest bodies, and neither other organisations nor a revocation are held up',
     { tags: ['limits.intake'] },
     async () => {
       const [first, second] = [newKey('org_keys'), newKey('org_keys')];
       await Promise.all([announce(first, MIB), announce(second, MIB), announce(second, MIB)]);
       await until(async () => (await told(first)) === 'requests_per_second_exceeded');
       expect(await told(newKey('org_other'))).toBe('invalid_json');
+      // A stolen key that fills all of this does not hold its own revocation up.
+      expect(await told(first, '/v1/keys/key_x/revoke')).toBe('invalid_json');
     },
   );
 

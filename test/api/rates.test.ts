@@ -15,7 +15,14 @@ import { ApiDescription } from '#test/support/api-description.ts';
 let database: TestDatabase;
 const credentials = new TestCredentials();
 const keyId = 'key_rates';
-const key = credentials.issue('org_rates', SCOPES, { plan: 'audit', keyId });
+/** What was negotiated, which is not what the plan begins with. */
+const NEGOTIATED = {
+  requestsPerSecond: 70,
+  burst: 220,
+  requestsPerDay: 5_000,
+  concurrentStreams: 2,
+};
+const key = credentials.issue('org_rates', SCOPES, { limits: NEGOTIATED, keyId });
 /** What was asked of the buckets of organisations. */
 let taken: [orgId: string, name: string, perSecond: number, burst: number][] = [];
 
@@ -24,11 +31,22 @@ const build = (parts: TestAppParts): Promise<FastifyInstance> =>
     authenticate: { credentials, keyUse: { used() {} } },
     ...parts,
   });
-const buckets = (waitMs: number) => ({
-  take: async (orgId: string, name: string, rate: { requestsPerSecond: number; burst: number }) => {
-    taken.push([orgId, name, rate.requestsPerSecond, rate.burst]);
-    return waitMs;
+const buckets = (waitMs: number): AppOptions['buckets'] => ({
+  async take({ orgId }, name, { requestsPerSecond, burst }) {
+    taken.push([orgId, name, requestsPerSecond, burst]);
+    return {
+      waitMs,
+      perSecond: requestsPerSecond,
+      remaining: waitMs === 0 ? 9 : 0,
+      resetMs: 2_000,
+    };
   },
+  look: async ({ limits, keyLimit }) => ({
+    perSecond: (keyLimit ?? limits).requestsPerSecond,
+    remaining: 8,
+    resetMs: 1_000,
+    remainingToday: 7,
+  }),
 });
 
 let full: FastifyInstance;
@@ -55,8 +73,8 @@ async function ask(app: FastifyInstance, method: string, url: string, token: str
 
 describe('every route', () => {
   it(
-    'every route of the description is under a limit: inference at admission, reads and changes of an organisation, the rest by address',
-    { tags: ['limits.every-route'] },
+    'every route of the description is under a limit: inference at admission, reads, changes and revocations of an organisation at what it has negotiated, the rest by address',
+    { tags: ['limits.every-route', 'limits.headers'] },
     async () => {
       const { payload } = await full.inject({ method: 'GET', url: '/openapi.json' });
       const { operations } = new ApiDescription(JSON.parse(payload) as never);
@@ -67,6 +85,7 @@ describe('every route', () => {
         const kind = rateClassOf(scope, method.toUpperCase(), isInference);
         (table[kind] ??= []).push(operation.operationId);
         if (kind === 'inference') continue;
+        const bucket = operation.operationId === 'revokeKey' ? 'revocations' : kind;
         taken = [];
         const url = path.replaceAll(/\{[^}]+\}/g, 'x');
         const answer = await ask(full, method.toUpperCase(), url, kind === 'address' ? null : key);
@@ -74,8 +93,11 @@ describe('every route', () => {
         if (kind === 'address') expect(taken).toEqual([]);
         else {
           expect(answer.headers.get('retry-after-ms')).toBe('1500');
-          const rate = kind === 'reads' ? [50, 200] : [1, 100];
-          expect(taken, `${method} ${path}`).toEqual([['org_rates', kind, ...rate]]);
+          const rate = kind === 'reads' ? [70, 220] : [1, 100];
+          expect(taken, `${method} ${path}`).toEqual([['org_rates', bucket, ...rate]]);
+          expect(answer.headers.get('x-ratelimit-limit-requests')).toBe(String(rate[0]));
+          expect(answer.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+          expect(answer.headers.get('x-ratelimit-reset-requests')).toBe('2s');
         }
       }
       expect(table['inference']?.toSorted()).toEqual([
@@ -117,17 +139,41 @@ describe('requests for inference that are refused before admission', () => {
         },
       } as unknown as AppOptions['inference'];
       const app = await build({ inference });
-      // 200 at once, of which this is sixteen; and 50 a second are earned meanwhile.
+      // 220 at once, of which this is sixteen; and 70 a second are earned meanwhile.
       const large = `[${' '.repeat(1_023 * 1024)}]`;
       let code = 'invalid_messages';
-      for (let count = 0; count < 200 && code === 'invalid_messages'; count += 1)
+      for (let count = 0; count < 300 && code === 'invalid_messages'; count += 1)
         code = (await send(app, large)).json().error.code as string;
       expect(code).toBe('requests_per_second_exceeded');
-      expect(read).toBeGreaterThanOrEqual(12);
-      const other = credentials.issue('org_rates', SCOPES, { plan: 'audit', keyId: 'key_other' });
+      expect(read).toBeGreaterThanOrEqual(13);
+      const other = credentials.issue('org_rates', SCOPES, { keyId: 'key_other' });
       expect((await send(app, '{', other)).json()).toMatchObject({
         error: { code: 'invalid_json' },
       });
+    },
+  );
+});
+
+describe('refused requests of a key with a limit of its own', () => {
+  it(
+    'what is refused before admission is held to the limit of the key, and the 429 names that limit',
+    { tags: ['limits.refusals', 'limits.per-key', 'limits.headers'] },
+    async () => {
+      const keyLimit = { requestsPerSecond: 0.001, burst: 3 };
+      const slow = credentials.issue('org_rates', SCOPES, { keyLimit, keyId: 'key_slow' });
+      const app = await build({ buckets: buckets(0) });
+      const send = () => ask(app, 'POST', '/v1/chat/completions', slow);
+      for (let i = 0; i < 3; i += 1) {
+        const { status, headers } = await send();
+        expect(status).toBe(415);
+        expect(headers.get('x-ratelimit-limit-requests')).toBe('0.001');
+      }
+      const refused = await send();
+      expectRefusal(refused, 'requests_per_second_exceeded');
+      expect(refused.headers.get('x-ratelimit-limit-requests')).toBe('0.001');
+      expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+      expect(refused.headers.get('x-ratelimit-reset-requests')).toMatch(/^\d+m\d+s$/);
+      expect(refused.headers.get('x-ratelimit-remaining-requests-day')).toBe('7');
     },
   );
 });
@@ -181,12 +227,15 @@ it(
 
 describe('a Redis that cannot be asked', () => {
   it(
-    'what stands in PostgreSQL is read while Redis is away',
+    'what stands in PostgreSQL is read while Redis is away, and refusals say nothing of limits that are not known',
     { tags: ['limits.reads'] },
     async () => {
-      const away = { take: () => Promise.reject(new Error('away')) };
-      const app = await build({ buckets: away });
+      const fail = () => Promise.reject(new Error('away'));
+      const app = await build({ buckets: { take: fail, look: fail } });
       expect((await ask(app, 'GET', '/v1/receipts')).status).toBe(200);
+      const refused = await ask(app, 'POST', '/v1/chat/completions');
+      expectRefusal(refused, 'invalid_content_type');
+      expect(refused.headers.get('x-ratelimit-limit-requests')).toBeNull();
     },
   );
 });

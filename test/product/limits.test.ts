@@ -251,6 +251,62 @@ describe('the headers of an inference answer', () => {
       await stream.arrayBuffer();
     },
   );
+
+  it(
+    'whatever refuses or fails a request, the answer says what is left, and names no receipt that will not be',
+    { tags: ['limits.headers', 'limits.per-key'] },
+    async () => {
+      const org = await newOrganisation(system, { requestsPerSecond: 900, burst: 900 });
+      const key = await org.newKey();
+      const ask = async (body: object | string, given = key) => {
+        const response = await post(system, '/chat/completions', body, { key: given });
+        await response.arrayBuffer();
+        return response;
+      };
+      const fails = chatBody({ sandbox_fault: `id=${org.id}; status=400` });
+      for (const [body, status, isAdmitted] of [
+        ['{', 400, false],
+        [chatBody({ temperature: 3 }), 400, false],
+        [chatBody({ model: 'nope' }), 400, false],
+        [chatBody({ region: 'ap-south' }), 503, false],
+        [fails, 400, true],
+        [{ ...fails, stream: true }, 400, true],
+      ] as const) {
+        const { status: found, headers } = await ask(body);
+        expect(found, JSON.stringify(body)).toBe(status);
+        expect(headers.get('x-request-id')).toMatch(/^req_/);
+        expect(headers.get('x-receipt-id')).toBeNull();
+        expect(headers.get('x-region')).toBe(isAdmitted ? 'eu-west' : null);
+        expect(headers.get('openai-processing-ms')).toMatch(/^\d+$/);
+        expect(headers.get('x-ratelimit-limit-requests')).toBe('900');
+        expect(headers.get('x-ratelimit-remaining-requests')).toMatch(/^(900|89\d)$/);
+        expect(headers.get('x-ratelimit-reset-requests')).toMatch(DURATION);
+        expect(headers.get('x-ratelimit-remaining-requests-day')).toMatch(/^\d+$/);
+        expect(headers.get('x-ratelimit-reset-requests-day')).toMatch(DURATION);
+      }
+      const required = { model: 'sandbox-unsized', receipt: 'required' };
+      const unestimated = await ask(chatBody(required));
+      expect(unestimated.status).toBe(500);
+      const id = unestimated.headers.get('x-receipt-id')!;
+      const read = { headers: { authorization: `Bearer ${key}` } };
+      expect((await fetch(`${system.baseUrl}/receipts/${id}`, read)).status).toBe(200);
+    },
+  );
+
+  it(
+    'a refusal by the limit of a key names that limit, and how long it takes to come back',
+    { tags: ['limits.headers', 'limits.per-key'] },
+    async () => {
+      const org = await newOrganisation(system, { requestsPerSecond: 1_000, burst: 1_000 });
+      const key = await org.newKey({ limit: { requestsPerSecond: 1, burst: 2 } });
+      const [first, , ...rest] = await race(6, [key]);
+      expect(first!.headers.get('x-ratelimit-limit-requests')).toBe('1');
+      const refused = rest.find(({ status }) => status === 429)!;
+      expect(refused.headers.get('x-ratelimit-limit-requests')).toBe('1');
+      expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+      expect(refused.headers.get('x-ratelimit-reset-requests')).toMatch(/^[12](\.\d+)?s$/);
+    },
+  );
 });
 
 describe('the limits of an organisation, over the three inference routes', () => {

@@ -46,7 +46,10 @@ export async function buildTestApp(
     newRequestId: () => newId('req'),
     events: apiEvents(pino({ level: 'silent' }), new Registry()),
     authenticate: { credentials: { lookup: () => null }, keyUse: { used() {} } },
-    buckets: { take: async () => 0 },
+    buckets: {
+      take: async () => ({ perSecond: 1, remaining: 1, resetMs: 0, waitMs: 0 }),
+      look: async () => ({ perSecond: 1, remaining: 1, resetMs: 0, remainingToday: 1 }),
+    },
     perAddress: { requestsPerSecond: 1_000_000, burst: 1_000_000 },
     inference: {} as AppOptions['inference'],
     models: { index: () => ({ models: new Map(), regions: new Map() }), confidenceOf() {} },

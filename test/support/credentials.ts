@@ -1,6 +1,14 @@
 import type { Credential, Scope } from '#shared/keys/credential.ts';
 import { KEY_LENGTH } from '#shared/keys/format.ts';
 
+const MANY = 1_000_000;
+const UNBOUND = {
+  requestsPerSecond: MANY,
+  burst: MANY,
+  requestsPerDay: MANY,
+  concurrentStreams: MANY,
+};
+
 /** Keys that exist in this process alone. */
 export class TestCredentials {
   readonly #byToken = new Map<string, Credential>();
@@ -16,7 +24,7 @@ export class TestCredentials {
       scopes,
       plan: 'enterprise',
       accountState: 'active',
-      limits: { requestsPerSecond: 1, burst: 1, requestsPerDay: 1, concurrentStreams: 1 },
+      limits: UNBOUND,
       keyLimit: null,
       allowedRegions: null,
       allowedModels: null,

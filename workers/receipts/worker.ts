@@ -1,6 +1,6 @@
 import { Fault } from '#shared/kernel/errors.ts';
 import { multihashOf } from '#shared/kernel/multihash.ts';
-import { type ReceiptEntry, wireFault } from '#shared/lanes/messages.ts';
+import { type ReceiptEntry, type WireFault, wireFault } from '#shared/lanes/messages.ts';
 import { setAsideOf } from '#shared/lanes/keys.ts';
 import type { SettleClaim } from '#shared/lanes/redis/claims.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
@@ -52,6 +52,7 @@ const COMMIT_RETRY_MS = 250;
 const SET_ASIDE_MAX = 10_000;
 
 const FAILED = wireFault(new Fault('receipt_generation_failed'));
+const DEGRADED = wireFault(new Fault('receipt_generation_failed', { hasReceipt: true }));
 
 /**
  * Turns outcomes into receipts, a batch at a time: sign all, commit all in one statement, and only then send them.
@@ -212,7 +213,7 @@ function isOwing(entry: readonly Pending[]): boolean {
 function freeUnlessAnswered(write: HolderWrite, pending: Pending): void {
   const { handed } = pending;
   if (handed?.claim === undefined || (isOwed(pending) && !isRefused(pending))) return;
-  write.free(nameOf(handed, handed.claim), FAILED);
+  write.free(nameOf(handed, handed.claim), isOwed(pending) ? DEGRADED : FAILED);
 }
 
 /** Tells the request's caller, or the api process that has it, of the receipt that is committed. */
@@ -220,7 +221,7 @@ function replyReceipt(write: HolderWrite, owed: Owed): void {
   const { handed, issued } = owed;
   const { inbox, attempt, record } = handed;
   const id = record.requestId;
-  if (isRefused(owed)) replyFailed(write, handed);
+  if (isRefused(owed)) replyFailed(write, handed, DEGRADED);
   else {
     const kind = isOfThisAnswer(owed) ? 'receipt' : 'receipt_of_another';
     write.send(inbox, { id, attempt, kind }, issued.row.text);
@@ -229,12 +230,16 @@ function replyReceipt(write: HolderWrite, owed: Owed): void {
 
 /** Keeps what cannot be made into a receipt where a person can look at it, and tells who waits for it. */
 function setAside(write: HolderWrite, { delivery, text, handed }: Pending): void {
-  if (handed !== null) replyFailed(write, handed);
+  if (handed !== null) replyFailed(write, handed, FAILED);
   write.command('XADD', setAsideOf(delivery.lane), 'MAXLEN', '~', SET_ASIDE_MAX, '*', 'e', text);
 }
 
-function replyFailed(write: HolderWrite, { inbox, attempt, record }: ReceiptEntry): void {
-  const reply = { id: record.requestId, attempt, kind: 'receipt_failed', error: FAILED } as const;
+function replyFailed(
+  write: HolderWrite,
+  { inbox, attempt, record }: ReceiptEntry,
+  error: WireFault,
+): void {
+  const reply = { id: record.requestId, attempt, kind: 'receipt_failed', error } as const;
   write.send(inbox, reply);
 }
 

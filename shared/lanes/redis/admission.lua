@@ -17,7 +17,8 @@
 --      22 requests that may wait for one claim
 --      23 when the caller stops waiting, by the same clock ('': never): nothing is written after that
 --
--- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id | this clock when late}
+-- Returns {verdict, retry_us, remaining, reset_us, remaining_today, entry id | first request's id | this clock when late,
+-- whose limit the remaining are of}
 
 local now
 if ARGV[17] == '' then
@@ -30,24 +31,24 @@ end
 if ARGV[23] ~= '' and now > tonumber(ARGV[23]) then return { 'late', 0, 0, 0, 0, string.format('%.0f', now) } end
 local day = string.format('%.0f', math.floor(now / 86400000000))
 
--- Generic cell rate: the bucket holds `burst`, one leaves each `interval`. Returns the next arrival time and when it is allowed.
-local function arrival(stored, interval, burst)
-  local tat = math.max(tonumber(stored) or 0, now) + interval
-  return tat, tat - burst * interval
-end
-
 local interval, burst, per_day = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local key_interval, key_burst = tonumber(ARGV[6]), tonumber(ARGV[7])
+local paid = ARGV[21] == 'paid'
 local stored = redis.call('HMGET', KEYS[1], 'tat', 'day', 'count')
 local count = (stored[2] == day) and tonumber(stored[3]) or 0
-local tat, allowed_at = arrival(stored[1], interval, burst)
 local current_tat = math.max(tonumber(stored[1]) or 0, now)
+local current_key_tat = key_interval > 0 and math.max(tonumber(redis.call('HGET', KEYS[2], 'tat')) or 0, now) or 0
+-- The arrival of one that is paid for is among those that were.
+local tat = paid and current_tat or current_tat + interval
+local key_tat = paid and current_key_tat or current_key_tat + key_interval
 
-local function answer(verdict, retry, next_tat, left_today, id)
-  local left = math.max(0, math.floor((now + burst * interval - next_tat) / interval))
-  return { verdict, retry, left, next_tat - now, math.max(0, left_today), id or '' }
+local function answer(verdict, retry, has_arrived, left_today, id)
+  local left, reset, whose = standing(now, has_arrived and tat or current_tat, interval, burst,
+    has_arrived and key_tat or current_key_tat, key_interval, key_burst)
+  return { verdict, retry, left, reset, math.max(0, left_today), id or '', whose }
 end
 local function refuse(verdict, retry)
-  return answer(verdict, retry, current_tat, per_day - count)
+  return answer(verdict, retry, false, per_day - count)
 end
 
 local fingerprint = ARGV[12]
@@ -62,15 +63,10 @@ end
 
 if ARGV[21] == 'claim' and not claim then return refuse('absent', 0) end
 
-local paid = ARGV[21] == 'paid'
-if paid then tat = current_tat
-elseif now < allowed_at then return refuse('rate', allowed_at - now) end
-local key_interval = tonumber(ARGV[6])
-local key_tat = nil
-if key_interval > 0 and not paid then
-  local key_allowed_at
-  key_tat, key_allowed_at = arrival(redis.call('HGET', KEYS[2], 'tat'), key_interval, tonumber(ARGV[7]))
-  if now < key_allowed_at then return refuse('rate', key_allowed_at - now) end
+if not paid then
+  local wait = allowed_at(tat, interval, burst) - now
+  if key_interval > 0 then wait = math.max(wait, allowed_at(key_tat, key_interval, key_burst) - now) end
+  if wait > 0 then return refuse('rate', wait) end
 end
 
 -- Further fields of the organisation's limits are written along.
@@ -80,7 +76,7 @@ local function take_arrival(...)
     return
   end
   redis.call('HSET', KEYS[1], 'tat', string.format('%.0f', tat), ...)
-  if key_tat then
+  if key_interval > 0 then
     redis.call('HSET', KEYS[2], 'tat', string.format('%.0f', key_tat))
     redis.call('EXPIRE', KEYS[2], 86400)
   end
@@ -92,7 +88,7 @@ if ARGV[18] ~= '' then
   take_arrival()
   redis.call('EXPIRE', KEYS[1], 172800)
   redis.call('XADD', KEYS[5], '*', 'e', ARGV[18])
-  return answer('recorded', 0, tat, per_day - count)
+  return answer('recorded', 0, true, per_day - count)
 end
 
 local streams = tonumber(ARGV[8])
@@ -115,10 +111,10 @@ if claim then
   end
   take_arrival()
   take_lease()
-  if claim[2] == 'done' then return answer('replay', 0, tat, per_day - count, claim[3]) end
+  if claim[2] == 'done' then return answer('replay', 0, true, per_day - count, claim[3]) end
   redis.call('RPUSH', KEYS[8], ARGV[14])
   redis.call('EXPIRE', KEYS[8], tonumber(ARGV[13]))
-  return answer('wait', 0, tat, per_day - count, claim[3])
+  return answer('wait', 0, true, per_day - count, claim[3])
 end
 
 if count >= per_day then return refuse('day', 86400000000 - now % 86400000000) end
@@ -137,7 +133,7 @@ if redis.call('XLEN', KEYS[5]) >= tonumber(ARGV[11]) then return refuse('backlog
 if ARGV[21] == 'arrival' then
   take_arrival()
   redis.call('EXPIRE', KEYS[1], 172800)
-  return answer('arrived', 0, tat, per_day - count)
+  return answer('arrived', 0, true, per_day - count)
 end
 
 take_arrival('day', day, 'count', count + 1)
@@ -151,4 +147,4 @@ redis.call('ZADD', KEYS[9], ARGV[20], ARGV[1])
 -- Set in one second of each minute: who has so few requests that none falls into it for an hour reaches no bound.
 if held == 0 or now % 60000000 < 1000000 then redis.call('EXPIRE', KEYS[9], 3600) end
 if ARGV[15] ~= '' then redis.call('SET', KEYS[6], ARGV[15], 'EX', tonumber(ARGV[16])) end
-return answer('admitted', 0, tat, per_day - count - 1, redis.call('XADD', KEYS[4], '*', 'e', ARGV[2]))
+return answer('admitted', 0, true, per_day - count - 1, redis.call('XADD', KEYS[4], '*', 'e', ARGV[2]))

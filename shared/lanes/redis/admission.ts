@@ -33,12 +33,15 @@ const WAITERS_MAX = 256;
 /** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
 export const AFTERLIFE_S = 60;
 
+/** A limit of a key's own, below its organisation's; null when it has none. */
+type KeyLimit = { requestsPerSecond: number; burst: number } | null;
+
 export interface AdmissionRequest {
   entry: InferenceEntry;
   /** The body that the upstream is to get: JSON text, or its UTF-8. */
   body: string | Uint8Array;
   limits: Limits;
-  keyLimit: { requestsPerSecond: number; burst: number } | null;
+  keyLimit: KeyLimit;
   /** Requests waiting or running in the region before it is saturated. */
   regionCapacity: number;
   /** The same for the requests of this organisation alone. */
@@ -55,9 +58,15 @@ export interface ClaimLookUp extends Pick<AdmissionRequest, 'limits' | 'keyLimit
   fingerprint: string;
 }
 
-export interface LimitState {
+/** Where a caller stands with the limit that is nearest: its organisation's, or its key's own. */
+export interface RateState {
+  /** Requests per second that this limit allows. */
+  perSecond: number;
   remaining: number;
   resetMs: number;
+}
+
+export interface LimitState extends RateState {
   remainingToday: number;
 }
 
@@ -106,7 +115,9 @@ interface Asked {
 
 const NOTHING: WrittenEntry = { text: '', apart: undefined };
 
-type ScriptResult = [string, number, number, number, number, string];
+/** Whose limit it is that a script speaks of. */
+export type Whose = 'org' | 'key';
+type ScriptResult = [string, number, number, number, number, string, Whose];
 
 /**
  * Admits or refuses a request in one atomic script (see admission.lua), on a connection whose commands have no time-out of
@@ -219,10 +230,10 @@ export class Admissions {
   /** `until`: of this process's steady clock, in milliseconds. */
   async #ask(asked: Asked, until: number): Promise<Admission | null> {
     const first = await this.#run(asked, until);
-    if (first[0] !== 'late') return readVerdict(first);
+    if (first[0] !== 'late') return readVerdict(first, asked.request);
     // When it is not, Redis's clock has been set, or another node answers: it is taken at its word.
     this.#clocks?.of(asked.request.entry.shard).reset(Number(first[5]));
-    return readVerdict(await this.#run(asked, until));
+    return readVerdict(await this.#run(asked, until), asked.request);
   }
 
   async #run({ request, written, refused, what }: Asked, until: number): Promise<ScriptResult> {
@@ -244,11 +255,9 @@ export class Admissions {
       heldKey(shard, entry.region, entry.orgId),
       entry.id,
       written.text,
-      intervalUsOf(limits.requestsPerSecond),
-      limits.burst,
+      ...rateArguments(limits),
       limits.requestsPerDay,
-      keyLimit === null ? 0 : intervalUsOf(keyLimit.requestsPerSecond),
-      keyLimit === null ? 0 : keyLimit.burst,
+      ...rateArguments(keyLimit),
       entry.stream ? limits.concurrentStreams : 0,
       LEASE_MS,
       Math.ceil(request.regionCapacity / this.#shards),
@@ -295,9 +304,30 @@ export function intervalUsOf(requestsPerSecond: number): number {
   return Math.max(1, Math.ceil(1_000_000 / requestsPerSecond));
 }
 
-function readVerdict(result: ScriptResult): Admission | null {
-  const [verdict, retryUs, remaining, resetUs, remainingToday, id] = result;
-  const state: LimitState = { remaining, resetMs: Math.ceil(resetUs / 1_000), remainingToday };
+/** A rate as scripts take it: microseconds per request, and how many at once; zeros where there is none. */
+export function rateArguments(
+  rate: Pick<Limits, 'requestsPerSecond' | 'burst'> | null,
+): [intervalUs: number, burst: number] {
+  return rate === null ? [0, 0] : [intervalUsOf(rate.requestsPerSecond), rate.burst];
+}
+
+/** What a script says of where a caller stands, in the numbers of the limit that it speaks of. */
+export function readRateState(
+  remaining: number,
+  resetUs: number,
+  whose: Whose,
+  { limits, keyLimit }: { limits: Pick<Limits, 'requestsPerSecond'>; keyLimit: KeyLimit },
+): RateState {
+  const { requestsPerSecond } = whose === 'key' ? keyLimit! : limits;
+  return { perSecond: requestsPerSecond, remaining, resetMs: Math.ceil(resetUs / 1_000) };
+}
+
+function readVerdict(
+  result: ScriptResult,
+  limited: Pick<AdmissionRequest, 'limits' | 'keyLimit'>,
+): Admission | null {
+  const [verdict, retryUs, remaining, resetUs, remainingToday, id, whose] = result;
+  const state = { ...readRateState(remaining, resetUs, whose, limited), remainingToday };
   switch (verdict) {
     case 'absent':
       return null;

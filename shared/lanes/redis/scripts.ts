@@ -8,21 +8,22 @@ type Script = (...keysAndArguments: (string | number | Buffer)[]) => Promise<unk
 /** The file of a script and the number of its keys; null where that varies, and the caller passes it first. */
 interface Source {
   file: string;
-  /** Asks who holds an entry, so the function for that (holding.lua) stands before it. */
-  asksHolding?: true;
+  /** The file of functions that it calls, which stands before it: who holds an entry, or how rates are counted. */
+  calls?: 'holding.lua' | 'rates.lua';
   keyCount: number | null;
 }
 
 const SOURCES = {
-  admit: { file: 'admission.lua', keyCount: 9 },
-  takeArrival: { file: 'take-arrival.lua', keyCount: 1 },
-  settleClaim: { file: 'settle-claim.lua', keyCount: 4, asksHolding: true },
+  admit: { file: 'admission.lua', keyCount: 9, calls: 'rates.lua' },
+  takeArrival: { file: 'take-arrival.lua', keyCount: 2, calls: 'rates.lua' },
+  lookAtLimits: { file: 'look-at-limits.lua', keyCount: 2, calls: 'rates.lua' },
+  settleClaim: { file: 'settle-claim.lua', keyCount: 4, calls: 'holding.lua' },
   withdraw: { file: 'withdraw.lua', keyCount: 1 },
   gone: { file: 'gone.lua', keyCount: 1 },
-  handOn: { file: 'hand-on.lua', keyCount: 6, asksHolding: true },
+  handOn: { file: 'hand-on.lua', keyCount: 6, calls: 'holding.lua' },
   dropConsumer: { file: 'drop-consumer.lua', keyCount: 1 },
-  takeOver: { file: 'take-over.lua', keyCount: 1, asksHolding: true },
-  apply: { file: 'apply.lua', keyCount: null, asksHolding: true },
+  takeOver: { file: 'take-over.lua', keyCount: 1, calls: 'holding.lua' },
+  apply: { file: 'apply.lua', keyCount: null, calls: 'holding.lua' },
 } satisfies Record<string, Source>;
 
 export type LaneScripts = Record<keyof typeof SOURCES, Script>;
@@ -42,8 +43,8 @@ export function defineLaneScripts(client: RedisClient): LaneScripts {
 
 const textOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
 
-function scriptOf(client: RedisClient, { file, keyCount, asksHolding }: Source): Script {
-  const lua = (asksHolding === true ? textOf('holding.lua') : '') + textOf(file);
+function scriptOf(client: RedisClient, { file, keyCount, calls }: Source): Script {
+  const lua = (calls === undefined ? '' : textOf(calls)) + textOf(file);
   const sha = hash('sha1', lua);
   const [byHash, byText] = client.isCluster
     ? [replicated(client, 'EVALSHA'), replicated(client, 'EVAL')]

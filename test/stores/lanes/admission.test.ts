@@ -176,6 +176,22 @@ describe('admission', () => {
       'rate',
       'admitted',
     ]);
+    // The numbers are those of the limit that binds, in the key's own name as well.
+    const own = { perSecond: 1, remaining: 0, resetMs: 2_000 };
+    expect(verdicts[2]).toMatchObject({ ...own, retryMs: 1_000 });
+    const limits = { ...GENEROUS, requestsPerSecond: 2, burst: 2 };
+    const narrow = await admissions().admit(admissionRequest({ keyId: 'key_2' }, { keyLimit }));
+    expect(narrow).toMatchObject({ perSecond: 1, remaining: 0 });
+    const wide = { requestsPerSecond: 2, burst: 100 };
+    const shared = { limits: { ...limits, burst: 1 }, keyLimit: wide };
+    nowUs += 10_000_000;
+    await admissions().admit(admissionRequest({ keyId: 'key_3' }, shared));
+    expect(await admissions().admit(admissionRequest({ keyId: 'key_3' }, shared))).toMatchObject({
+      verdict: 'rate',
+      perSecond: 2,
+      remaining: 0,
+      retryMs: 500,
+    });
   });
 
   it('requests are refused before the region’s lane is longer than its capacity', async () => {

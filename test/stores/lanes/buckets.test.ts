@@ -1,10 +1,15 @@
 import { expect, it } from 'vitest';
-import { Buckets } from '#shared/lanes/redis/buckets.ts';
+import { Buckets, type Caller } from '#shared/lanes/redis/buckets.ts';
 import { defineLaneScripts } from '#shared/lanes/redis/scripts.ts';
-import { connectTo } from '#test/support/lanes.ts';
+import { admissionRequest, admissionsOn, connectTo } from '#test/support/lanes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 const RATE = { requestsPerSecond: 1, burst: 20 };
+const callerOf = (orgId: string, keyId = 'key_1', keyLimit: Caller['keyLimit'] = null): Caller => ({
+  orgId,
+  keyId,
+  keyLimit,
+});
 
 it(
   'reads of an organisation share one rate over all api processes, and take nothing from its changes or from others',
@@ -14,17 +19,76 @@ it(
     const clients = [connectTo(url), connectTo(url)];
     const processes = clients.map((client) => new Buckets(defineLaneScripts(client), 1));
     const begun = performance.now();
-    const waits = await Promise.all(
-      Array.from({ length: 60 }, (_, i) => processes[i % 2]!.take('org_a', 'reads', RATE)),
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        processes[i % 2]!.take(callerOf('org_a'), 'reads', RATE),
+      ),
     );
+    const waits = answers.map(({ waitMs }) => waitMs);
     const refilled = Math.ceil((performance.now() - begun) / 1_000);
     const taken = waits.filter((wait) => wait === 0).length;
     expect(taken).toBeGreaterThanOrEqual(20);
     expect(taken).toBeLessThanOrEqual(20 + refilled);
     expect(Math.max(...waits)).toBeLessThanOrEqual(1_000);
-    expect(await processes[0]!.take('org_a', 'changes', RATE)).toBe(0);
-    expect(await processes[0]!.take('org_b', 'reads', RATE)).toBe(0);
+    for (const [caller, name] of [
+      [callerOf('org_a'), 'changes'],
+      [callerOf('org_b'), 'reads'],
+    ] as const) {
+      const state = await processes[0]!.take(caller, name, RATE);
+      expect(state).toEqual({ waitMs: 0, perSecond: 1, remaining: 19, resetMs: 1_000 });
+    }
     expect(await clients[0]!.pttl('{s0}:bucket:reads:org_a')).toBeGreaterThan(0);
     for (const client of clients) client.disconnect();
+  },
+);
+
+it(
+  'a key with a limit of its own is held to it among reads, and what is said names that limit',
+  { tags: ['limits.per-key', 'limits.reads'] },
+  async () => {
+    const { url } = await startTestRedis();
+    const client = connectTo(url);
+    const buckets = new Buckets(defineLaneScripts(client), 1);
+    const limited = callerOf('org_a', 'key_slow', { requestsPerSecond: 1, burst: 2 });
+    const rate = { requestsPerSecond: 1_000_000, burst: 1_000_000 };
+    const answers = [1, 2, 3].map(() => buckets.take(limited, 'reads', rate));
+    expect(await Promise.all(answers)).toMatchObject([
+      { waitMs: 0, perSecond: 1, remaining: 1 },
+      { waitMs: 0, perSecond: 1, remaining: 0 },
+      { waitMs: expect.toSatisfy((wait: number) => wait > 0), perSecond: 1, remaining: 0 },
+    ]);
+    const free = await buckets.take(callerOf('org_a', 'key_free'), 'reads', rate);
+    expect(free).toMatchObject({ waitMs: 0, perSecond: 1_000_000 });
+    client.disconnect();
+  },
+);
+
+it(
+  'a caller is told where it stands with the limits of inference, and nothing is taken for it',
+  { tags: ['limits.headers', 'limits.refusals-are-free'] },
+  async () => {
+    const { url } = await startTestRedis();
+    const client = connectTo(url);
+    const buckets = new Buckets(defineLaneScripts(client), 1);
+    const limits = { ...RATE, requestsPerDay: 5, concurrentStreams: 1 };
+    const keyLimit = { requestsPerSecond: 1, burst: 2 };
+    const [free, slow] = [callerOf('org_a'), callerOf('org_a', 'key_slow', keyLimit)];
+    const admit = () =>
+      admissionsOn(client).admit(admissionRequest({ keyId: 'key_slow' }, { limits, keyLimit }));
+    expect(await buckets.look({ ...free, limits })).toEqual({
+      perSecond: 1,
+      remaining: 20,
+      resetMs: 0,
+      remainingToday: 5,
+    });
+    await admit();
+    for (let i = 0; i < 3; i += 1) {
+      expect(await buckets.look({ ...slow, limits })).toMatchObject({ remaining: 1 });
+      expect(await buckets.look({ ...free, limits })).toMatchObject({
+        remaining: 19,
+        remainingToday: 4,
+      });
+    }
+    client.disconnect();
   },
 );

@@ -252,9 +252,14 @@ describe('default routing', () => {
     [{ eu: 'saturated', us: 'degraded' }, 'region_saturated'],
     [{ eu: 'decommissioned', us: 'degraded' }, 'region_degraded'],
     [{ eu: 'decommissioned', us: 'decommissioned' }, 'region_decommissioned'],
-  ] as const)('answers default routing with no healthy region %j by %s', (entries, code) => {
-    expect(faultOf({}, { health: states(entries) }).code).toBe(code);
-  });
+  ] as const)(
+    'answers default routing with no healthy region %j by %s, and names none',
+    (entries, code) => {
+      const fault = faultOf({}, { health: states(entries) });
+      expect(fault.code).toBe(code);
+      expect(fault.message).not.toMatch(/\b(eu|us)\b/);
+    },
+  );
 });
 
 describe('the tier', () => {

@@ -24,7 +24,7 @@ export const RECEIPT_WAIT_MS = 2_000;
 /** A Monday, 23:00:00 UTC: the day has an hour left. */
 export const NOW = Date.UTC(2026, 5, 1, 23);
 
-const LIMIT_STATE = { remaining: 199, resetMs: 20, remainingToday: 999 };
+const LIMIT_STATE = { perSecond: 50, remaining: 199, resetMs: 20, remainingToday: 999 };
 const admitted = (laneEntryId = '7-0'): Admission => ({
   ...LIMIT_STATE,
   verdict: 'admitted',
@@ -109,24 +109,25 @@ class ReplyDouble {
   readonly request: FastifyRequest;
   sent: { headers: Record<string, string>; text: string } | undefined;
   hijacked = false;
-  #headers: Record<string, string> = {};
+  /** Those that were set, of an answer or of the failure that follows. */
+  readonly set: Record<string, string> = {};
 
   constructor(request: FastifyRequest) {
     this.request = request;
   }
 
   headers(headers: Record<string, string>): this {
-    this.#headers = headers;
+    Object.assign(this.set, headers);
     return this;
   }
 
   type(contentType: string): this {
-    this.#headers['content-type'] = contentType;
+    this.set['content-type'] = contentType;
     return this;
   }
 
   send(text: string): this {
-    this.sent = { headers: this.#headers, text };
+    this.sent = { headers: this.set, text };
     return this;
   }
 

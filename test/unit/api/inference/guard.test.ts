@@ -129,12 +129,12 @@ describe('a request that the policy forbids', () => {
     },
   );
 
-  it('a request that the policy forbids is refused also when that cannot be recorded', async () => {
+  it('a request that the policy forbids is refused also when that cannot be recorded, and then names no receipt', async () => {
     const { verdict, happened } = bring({
       screen: screenThatSays(VERDICT),
       admissions: recording(() => Promise.reject(new Error('Redis is away'))),
     });
-    await expect(verdict).rejects.toMatchObject({ code: 'dual_use_screen_block' });
+    await expect(verdict).rejects.toMatchObject({ code: 'dual_use_screen_block', headers: {} });
     expect(happened).toEqual(['storeFailed']);
   });
 });

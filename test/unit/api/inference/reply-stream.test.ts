@@ -145,6 +145,8 @@ describe('a stream that fails', () => {
         'content-type': 'application/json; charset=utf-8',
         'x-request-id': REQUEST_ID,
         'x-ratelimit-remaining-requests': '199',
+        'x-region': 'eu',
+        'openai-processing-ms': expect.stringMatching(/^\d+$/) as string,
         'x-should-retry': 'true',
       },
     });
@@ -161,6 +163,13 @@ describe('a stream that fails', () => {
     expect(happened).toEqual(['refused upstream_error']);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(raw.written).toHaveLength(1);
+  });
+
+  it('a stream that is refused for its estimate names the degraded receipt that it has', async () => {
+    const { raw, hear } = await open();
+    const error = { code: 'receipt_generation_failed', message: 'No.', hasReceipt: true } as const;
+    hear({ kind: 'receipt_failed', error });
+    expect(raw.head).toMatchObject({ status: 500, headers: { 'x-receipt-id': RECEIPT_ID } });
   });
 
   it('a stream that fails after its first byte ends with an error frame and without [DONE]', async () => {

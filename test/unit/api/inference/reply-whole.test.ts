@@ -88,7 +88,10 @@ describe('a whole answer', () => {
         roomIn: () => Promise.resolve({ region: 0, org: 0 }),
       });
       willSay(refused('saturated'), refused('saturated'));
-      await expect(ask().handled).rejects.toMatchObject({ code: 'region_degraded' });
+      await expect(ask().handled).rejects.toMatchObject({
+        code: 'region_degraded',
+        message: 'No region takes requests for this model now.',
+      });
       expect(asked.map(({ regionCapacity }) => regionCapacity)).toEqual([0, 0]);
       await exchanges.drained();
     },
@@ -130,7 +133,7 @@ describe('a whole answer', () => {
     expect(happened).toEqual(['receiptLate', 'answered']);
   });
 
-  it('a request that requires a receipt is refused when the receipt is late', async () => {
+  it('a request that requires a receipt is refused when the receipt is late, and named the one that will come', async () => {
     const { ask, hear } = openEdge();
     const { reply, handled } = ask({ body: { receipt: 'required' } });
     await turn();
@@ -138,6 +141,7 @@ describe('a whole answer', () => {
     await vi.advanceTimersByTimeAsync(RECEIPT_WAIT_MS);
     await expect(handled).rejects.toMatchObject({ code: 'receipt_generation_failed' });
     expect(reply.sent).toBeUndefined();
+    expect(reply.set['x-receipt-id']).toBe(RECEIPT_ID);
   });
 
   it('an answer that was kept apart because of its size is fetched', async () => {
@@ -151,9 +155,9 @@ describe('a whole answer', () => {
     expect(reply.sent?.text).toContain('"id":"chatcmpl-1"');
   });
 
-  it('a failure in the pipeline is what the client gets, with its parameter and its wait', async () => {
+  it('a failure in the pipeline is what the client gets, with its parameter, its wait and the limits, and no receipt', async () => {
     const { ask, hear } = openEdge();
-    const { handled } = ask();
+    const { reply, handled } = ask();
     await turn();
     const error = {
       code: 'invalid_tools',
@@ -163,6 +167,13 @@ describe('a whole answer', () => {
     } as const;
     hear({ kind: 'error', error });
     await expect(handled).rejects.toMatchObject(error);
+    expect(reply.set).toMatchObject({
+      'x-request-id': REQUEST_ID,
+      'x-region': 'eu',
+      'x-ratelimit-remaining-requests': '199',
+      'x-ratelimit-remaining-requests-day': '999',
+    });
+    expect(reply.set).not.toHaveProperty('x-receipt-id');
   });
 });
 
@@ -208,15 +219,21 @@ describe('admission', () => {
     expect(reply.sent?.headers['x-region']).toBe('us');
   });
 
-  it('a request is refused when every region is saturated, and the message names the last of them', async () => {
-    const { ask, willSay, asked } = openEdge();
-    willSay(refused('saturated'), refused('saturated'));
-    await expect(ask().handled).rejects.toMatchObject({
-      code: 'region_saturated',
-      message: expect.stringContaining('us') as string,
-    });
-    expect(asked).toHaveLength(2);
-  });
+  it(
+    'a request that no region takes is told of none that it did not ask for, and one that is pinned of its own',
+    { tags: ['codes.region_saturated'] },
+    async () => {
+      const { ask, willSay, asked } = openEdge();
+      willSay(refused('saturated'), refused('saturated'), refused('saturated'));
+      const none = 'No region takes requests for this model now.';
+      const code = 'region_saturated';
+      await expect(ask().handled).rejects.toMatchObject({ code, message: none });
+      expect(asked).toHaveLength(2);
+      const pinned = ask({ body: { region: 'us' } }).handled;
+      const message = 'The region us is at capacity.';
+      await expect(pinned).rejects.toMatchObject({ code, message });
+    },
+  );
 
   it('an admission that Redis does not answer is internal_error with a wait, and nothing stays open', async () => {
     const cause = new Error('Redis is away');
