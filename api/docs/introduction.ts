@@ -1,5 +1,5 @@
 import { SCOPES, type Scope } from '#shared/keys/credential.ts';
-import { STABLE_CODES } from '#shared/kernel/error-codes.ts';
+import { codeRow, STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
 import { count } from '#shared/methodology/readable.ts';
 
@@ -14,6 +14,14 @@ const SCOPE_NOTES: Readonly<Record<Scope, [grants: string, availability: string]
     'administrators; Audit Plus, Enterprise',
   ],
 };
+
+/** Codes that say when to ask again, though no library is to do so by itself. */
+const LATER_CODES = STABLE_CODES.filter((code) => {
+  const { type, retryAfterMs } = codeRow(code);
+  return type === 'validation_error' && retryAfterMs !== undefined;
+})
+  .map((code) => `\`${code}\``)
+  .join(', ');
 
 /** The text before the operations, in the Markdown that CommonMark and GitHub agree on. */
 export function introduction(publicUrl: string, supportEmail: string): string {
@@ -45,7 +53,7 @@ ${SCOPES.map((scope) => `| \`${scope}\` | ${SCOPE_NOTES[scope].join(' | ')} |`).
 
 ## Errors
 
-Every failing path answers with the same envelope, always with all four fields: \`{"error": {"code", "type", "message", "param"}}\`. Codes are stable, messages may change. A path that names something that does not exist, or is not yours, is 404 with \`<resource>_not_found\`; an invalid parameter is 400 with \`invalid_<param>\`, and \`param\` says where. \`x-should-retry\` says whether the same request may succeed later; SDKs obey it. \`retry-after\` and \`retry-after-ms\` say how long to wait, on every 429 and on other errors where waiting helps. Without them try inference and internal errors again with exponential backoff and random jitter, about four times; never \`auth_error\`, \`validation_error\` and \`policy_error\`.
+Every failing path answers with the same envelope, always with all four fields: \`{"error": {"code", "type", "message", "param"}}\`. Codes are stable, messages may change. A path that names something that does not exist, or is not yours, is 404 with \`<resource>_not_found\`; an invalid parameter is 400 with \`invalid_<param>\`, and \`param\` says where. \`x-should-retry\` says whether the same request may succeed later; SDKs obey it, and wait and repeat by themselves where it is \`true\`. It is \`false\` on every \`validation_error\`, also on ${LATER_CODES}, where something is not there yet, and on \`daily_budget_exceeded\`, where a library would sleep until midnight. \`retry-after\` and \`retry-after-ms\` say how long to wait, on every 429 and wherever waiting helps. Without them try inference and internal errors again with exponential backoff and random jitter, about four times; never \`auth_error\`, \`validation_error\` and \`policy_error\`.
 
 The codes that follow no pattern are ${STABLE_CODES.map((code) => `\`${code}\``).join(', ')}. Each operation lists those that it can answer with; the error reference of the page \`/docs\` says of every one when it happens, what to do, and whether it helps to ask again. If you believe that a policy block is wrong, write to ${supportEmail} with the request id.
 

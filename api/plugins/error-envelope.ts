@@ -28,14 +28,14 @@ const CHALLENGE = { 'www-authenticate': 'Bearer realm="docket"' };
 
 /** Headers that go with an error: whether to try again, and when; no time where waiting helps nothing. */
 export function errorHeaders(fault: Fault): Record<string, string> {
-  const { retry, status } = codeRow(fault.code);
+  const { retry, status, retryAfterMs } = codeRow(fault.code);
   const headers: Record<string, string> = {
     ...(status === 401 ? CHALLENGE : {}),
     ...fault.headers,
     'x-should-retry': String(retry),
   };
   const waitMs = fault.retryAfterMs;
-  if (waitMs !== undefined && (retry || status === 429)) {
+  if (waitMs !== undefined && (retry || status === 429 || retryAfterMs !== undefined)) {
     headers['retry-after-ms'] = String(Math.max(1, Math.ceil(waitMs)));
     headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1_000)));
   }

@@ -36,13 +36,16 @@ export interface CodeRow extends Words {
 }
 
 /**
- * Every 429 says how long to wait, and so does every 503 that a retry can help. Where none can help there is no such time:
- * some clients know no `x-should-retry`, and sleep for as long as they are told.
+ * Every 429 says how long to wait, and so does every 503 that a retry can help. What is not there yet may say when to ask
+ * again, though no library is to do so by itself. Where nothing can help there is no such time: some
+ * clients know no `x-should-retry`, and sleep for as long as they are told.
  */
 type Waiting<S extends number, R extends boolean> = S extends 429
   ? { retryAfterMs: number }
   : R extends false
-    ? { retryAfterMs?: undefined }
+    ? S extends 404 | 409
+      ? unknown
+      : { retryAfterMs?: undefined }
     : S extends 503
       ? { retryAfterMs: number }
       : unknown;
@@ -154,9 +157,10 @@ const STABLE = {
   }),
   receipt_pending: row('validation_error', 409, false, {
     when: 'The answer went out before its receipt, and that is not issued yet.',
-    advice: 'Ask for it again after a few seconds; it comes under the id that the answer named.',
+    advice: 'Ask for it again after `retry-after`; it comes under the id that the answer named.',
     message: 'This receipt is pending: it is not issued yet. Ask again in a few seconds.',
     param: 'id',
+    retryAfterMs: 2_000,
   }),
   recalculation_pending: row('validation_error', 409, false, {
     when: 'The receipt is being recalculated already.',
@@ -181,9 +185,10 @@ const STABLE = {
   }),
   proof_not_ready: row('validation_error', 404, false, {
     when: 'The receipt is not in a signed checkpoint yet: at most ten seconds.',
-    advice: 'Ask again after ten seconds.',
+    advice: 'Ask again after `retry-after`.',
     message: 'The receipt is not in a signed checkpoint yet. Ask again in a few seconds.',
     param: 'id',
+    retryAfterMs: 10_000,
   }),
   export_not_ready: row('validation_error', 409, false, {
     when: 'The pack is still being made.',

@@ -5,6 +5,8 @@ export interface PinnedError {
   status: number;
   type: ErrorType;
   retry: boolean;
+  /** It says when to ask again, though libraries are told not to. */
+  later?: true;
 }
 
 /**
@@ -25,11 +27,11 @@ export const PINNED_ERRORS: Readonly<Record<string, PinnedError>> = {
   method_not_allowed: { status: 405, type: 'validation_error', retry: false },
   request_timeout: { status: 408, type: 'validation_error', retry: false },
   headers_too_large: { status: 431, type: 'validation_error', retry: false },
-  receipt_pending: { status: 409, type: 'validation_error', retry: false },
+  receipt_pending: { status: 409, type: 'validation_error', retry: false, later: true },
   recalculation_pending: { status: 409, type: 'validation_error', retry: false },
   not_degraded: { status: 409, type: 'validation_error', retry: false },
   key_state_conflict: { status: 409, type: 'validation_error', retry: false },
-  proof_not_ready: { status: 404, type: 'validation_error', retry: false },
+  proof_not_ready: { status: 404, type: 'validation_error', retry: false, later: true },
   export_not_ready: { status: 409, type: 'validation_error', retry: false },
   export_failed: { status: 409, type: 'validation_error', retry: false },
   export_expired: { status: 410, type: 'validation_error', retry: false },

@@ -84,11 +84,13 @@ function described(entry: ErrorEntry): Html {
   </div>`;
 }
 
-function retryOf({ retry, retryAfterMs, status }: CodeRow): Html {
-  if (!retry && status !== 429) return html`<span class="soft small">a retry does not help</span>`;
+function retryOf({ retry, retryAfterMs }: CodeRow): Html {
+  if (!retry && retryAfterMs === undefined)
+    return html`<span class="soft small">a retry does not help</span>`;
   if (!retry)
     return html`<span class="soft small"
-      >a retry helps only after the time in <code>retry-after</code></span
+      >ask again after the time in <code>retry-after</code>; libraries are told not to do so by
+      themselves</span
     >`;
   const after =
     retryAfterMs === undefined

@@ -17,22 +17,24 @@ describe('the table of error codes', () => {
   it('has for every code the status, the type and the advice that are pinned', () => {
     for (const code of DOCUMENTED) {
       const { status, type, retry } = codeRow(code);
-      expect({ code, status, type, retry }).toEqual({ code, ...pinnedError(code) });
+      const { later: _when, ...pinned } = pinnedError(code);
+      expect({ code, status, type, retry }).toEqual({ code, ...pinned });
     }
     expect(Object.keys(PINNED_ERRORS).filter((code) => !Object.hasOwn(CODES, code))).toEqual([]);
   });
 
   it.each(DOCUMENTED)(
-    'sends Retry-After with %s only where a retry helps, and with every 429',
+    'sends Retry-After with %s only where a retry helps or it is there later, and with every 429',
     (code) => {
       const { status, retry, retryAfterMs } = codeRow(code);
-      if (status === 429) expect(retryAfterMs).toBeGreaterThan(0);
+      const { later = false } = pinnedError(code);
+      if (status === 429 || later) expect(retryAfterMs).toBeGreaterThan(0);
       else if (!retry) expect(retryAfterMs).toBeUndefined();
       else if (status === 503) expect(retryAfterMs).toBeGreaterThan(0);
       const { 'retry-after': waitS, 'x-should-retry': advice } = errorHeaders(
         new Fault(code, { message: 'Said where it happened.', retryAfterMs: 1_500 }),
       );
-      expect(waitS).toBe(status === 429 || retry ? '2' : undefined);
+      expect(waitS).toBe(status === 429 || retry || later ? '2' : undefined);
       expect(advice).toBe(String(retry));
     },
   );
