@@ -131,6 +131,7 @@ create table api_key (
   expires_at timestamp(3) with time zone,
   revoked_at timestamp(3) with time zone,
   last_used_at timestamp(3) with time zone,
+  leaked boolean not null default false,
   constraint api_key_burst_check CHECK ((burst > 0)),
   constraint api_key_check CHECK (((state = 'revoked'::text) = (revoked_at IS NOT NULL))),
   constraint api_key_check1 CHECK ((num_nulls(requests_per_second, burst) = ANY (ARRAY[0, 2]))),
@@ -1403,9 +1404,9 @@ grant insert, select, update on usage_hour to docket_ledger;
 grant select on usage_hour to docket_operator;
 
 grant select (id, name, identifier) on account to docket_exports;
-grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_api;
+grant update (state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_api;
 grant update (state, revoked_at, last_used_at) on api_key to docket_housekeeping;
-grant update (state, expires_at, revoked_at, last_used_at) on api_key to docket_operator;
+grant update (state, expires_at, revoked_at, last_used_at, leaked) on api_key to docket_operator;
 grant update (last_used_at) on api_key to docket_purge;
 grant select (org_id, sequence, previous_hash, hash) on audit_log to docket_ledger;
 grant update (status, run_id, run_at, error_code, error_message, deleted_at) on export to docket_api;

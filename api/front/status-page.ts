@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/html.ts';
-import { badge, dateTime, moment, note, table, type Tone } from '#api/dashboard/pages/parts.ts';
+import { badge, moment, note, table, type Tone } from '#api/dashboard/pages/parts.ts';
+import { dateTime } from '#shared/kernel/time.ts';
 import type { RegionStatusLine, RegionWord, ServiceStatus } from './status.ts';
 
 /** What is said of a region in each state. */

@@ -35,6 +35,7 @@ const keyFields = {
   created_at: Time,
   expires_at: Nullable(Time),
   revoked_at: Nullable(Time),
+  leaked: Type.Boolean({ description: 'Others have it, or may have: only support restores it' }),
   restorable_until: Nullable(Time),
   last_used_at: Nullable(Time),
   rotation_due_at: Nullable(
@@ -72,6 +73,16 @@ const ReasonBody = Type.Object(
   { additionalProperties: false },
 );
 
+const RevokeBody = Type.Object(
+  {
+    ...ReasonBody.properties,
+    leaked: Type.Optional(
+      Type.Boolean({ description: 'Others have the key, or may have: only support restores it.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
 const KEY_ID = 'key_01JD0A9F6R4N8P1S5VZC7B2DEG';
 const Params = pathId('Id of the key', KEY_ID);
 
@@ -88,6 +99,7 @@ const KEY: Static<typeof Key> = {
   created_at: '2026-11-01T08:00:00.000Z',
   expires_at: '2027-11-01T08:00:00.000Z',
   revoked_at: null,
+  leaked: false,
   restorable_until: null,
   last_used_at: '2026-11-20T09:38:05.595Z',
   rotation_due_at: '2027-11-01T08:00:00.000Z',
@@ -252,17 +264,20 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
         tag: 'Keys',
         summary: 'Revoke a key',
         description:
-          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself. When the reason says that the key was leaked (or compromised, stolen, exposed), only an operator can restore it.',
+          'Requests with the key fail with `revoked_api_key` everywhere within a second. It can be undone for 90 days; then the hashed record is deleted. A key cannot revoke itself. With `leaked`, only support can restore it; a key that is revoked or expired already is then marked as leaked.',
         params: Params,
         bodyOptional: true,
-        ...jsonBody(ReasonBody, { 'with a reason': { reason: 'Found in a build log' } }),
+        ...jsonBody(RevokeBody, {
+          'with a reason': { reason: 'Not used any more' },
+          'of a key that leaked': { reason: 'Found in a build log', leaked: true },
+        }),
         response: { 200: json('The revoked key.', Key, { key: REVOKED }) },
         errors: ['key_not_found', 'key_state_conflict', 'invalid_key', 'invalid_reason'],
       },
     },
     async (request) => {
       const { credential, params, body } = request;
-      const key = await keys.revoke(credential.orgId, params.id, actorOf(request), body.reason);
+      const key = await keys.revoke(credential.orgId, params.id, actorOf(request), body);
       return describe(key, now());
     },
   );
@@ -275,7 +290,7 @@ const stateRoutes: FastifyPluginAsyncTypebox<KeyRoutesOptions> = async (app, { k
         tag: 'Keys',
         summary: 'Undo a revocation',
         description:
-          'Within 90 days of the revocation. The key works again at once. One that was revoked as `leaked` is restored by an operator only.',
+          'Within 90 days of the revocation. The key works again at once. One that `leaked` is restored by support only.',
         params: Params,
         bodyOptional: true,
         ...jsonBody(ReasonBody, { 'with a reason': { reason: 'Revoked by mistake' } }),

@@ -4,17 +4,19 @@ import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { describeKey, displayText, type KeyDescription } from '#shared/keys/describe.ts';
 import { hashOfReport } from '#shared/keys/format.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
-import { isLeak, type KeyRequest } from '#shared/keys/rules.ts';
-import type { IssuedKey } from '#shared/keys/postgres/keys.ts';
+import type { KeyRequest } from '#shared/keys/rules.ts';
+import type { IssuedKey, KeyRegistry } from '#shared/keys/postgres/keys.ts';
 import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** The longest line that can hold a key or its hash; more is a file sent by mistake. */
 const SECRET_LINE_MAX = 1_024;
 const PAGE = 100;
+const ORG_WORDS = 'organisation of the key; not needed, and checked where it is given';
 
 interface Common {
-  org: string;
+  /** Of a key that is named it is not needed, and has to be right where it is given. */
+  org?: string;
   actor: string;
   reason?: string;
   json?: boolean;
@@ -38,22 +40,24 @@ export function register(program: Command): void {
     .description('list an organisation’s keys, newest first')
     .requiredOption('--org <id>', 'organisation')
     .option('--json', 'for programs')
-    .action((options: Pick<Common, 'org' | 'json'>) => asOperator((deps) => list(deps, options)));
+    .action((options: { org: string; json?: boolean }) =>
+      asOperator((deps) => list(deps, options)),
+    );
 }
 
 function registerGrants(keys: Command): void {
   const grantOptions = (command: Command): Command =>
     command
-      .requiredOption('--org <id>', 'organisation')
       .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
       .option('--name <name>', 'what the key is for')
       .option('--scopes <list>', 'scopes, separated by commas')
       .option('--expires <time>', 'expiry, ISO 8601 (plans audit_plus and enterprise)')
       .option('--json', 'for programs');
   grantOptions(keys.command('issue').description('issue a key; it is shown this one time'))
+    .requiredOption('--org <id>', 'organisation')
     .option('--rps <n>', 'requests per second of this key alone')
     .option('--burst <n>', 'burst of this key alone (four seconds of --rps)')
-    .action((options: GrantOptions) =>
+    .action((options: GrantOptions & { org: string }) =>
       asOperator(async ({ keys: registry }) => {
         const request = { name: options.name ?? 'Issued by support', ...requestFrom(options) };
         printIssued(
@@ -62,67 +66,72 @@ function registerGrants(keys: Command): void {
         );
       }),
     );
-  grantOptions(keys.command('rotate <key-id>').description('issue a successor of a key')).action(
-    (keyId: string, options: GrantOptions) =>
+  grantOptions(keys.command('rotate <key-id>').description('issue a successor of a key'))
+    .option('--org <id>', ORG_WORDS)
+    .action((keyId: string, options: GrantOptions) =>
       asOperator(async ({ keys: registry }) => {
         const actor = actorFrom(options.actor);
-        const issued = await registry.rotate(options.org, keyId, requestFrom(options), actor);
-        printIssued(issued, options.json);
+        const { orgId, id } = await named(registry, keyId, options);
+        printIssued(await registry.rotate(orgId, id, requestFrom(options), actor), options.json);
       }),
-  );
+    );
 }
 
 function registerStates(keys: Command): void {
   keys
     .command('revoke [key-id]')
-    .description('revoke a key, or with --leaked the key (or its SHA-256) given on standard input')
-    .option('--org <id>', 'organisation; not needed with --leaked')
+    .description(
+      'revoke a key; without an id, with --leaked, the key (or its SHA-256) given on standard input',
+    )
+    .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
     .option('--reason <text>', 'why')
-    .option('--leaked', 'read the key or its hash from standard input, never from the arguments')
+    .option('--leaked', 'others have it, or may have: only support can restore it')
     .option('--json', 'for programs')
-    .action((keyId: string | undefined, options: Partial<Common> & RevokeOptions) =>
+    .action((keyId: string | undefined, options: Common & { leaked?: boolean }) =>
       asOperator((deps) => revoke(deps, keyId, options)),
     );
   keys
     .command('restore <key-id>')
-    .description('undo a revocation within 90 days')
-    .requiredOption('--org <id>', 'organisation')
+    .description('undo a revocation within 90 days, also of a key that leaked')
+    .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
     .option('--reason <text>', 'why')
     .option('--json', 'for programs')
     .action((keyId: string, options: Common) =>
       asOperator(async ({ keys: registry }) => {
         const actor = actorFrom(options.actor);
-        printKey(await registry.restore(options.org, keyId, actor, options.reason), options.json);
+        const { orgId, id } = await named(registry, keyId, options);
+        printKey(await registry.restore(orgId, id, actor, options.reason), options.json);
       }),
     );
-}
-
-interface RevokeOptions {
-  actor: string;
-  leaked?: boolean;
 }
 
 async function revoke(
   { keys }: OperatorDeps,
   keyId: string | undefined,
-  options: Partial<Common> & RevokeOptions,
+  options: Common & { leaked?: boolean },
 ): Promise<void> {
   const actor = actorFrom(options.actor);
-  if (options.leaked === true) {
-    const found = await keys.findByHash(await readLeakedHash());
-    if (found === null) throw new Fault('key_not_found');
-    if (options.org !== undefined && options.org !== found.orgId) throw new Fault('key_not_found');
-    const { reason: why } = options;
-    const reason = why === undefined ? 'leaked' : isLeak(why) ? why : `leaked: ${why}`;
-    printKey(await keys.revoke(found.orgId, found.id, actor, reason), options.json);
-    return;
+  const { reason, leaked } = options;
+  if (keyId === undefined && leaked !== true) {
+    throw new Fault('invalid_key', { message: 'Name the key, or use --leaked.' });
   }
-  if (keyId === undefined || options.org === undefined) {
-    throw new Fault('invalid_key', { message: 'Name the key and --org, or use --leaked.' });
-  }
-  printKey(await keys.revoke(options.org, keyId, actor, options.reason), options.json);
+  const { orgId, id } = await named(keys, keyId, options);
+  printKey(await keys.revoke(orgId, id, actor, { reason, leaked }), options.json);
+}
+
+/** The key with this id, or the one that standard input holds. */
+async function named(
+  keys: KeyRegistry,
+  keyId: string | undefined,
+  { org }: Pick<Common, 'org'>,
+): Promise<KeyRecord> {
+  const found =
+    keyId === undefined ? await keys.findByHash(await readLeakedHash()) : await keys.find(keyId);
+  if (found === null || (org !== undefined && org !== found.orgId))
+    throw new Fault('key_not_found');
+  return found;
 }
 
 /** Arguments end up in shell histories and process lists; standard input does not. */
@@ -139,7 +148,7 @@ async function readLeakedHash(): Promise<string> {
 
 async function list(
   { accounts, keys }: OperatorDeps,
-  options: Pick<Common, 'org' | 'json'>,
+  options: { org: string; json?: boolean },
 ): Promise<void> {
   // An organisation without keys is not one that does not exist.
   await accounts.get(options.org);
@@ -200,6 +209,7 @@ function rowOf(key: KeyRecord): Row {
     name: key.name,
     shown: displayText(key.display),
     state: described(key).state,
+    leaked: key.leaked ? 'yes' : null,
     scopes: key.scopes.join(','),
     created: time(key.createdAt),
     expires: time(key.expiresAt),

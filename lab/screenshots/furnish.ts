@@ -122,7 +122,7 @@ async function fill(pool: Pool, info: DevFile, signingKeysDir: string): Promise<
   const rotatedKeyId = await issue('Production, Frankfurt');
   await keys.rotate(orgId, rotatedKeyId, { name: 'Production, Frankfurt' }, OPERATOR);
   const leakedKeyId = await issue('Laptop of the intern');
-  await keys.revoke(orgId, leakedKeyId, OPERATOR, 'leaked: found in a repository');
+  await keys.revoke(orgId, leakedKeyId, OPERATOR, { reason: 'in a repository', leaked: true });
   await pool.query(
     `update api_key set last_used_at = now() - interval '3 minutes', created_at = now() - interval '5 months'
       where id = any($1)`,

@@ -1,4 +1,5 @@
-import { reasonOf } from '#shared/kernel/plain-text.ts';
+import { plain, reasonOf } from '#shared/kernel/plain-text.ts';
+import { dateTime } from '#shared/kernel/time.ts';
 import type { Account } from './account.ts';
 
 /** A letter in plain text. */
@@ -125,29 +126,68 @@ const UNEXPECTED =
 const KEY_ACTS: Readonly<Record<string, string>> = {
   'key.issued': 'was issued',
   'key.rotated': 'was issued as the successor of another key',
-  'key.revoked': 'was revoked; it can be restored for 90 days',
-  'key.restored': 'was restored',
+  'key.revoked': 'was revoked',
+  'key.leaked': 'was reported as leaked',
+  'key.restored': 'was restored and works again',
   'key.expired': 'has expired',
 };
 
+interface NamedKey {
+  name: string;
+  /** Its first and last characters. */
+  display: string;
+}
+
+/** A key, as far as a letter tells of it. */
+export interface KeyOfLetter extends NamedKey {
+  /** Others have it, or may have. */
+  leaked: boolean;
+  /** Until when its revocation can be undone, in epoch milliseconds; null for one that is not revoked. */
+  restorableUntil: number | null;
+}
+
 /** The letter to the technical contact about a key; null where none is needed. It never holds more than its shown characters. */
 export function draftOfKeyAct(
-  key: { name: string; display: string },
+  key: KeyOfLetter,
   action: string,
-  actor: string,
+  { actor, reason }: { actor: string; reason: string | undefined },
 ): Draft | null {
   const event = KEY_ACTS[action];
   if (event === undefined) return null;
-  return draft(`API key "${key.name}" ${event.split(/[;,]/)[0]}`, [
-    `The API key "${key.name}" (${key.display}) ${event}.`,
-    `By: ${actor}. If you did not expect this, write to us at once.`,
+  const named = `The API key "${key.name}" (${key.display})`;
+  const by = `By: ${actor}. If you did not expect this, write to us at once.`;
+  if (key.leaked) {
+    return draft(`API key "${key.name}" leaked`, [
+      `${named} ${event}: others have it, or may have. Requests with it are refused.`,
+      `Where it was found: ${reason === undefined ? 'that was not said' : quoted(reason)}.`,
+      'What to do: issue another key and deploy it, take this one away from where it was found, and look through the receipts of this key for requests that were not yours.',
+      restorable(key, 'Only support can restore it'),
+      by,
+    ]);
+  }
+  return draft(`API key "${key.name}" ${event}`, [
+    `${named} ${event}.`,
+    ...(reason === undefined ? [] : [`Reason: ${quoted(reason)}.`]),
+    restorable(key, 'An owner or admin can restore it'),
+    by,
   ]);
 }
 
+/** Words of others, on one line, without a key that was pasted into them. */
+function quoted(words: string): string {
+  return plain(words.trim()).replaceAll(/\b(dkt_\w{4})\w{9,}/g, '$1…');
+}
+
+/** Who can undo a revocation, and until when; nothing of a key that is not revoked. */
+function restorable({ restorableUntil }: KeyOfLetter, who: string): string {
+  if (restorableUntil === null) return '';
+  return `${who}, until ${dateTime(restorableUntil)}; then its record is deleted.`;
+}
+
 /** A warning that a key is about to expire. */
-export function draftOfExpiry(key: { name: string; display: string }, expiresAt: number): Draft {
+export function draftOfExpiry(key: NamedKey, expiresAt: number): Draft {
   return draft(`API key "${key.name}" expires soon`, [
-    `The API key "${key.name}" (${key.display}) expires at ${new Date(expiresAt).toISOString()}.`,
+    `The API key "${key.name}" (${key.display}) expires on ${dateTime(expiresAt)}.`,
     'Rotate it before then: issue a successor, deploy it, see traffic on it, revoke the old one.',
   ]);
 }
@@ -156,10 +196,7 @@ export function draftOfExpiry(key: { name: string; display: string }, expiresAt:
 const KEYS_LISTED_MAX = 50;
 
 /** The letter about keys that were to expire and, on the plan audit, no longer do. */
-export function draftOfEndedExpiries(
-  organisation: string,
-  keys: readonly { name: string; display: string }[],
-): Draft {
+export function draftOfEndedExpiries(organisation: string, keys: readonly NamedKey[]): Draft {
   const listed = keys
     .slice(0, KEYS_LISTED_MAX)
     .map(({ name, display }) => `- "${name}" (${display})`);
@@ -173,5 +210,6 @@ export function draftOfEndedExpiries(
 
 function draft(subject: string, paragraphs: readonly string[]): Draft {
   // Names come from people: a line break in one must not become a header line.
-  return { subject: subject.replaceAll(/\s+/g, ' '), body: paragraphs.join('\n\n') + SIGNATURE };
+  const body = paragraphs.filter((text) => text !== '').join('\n\n') + SIGNATURE;
+  return { subject: subject.replaceAll(/\s+/g, ' '), body };
 }

@@ -50,12 +50,20 @@ function isOfCalendar(day: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day);
 }
 
-/** `22 Nov 2026, 14:05 UTC`, with seconds where there are any. */
-export function timeWords(time: string): string {
-  const date = new Date(time);
-  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-  const clock = time.slice(11, 19).replace(/:00$/, '');
-  return `${day}, ${clock} UTC`;
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+/** A day as people read it: `22 Nov 2026`. */
+export function day(at: number): string {
+  const date = new Date(at);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+/** A time as people read it, on pages and in letters: `22 Nov 2026, 14:05 UTC`. */
+export function dateTime(at: number): string {
+  return `${day(at)}, ${new Date(at).toISOString().slice(11, 16)} UTC`;
+}
+
+/** The same of a time in ISO 8601, with seconds where there are any. */
+export function timeWords(time: string): string {
+  return `${day(Date.parse(time))}, ${time.slice(11, 19).replace(/:00$/, '')} UTC`;
+}

@@ -1,5 +1,5 @@
 import type { AuditDetails } from '#shared/accounts/audit/entry.ts';
-import { RESTORE_WINDOW_MS, rotationDueAt, stateAt } from './lifecycle.ts';
+import { restorableUntil, rotationDueAt, stateAt } from './lifecycle.ts';
 import type { KeyDisplay } from './format.ts';
 import type { KeyRecord } from './record.ts';
 
@@ -22,6 +22,8 @@ export interface KeyDescription {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+  /** Others have it, or may have: only support can restore it. */
+  leaked: boolean;
   /** Until when the revocation can be undone. */
   restorable_until: string | null;
   last_used_at: string | null;
@@ -45,7 +47,8 @@ export function describeKey(key: KeyRecord, now: number): KeyDescription {
     created_at: timestamp(key.createdAt),
     expires_at: optionalTimestamp(key.expiresAt),
     revoked_at: optionalTimestamp(revokedAt),
-    restorable_until: optionalTimestamp(revokedAt === null ? null : revokedAt + RESTORE_WINDOW_MS),
+    leaked: key.leaked,
+    restorable_until: optionalTimestamp(restorableUntil(key)),
     last_used_at: optionalTimestamp(key.lastUsedAt),
     rotation_due_at: optionalTimestamp(rotationDueAt(key, now)),
   };
@@ -63,6 +66,7 @@ export function auditDetailsOf(key: KeyRecord): AuditDetails {
     lineage_id: key.lineageId,
     ...(key.predecessorId === null ? {} : { predecessor_id: key.predecessorId }),
     ...(key.expiresAt === null ? {} : { expires_at: timestamp(key.expiresAt) }),
+    ...(key.leaked ? { leaked: true } : {}),
   };
 }
 

@@ -17,6 +17,7 @@ export function rotationDueAt(
 }
 
 type Lifetime = Pick<KeyRecord, 'state' | 'expiresAt' | 'revokedAt'>;
+type Revocable = Lifetime & Pick<KeyRecord, 'leaked'>;
 
 /**
  * The state a key is in at `now`. An active key whose expiry has passed is expired, also before a job has
@@ -27,30 +28,39 @@ export function stateAt(key: Lifetime, now: number): KeyState {
   return key.state;
 }
 
-/** active → revoked. Refused (`key_state_conflict`) in any other state. */
-export function revoke<K extends Lifetime>(key: K, now: number): K {
+/**
+ * active → revoked. A key that leaked is marked so in any state: where it is not active, that is all that happens to it.
+ * Refused (`key_state_conflict`) where nothing would change.
+ */
+export function revoke<K extends Revocable>(key: K, now: number, leaked = false): K {
+  if (leaked && !key.leaked && stateAt(key, now) !== 'active') return { ...key, leaked };
   requireState(key, now, 'active', 'revoked');
-  return { ...key, state: 'revoked', revokedAt: now };
+  return { ...key, state: 'revoked', revokedAt: now, leaked };
 }
 
 /**
  * revoked → active, within 90 days of the revocation. A key whose expiry passed meanwhile is
- * expired as soon as it is back, and is therefore not restored.
+ * expired as soon as it is back, and is therefore not restored. One that is back did not leak, as far as is known.
  */
-export function restore<K extends Lifetime>(key: K, now: number): K {
+export function restore<K extends Revocable>(key: K, now: number): K {
   requireState(key, now, 'revoked', 'restored');
   if (key.revokedAt !== null && key.revokedAt <= purgedUntil(now)) {
     throw new Fault('key_state_conflict', {
       message: 'The 90 days in which a revocation can be undone are over.',
     });
   }
-  const restored: K = { ...key, state: 'active', revokedAt: null };
+  const restored: K = { ...key, state: 'active', revokedAt: null, leaked: false };
   if (stateAt(restored, now) === 'expired') {
     throw new Fault('key_state_conflict', {
       message: 'The key has expired since it was revoked; issue a new one.',
     });
   }
   return restored;
+}
+
+/** Until when a revocation can be undone, in epoch milliseconds; null for a key that is not revoked. */
+export function restorableUntil({ revokedAt }: Pick<KeyRecord, 'revokedAt'>): number | null {
+  return revokedAt === null ? null : revokedAt + RESTORE_WINDOW_MS;
 }
 
 /** Records of keys that were revoked at this time or before are deleted (epoch milliseconds). */

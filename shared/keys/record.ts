@@ -24,5 +24,7 @@ export interface KeyRecord {
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
+  /** Others have it, or may have: only support restores it. */
+  leaked: boolean;
   lastUsedAt: number | null;
 }

@@ -134,19 +134,17 @@ export function checkRevoker(keyId: string, actor: Pick<Actor, 'kind' | 'id'>): 
   }
 }
 
-/** How a revocation says that the key is in other hands. A reason that says so of another key costs a question to an operator. */
-const LEAKED = /\b(leak(s|ed|age)?|compromised|stolen|exposed)\b/i;
-
-export const isLeak = (reason: string | null): boolean => reason !== null && LEAKED.test(reason);
-
 /**
- * A key that was revoked as leaked is known to others, and one of those may hold a key that restores: only an operator
- * brings it back. Throws `key_state_conflict`.
+ * A key that leaked is known to others, and one of those may hold a key that restores: only support or an operator brings
+ * it back. Throws `key_state_conflict`.
  */
-export function checkLeakRestorer(revokedWhy: string | null, actor: Pick<Actor, 'kind'>): void {
-  if (actor.kind === 'operator' || !isLeak(revokedWhy)) return;
+export function checkLeakRestorer(
+  { leaked }: Pick<KeyRecord, 'leaked'>,
+  { kind }: Pick<Actor, 'kind'>,
+): void {
+  if (!leaked || kind === 'operator' || kind === 'support') return;
   throw new Fault('key_state_conflict', {
-    message: 'The key was revoked as leaked: issue a new one, or ask an operator to restore it.',
+    message: 'The key was revoked as leaked: issue a new one, or ask support to restore it.',
   });
 }
 

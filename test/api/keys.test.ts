@@ -109,23 +109,30 @@ describe('POST /keys', () => {
 });
 
 describe('the acts on a key', () => {
-  it('a key that was revoked as leaked is brought back by an operator, and by no key', async () => {
+  it('a key leaked by a choice, made at once or later, and never by a word; then support brings it back, and no key', async () => {
     const { key, id: orgId } = await organisation();
     const made = await call(key, 'POST', '/keys', { name: 'prod' });
     const path = `/keys/${made.body.id}`;
-    for (const reason of [
-      'Leaked in a build log',
-      'this key was leaked',
-      'We fear it compromised',
-    ]) {
-      expect((await call(key, 'POST', `${path}/revoke`, { reason })).status).toBe(200);
+    const support = { kind: 'support', id: 'T-4711' } as const;
+    for (const restorer of [OPERATOR, support]) {
+      const gone = await call(key, 'POST', `${path}/revoke`, { reason: 'in a log', leaked: true });
+      expect(gone.body).toMatchObject({ state: 'revoked', leaked: true });
       const refused = await call(key, 'POST', `${path}/restore`);
       expect(refusalOf(refused)).toEqual([409, 'key_state_conflict', 'id']);
-      expect((await registries.keys.restore(orgId, made.body.id, OPERATOR)).state).toBe('active');
+      const back = await registries.keys.restore(orgId, made.body.id, restorer);
+      expect(back).toMatchObject({ state: 'active', leaked: false });
     }
-    // Leaked once, then revoked for another reason: the last revocation counts.
-    await call(key, 'POST', `${path}/revoke`, { reason: 'not needed' });
-    expect((await call(key, 'POST', `${path}/restore`)).status).toBe(200);
+    for (const reason of ['it was not exposed', 'Leaked? No: rotated', 'compromised']) {
+      const gone = await call(key, 'POST', `${path}/revoke`, { reason });
+      expect(gone.body).toMatchObject({ state: 'revoked', leaked: false });
+      expect((await call(key, 'POST', `${path}/restore`)).status).toBe(200);
+    }
+    await call(key, 'POST', `${path}/revoke`);
+    expect((await call(key, 'POST', `${path}/revoke`, { leaked: true })).body.leaked).toBe(true);
+    expect((await call(key, 'POST', `${path}/restore`)).status).toBe(409);
+    expect((await call(key, 'POST', `${path}/revoke`, { leaked: true })).status).toBe(409);
+    const { items } = await registries.audit.list({ orgId, limit: 1, order: 'desc' });
+    expect(items[0]).toMatchObject({ action: 'key.leaked', subject: made.body.id, reason: null });
   });
 
   it(

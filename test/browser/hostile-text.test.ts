@@ -149,7 +149,9 @@ beforeAll(async () => {
       registries.keys.issue(orgId, { name: outside(of).slice(0, 100) }, OPERATOR),
     ),
   );
-  await registries.keys.revoke(orgId, revoked!.key.id, OPERATOR, outside('revocation'));
+  await registries.keys.revoke(orgId, revoked!.key.id, OPERATOR, {
+    reason: outside('revocation'),
+  });
   await pool.query('update account set name = $2 where id = $1', [orgId, outside('organisation')]);
 
   const pools = {

@@ -234,12 +234,19 @@ describe('docket accounts, review, sanctions, keys, audit', () => {
       const rotated = await json(['keys', 'rotate', issued.id, '--org', id, ...ACTOR]);
       expect(rotated).toMatchObject({ predecessor_id: issued.id, scopes: issued.scopes });
       const support = ['--actor', 'support:T-4711', '--reason', 'asked by telephone'];
-      expect(await json(['keys', 'revoke', issued.id, '--org', id, ...support])).toMatchObject({
-        state: 'revoked',
-      });
-      expect(await json(['keys', 'restore', issued.id, '--org', id, ...support])).toMatchObject({
-        state: 'active',
-      });
+      // The id says whose it is; an organisation that is named has to be the one.
+      for (const leaked of [[], ['--leaked']]) {
+        expect(await json(['keys', 'revoke', issued.id, ...support, ...leaked])).toMatchObject({
+          state: 'revoked',
+          leaked: leaked.length > 0,
+        });
+        const restore = ['keys', 'restore', issued.id, ...support];
+        expect(await refused([...restore, '--org', 'org_01JD0A9F6R4N8P1S5VZC7B2DEG'])).toContain(
+          'No such key',
+        );
+        expect(await json(restore)).toMatchObject({ state: 'active', leaked: false });
+      }
+      expect(await refused(['keys', 'revoke', ...support])).toContain('Name the key');
       expect(await json(['keys', 'list', '--org', id])).toHaveLength(2);
       expect((await runDocket(['keys', 'list', '--org', id], ENV)).stdout).not.toContain(
         issued.key,

@@ -17,6 +17,7 @@ import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { SignInDomain } from '#shared/persons/single-sign-on.ts';
 import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
+import { reasonWords } from './organisation.ts';
 import {
   ACT,
   badge,
@@ -418,12 +419,12 @@ export function actsTable(
     'History',
     ['When', 'Who', 'Action', 'Reason'],
     entries.map(
-      ({ at, actorId, actorKind, action, reason }) =>
+      (entry) =>
         html`<tr>
-          <td>${shortMoment(at, frame.now)}</td>
-          <td class="clip">${names.get(actorId) ?? `${actorKind} ${actorId}`}</td>
-          <td class="nowrap"><code>${action}</code></td>
-          <td class="wrap">${reason ?? undefined}</td>
+          <td>${shortMoment(entry.at, frame.now)}</td>
+          <td class="clip">${names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`}</td>
+          <td class="nowrap"><code>${entry.action}</code></td>
+          <td class="wrap">${reasonWords(entry)}</td>
         </tr>`,
     ),
     'stacked',

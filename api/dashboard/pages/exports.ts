@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Page } from '#shared/kernel/page.ts';
+import { day } from '#shared/kernel/time.ts';
 import { count } from '#shared/methodology/readable.ts';
 import type { ExportRecord } from '#shared/packs/export-record.ts';
 import { packName } from '#shared/packs/layout.ts';
@@ -8,7 +9,6 @@ import { type Frame, token } from './layout.ts';
 import {
   badge,
   copyable,
-  day,
   field,
   moment,
   note,

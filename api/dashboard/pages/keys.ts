@@ -2,9 +2,10 @@ import { html, type Html } from '#api/html.ts';
 import type { Account } from '#shared/accounts/account.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
+import { day } from '#shared/kernel/time.ts';
 import { DEFAULT_SCOPES, SCOPES, type Scope } from '#shared/keys/credential.ts';
 import { displayText } from '#shared/keys/describe.ts';
-import { RESTORE_WINDOW_MS, rotationDueAt, stateAt } from '#shared/keys/lifecycle.ts';
+import { restorableUntil, rotationDueAt, stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import { scopesOnPlan } from '#shared/keys/rules.ts';
 import { counted } from '#shared/methodology/readable.ts';
@@ -16,7 +17,6 @@ import {
   ACT,
   badge,
   copyable,
-  day,
   field,
   moment,
   note,
@@ -93,7 +93,7 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
         </th>
         <td class="nowrap"><code>${displayText(key.display)}</code></td>
         <td>
-          ${stateBadge(key, frame.now)}
+          ${stateBadge(key, frame.now)} ${leakedBadge(key)}
           ${
             state === 'active' && succeeded.has(key.id)
               ? html`<a class="small" href="${base(frame)}/${key.id}/rotation">being rotated</a>`
@@ -136,6 +136,11 @@ function stateBadge(key: KeyRecord, now: number): Html {
   if (state !== 'active') return badge('bad', state);
   const due = rotationDueAt(key, now);
   return due !== null && due < now ? badge('warn', 'active, rotate') : badge('good', 'active');
+}
+
+/** Beside the state of a key that others have. */
+export function leakedBadge({ leaked }: Pick<KeyRecord, 'leaked'>): Html | undefined {
+  return leaked ? badge('bad', 'leaked') : undefined;
 }
 
 /** What a form of a new key was sent with, and what was wrong with it. */
@@ -310,8 +315,6 @@ export interface KeyParts {
   /** The keys of its lineage that are known beside it. */
   predecessor: KeyRecord | undefined;
   successor: KeyRecord | null;
-  /** It was revoked as known to others. */
-  wasLeaked: boolean;
   /** The act whose form is open. */
   open: string | undefined;
   problem?: string;
@@ -326,7 +329,7 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
   return html`<div class="head">
       <p class="crumb"><a href="${base(frame)}">Keys</a></p>
       <h1>${key.name}</h1>
-      ${stateBadge(key, now)}
+      ${stateBadge(key, now)} ${leakedBadge(key)}
       ${
         state === 'active' && may(membership!.role, 'manage keys')
           ? html`<div class="acts">
@@ -396,17 +399,17 @@ function rotatedKey({ key, predecessor, successor }: KeyParts, now: number): Key
 }
 
 /** The way back of a revoked key, and until when there is one. */
-function restoring(frame: Frame, { key, wasLeaked }: KeyParts): Html {
-  const until = (key.revokedAt ?? 0) + RESTORE_WINDOW_MS;
+function restoring(frame: Frame, { key }: KeyParts): Html {
+  const until = restorableUntil(key)!;
   const days = Math.max(0, Math.floor((until - frame.now) / DAY_MS));
   const left = html`until ${day(until)}, ${counted(days, 'day')} from now; then its record is
   deleted`;
   return html`<section class="stack tight">
     <h2>Restore</h2>
     ${
-      wasLeaked
+      key.leaked
         ? html`<p class="prose">
-            It was revoked because others may have it: only support can restore it, ${left}. Create
+            It leaked: others have it, or may have. Only support can restore it, ${left}. Create
             another key instead.
           </p>`
         : html`<p class="prose">
@@ -421,8 +424,10 @@ function restoring(frame: Frame, { key, wasLeaked }: KeyParts): Html {
 
 function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | undefined {
   const { key, open } = parts;
-  if (state === 'revoked') return restoring(frame, parts);
-  if (state !== 'active') return undefined;
+  if (state !== 'active') {
+    return html`${state === 'revoked' ? restoring(frame, parts) : undefined}
+    ${key.leaked ? undefined : leaking(frame, key)}`;
+  }
   return html`<section class="stack tight">
     <details class="act" ${open === 'revoke' ? html`open` : undefined}>
       <summary>Revoke…</summary>
@@ -448,7 +453,7 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
             )}
           </div>
         </fieldset>
-        ${field({ name: 'note', label: 'For the audit log (optional)', max: '400' })}
+        ${field({ name: 'note', label: 'For the audit log; of one that leaked, where it was found (optional)', max: '400' })}
         <div class="row">
           <button class="danger" type="submit">Revoke key</button>
           <button class="danger" type="submit" name="leaked" value="yes">Revoke: it leaked</button>
@@ -458,11 +463,25 @@ function acts(frame: Frame, parts: KeyParts, state: KeyRecord['state']): Html | 
   </section>`;
 }
 
+/** What is said later of a key that is refused already: that it leaked, so that it is not restored by mistake. */
+function leaking(frame: Frame, key: KeyRecord): Html {
+  return html`<details class="act">
+    <summary>It leaked…</summary>
+    <form class="form" method="post" action="${base(frame)}/${key.id}/revoke">
+      ${token(frame)}
+      <p class="prose">
+        The key is refused already. Marked as leaked, it can be restored by support alone.
+      </p>
+      ${field({ name: 'note', label: 'Where it was found (optional)', max: '400' })}
+      <div>
+        <button class="danger" type="submit" name="leaked" value="yes">Mark as leaked</button>
+      </div>
+    </form>
+  </details>`;
+}
+
 /** Values are how the reason begins in the audit log. */
 export const REASONS: readonly (readonly [string, string])[] = [
   ['not used any more', 'It is not used any more'],
   ['rotated', 'It was rotated'],
 ];
-
-/** The reason of a button of its own, so that it takes no choice first. What only an operator undoes. */
-export const LEAKED = 'leaked';

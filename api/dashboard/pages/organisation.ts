@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import type { AuditEntry } from '#shared/accounts/audit/entry.ts';
+import type { AuditDetails, AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { Frame } from './layout.ts';
 import { count } from '#shared/methodology/readable.ts';
@@ -57,9 +57,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
                   </td>
                   <td class="nowrap"><code>${entry.action}</code></td>
                   ${entry.subject === null ? html`<td></td>` : html`<td data-head="What">${shortId(entry.subject)}</td>`}
-                  <td class="clip name" title="${entry.reason ?? ''}">
-                    ${entry.reason ?? undefined}
-                  </td>
+                  <td class="clip name" title="${reasonWords(entry)}">${reasonWords(entry)}</td>
                   <td class="nowrap soft">${entry.address ?? ''}</td>
                 </tr>`,
             ),
@@ -67,6 +65,12 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
           )
     }
     ${pager('acts', { address, filters: { action }, after, next })}`;
+}
+
+/** Why it was done. That a key leaked is a detail of the act, also where its reason is empty. */
+export function reasonWords({ reason, details }: Pick<AuditEntry, 'reason' | 'details'>): string {
+  const { leaked } = JSON.parse(details) as AuditDetails;
+  return [leaked === true ? 'leaked' : '', reason ?? ''].filter((text) => text !== '').join(': ');
 }
 
 /** What fixes the log from outside: who keeps a signed head sees whether anything before it was changed. */

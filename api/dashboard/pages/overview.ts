@@ -1,5 +1,6 @@
 import { html, type Html } from '#api/html.ts';
 import type { Limits } from '#shared/kernel/plan.ts';
+import { day } from '#shared/kernel/time.ts';
 import { count, counted, QUANTITY_TITLES, scaleFor } from '#shared/methodology/readable.ts';
 import type { QuantityName } from '#shared/methodology/measurement.ts';
 import type { UsageFigures, UsageReport } from '#shared/receipts/usage.ts';
@@ -15,7 +16,7 @@ import {
   threeDigits,
 } from './figures.ts';
 import type { Frame } from './layout.ts';
-import { day, table } from './parts.ts';
+import { table } from './parts.ts';
 
 /** Periods to choose from, in days that end with today. */
 export const PERIODS = [7, 30, 90] as const;

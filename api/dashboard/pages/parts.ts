@@ -1,6 +1,6 @@
 import { html, Html } from '#api/html.ts';
+import { dateTime } from '#shared/kernel/time.ts';
 
-const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -18,15 +18,6 @@ export function shortMoment(at: number, now: number): Html {
   return html`<time class="nowrap" datetime="${iso}" title="${dateTime(at)}"
     >${ago(at, now)}</time
   >`;
-}
-
-export function day(at: number): string {
-  const date = new Date(at);
-  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-}
-
-export function dateTime(at: number): string {
-  return `${day(at)}, ${new Date(at).toISOString().slice(11, 16)} UTC`;
 }
 
 function ago(at: number, now: number): string {

@@ -1,10 +1,11 @@
 import { html, type Html } from '#api/html.ts';
 import type { Account, Allowed, Contact, ServiceContract } from '#shared/accounts/account.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
+import { day } from '#shared/kernel/time.ts';
 import { may } from '#shared/persons/roles.ts';
 import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
-import { badge, day, field, told, type Told } from './parts.ts';
+import { badge, field, told, type Told } from './parts.ts';
 
 /** A region or a model that is open to the organisation, or that it has chosen once. */
 export interface Choice {

@@ -1,4 +1,5 @@
 import { html, type Html } from '#api/html.ts';
+import { day } from '#shared/kernel/time.ts';
 import { count } from '#shared/methodology/readable.ts';
 import {
   USAGE_GROUPS,
@@ -8,7 +9,7 @@ import {
 } from '#shared/receipts/usage.ts';
 import type { Frame } from './layout.ts';
 import { figuresTable } from './overview.ts';
-import { day, field, note } from './parts.ts';
+import { field, note } from './parts.ts';
 
 export interface UsageParts {
   /** Days as the address names them, both included. */

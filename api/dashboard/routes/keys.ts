@@ -19,7 +19,6 @@ import {
   keyPage,
   type KeyParts,
   keysPage,
-  LEAKED,
   newKeyPage,
   type NewKeyParts,
   REASONS,
@@ -32,6 +31,8 @@ const DONE: Readonly<Record<string, string>> = {
   issued:
     'The key was shown once, and is not kept. If it was not stored, rotate it or create another.',
   revoked: 'The key is revoked: requests with it are refused everywhere within a second.',
+  leaked:
+    'The key is marked as leaked, and refused everywhere within a second. Only support can restore it.',
   restored: 'The key is restored and works again.',
 };
 
@@ -83,16 +84,15 @@ async function showKey(
 ): Promise<FastifyReply> {
   const { orgId } = request.membership;
   const key = await deps.keys.get(orgId, (request.params as OfKey['Params']).id);
-  const [predecessor, successor, wasLeaked] = await Promise.all([
+  const [predecessor, successor] = await Promise.all([
     predecessorOf(deps, key),
     deps.keys.successor(orgId, key.id),
-    key.state === 'revoked' && deps.keys.wasLeaked(key),
   ]);
   return send(
     deps,
     [request, reply],
     key.name,
-    (frame) => keyPage(frame, { key, predecessor, successor, wasLeaked, ...parts }),
+    (frame) => keyPage(frame, { key, predecessor, successor, ...parts }),
     status,
   );
 }
@@ -230,18 +230,20 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     const { orgId } = request.membership;
     const { id } = request.params;
     const [chosen] = REASONS.find(([value]) => value === fields.text('why')) ?? REASONS[0]!;
-    const why = fields.text('leaked') === 'yes' ? LEAKED : chosen;
+    const leaked = fields.text('leaked') === 'yes';
+    const said = leaked ? '' : chosen;
     const note = fields.text('note').slice(0, 400);
     try {
-      const reason = note === '' ? why : `${why}: ${note}`;
-      await deps.keys.revoke(orgId, id, actorOf(request), reason);
+      const reason = [said, note].filter((text) => text !== '').join(': ') || undefined;
+      await deps.keys.revoke(orgId, id, actorOf(request), { reason, leaked });
     } catch (error) {
       return refused(deps, [request, reply], 'revoke', error);
     }
     // Of a rotation, back to where it stands; at another key's address there is none.
     const rotated = fields.text('rotation');
     const page = isId('key', rotated) ? `${rotated}/rotation` : id;
-    return seeOther(reply, `/dashboard/${orgId}/keys/${page}?done=revoked`);
+    const done = leaked ? 'leaked' : 'revoked';
+    return seeOther(reply, `/dashboard/${orgId}/keys/${page}?done=${done}`);
   });
   app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
     demandRight(request.membership, 'manage keys');

@@ -42,13 +42,13 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
         'No key of ours has this SHA-256: it was made up, or its record is deleted. Nothing was done.';
       return show(request, reply, { asked: '', problem }, 404);
     }
-    const note = form.text('note').slice(0, 400);
+    const reason = form.text('note').slice(0, 400) || undefined;
     try {
-      const reason = note === '' ? 'leaked' : `leaked: ${note}`;
-      await deps.keys.revoke(key.orgId, key.id, staffActorOf(request), reason);
+      const why = { reason, leaked: true };
+      await deps.keys.revoke(key.orgId, key.id, staffActorOf(request), why);
     } catch (error) {
       if (!(error instanceof Fault) || error.status >= 500) throw error;
-      const problem = `${displayText(key.display)} was not revoked now: ${error.message}`;
+      const problem = `Nothing was done to ${displayText(key.display)}: ${error.message}`;
       return show(request, reply, { asked: '', problem }, error.status);
     }
     const done = html`<p>

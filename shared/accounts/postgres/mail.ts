@@ -10,6 +10,7 @@ import {
   draftOfExpiry,
   draftOfKeyAct,
   describeFailure,
+  type KeyOfLetter,
   LetterRefused,
   supportLines,
   waitAfterFailure,
@@ -32,10 +33,11 @@ export async function queueAccountMail(
   }
 }
 
-interface NamedKey {
-  orgId: string;
-  name: string;
-  display: string;
+interface KeyLetter {
+  key: KeyOfLetter & { orgId: string };
+  action: string;
+  actor: Actor;
+  reason: string | undefined;
 }
 
 /** Letters of one hour about the keys of one organisation. Who rotates more reads of the rest in the audit log. */
@@ -46,9 +48,10 @@ const HOUR_MS = 3_600_000;
 export async function queueKeyMail(
   client: Queryable,
   surroundings: Surroundings,
-  { key, action, actor }: { key: NamedKey; action: string; actor: Actor },
+  { key, action, actor, reason }: KeyLetter,
 ): Promise<void> {
-  const draft = draftOfKeyAct(key, action, actor.name ?? `${actor.kind} ${actor.id}`);
+  const by = actor.name ?? `${actor.kind} ${actor.id}`;
+  const draft = draftOfKeyAct(key, action, { actor: by, reason });
   if (draft === null) return;
   const now = surroundings.now();
   const hour = `key-act ${key.orgId} ${Math.floor(now / HOUR_MS)}`;
@@ -68,11 +71,18 @@ export async function queueKeyMail(
   await queueLetter(client, surroundings, letter, { orgId: key.orgId, once });
 }
 
+interface ExpiryLetter {
+  key: { orgId: string; name: string; display: string };
+  to: string;
+  expiresAt: number;
+  once: string;
+}
+
 /** Warns of an expiry; `once` keeps a job that repeats itself from repeating the letter. */
 export async function queueExpiryWarning(
   client: Queryable,
   surroundings: Surroundings,
-  { key, to, expiresAt, once }: { key: NamedKey; to: string; expiresAt: number; once: string },
+  { key, to, expiresAt, once }: ExpiryLetter,
 ): Promise<void> {
   const letter = { to, ...draftOfExpiry(key, expiresAt) };
   await queueLetter(client, surroundings, letter, { orgId: key.orgId, once });

@@ -113,6 +113,7 @@ interface ApiKeyTable {
   expires_at: Date | null;
   revoked_at: Date | null;
   last_used_at: Date | null;
+  leaked: Defaulted<boolean>;
 }
 
 interface AuditCheckpointTable {

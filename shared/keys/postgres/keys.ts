@@ -16,7 +16,7 @@ import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { isScope } from '../credential.ts';
 import { auditDetailsOf, displayText } from '../describe.ts';
 import { displayOf, generateKey, hashKey } from '../format.ts';
-import { restore, revoke } from '../lifecycle.ts';
+import { restorableUntil, restore, revoke } from '../lifecycle.ts';
 import type { KeyLimit, KeyRecord } from '../record.ts';
 import {
   ACTIVE_KEYS_MAX,
@@ -26,7 +26,6 @@ import {
   grantKey,
   grantSuccessor,
   grantTerms,
-  isLeak,
   type GrantTerms,
   type KeyGrant,
   type KeyRequest,
@@ -43,6 +42,12 @@ export interface IssuedKey {
 const HEAD_LENGTH_MIN = 5;
 /** Who finds more has to ask for more characters. */
 const FOUND_MAX = 50;
+
+/** Why a key is revoked. That it leaked is a choice of the one who revokes it, never read from the words. */
+interface Revocation {
+  reason?: string | undefined;
+  leaked?: boolean | undefined;
+}
 
 export type KeyRegistry = ReturnType<typeof createKeyRegistry>;
 
@@ -75,12 +80,20 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         return insertKey(within, { orgId, grant, predecessor, actor });
       }),
 
-    async revoke(orgId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord> {
+    /** A key that is not active any more, and leaked, is marked so. */
+    async revoke(
+      orgId: string,
+      keyId: string,
+      actor: Actor,
+      { reason, leaked = false }: Revocation = {},
+    ): Promise<KeyRecord> {
       checkRevoker(keyId, actor);
       return inAct(async (within) => {
-        const key = revoke(await lockKey(within, orgId, keyId), surroundings.now());
+        const before = await lockKey(within, orgId, keyId);
+        const key = revoke(before, surroundings.now(), leaked);
         await writeState(within, key);
-        await record(within, key, { action: 'key.revoked', actor, reason });
+        const action = key.state === before.state ? 'key.leaked' : 'key.revoked';
+        await record(within, key, { action, actor, reason });
         return key;
       });
     },
@@ -88,9 +101,10 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
     restore: (orgId: string, keyId: string, actor: Actor, reason?: string): Promise<KeyRecord> =>
       inAct(async (within) => {
         const terms = await lockTerms(within, orgId, actor);
-        const key = restore(await lockKey(within, orgId, keyId), terms.now);
+        const before = await lockKey(within, orgId, keyId);
+        const key = restore(before, terms.now);
         checkRestorable(key, terms);
-        checkLeakRestorer(await whyRevoked(within.client, key), actor);
+        checkLeakRestorer(before, actor);
         await writeState(within, key);
         await record(within, key, { action: 'key.restored', actor, reason });
         return key;
@@ -114,6 +128,14 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
       return keyOf(row);
     },
 
+    /** A key of any organisation, for support. */
+    async find(keyId: string): Promise<KeyRecord> {
+      if (!isId('key', keyId)) throw new Fault('key_not_found');
+      const row = await keysOn(pool).where('id', '=', keyId).executeTakeFirst();
+      if (row === undefined) throw new Fault('key_not_found');
+      return keyOf(row);
+    },
+
     /** The newest key that succeeds this one and is active; null when there is none. */
     async successor(orgId: string, keyId: string): Promise<KeyRecord | null> {
       const row = await keysOn(pool)
@@ -125,9 +147,6 @@ export function createKeyRegistry(pool: Pool, surroundings: Surroundings) {
         .executeTakeFirst();
       return row === undefined ? null : keyOf(row);
     },
-
-    /** Whether a key is in other hands by the reason that it was last revoked for: then only an operator restores it. */
-    wasLeaked: async (key: KeyRecord): Promise<boolean> => isLeak(await whyRevoked(pool, key)),
 
     /** Keys that begin as they are shown, with more than what all of them begin with, newest first: for support, of any organisation. */
     async findByHead(head: string): Promise<KeyRecord[]> {
@@ -249,7 +268,7 @@ async function insertKey(
 async function writeState({ client }: Within, key: KeyRecord): Promise<void> {
   await queriesOn(client)
     .updateTable('api_key')
-    .set({ state: key.state, revoked_at: dateOf(key.revokedAt) })
+    .set({ state: key.state, revoked_at: dateOf(key.revokedAt), leaked: key.leaked })
     .where('id', '=', key.id)
     .execute();
 }
@@ -266,7 +285,7 @@ export async function record(
   key: KeyRecord,
   { action, actor, reason }: KeyEvent,
 ): Promise<void> {
-  const { id, orgId, name } = key;
+  const { id, orgId, name, leaked } = key;
   await appendAudit(client, surroundings, {
     orgId,
     action,
@@ -275,22 +294,9 @@ export async function record(
     details: auditDetailsOf(key),
     ...(reason === undefined ? {} : { reason }),
   });
-  const named = { orgId, name, display: displayText(key.display) };
-  await queueKeyMail(client, surroundings, { key: named, action, actor });
-}
-
-/** The reason that the last revocation of a key was given, from the audit log. */
-async function whyRevoked(db: Pool | PoolClient, { id, orgId }: KeyRecord): Promise<string | null> {
-  const found = await queriesOn(db)
-    .selectFrom('audit_log')
-    .select('reason')
-    .where('org_id', '=', orgId)
-    .where('action', '=', 'key.revoked')
-    .where('subject', '=', id)
-    .orderBy('sequence', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  return found?.reason ?? null;
+  const display = displayText(key.display);
+  const named = { orgId, name, display, leaked, restorableUntil: restorableUntil(key) };
+  await queueKeyMail(client, surroundings, { key: named, action, actor, reason });
 }
 
 /** Everything of a key but its hash. */
@@ -309,6 +315,7 @@ export const KEY_COLUMNS = [
   'created_at',
   'expires_at',
   'revoked_at',
+  'leaked',
   'last_used_at',
 ] as const;
 
@@ -332,6 +339,7 @@ export function keyOf(row: KeyRow): KeyRecord {
     createdAt: row.created_at.getTime(),
     expiresAt: row.expires_at?.getTime() ?? null,
     revokedAt: row.revoked_at?.getTime() ?? null,
+    leaked: row.leaked,
     lastUsedAt: row.last_used_at?.getTime() ?? null,
   };
 }

@@ -257,11 +257,12 @@ describe('looking up', () => {
         expect(items[0]).toMatchObject({
           action: 'key.revoked',
           actorId: otto.id,
-          reason: 'leaked: found in a repository',
+          reason: 'found in a repository',
+          details: expect.stringContaining('"leaked":true'),
         });
         const owner = { kind: 'user', id: 'usr_1' } as const;
         await expect(keys.restore(id, key.id, owner)).rejects.toThrow(/leaked/);
-        expect((await send()).payload).toContain('was not revoked now');
+        expect((await send()).payload).toContain('Nothing was done to');
       }
       const page = `${SERVICE}/look-up`;
       const leak = (leaked: string) => visitors.otto.send(page, `${page}/leaked`, { leaked });

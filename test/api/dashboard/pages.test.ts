@@ -191,11 +191,17 @@ describe('keys', () => {
       const address = `/dashboard/${orgId}/keys/${await newKey()}`;
       await visitors.owner.send(address, `${address}/revoke`, { leaked: 'yes' });
       const { payload } = await visitors.owner.get(address);
-      expect(payload).toContain('only support can restore it');
+      expect(payload).toContain('Only support can restore it');
       expect(payload).not.toContain('Restore key');
       const restored = await visitors.owner.send(address, `${address}/restore`);
       expect(restored.statusCode).toBe(409);
       expect(restored.payload).toContain('leaked');
+      // Found out later, of a key that was only not needed any more.
+      const later = `/dashboard/${orgId}/keys/${await newKey()}`;
+      await visitors.owner.send(later, `${later}/revoke`, { why: 'not used any more' });
+      expect((await visitors.owner.get(later)).payload).toContain('Restore key');
+      await visitors.owner.send(later, `${later}/revoke`, { leaked: 'yes' });
+      expect((await visitors.owner.get(later)).payload).not.toContain('Restore key');
     },
   );
 });
@@ -323,7 +329,8 @@ describe('the audit log and the team', () => {
       const file = await visitors.auditor.get(`${log}.csv?action=key.revoked`);
       expect(file.headers['content-type']).toContain('text/csv');
       expect(file.payload).toContain('"<b>Olivia</b> & ""Co""",key.revoked,');
-      expect(file.payload).toContain('leaked: in a log');
+      expect(file.payload).toContain('in a log');
+      expect(file.payload).toContain('""leaked"":true');
       expect(file.payload).not.toContain('key.issued');
       const whole = (await visitors.auditor.get(`${log}.csv`)).payload;
       expect(whole).toContain('key.issued');

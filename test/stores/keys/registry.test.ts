@@ -110,7 +110,7 @@ describe('a key in the database', () => {
       await expect(api.keys.rotate(id, admin.key.id, {}, actor)).rejects.toMatchObject({
         code: 'invalid_scope',
       });
-      await api.keys.revoke(id, other.key.id, actor, 'left the company');
+      await api.keys.revoke(id, other.key.id, actor, { reason: 'left the company' });
       await expect(api.keys.restore(id, other.key.id, actor)).rejects.toMatchObject({
         code: 'invalid_scope',
       });
@@ -189,8 +189,9 @@ describe('the purge', () => {
       const { id } = await activeAccount(admin);
       const kept = await admin.keys.issue(id, { name: 'kept' }, OPERATOR);
       const gone = await admin.keys.issue(id, { name: 'gone' }, OPERATOR);
-      await admin.keys.revoke(id, kept.key.id, OPERATOR, 'a mistake');
-      await admin.keys.revoke(id, gone.key.id, { kind: 'support', id: 'T-4711' }, 'leaked');
+      await admin.keys.revoke(id, kept.key.id, OPERATOR, { reason: 'a mistake' });
+      const support: Actor = { kind: 'support', id: 'T-4711' };
+      await admin.keys.revoke(id, gone.key.id, support, { reason: 'in a log', leaked: true });
 
       clock.advance(89 * DAY_MS);
       expect(await purge.deadlines.purgeDue(100)).toBe(0);
@@ -217,7 +218,7 @@ describe('the purge', () => {
         ]),
       ).toEqual([
         ['key.issued', 'operator', 'ada', null],
-        ['key.revoked', 'support', 'T-4711', 'leaked'],
+        ['key.revoked', 'support', 'T-4711', 'in a log'],
         ['key.purged', 'system', 'key-purge', null],
       ]);
       expect(JSON.stringify(story.items)).not.toContain(hashKey(gone.plaintext));

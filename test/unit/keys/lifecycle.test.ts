@@ -10,8 +10,8 @@ import {
   stateAt,
 } from '#shared/keys/lifecycle.ts';
 
-const ACTIVE = { state: 'active', expiresAt: null, revokedAt: null } as const;
-type Key = Parameters<typeof stateAt>[0];
+const ACTIVE = { state: 'active', expiresAt: null, revokedAt: null, leaked: false } as const;
+type Key = Parameters<typeof restore>[0];
 
 function codeOf(act: () => unknown): string | null {
   try {
@@ -44,6 +44,17 @@ describe('the life of a key', () => {
     expect(codeOf(() => revoke(key, 5_000))).toBe('key_state_conflict');
   });
 
+  it('is marked as leaked in any state, and that alone changes where it is refused already', () => {
+    const expired: Key = { ...ACTIVE, expiresAt: 5_000 };
+    expect(revoke(expired, 5_000, true)).toEqual({ ...expired, leaked: true });
+    const revoked = revoke<Key>(ACTIVE, 1_000);
+    expect(revoke(revoked, 2_000, true)).toEqual({ ...revoked, leaked: true });
+    const leaked = revoke<Key>(ACTIVE, 1_000, true);
+    expect(leaked).toMatchObject({ state: 'revoked', leaked: true });
+    expect(codeOf(() => revoke(leaked, 2_000, true))).toBe('key_state_conflict');
+    expect(restore(leaked, 2_000)).toEqual(ACTIVE);
+  });
+
   it('does not come back from a revocation into expiry', () => {
     const revoked = revoke<Key>({ ...ACTIVE, expiresAt: 5_000 }, 1_000);
     expect(codeOf(() => restore(revoked, 6_000))).toBe('key_state_conflict');
@@ -70,7 +81,7 @@ describe('the life of a key', () => {
     { tags: ['keys.no-other-arrows'] },
     () => {
       const act = fc.record({
-        name: fc.constantFrom('revoke', 'restore', 'expire', 'wait'),
+        name: fc.constantFrom('revoke', 'leak', 'restore', 'expire', 'wait'),
         days: fc.nat(60),
       });
       const allowed = new Set(['active>revoked', 'active>expired', 'revoked>active']);
@@ -84,6 +95,7 @@ describe('the life of a key', () => {
             const before = stateAt(key, now);
             try {
               if (name === 'revoke') key = revoke(key, now);
+              if (name === 'leak') key = revoke(key, now, true);
               if (name === 'restore') key = restore(key, now);
               // What the job writes down.
               if (name === 'expire') key = { ...key, state: stateAt(key, now) };

@@ -161,6 +161,7 @@ describe('a rotation successor', () => {
     createdAt: 0,
     expiresAt: NOW + 1_000,
     revokedAt: null,
+    leaked: false,
     lastUsedAt: null,
   };
 
