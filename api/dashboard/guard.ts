@@ -315,6 +315,13 @@ export function isMemberOf({ visit }: FastifyRequest, orgId: string): boolean {
   return visit.memberships.some((membership) => membership.orgId === orgId);
 }
 
+/** Why a person who works for the service does not act on this organisation; undefined where they may. */
+export function whyNot(request: FastifyRequest, orgId: string): string | undefined {
+  return isMemberOf(request, orgId)
+    ? 'You are a member of this organisation: somebody else has to act on it.'
+    : undefined;
+}
+
 /** @throws PageError 403 when a member's role does not allow it */
 export function demandRight({ role }: { role: OrganisationRole }, act: Act): void {
   if (may(role, act)) return;

@@ -28,6 +28,7 @@ import { policyRoutes } from './routes/policy.ts';
 import { queueRoutes } from './routes/queues.ts';
 import { regionRoutes } from './routes/regions.ts';
 import { reviewRoutes } from './routes/reviews.ts';
+import { serviceKeyRoutes } from './routes/service-keys.ts';
 import { settingsRoutes } from './routes/settings.ts';
 import { issuerRoutes, singleSignOnRoutes } from './routes/single-sign-on.ts';
 import { invitationRoutes, teamRoutes } from './routes/team.ts';
@@ -73,6 +74,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
               demandStaff(operations, ['operator']);
               accountsRoutes(operations, deps);
               lookUpRoutes(operations, deps);
+              serviceKeyRoutes(operations, deps);
               regionRoutes(operations, deps);
               queueRoutes(operations, deps);
               policyRoutes(operations, deps);

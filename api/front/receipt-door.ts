@@ -44,7 +44,7 @@ export function receiptDoor({ id, origin, hasDashboard }: ReceiptDoor): Html {
       </section>
       <section class="stack tight try" hidden>
         <h2>Open it with a key</h2>
-        <form class="stack" data-method="GET" data-path="/receipts/{id}">
+        <form class="stack" method="dialog" data-method="GET" data-path="/receipts/{id}">
           <input type="hidden" name="path:id" value="${id}" />
           ${keyField('receipt', 'service:read')}
           <p class="row">

@@ -134,6 +134,8 @@ const PAGES = [
   ['accounts', 'operator', '/dashboard/service/accounts'],
   ['account-of-org', 'operator', '/dashboard/service/accounts/{orgId}'],
   ['look-up', 'operator', '/dashboard/service/look-up?q={requestId}'],
+  ['look-up-whole-key', 'operator', '/dashboard/service/look-up?refused=key'],
+  ['key-of-org', 'operator', '/dashboard/service/keys/{leakedKeyId}'],
   ['regions', 'operator', '/dashboard/service/regions'],
   ['queues', 'operator', '/dashboard/service/queues'],
   ['policy', 'operator', '/dashboard/service/policy'],

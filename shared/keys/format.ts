@@ -41,6 +41,18 @@ export function isWellFormedKey(text: string): boolean {
   return checksum(text.slice(0, BODY_LENGTH)) === text.slice(BODY_LENGTH);
 }
 
+/** Whether a key stands in what was typed, right or mistyped. */
+export function holdsWholeKey(typed: string): boolean {
+  return WHOLE_KEY.test(typed);
+}
+
+const WHOLE_KEY = new RegExp(`${PREFIX}\\w{${KEY_LENGTH - PREFIX.length}}`);
+
+/** What was typed, with no more of a key than its first characters, which are shown of it anyway. */
+export function withoutKeys(typed: string): string {
+  return typed.replaceAll(/(dkt_\w{4})\w+/g, '$1');
+}
+
 /** The only form in which a key is stored or compared: SHA-256 of its text, as 64 hex digits. */
 export function hashKey(key: string): string {
   return hash('sha256', key);

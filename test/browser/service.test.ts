@@ -145,7 +145,11 @@ it(
       'Otto Operator',
     );
     const { id } = await activeAccount(registries, 'enterprise');
-    const { plaintext } = await registries.keys.issue(id, { name: LONG.slice(0, 90) }, OPERATOR);
+    const { key, plaintext } = await registries.keys.issue(
+      id,
+      { name: LONG.slice(0, 90) },
+      OPERATOR,
+    );
     const context = await browser.newContext({ ...STILL, baseURL: root, javaScriptEnabled: false });
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
@@ -190,7 +194,8 @@ it(
       `/dashboard/service/policy?org=${id}`,
       '/dashboard/service/policy?rule=none',
       `/dashboard/service/accounts/${id}?done=suspend`,
-      `/dashboard/service/look-up?q=${plaintext.slice(0, 8)}`,
+      `/dashboard/service/keys/${key.id}`,
+      `/dashboard/service/look-up?refused=key`,
     ]);
     expect(found).toEqual([]);
   },

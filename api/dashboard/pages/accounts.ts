@@ -16,6 +16,7 @@ import type { KeyRecord } from '#shared/keys/record.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { SignInDomain } from '#shared/persons/single-sign-on.ts';
 import { limitWords } from './figures.ts';
+import { leakedBadge } from './keys.ts';
 import { type Frame, token } from './layout.ts';
 import { reasonWords } from './organisation.ts';
 import {
@@ -46,8 +47,9 @@ export function accountsPage(frame: Frame, { page, state, search, after }: Accou
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
   const isAll = search === '' && state === undefined;
   return html`<div class="head"><h1>Accounts</h1></div>
-    <form class="row end" method="get" action="${ADDRESS}">
-      ${field({ name: 'search', label: 'Name, contact, id or key', value: search, max: '200' })}
+    <form class="row end" method="post" action="${ADDRESS}">
+      ${token(frame)}
+      ${field({ name: 'search', label: 'Name, contact, id, or first characters of a key', value: search, max: '200' })}
       <div class="field">
         <label for="state">State</label>
         <select id="state" name="state">
@@ -331,8 +333,10 @@ export function keysTable(
             ? html`<th scope="row" class="clip name" title="${key.name}">${key.name}</th>`
             : html`<td class="clip name" title="${key.name}">${key.name}</td>`
         }
-        <td class="nowrap"><code>${displayText(key.display)}</code></td>
-        <td>${badge(state === 'active' ? 'good' : 'bad', state)}</td>
+        <td class="nowrap">
+          <a href="/dashboard/service/keys/${key.id}"><code>${displayText(key.display)}</code></a>
+        </td>
+        <td>${badge(state === 'active' ? 'good' : 'bad', state)} ${leakedBadge(key)}</td>
         <td class="clip soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
         <td data-head="Last used">
           ${key.lastUsedAt === null ? html`<span class="soft">never</span>` : shortMoment(key.lastUsedAt, frame.now)}

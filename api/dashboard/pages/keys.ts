@@ -131,7 +131,8 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
   );
 }
 
-function stateBadge(key: KeyRecord, now: number): Html {
+/** The state of a key; of an active one also whether a rotation is due. */
+export function stateBadge(key: KeyRecord, now: number): Html {
   const state = stateAt(key, now);
   if (state !== 'active') return badge('bad', state);
   const due = rotationDueAt(key, now);

@@ -25,7 +25,8 @@ export function lookUpPage(frame: Frame, parts: LookUpParts): Html {
     ${told(parts)}
     <section class="stack tight">
       <h2>A request, or a key</h2>
-      <form class="row end" method="get" action="${ADDRESS}">
+      <form class="row end" method="post" action="${ADDRESS}">
+        ${token(frame)}
         <div class="field grow">
           <label for="q">Request id, receipt id, or the first characters of a key</label>
           <input
@@ -65,7 +66,7 @@ function answer(
     return request === null
       ? note(
           'plain',
-          'Nothing is on record of it: it was refused before it ran, is not over, or never was. Requests that an account may not make leave no receipt.',
+          'No receipt has this id: the request was refused before it ran, is not over, or never was. Requests that an account may not make leave no receipt.',
         )
       : requestFacts(frame, request);
   }
@@ -75,7 +76,8 @@ function answer(
       'plain',
       html`<p>
         No key begins with <code>${asked}</code>. Give at least its first five characters, as in
-        dkt_A; only the first eight are kept.
+        dkt_A; only the first eight are kept. A key whose record was deleted, 90 days after its
+        revocation, is not found.
       </p>`,
     );
   }

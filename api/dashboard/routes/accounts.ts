@@ -1,21 +1,23 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ACCOUNT_STATES } from '#shared/accounts/account.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
+import { holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
 import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor, askedForDay, type Form } from '../forms.ts';
 import {
   type Exchange,
-  isMemberOf,
   seeOther,
   sendFramed,
   sessionForm,
   staffActorOf,
+  whyNot,
 } from '../guard.ts';
 import { PageError } from '../page-error.ts';
 import { accountPage, type AccountParts, accountsPage } from '../pages/accounts.ts';
+import { WHOLE_KEY_ADDRESS } from './look-up.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
@@ -94,10 +96,7 @@ const TAKING_AWAY: ReadonlySet<string> = new Set(['suspend', 'close']);
 /** Organisations, as operators see them, and what they do about them. */
 export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.get('/accounts', SESSION, async (request, reply) => {
-    // A whole key that was pasted is not written into the page.
-    const search = askedFor(request, 'search')
-      .replace(/^(dkt_\w{4})\w+$/, '$1')
-      .slice(0, 200);
+    const search = withoutKeys(askedFor(request, 'search')).slice(0, 200);
     const after = askedAfter(request, 'org');
     const state = ACCOUNT_STATES.find((known) => known === askedFor(request, 'state'));
     const page = await deps.accounts.list({
@@ -112,6 +111,16 @@ export function accountsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
       section: 'accounts',
       body: (frame) => accountsPage(frame, { page, state, search, after }),
     });
+  });
+  // A form that is sent into an address keeps what was typed in histories and logs, a whole key too.
+  app.post('/accounts', SESSION, async (request, reply) => {
+    const form = await sessionForm(deps, request);
+    const typed = form.text('search');
+    if (holdsWholeKey(typed)) return seeOther(reply, WHOLE_KEY_ADDRESS);
+    const asked = { search: withoutKeys(typed).slice(0, 200), state: form.text('state') };
+    const filters = Object.entries(asked).filter(([, text]) => text !== '');
+    const query = new URLSearchParams(filters).toString();
+    return seeOther(reply, `/dashboard/service/accounts${query === '' ? '' : `?${query}`}`);
   });
   app.get<OfAccount>('/accounts/:id', SESSION, (request, reply) => {
     const done = ACTS[askedFor(request, 'done')]?.[1];
@@ -170,13 +179,6 @@ async function showAccount(
     status,
     body: (frame) => accountPage(frame, parts),
   });
-}
-
-/** Why this person does not act on this account. */
-function whyNot(request: FastifyRequest, orgId: string): string | undefined {
-  return isMemberOf(request, orgId)
-    ? 'You are a member of this organisation: somebody else has to act on it.'
-    : undefined;
 }
 
 function reasonFrom(form: Form, act: string): string {

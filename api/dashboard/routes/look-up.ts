@@ -2,13 +2,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from '#api/html.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { displayText } from '#shared/keys/describe.ts';
-import { hashOfReport } from '#shared/keys/format.ts';
+import { hashOfReport, holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedFor } from '../forms.ts';
 import { sendFramed, sessionForm, staffActorOf } from '../guard.ts';
 import { lookUpPage, type LookUpParts } from '../pages/look-up.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
+const IDS = /^(req|rcpt)_/;
+
+/** Where another page leads that was sent a whole key. */
+export const WHOLE_KEY_ADDRESS = '/dashboard/service/look-up?refused=key';
+const WHOLE_KEY =
+  'That is a whole key, and nothing was looked for: a key is found by its first eight characters. One that has reached you has leaked: the form below revokes it.';
 
 /** What support is asked about a request or a key, and the revocation of a key that has leaked. */
 export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
@@ -25,9 +31,20 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       body: (frame) => lookUpPage(frame, parts),
     });
   };
-  app.get('/look-up', SESSION, async (request, reply) =>
-    show(request, reply, await found(deps, askedFor(request, 'q'))),
-  );
+  // An address names ids alone: what is known of a key comes by the form.
+  app.get('/look-up', SESSION, async (request, reply) => {
+    const asked = askedFor(request, 'q');
+    const problem = askedFor(request, 'refused') === 'key' ? { problem: WHOLE_KEY } : {};
+    return show(request, reply, {
+      ...(await found(deps, IDS.test(asked) ? asked : '')),
+      ...problem,
+    });
+  });
+  app.post('/look-up', SESSION, async (request, reply) => {
+    const asked = (await sessionForm(deps, request)).text('q');
+    if (holdsWholeKey(asked)) return show(request, reply, { asked: '', problem: WHOLE_KEY }, 400);
+    return show(request, reply, await found(deps, asked));
+  });
   app.post('/look-up/leaked', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     const hash = hashOfReport(form.exact('leaked'));
@@ -62,9 +79,8 @@ export function lookUpRoutes(app: FastifyInstance, deps: DashboardDeps): void {
 
 async function found(deps: DashboardDeps, asked: string): Promise<LookUpParts> {
   if (asked === '') return { asked };
-  // A whole key in an address would be kept by browsers and logs. What is shown of one suffices.
-  const shown = asked.startsWith('dkt_') ? asked.slice(0, 8) : asked.slice(0, 64);
-  if (/^(req|rcpt)_/.test(asked)) {
+  const shown = withoutKeys(asked).slice(0, 64);
+  if (IDS.test(asked)) {
     return { asked: shown, request: await deps.findRequest(shown) };
   }
   const keys = await deps.keys.findByHead(shown);

@@ -13,6 +13,7 @@ export function tryIt(method: Method, path: string, operation: Operation): Html 
     <summary>Try it</summary>
     <form
       class="stack"
+      method="dialog"
       data-method="${method.toUpperCase()}"
       data-path="${path}"
       aria-label="Try: ${operation.summary}"
@@ -38,7 +39,10 @@ export function tryIt(method: Method, path: string, operation: Operation): Html 
   </details>`;
 }
 
-/** The field for a key, of which the script tells every form on the page. `name` is its own on the page. */
+/**
+ * The field for a key, of which the script tells every form on the page. `name` is its own on the page. Its forms have the
+ * method `dialog`: without their script they send nothing, and the key into no address.
+ */
 export function keyField(name: string, scope: string | undefined): Html {
   return html`<label class="field"
     ><span

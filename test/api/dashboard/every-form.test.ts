@@ -128,6 +128,33 @@ it(
 );
 
 it(
+  'a form that is sent into an address asks for no secret: no password, no key, no token',
+  { tags: ['dashboard.forms'] },
+  async () => {
+    const [owner, operator] = [
+      await signedIn(part('owner')),
+      await signedIn({ kind: 'staff', role: 'operator' }, { kind: 'staff', role: 'reviewer' }),
+    ];
+    const stranger = browser({ address: '203.0.113.202' });
+    const [asking, sending]: string[][] = [[], []];
+    for (const url of [...get, '/docs']) {
+      for (const visitor of [owner.visitor, operator.visitor, stranger]) {
+        const { payload } = await visitor.get(addressOf(url, ours.id, ourIds));
+        for (const [form] of payload.matchAll(/<form[^]*?<\/form>/g)) {
+          if (/^<form[^>]*method="(post|dialog)"/.test(form)) sending!.push(url);
+          else if (/type="(password|hidden)"|="dkt_|<label[^>]*>[^<]*\bkeys?\b/i.test(form)) {
+            asking!.push(url);
+          }
+        }
+      }
+    }
+    expect(asking).toEqual([]);
+    expect(sending).toContain('/docs');
+    expect(new Set(sending).size).toBeGreaterThan(20);
+  },
+);
+
+it(
   'every address of another organisation, and every id of one in our own, is as one that is not there; nothing is written',
   { tags: ['dashboard.organisations'] },
   async () => {

@@ -216,20 +216,42 @@ describe('looking up', () => {
     async () => {
       const { id } = await activeAccount(registries);
       const { key, plaintext } = await keys.issue(id, { name: '<b>Key</b>' }, OPERATOR);
+      const page = `${SERVICE}/look-up`;
       const find = async (q: string): Promise<string> =>
-        (await visitors.otto.get(`${SERVICE}/look-up?${new URLSearchParams({ q }).toString()}`))
-          .payload;
-      expect(await find(plaintext.slice(0, 8))).toContain(key.id);
-      const whole = await find(plaintext);
-      expect(whole).toContain(key.id);
-      expect(whole).not.toContain(plaintext);
-      expect(whole).not.toContain('<b>Key');
+        (await visitors.otto.send(page, page, { q })).payload;
+      const found = await find(plaintext.slice(0, 12));
+      expect(found).toContain(key.id);
+      expect(found).not.toContain(plaintext.slice(0, 9));
+      expect(found).not.toContain('<b>Key');
+      // What an address says of a key is not looked up.
+      const asked = await visitors.otto.get(`${page}?q=${plaintext.slice(0, 8)}`);
+      expect(asked.payload).not.toContain(key.id);
+      for (const [from, fields] of [
+        [page, { q: plaintext }],
+        [page, { q: `is it ${plaintext}?` }],
+        [`${SERVICE}/accounts`, { search: plaintext }],
+      ] as const) {
+        const sent = await visitors.otto.send(from, from, fields);
+        const { location } = sent.headers;
+        expect(location ?? '').not.toContain('dkt_');
+        const said = location === undefined ? sent : await visitors.otto.get(location);
+        expect(said.payload).toContain('That is a whole key');
+        expect(said.payload).toContain('action="/dashboard/service/look-up/leaked"');
+        expect(said.payload).not.toContain(key.id);
+        expect(said.payload).not.toContain(plaintext);
+      }
+      const accounts = `${SERVICE}/accounts`;
+      const shown = await visitors.otto.send(accounts, accounts, {
+        search: plaintext.slice(0, 20),
+      });
+      expect(shown.headers.location).toBe(`${accounts}?search=${plaintext.slice(0, 8)}`);
+      expect((await visitors.otto.get(shown.headers.location!)).payload).toContain(id);
       for (const q of ['dkt_', 'dk', '%', 'dkt_%%%%', 'dkt_____']) {
         expect(await find(q)).toContain('No key begins with');
       }
       for (const q of ['req_none', 'rcpt_<script>', 'req_01JD0A9F6R4N8P1S5VZC7B2DEG']) {
         const page = await find(q);
-        expect(page).toContain('Nothing is on record of it');
+        expect(page).toContain('No receipt has this id');
         expect(page).not.toContain('<script>');
       }
     },
@@ -269,6 +291,63 @@ describe('looking up', () => {
       expect((await leak('ab'.repeat(32))).statusCode).toBe(404);
       expect((await leak('dkt_nonsense')).statusCode).toBe(400);
       expect((await leak('')).statusCode).toBe(400);
+      expect(errors).toEqual([]);
+    },
+  );
+});
+
+describe('a key that support is asked about', () => {
+  it(
+    'is revoked, marked as leaked and restored with a reason, leaked or not; nobody does so to a key of their own organisation',
+    { tags: ['dashboard.operators', 'accounts.support', 'dashboard.step-up'] },
+    async () => {
+      const { id } = await activeAccount(registries);
+      const { key } = await keys.issue(id, { name: 'Reported' }, OPERATOR);
+      const address = `${SERVICE}/keys/${key.id}`;
+      const act = async (name: string, fields: Record<string, string>) => {
+        const reply = await visitors.otto.send(address, `${address}/${name}`, fields);
+        const { location } = reply.headers;
+        return location === undefined ? reply : visitors.otto.get(location);
+      };
+      const account = await visitors.otto.get(`${SERVICE}/accounts/${id}`);
+      expect(account.payload).toContain(`href="${address}"`);
+      expect((await act('revoke', {})).payload).toContain('Nothing was done. Say why.');
+      expect((await keys.get(id, key.id)).state).toBe('active');
+      for (const leaked of [{}, { leaked: 'yes' }]) {
+        const revoked = await act('revoke', { 'revoke-reason': 'asked by telephone', ...leaked });
+        expect(revoked.payload).toContain('refused everywhere within a second');
+        expect(revoked.payload.includes('It leaked: restore it only when')).toBe(
+          'leaked' in leaked,
+        );
+        const restored = await act('restore', { 'restore-reason': 'it was a test key' });
+        expect(restored.payload).toContain('is restored and works again');
+        expect(await keys.get(id, key.id)).toMatchObject({ state: 'active', leaked: false });
+      }
+      await act('revoke', { 'revoke-reason': 'not needed' });
+      const marked = await act('revoke', { 'revoke-reason': 'in a log', leaked: 'yes' });
+      expect(marked.payload).toContain('is marked as leaked');
+      expect(marked.payload).not.toContain('Mark as leaked');
+      await accounts.suspend(id, OPERATOR, 'a test');
+      const suspended = (await visitors.otto.get(address)).payload;
+      expect(suspended).toContain('Keys of an account that is suspended are not restored');
+      expect(suspended).not.toContain('Restore key');
+      const { items } = await audit.list({ orgId: id, limit: 2, order: 'desc' });
+      expect(items[1]).toMatchObject({
+        action: 'key.leaked',
+        actorId: otto.id,
+        actorKind: 'operator',
+        reason: 'in a log',
+      });
+      const both = await newPerson(database.pool, [
+        { kind: 'staff', role: 'operator' },
+        { kind: 'organisation', orgId: id, role: 'owner' },
+      ]);
+      const member = browser({ address: '203.0.113.91' });
+      await member.signIn(both);
+      expect((await member.get(address)).payload).toContain('somebody else has to act on it');
+      const fields = { 'restore-reason': 'mine' };
+      expect((await member.send(address, `${address}/restore`, fields)).statusCode).toBe(403);
+      expect((await visitors.otto.get(`${SERVICE}/keys/key_none`)).statusCode).toBe(404);
       expect(errors).toEqual([]);
     },
   );

@@ -1,0 +1,130 @@
+import { html, type Html } from '#api/html.ts';
+import type { Account } from '#shared/accounts/account.ts';
+import { dateTime } from '#shared/kernel/time.ts';
+import { displayText } from '#shared/keys/describe.ts';
+import { restorableUntil, stateAt } from '#shared/keys/lifecycle.ts';
+import type { KeyRecord } from '#shared/keys/record.ts';
+import { leakedBadge, stateBadge } from './keys.ts';
+import { type Frame, token } from './layout.ts';
+import { copyable, moment, note, textArea, told, type Told } from './parts.ts';
+
+export interface ServiceKeyParts extends Told {
+  key: KeyRecord;
+  account: Pick<Account, 'id' | 'name' | 'state'>;
+  /** Why whoever looks cannot act here, where that is so. */
+  mayNot: string | undefined;
+}
+
+/** A key of any organisation, as support sees it: what it is, and what is asked to be done to it. */
+export function serviceKeyPage(frame: Frame, parts: ServiceKeyParts): Html {
+  const { key, account, mayNot } = parts;
+  const { now } = frame;
+  return html`<div class="head">
+      <p class="crumb"><a href="/dashboard/service/accounts/${account.id}">${account.name}</a></p>
+      <h1>${key.name}</h1>
+      ${stateBadge(key, now)} ${leakedBadge(key)}
+    </div>
+    ${told(parts)}
+    <dl class="facts">
+      <dt>Key</dt>
+      <dd><code>${displayText(key.display)}</code></dd>
+      <dt>Id</dt>
+      <dd>${copyable('key-id', key.id)}</dd>
+      <dt>Scopes</dt>
+      <dd>${key.scopes.join(', ')}</dd>
+      <dt>Last used</dt>
+      <dd>${key.lastUsedAt === null ? 'never' : moment(key.lastUsedAt, now)}</dd>
+      <dt>Created</dt>
+      <dd>${moment(key.createdAt, now)}</dd>
+      <dt>Expires</dt>
+      <dd>${key.expiresAt === null ? 'never' : moment(key.expiresAt, now)}</dd>
+      ${
+        key.revokedAt === null
+          ? undefined
+          : html`<dt>Revoked</dt>
+              <dd>${moment(key.revokedAt, now)}</dd>`
+      }
+    </dl>
+    ${mayNot === undefined ? acts(frame, parts) : note('plain', mayNot)}`;
+}
+
+function acts(frame: Frame, { key, account }: ServiceKeyParts): Html {
+  const state = stateAt(key, frame.now);
+  const until = restorableUntil(key);
+  const address = `/dashboard/service/keys/${key.id}`;
+  return html`<section class="stack tight">
+    ${
+      state === 'active'
+        ? html`<details class="act">
+            <summary>Revoke…</summary>
+            <form class="form" method="post" action="${address}/revoke">
+              ${token(frame)}
+              <p class="prose">
+                Requests with this key are refused everywhere within a second. Its organisation gets
+                a letter and can restore it for 90 days; one that leaked, support alone.
+              </p>
+              ${reason('revoke-reason', 'Reason; of one that leaked, where it was found')}
+              <div class="row">
+                <button class="danger" type="submit">Revoke key</button>
+                <button class="danger" type="submit" name="leaked" value="yes">
+                  Revoke: it leaked
+                </button>
+              </div>
+            </form>
+          </details>`
+        : undefined
+    }
+    ${state === 'active' || key.leaked ? undefined : leaking(frame, address)}
+    ${until === null ? undefined : restoring(frame, { key, account, address, until })}
+  </section>`;
+}
+
+function leaking(frame: Frame, address: string): Html {
+  return html`<details class="act">
+    <summary>It leaked…</summary>
+    <form class="form" method="post" action="${address}/revoke">
+      ${token(frame)}
+      <p class="prose">
+        The key is refused already. Marked as leaked, it can be restored by support alone; its
+        organisation gets a letter.
+      </p>
+      ${reason('revoke-reason', 'Where it was found')}
+      <div>
+        <button class="danger" type="submit" name="leaked" value="yes">Mark as leaked</button>
+      </div>
+    </form>
+  </details>`;
+}
+
+/** The way back of a revoked key, while there is one. */
+function restoring(
+  frame: Frame,
+  {
+    key,
+    account,
+    address,
+    until,
+  }: Pick<ServiceKeyParts, 'key' | 'account'> & { address: string; until: number },
+): Html {
+  if (account.state !== 'active') {
+    return html`<p class="soft">
+      Keys of an account that is ${account.state.replace('_', ' ')} are not restored.
+    </p>`;
+  }
+  return html`<details class="act">
+    <summary>Restore…</summary>
+    <form class="form" method="post" action="${address}/restore">
+      ${token(frame)}
+      <p class="prose">
+        The key works again at once, for everybody who has it; its organisation gets a letter. This
+        can be done until ${dateTime(until)}; then its record is deleted.
+        ${key.leaked ? 'It leaked: restore it only when you know that nobody else has it.' : undefined}
+      </p>
+      ${reason('restore-reason', 'Reason')}
+      <div><button class="primary" type="submit">Restore key</button></div>
+    </form>
+  </details>`;
+}
+
+const reason = (name: string, label: string): Html =>
+  textArea({ name, label, max: '400', help: 'The customer reads it in its audit log.' });
