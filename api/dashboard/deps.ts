@@ -32,6 +32,7 @@ import { readBacklog } from '#shared/ledger/postgres/integration.ts';
 import { createPolicyHits } from '#shared/receipts/postgres/policy-hits.ts';
 import { findRequest } from '#shared/receipts/postgres/request-look-up.ts';
 import type { Door } from './door.ts';
+import { DAY_MS } from './forms.ts';
 import type { Ceremony } from './ceremony.ts';
 import { Flash } from './flash.ts';
 import type { Operations } from './operations.ts';
@@ -49,6 +50,8 @@ export interface DashboardOptions {
   /** Signs sessions and forms. */
   secret: string;
   supportEmail: string;
+  /** How long the owners of a closed organisation read what is left of it. */
+  closedReadMs: number;
   /** Origins of issuers that may be within our own network. */
   insideIssuers: readonly string[];
   /** A model for the examples. */
@@ -143,6 +146,7 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     now: () => surroundings.now(),
     publicUrl,
     supportEmail: options.supportEmail,
+    closedReadMs: options.closedReadMs,
     exampleModel: options.exampleModel,
     index: options.index,
     operations: options.operations,
@@ -153,14 +157,16 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
 
 /** The dashboard of a process that has a secret for it. */
 export function dashboardOf(
-  { publicUrl, supportEmail, ssoInsideIssuers: insideIssuers, secrets }: Config,
+  { publicUrl, supportEmail, closedReadDays, ssoInsideIssuers: insideIssuers, secrets }: Config,
   pool: Pool,
   rest: Omit<
     DashboardOptions,
-    'publicUrl' | 'supportEmail' | 'insideIssuers' | 'secret' | 'surroundings'
+    'publicUrl' | 'supportEmail' | 'closedReadMs' | 'insideIssuers' | 'secret' | 'surroundings'
   >,
 ): DashboardDeps | undefined {
   const { sessionSecret: secret } = secrets;
   if (secret === undefined) return undefined;
-  return openDashboard(pool, { publicUrl, supportEmail, insideIssuers, secret, ...rest });
+  const closedReadMs = closedReadDays * DAY_MS;
+  const read = { publicUrl, supportEmail, closedReadMs, insideIssuers, secret };
+  return openDashboard(pool, { ...read, ...rest });
 }

@@ -3,13 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
-import {
-  type Act,
-  may,
-  type Membership,
-  type OrganisationRole,
-  type StaffRole,
-} from '#shared/persons/roles.ts';
+import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { SignedIn, Visitor } from './door.ts';
 import { ASSETS } from '../front/assets.ts';
@@ -248,7 +242,7 @@ export async function membershipsOf(
   deps: DashboardDeps,
   { person, session: { organisation } }: SignedIn,
 ): Promise<Membership[]> {
-  const all = await deps.persons.memberships(person.id);
+  const all = await deps.persons.memberships(person.id, deps.closedReadMs);
   return organisation === null ? all : all.filter(({ orgId }) => orgId === organisation);
 }
 
@@ -298,10 +292,21 @@ export function demandMembership(app: FastifyInstance): void {
       const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
       return seeOther(reply, `/dashboard/sso/${orgId}${to}`);
     }
+    const page = request.url.slice(`/dashboard/${orgId}`.length);
+    if (membership.orgState === 'closed' && !LEFT_OF_CLOSED.test(page)) {
+      throw new PageError(
+        403,
+        'The organisation is closed',
+        'Receipts, packs, the ledger and the audit log can still be read, and nothing else.',
+      );
+    }
     request.membership = membership;
     return undefined;
   });
 }
+
+/** The pages of a closed organisation: what proves what was. */
+const LEFT_OF_CLOSED = /^\/(?:receipts|exports|ledger|audit-log)\b/;
 
 /** Shows the pages of `app` to those who work for the service in one of these roles. For others there are none. */
 export function demandStaff(app: FastifyInstance, roles: readonly StaffRole[]): void {
@@ -323,8 +328,18 @@ export function whyNot(request: FastifyRequest, orgId: string): string | undefin
 }
 
 /** @throws PageError 403 when a member's role does not allow it */
-export function demandRight({ role }: { role: OrganisationRole }, act: Act): void {
-  if (may(role, act)) return;
+export function demandRight(membership: Membership, act: Act): void {
+  if (may(membership, act)) return;
+  const { role, orgState } = membership;
+  // What an owner may not do either is for the state to say.
+  const isState = !may({ role: 'owner', orgState }, act);
+  if (isState) {
+    throw new PageError(
+      403,
+      `The organisation is ${orgState.replace('_', ' ')}`,
+      `Nothing was done: nobody can ${act} meanwhile.`,
+    );
+  }
   throw new PageError(
     403,
     'Your role does not allow this',
@@ -358,6 +373,7 @@ async function frameOf(deps: DashboardDeps, request: FastifyRequest): Promise<Fr
     memberships: visit.memberships,
     staff: visit.staff,
     membership: isOfOrganisation(request) ? request.membership : undefined,
+    supportEmail: deps.supportEmail,
     now: deps.now(),
   };
 }

@@ -104,6 +104,7 @@ export function draftOfAccountAct(
     case 'account.closed':
       return draft(`${name}: your account is closed`, [
         'Your account is closed and its keys are revoked. Receipts that were issued to you stay verifiable.',
+        'For some time its owners can still read receipts, packs and the audit log in the dashboard, which says until when.',
       ]);
     case 'account.renamed':
       return draft(`${name}: the name of your organisation was changed`, [
@@ -192,6 +193,18 @@ export function draftOfExpiry(key: NamedKey, expiresAt: number): Draft {
   ]);
 }
 
+/** The letter to support by which an owner asks for an account to be closed. */
+export function draftOfClosingAsked(
+  { id, name }: Pick<Account, 'id' | 'name'>,
+  who: string,
+  reason: string,
+): Draft {
+  return {
+    subject: oneLine(`${name} asks to be closed`),
+    body: `${plain(who)}, an owner of ${plain(name)} (${id}), asks for its account to be closed.\n\nReason: ${quoted(reason)}`,
+  };
+}
+
 /** Keys listed in one letter; an organisation may have thousands. */
 const KEYS_LISTED_MAX = 50;
 
@@ -209,7 +222,9 @@ export function draftOfEndedExpiries(organisation: string, keys: readonly NamedK
 }
 
 function draft(subject: string, paragraphs: readonly string[]): Draft {
-  // Names come from people: a line break in one must not become a header line.
   const body = paragraphs.filter((text) => text !== '').join('\n\n') + SIGNATURE;
-  return { subject: subject.replaceAll(/\s+/g, ' '), body };
+  return { subject: oneLine(subject), body };
 }
+
+/** Names come from people: a line break in one must not become a header line. */
+const oneLine = (subject: string): string => subject.replaceAll(/\s+/g, ' ');

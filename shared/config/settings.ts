@@ -262,6 +262,12 @@ export const SETTINGS = {
     '400',
     'Days after which it is forgotten which requests ran on metered endpoints; intervals stay, as receipts name them.',
   ),
+  closedReadDays: setting(
+    'CLOSED_READ_DAYS',
+    integer(0, 36_500),
+    '90',
+    'Days in which the owners of a closed organisation can still read its receipts, packs and audit log in the dashboard.',
+  ),
   operatorName: optional(
     'OPERATOR_NAME',
     plainText(200),

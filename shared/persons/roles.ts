@@ -10,17 +10,20 @@ export type StaffRole = (typeof STAFF_ROLES)[number];
 
 /** What some members of an organisation may do and others may not. All of them see keys, usage and receipts. */
 export type Act =
-  | 'manage keys'
+  | 'issue keys'
+  | 'revoke keys'
   | 'flag receipts'
   | 'make exports'
   | 'read the audit log'
   | 'apply for the organisation'
   | 'manage the team'
   | 'change settings'
-  | 'set up single sign-on';
+  | 'set up single sign-on'
+  | 'ask for closing';
 
 const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
-  'manage keys': ['owner', 'admin'],
+  'issue keys': ['owner', 'admin'],
+  'revoke keys': ['owner', 'admin'],
   'flag receipts': ['owner', 'admin', 'member'],
   'make exports': ['owner', 'admin', 'member'],
   'read the audit log': ['owner', 'admin', 'auditor'],
@@ -29,9 +32,16 @@ const WHO_MAY: Readonly<Record<Act, readonly OrganisationRole[]>> = {
   'change settings': ['owner', 'admin'],
   // Whoever names the issuer can come in by it as anybody, owners included.
   'set up single sign-on': ['owner'],
+  'ask for closing': ['owner'],
 };
 
-export function may(role: OrganisationRole, act: Act): boolean {
+/** What a closed organisation's own is still good for: to prove what was. */
+const AFTER_CLOSING: readonly Act[] = ['make exports', 'read the audit log'];
+
+/** Whether a member may do this now: keys are issued, and restored, by active organisations alone. */
+export function may({ role, orgState }: Pick<Membership, 'role' | 'orgState'>, act: Act): boolean {
+  if (act === 'issue keys' && orgState !== 'active') return false;
+  if (orgState === 'closed' && !AFTER_CLOSING.includes(act)) return false;
   return WHO_MAY[act].includes(role);
 }
 
@@ -53,6 +63,10 @@ export interface Membership {
   orgId: string;
   orgName: string;
   orgState: AccountState;
+  /** Since when it is in this state, in epoch milliseconds. */
+  orgStateSince: number;
+  /** Until when an owner reads what is left of a closed one; null for all others. */
+  readableUntil: number | null;
   role: OrganisationRole;
   /** Whether they get in by the issuer of the organisation alone. */
   asksSingleSignOn: boolean;

@@ -115,6 +115,7 @@ export async function openDashboardEdge(
     publicUrl,
     secret: randomBytes(32).toString('hex'),
     supportEmail: 'support@docket.example',
+    closedReadMs: 90 * 86_400_000,
     insideIssuers,
     exampleModel: () => 'a-model',
     index: () => index,

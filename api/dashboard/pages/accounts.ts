@@ -13,6 +13,7 @@ import { PLANS } from '#shared/kernel/plan.ts';
 import { displayText } from '#shared/keys/describe.ts';
 import { stateAt } from '#shared/keys/lifecycle.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
+import { counted } from '#shared/methodology/readable.ts';
 import type { Member } from '#shared/persons/postgres/persons.ts';
 import type { SignInDomain } from '#shared/persons/single-sign-on.ts';
 import { limitWords } from './figures.ts';
@@ -115,6 +116,8 @@ export interface AccountParts {
   names: ReadonlyMap<string, string>;
   /** Why whoever looks cannot act here, where that is so. */
   mayNot: string | undefined;
+  /** Days in which owners of a closed account still read what is left of it. */
+  closedReadDays: number;
   open?: string;
   problem?: string;
   done?: string;
@@ -271,7 +274,7 @@ function acts(frame: Frame, parts: AccountParts): Html {
       !hasEnded,
       'close',
       'Close',
-      'Ends the account and revokes its keys. This cannot be undone. Receipts stay verifiable. The contacts get a letter.',
+      `Ends the account and revokes its keys. This cannot be undone. Its owners can read receipts, packs and the audit log for ${counted(parts.closedReadDays, 'day')} more; receipts stay verifiable. The contacts get a letter.`,
       why('close-reason'),
     ],
   ];

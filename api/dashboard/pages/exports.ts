@@ -36,7 +36,7 @@ const base = (frame: Frame): string => `/dashboard/${frame.membership!.orgId}/ex
 export function exportsPage(frame: Frame, parts: ExportsParts): Html {
   const { page, after, onPlan, problem, done } = parts;
   const next = page.hasMore ? page.items.at(-1)!.id : undefined;
-  const makes = may(frame.membership!.role, 'make exports');
+  const makes = may(frame.membership!, 'make exports');
   return html`<div class="head"><h1>Exports</h1></div>
     ${done === undefined ? undefined : note('good', done)}
     <p class="prose">
@@ -244,7 +244,7 @@ docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
           </section>`
         : undefined
     }
-    ${may(frame.membership!.role, 'make exports') ? packActs(frame, record) : undefined}`;
+    ${may(frame.membership!, 'make exports') ? packActs(frame, record) : undefined}`;
 }
 
 /** What ends a pack: the words of its button, and what comes of it. */

@@ -48,11 +48,11 @@ export function keysPage(
   { items, hasMore }: Page<KeyRecord>,
   after: string | undefined,
 ): Html {
-  const manages = may(frame.membership!.role, 'manage keys');
+  const issues = may(frame.membership!, 'issue keys');
   return html`<div class="head">
       <h1>Keys</h1>
       ${
-        manages
+        issues
           ? html`<div class="acts">
               <a class="button primary" href="${base(frame)}/new">Create key</a>
             </div>`
@@ -68,9 +68,11 @@ export function keysPage(
               here you then see when it was last used, and rotate or revoke it.
             </p>
             ${
-              manages
+              issues
                 ? html`<a class="button primary" href="${base(frame)}/new">Create the first key</a>`
-                : html`<p class="soft">An owner or admin of your organisation can create one.</p>`
+                : html`<p class="soft">
+                    An owner or admin of your organisation can create one, while it is active.
+                  </p>`
             }
           </div>`
         : keysTable(frame, items)
@@ -118,7 +120,7 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
         </td>
         <td class="num">
           ${
-            state === 'active' && may(frame.membership!.role, 'manage keys')
+            state === 'active' && may(frame.membership!, 'revoke keys')
               ? html`<a href="${base(frame)}/${key.id}?do=revoke"
                   >Revoke…<span class="hidden-words"> ${key.name}</span></a
                 >`
@@ -332,7 +334,7 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
       <h1>${key.name}</h1>
       ${stateBadge(key, now)} ${leakedBadge(key)}
       ${
-        state === 'active' && may(membership!.role, 'manage keys')
+        state === 'active' && may(membership!, 'issue keys')
           ? html`<div class="acts">
               <a class="button" href="${base(frame)}/${key.id}/rotation">Rotate…</a>
             </div>`
@@ -387,7 +389,7 @@ export function keyPage(frame: Frame, parts: KeyParts): Html {
               <dd>${moment(key.revokedAt, now)}</dd>`
       }
     </dl>
-    ${may(membership!.role, 'manage keys') ? acts(frame, parts, state) : undefined}`;
+    ${may(membership!, 'revoke keys') ? acts(frame, parts, state) : undefined}`;
 }
 
 /** The key that is being rotated: this one, or the one before it. */
@@ -413,12 +415,16 @@ function restoring(frame: Frame, { key }: KeyParts): Html {
             It leaked: others have it, or may have. Only support can restore it, ${left}. Create
             another key instead.
           </p>`
-        : html`<p class="prose">
-              The key works again at once, for everybody who has it. This can be done ${left}.
-            </p>
-            <form method="post" action="${base(frame)}/${key.id}/restore">
-              ${token(frame)}<button type="submit">Restore key</button>
-            </form>`
+        : may(frame.membership!, 'issue keys')
+          ? html`<p class="prose">
+                The key works again at once, for everybody who has it. This can be done ${left}.
+              </p>
+              <form method="post" action="${base(frame)}/${key.id}/restore">
+                ${token(frame)}<button type="submit">Restore key</button>
+              </form>`
+          : html`<p class="prose">
+              It can be restored ${left}, and only while the organisation is active.
+            </p>`
     }
   </section>`;
 }

@@ -1,6 +1,7 @@
 import { html, type Html } from '#api/html.ts';
 import type { Membership, Person, StaffRole } from '#shared/persons/roles.ts';
 import { may } from '#shared/persons/roles.ts';
+import { moment, note } from './parts.ts';
 
 /** Changes with every version of the files, which browsers keep. */
 export interface Assets {
@@ -21,6 +22,8 @@ export interface Frame {
   staff: readonly StaffRole[];
   /** The organisation that the page is about. */
   membership: Membership | undefined;
+  /** Whom to write to. */
+  supportEmail: string;
   /** Epoch milliseconds. */
   now: number;
 }
@@ -54,7 +57,7 @@ export function framed(frame: Frame, { title, section, body }: PageParts): Html 
           </span>
         </div>
       </aside>
-      <main id="content">${body}</main>
+      <main id="content">${standing(frame)} ${body}</main>
     </div>`,
   );
 }
@@ -97,6 +100,32 @@ export function documentOf(assets: Assets, title: string, body: Html): Html {
     </html> `;
 }
 
+/** On every page of an organisation that is suspended or closed: since when, what that means, whom to write to. */
+function standing({ membership, supportEmail, now }: Frame): Html | undefined {
+  if (membership === undefined) return undefined;
+  const { orgState, orgStateSince, readableUntil } = membership;
+  const support = html`<a href="mailto:${supportEmail}">${supportEmail}</a>`;
+  if (orgState === 'suspended') {
+    return note(
+      'warn',
+      html`<p>
+        <strong>This organisation is suspended pending review</strong>, since
+        ${moment(orgStateSince, now)}. Requests with its keys are refused with
+        <code>customer_suspended</code>, and no key is issued or restored. Write to ${support}.
+      </p>`,
+    );
+  }
+  if (readableUntil === null) return undefined;
+  return note(
+    'plain',
+    html`<p>
+      <strong>This organisation is closed</strong>, since ${moment(orgStateSince, now)}. Its owners
+      can read receipts, packs, the ledger and the audit log until ${moment(readableUntil, now)};
+      make a pack before then. Receipts stay verifiable. Write to ${support}.
+    </p>`,
+  );
+}
+
 /** Where one is, and where else one could be. */
 function organisations({ membership, memberships, staff }: Frame): Html | undefined {
   if (membership === undefined && staff.length === 0) return undefined;
@@ -116,6 +145,7 @@ function organisations({ membership, memberships, staff }: Frame): Html | undefi
 
 /** The page that an organisation begins with: until it is active, where its application stands. */
 export function homeOf({ orgId, orgState }: Membership): string {
+  if (orgState === 'closed') return `/dashboard/${orgId}/receipts`;
   const isIn = orgState === 'active' || orgState === 'suspended';
   return `/dashboard/${orgId}/${isIn ? 'overview' : 'onboarding'}`;
 }
@@ -150,7 +180,19 @@ function organisationMenu({ memberships }: Frame): Html | undefined {
   return menuOf('Your organisations', '', entries, undefined);
 }
 
+/** The pages of a closed organisation. */
+const LEFT_OF_CLOSED = [
+  ['receipts', 'Receipts'],
+  ['exports', 'Exports'],
+  ['ledger', 'Ledger'],
+  ['audit-log', 'Audit log'],
+] as const;
+
 function menu(membership: Membership, section: string | undefined): Html {
+  const base = `/dashboard/${membership.orgId}`;
+  if (membership.orgState === 'closed') {
+    return menuOf(membership.orgName, base, LEFT_OF_CLOSED, section);
+  }
   const isIn = membership.orgState === 'active' || membership.orgState === 'suspended';
   const entries: (readonly [string, string])[] = [
     ['overview', 'Overview'],
@@ -160,11 +202,11 @@ function menu(membership: Membership, section: string | undefined): Html {
     ['exports', 'Exports'],
     ['ledger', 'Ledger'],
     ['usage', 'Usage'],
-    ...(may(membership.role, 'read the audit log') ? [['audit-log', 'Audit log'] as const] : []),
+    ...(may(membership, 'read the audit log') ? [['audit-log', 'Audit log'] as const] : []),
     ['team', 'Team'],
     ['settings', 'Settings'],
   ];
-  return menuOf(membership.orgName, `/dashboard/${membership.orgId}`, entries, section);
+  return menuOf(membership.orgName, base, entries, section);
 }
 
 function menuOf(

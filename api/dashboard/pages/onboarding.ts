@@ -142,7 +142,7 @@ export function onboardingPage(frame: Frame, parts: OnboardingParts): Html {
     ${progress(STEPS, step)} ${problemNote(problem)}
     ${
       account.state === 'onboarding'
-        ? may(frame.membership!.role, 'apply for the organisation')
+        ? may(frame.membership!, 'apply for the organisation')
           ? isOwners
             ? ownersForm(frame, parts)
             : statementsForm(frame, parts, draft!)
@@ -355,8 +355,13 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
         'After review we cannot offer you the service. Write to support if you believe that this is wrong.',
         since,
       );
-    case 'active':
     case 'suspended':
+      return waiting(
+        'Your account is suspended',
+        'No key is issued until the review is over. Support says what is asked.',
+        html`<a class="button" href="${keys}">Go to keys</a>`,
+      );
+    case 'active':
     case 'closed':
     case 'onboarding':
       break;
@@ -371,7 +376,7 @@ function whatNext(frame: Frame, { account, hasKeys }: OnboardingParts): Html {
       }
     </p>
     ${
-      hasKeys || !may(frame.membership!.role, 'manage keys')
+      hasKeys || !may(frame.membership!, 'issue keys')
         ? html`<a class="button" href="${keys}">Go to keys</a>`
         : html`<form method="post" action="${keys}">
             ${token(frame)}<input type="hidden" name="name" value="First key" />

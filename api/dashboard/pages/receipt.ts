@@ -298,7 +298,7 @@ function check(address: string, { id, explained }: ReceiptParts): Html {
 function flagging(frame: Frame, address: string, parts: ReceiptParts): Html | undefined {
   const { id, document, revisions } = parts;
   const isNewest = (revisions.at(-1) ?? id) === id;
-  if (document.tier !== 'degraded' || !isNewest || !may(frame.membership!.role, 'flag receipts')) {
+  if (document.tier !== 'degraded' || !isNewest || !may(frame.membership!, 'flag receipts')) {
     return undefined;
   }
   return html`<section class="stack tight">

@@ -57,7 +57,7 @@ export function rotationPage(frame: Frame, parts: RotationParts): Html {
           : undefined
       }
     </div>
-    ${may(frame.membership!.role, 'manage keys') ? acts(frame, parts, stage, keys) : undefined}`;
+    ${may(frame.membership!, 'revoke keys') ? acts(frame, parts, stage, keys) : undefined}`;
 }
 
 function guidance(
@@ -144,6 +144,7 @@ function acts(
   keys: string,
 ): Html | undefined {
   if (stage === 'issue') {
+    if (!may(frame.membership!, 'issue keys')) return undefined;
     return html`<form method="post" action="${keys}/${old.id}/rotate">
       ${token(frame)}<button class="primary" type="submit">Issue the successor</button>
     </form>`;

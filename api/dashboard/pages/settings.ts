@@ -2,10 +2,11 @@ import { html, type Html } from '#api/html.ts';
 import type { Account, Allowed, Contact, ServiceContract } from '#shared/accounts/account.ts';
 import { limitsOf } from '#shared/accounts/account.ts';
 import { day } from '#shared/kernel/time.ts';
+import { counted } from '#shared/methodology/readable.ts';
 import { may } from '#shared/persons/roles.ts';
 import { limitWords } from './figures.ts';
 import { type Frame, token } from './layout.ts';
-import { badge, field, told, type Told } from './parts.ts';
+import { badge, field, textArea, told, type Told } from './parts.ts';
 
 /** A region or a model that is open to the organisation, or that it has chosen once. */
 export interface Choice {
@@ -19,10 +20,12 @@ export interface Choice {
 }
 
 /** The forms of the page, by the last part of their address. */
-export type SettingsForm = 'names' | 'contacts' | 'use';
+export type SettingsForm = 'names' | 'contacts' | 'use' | 'close';
 
 export interface SettingsParts extends Told {
   account: Account;
+  /** Days in which owners of a closed organisation still read what is left of it. */
+  closedReadDays: number;
   contract: ServiceContract | null;
   regions: readonly Choice[];
   models: readonly Choice[];
@@ -32,10 +35,10 @@ export interface SettingsParts extends Told {
 
 /** What an organisation decides itself, and what was agreed with it. */
 export function settingsPage(frame: Frame, parts: SettingsParts): Html {
-  const changes = may(frame.membership!.role, 'change settings');
+  const changes = may(frame.membership!, 'change settings');
   return html`<div class="head"><h1>Settings</h1></div>
     ${told(parts)} ${use(frame, parts, changes)} ${names(frame, parts, changes)}
-    ${contacts(frame, parts, changes)} ${terms(parts)}
+    ${contacts(frame, parts, changes)} ${terms(parts)} ${closing(frame, parts)}
     ${
       changes
         ? undefined
@@ -217,5 +220,31 @@ function terms({ account, contract }: SettingsParts): Html {
       <dd><code>${account.id}</code></dd>
     </dl>
     <p class="help">Plan, limits and contract are changed by support.</p>
+  </section>`;
+}
+
+/** The end of it, for which an owner asks and which support brings. */
+function closing(
+  frame: Frame,
+  { account, closedReadDays, typed }: SettingsParts,
+): Html | undefined {
+  if (!may(frame.membership!, 'ask for closing') || account.state === 'rejected') return undefined;
+  const was = typed?.form === 'close' ? typed.name('reason') : undefined;
+  return html`<section class="stack tight" id="close">
+    <h2>Close the organisation</h2>
+    <details class="act" ${was === undefined ? undefined : html`open`}>
+      <summary>Ask for closing…</summary>
+      <p class="prose">
+        Support closes the organisation after it has read this. Its keys are revoked then, which
+        cannot be undone. Owners read its receipts, packs and audit log for
+        ${counted(closedReadDays, 'day')} more; receipts stay verifiable for good.
+      </p>
+      ${form(
+        frame,
+        'close',
+        'Ask support to close it',
+        textArea({ name: 'reason', label: 'Reason', value: was ?? '', max: '400' }),
+      )}
+    </details>
   </section>`;
 }

@@ -79,7 +79,7 @@ export interface SingleSignOnParts {
 /** The issuer of an organisation, its domains, and whether members may come in otherwise. */
 export function singleSignOnPage(frame: Frame, parts: SingleSignOnParts): Html {
   const { settings } = parts;
-  const sets = may(frame.membership!.role, 'set up single sign-on');
+  const sets = may(frame.membership!, 'set up single sign-on');
   return html`<div class="head">
       <p class="crumb"><a href="/dashboard/${frame.membership!.orgId}/team">Team</a></p>
       <h1>Single sign-on</h1>

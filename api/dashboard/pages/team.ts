@@ -28,8 +28,7 @@ const ROLE_WORDS: Readonly<Record<OrganisationRole, string>> = {
 
 export function teamPage(frame: Frame, parts: TeamParts): Html {
   const { members, invitations } = parts;
-  const { role: mine } = frame.membership!;
-  const manages = may(mine, 'manage the team');
+  const manages = may(frame.membership!, 'manage the team');
   return html`<div class="head"><h1>Team</h1></div>
     ${told(parts)}
     ${table(
@@ -63,8 +62,7 @@ export function teamPage(frame: Frame, parts: TeamParts): Html {
 function memberRow(frame: Frame, member: Member): Html {
   const { membership, person, now } = frame;
   const isSelf = member.id === person.id;
-  const manages =
-    may(membership!.role, 'manage the team') && mayAssign(membership!.role, member.role);
+  const manages = may(membership!, 'manage the team') && mayAssign(membership!.role, member.role);
   return html`<tr>
     <th scope="row" class="clip name" title="${member.name}">${member.name}</th>
     <td>

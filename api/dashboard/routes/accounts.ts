@@ -6,7 +6,7 @@ import { PLANS } from '#shared/kernel/plan.ts';
 import { holdsWholeKey, withoutKeys } from '#shared/keys/format.ts';
 import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askedAfter, askedFor, askedForDay, type Form } from '../forms.ts';
+import { askedAfter, askedFor, askedForDay, DAY_MS, type Form } from '../forms.ts';
 import {
   type Exchange,
   seeOther,
@@ -171,6 +171,7 @@ async function showAccount(
     history: history.items,
     names,
     mayNot,
+    closedReadDays: deps.closedReadMs / DAY_MS,
     ...told,
   };
   return sendFramed(deps, [request, reply], {

@@ -121,11 +121,11 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     return send(deps, [request, reply], 'Create a key', body, status);
   };
   app.get('/keys/new', SESSION, (request, reply) => {
-    demandRight(request.membership, 'manage keys');
+    demandRight(request.membership, 'issue keys');
     return form(request, reply, {});
   });
   app.post('/keys', SESSION, async (request, reply) => {
-    demandRight(request.membership, 'manage keys');
+    demandRight(request.membership, 'issue keys');
     const fields = await confirmedForm(deps, [request, reply]);
     const { orgId } = request.membership;
     const [name, expires, scopes] = [
@@ -144,7 +144,7 @@ function creatingRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     }
   });
   app.post<OfKey>('/keys/:id/rotate', SESSION, async (request, reply) => {
-    demandRight(request.membership, 'manage keys');
+    demandRight(request.membership, 'issue keys');
     await confirmedForm(deps, [request, reply]);
     const { orgId } = request.membership;
     try {
@@ -225,7 +225,7 @@ function issuedRoute(app: FastifyInstance, deps: DashboardDeps): void {
 
 function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
   app.post<OfKey>('/keys/:id/revoke', SESSION, async (request, reply) => {
-    demandRight(request.membership, 'manage keys');
+    demandRight(request.membership, 'revoke keys');
     const fields = await sessionForm(deps, request);
     const { orgId } = request.membership;
     const { id } = request.params;
@@ -246,7 +246,7 @@ function stateRoutes(app: FastifyInstance, deps: DashboardDeps): void {
     return seeOther(reply, `/dashboard/${orgId}/keys/${page}?done=${done}`);
   });
   app.post<OfKey>('/keys/:id/restore', SESSION, async (request, reply) => {
-    demandRight(request.membership, 'manage keys');
+    demandRight(request.membership, 'issue keys');
     await confirmedForm(deps, [request, reply]);
     const { orgId } = request.membership;
     const { id } = request.params;

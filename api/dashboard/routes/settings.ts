@@ -3,9 +3,10 @@ import { type Account, type Allowed, widens } from '#shared/accounts/account.ts'
 import { isOpenTo } from '#shared/catalogue/routing.ts';
 import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import { confirmedForm } from '../confirmation.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { doneOf, type Form } from '../forms.ts';
+import { DAY_MS, doneOf, type Form } from '../forms.ts';
 import {
   actorOf,
   demandRight,
@@ -27,6 +28,7 @@ const DONE: Readonly<Record<SettingsForm, string>> = {
   use: 'The regions and models are saved. Every request is held to them within a second.',
   names: 'The name and the identifier are saved.',
   contacts: 'The contacts are saved. The addresses from before and from now on get a letter.',
+  close: 'Support is asked to close the organisation. Nothing is changed until it does.',
 };
 
 /** What members of an organisation decide for all of it. */
@@ -39,7 +41,7 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     perform: (exchange: Exchange, form: Form) => Promise<unknown>,
   ): void => {
     app.post(`/settings/${name}`, SESSION, async (request, reply) => {
-      demandRight(request.membership, 'change settings');
+      demandRight(request.membership, name === 'close' ? 'ask for closing' : 'change settings');
       const form = await sessionForm(deps, request);
       try {
         await perform([request, reply], form);
@@ -50,7 +52,7 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
           name: (field: string) => form.text(field),
           ...(name === 'use' && { allowed: allowedFrom(form) }),
         };
-        const problem = `Nothing was saved. ${error.message}`;
+        const problem = `${name === 'close' ? 'Nothing was asked' : 'Nothing was saved'}. ${error.message}`;
         return show(deps, [request, reply], { problem, typed }, error.status);
       }
       return seeOther(reply, `/dashboard/${request.membership.orgId}/settings?done=${name}`);
@@ -80,7 +82,19 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
     const contacts = { billing: contact('billing'), technical: contact('technical') };
     return deps.accounts.setContacts(request.membership.orgId, contacts, actorOf(request));
   });
+  save('close', async ([request], form) => {
+    const { orgId } = request.membership;
+    if ((await deps.takeAttempt(`closing of ${orgId}`, CLOSING_ASKED)) > 0) {
+      throw new Fault('invalid_account_state', { message: 'Support has been asked already.' });
+    }
+    const reason = form.text('reason').slice(0, 400);
+    const asked = { actor: actorOf(request), reason, to: deps.supportEmail };
+    return deps.accounts.askToClose(orgId, asked);
+  });
 }
+
+/** Letters to support about one organisation. */
+const CLOSING_ASKED: Attempts = { burst: 2, intervalMs: DAY_MS };
 
 function allowedFrom(form: Form): Allowed {
   const from = (name: string): string[] | null =>
@@ -99,12 +113,14 @@ async function show(
     deps.accounts.get(orgId),
     deps.accounts.contract(orgId),
   ]);
+  const closedReadDays = deps.closedReadMs / DAY_MS;
   const offered = choicesFor(deps.index(), account);
   return sendFramed(deps, [request, reply], {
     title: 'Settings',
     section: 'settings',
     status,
-    body: (frame) => settingsPage(frame, { account, contract, ...offered, ...parts }),
+    body: (frame) =>
+      settingsPage(frame, { account, contract, closedReadDays, ...offered, ...parts }),
   });
 }
 

@@ -36,7 +36,7 @@ import {
   type AccountFacts,
 } from '../machine.ts';
 import { appendAudit } from './audit.ts';
-import { draftOfEndedExpiries } from '../letters.ts';
+import { draftOfClosingAsked, draftOfEndedExpiries } from '../letters.ts';
 import { queueAccountMail, queueLetter } from './mail.ts';
 
 type AccountRow = Selectable<Database['account']>;
@@ -93,6 +93,20 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     /** Closes the account and revokes its keys. */
     close: (orgId: string, actor: Actor, reason: string): Promise<Account> =>
       hold(orgId, (held) => closeAccount(held, actor, reason)),
+
+    /** An owner asks support to close the account: in the audit log, and by letter. Throws `invalid_account_state` or `invalid_reason`. */
+    askToClose: (
+      orgId: string,
+      { actor, reason, to }: { actor: Actor; reason: string; to: string },
+    ): Promise<void> =>
+      hold(orgId, async ({ client, account }) => {
+        checkSettingsChange(account.state, actor);
+        if (reason === '') throw new Fault('invalid_reason', { message: 'Say why.' });
+        const act = { orgId, action: 'account.closing_asked', actor, reason };
+        await appendAudit(client, surroundings, act);
+        const draft = draftOfClosingAsked(account, actor.name ?? actor.id, reason);
+        await queueLetter(client, surroundings, { to, ...draft }, { orgId });
+      }),
 
     /** Sets the plan. Keys of the plan audit do not expire, so going there ends the expiries that lie ahead. */
     setPlan: (orgId: string, plan: Plan, actor: Actor): Promise<Account> =>

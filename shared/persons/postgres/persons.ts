@@ -38,22 +38,33 @@ export type Place =
 export function createPersonRegistry(pool: Pool, surroundings: Surroundings) {
   const db = queriesOn(pool);
   return {
-    /** The organisations of a person, by name; closed ones have nothing to show. */
-    async memberships(personId: string): Promise<Membership[]> {
+    /** The organisations of a person, by name; behind them those of an owner that were closed within `closedReadMs`. */
+    async memberships(personId: string, closedReadMs: number): Promise<Membership[]> {
       const rows = await db
         .selectFrom('persons.membership as m')
         .innerJoin('account as a', 'a.id', 'm.org_id')
         .leftJoin('persons.single_sign_on as s', 's.org_id', 'm.org_id')
-        .select(['a.id', 'a.name', 'a.state', 'm.role', 's.required'])
+        .select(['a.id', 'a.name', 'a.state', 'a.state_changed_at', 'm.role', 's.required'])
         .where('m.person_id', '=', personId)
-        .where('a.state', '<>', 'closed')
+        .where((eb) =>
+          eb.or([
+            eb('a.state', '<>', 'closed'),
+            eb.and([
+              eb('m.role', '=', 'owner'),
+              eb('a.state_changed_at', '>', new Date(surroundings.now() - closedReadMs)),
+            ]),
+          ]),
+        )
+        .orderBy((eb) => eb('a.state', '=', 'closed'))
         .orderBy('a.name')
         .orderBy('a.id')
         .execute();
-      return rows.map(({ id, name, state, role, required }) => ({
+      return rows.map(({ id, name, state, state_changed_at: since, role, required }) => ({
         orgId: id,
         orgName: name,
         orgState: state,
+        orgStateSince: since.getTime(),
+        readableUntil: state === 'closed' ? since.getTime() + closedReadMs : null,
         role,
         // An owner keeps another way in: an issuer that is away, or set up wrong, shuts nobody out for good.
         asksSingleSignOn: required === true && role !== 'owner',

@@ -201,3 +201,101 @@ it(
     expect(errors).toEqual([]);
   },
 );
+
+/** The pages of an organisation, with ids of its own; what is no page for people is left out. */
+async function pagesOf(
+  visitor: TestBrowser,
+  org: string,
+  ids: Record<string, string>,
+): Promise<{ url: string; statusCode: number; payload: string }[]> {
+  const pages = [];
+  for (const url of get) {
+    if (!url.startsWith('/dashboard/:org')) continue;
+    const { statusCode, payload, headers } = await visitor.get(addressOf(url, org, ids));
+    if (String(headers['content-type']).startsWith('text/html')) {
+      pages.push({ url, statusCode, payload });
+    }
+  }
+  return pages;
+}
+
+it(
+  'every page of a suspended organisation says so, since when and whom to write to, and offers no form that is refused then',
+  { tags: ['dashboard.suspended'] },
+  async () => {
+    const { id } = await activeAccount(registries);
+    const ids = await idsOf(id);
+    const revoked = (await registries.keys.issue(id, { name: 'revoked' }, OPERATOR)).key.id;
+    await registries.keys.revoke(id, revoked, OPERATOR);
+    const { visitor, token } = await signedIn(part('owner', id));
+    const giving = /^<form.*\/keys"|\/keys\/new"|\/rotate"|\/restore"/;
+    expect((await visitor.get(`/dashboard/${id}/keys/${revoked}`)).payload).toMatch(/\/restore"/);
+    await registries.accounts.suspend(id, OPERATOR, 'a question');
+    const pages = await pagesOf(visitor, id, ids);
+    pages.push(...(await pagesOf(visitor, id, { ...ids, keys: revoked })));
+    expect(pages.length).toBeGreaterThan(20);
+    for (const { url, statusCode, payload } of pages) {
+      // A page that is not there belongs to no organisation.
+      if (statusCode !== 200) continue;
+      expect([url, payload]).toEqual([url, expect.stringContaining('suspended pending review')]);
+      expect(payload).toMatch(/since\s+<time datetime="[^"]+" title="[^"]+">[^<]+ UTC<\/time>/);
+      expect(payload).toContain('mailto:support@docket.example');
+      const forms = [...payload.matchAll(/(?:<form[^>]*action|<a[^>]*href)="[^"]*"/g)];
+      expect([url, forms.filter(([form]) => giving.test(form)).map(String)]).toEqual([url, []]);
+    }
+    const said = [];
+    for (const act of ['', `/${ids['keys']}/rotate`, `/${revoked}/restore`]) {
+      const reply = await visitor.post(`/dashboard/${id}/keys${act}`, { form: token, name: 'x' });
+      said.push([reply.statusCode, reply.payload.includes('The organisation is suspended')]);
+    }
+    expect(said).toEqual([
+      [403, true],
+      [403, true],
+      [403, true],
+    ]);
+    const revoke = `/dashboard/${id}/keys/${ids['keys']}`;
+    expect((await visitor.send(revoke, `${revoke}/revoke`)).statusCode).toBe(303);
+  },
+);
+
+it(
+  'a closed organisation’s owner reads receipts, packs, ledger and audit log for 90 days and nothing else; others have nothing',
+  { tags: ['dashboard.closed'] },
+  async () => {
+    const { id } = await activeAccount(registries);
+    const ids = await idsOf(id);
+    const [owner, member] = [
+      await signedIn(part('owner', id), part('owner')),
+      await signedIn({ kind: 'organisation', orgId: id, role: 'member' }),
+    ];
+    await registries.accounts.close(id, OPERATOR, 'asked for');
+    const read = [];
+    for (const { url, statusCode, payload } of await pagesOf(owner.visitor, id, ids)) {
+      if (statusCode === 403) expect(payload).toContain('The organisation is closed');
+      if (statusCode !== 200) continue;
+      read.push(url.replace('/dashboard/:org/', ''));
+      expect(payload).toContain('<strong>This organisation is closed</strong>, since');
+      const forms = [...payload.matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"/g)];
+      const acts = forms.map(([, action]) => action!.replace(/^.*\/(?=exports|receipts)/, ''));
+      expect(acts.filter((act) => !/^(\/dashboard\/sign-out|exports(\/.*)?)$/.test(act))).toEqual(
+        [],
+      );
+    }
+    expect(read).toEqual(
+      expect.arrayContaining(['receipts', 'receipts/:id', 'exports', 'ledger', 'audit-log']),
+    );
+    expect(read.filter((url) => !/^(receipts|exports|ledger|audit-log)/.test(url))).toEqual([]);
+    // Where there is another organisation, that one comes first.
+    expect((await owner.visitor.get('/dashboard')).headers.location).toContain(ours.id);
+    const flag = `/dashboard/${id}/receipts/${ids['receipts']}/flag`;
+    expect((await owner.visitor.post(flag, { form: owner.token })).statusCode).toBe(403);
+    const receipts = `/dashboard/${id}/receipts`;
+    expect((await member.visitor.get(receipts)).statusCode).toBe(404);
+    await database.pool.query(
+      `update account set state_changed_at = now() - interval '90 days' where id = $1`,
+      [id],
+    );
+    expect((await owner.visitor.get(receipts)).statusCode).toBe(404);
+    expect(errors).toEqual([]);
+  },
+);

@@ -235,7 +235,40 @@ describe('names and contacts', () => {
       expect((await save('names', { name: 'By the admin' }, admin)).statusCode).toBe(303);
       await accounts.close(org, OPERATOR, 'ended');
       const late = await save('names', { name: 'After the end' });
-      expect([late.statusCode, (await accounts.get(org)).name]).toEqual([404, 'By the admin']);
+      expect([late.statusCode, (await accounts.get(org)).name]).toEqual([403, 'By the admin']);
+    },
+  );
+});
+
+describe('closing', () => {
+  it(
+    'an owner asks support for it with a reason, which is told what comes of it; nothing else changes, and no admin asks',
+    { tags: ['dashboard.closed'] },
+    async () => {
+      const shown = (await visitor.get(settings)).payload;
+      expect(shown).toContain('Ask for closing…');
+      expect(shown).toMatch(/packs and audit log for\s+90 days more/);
+      const [, admin] = await signedIn('admin');
+      expect((await admin.get(settings)).payload).not.toContain('Ask for closing…');
+      expect((await save('close', { reason: 'x' }, admin)).statusCode).toBe(403);
+      expect((await save('close', { reason: ' ' })).payload).toContain(
+        'Nothing was asked. Say why.',
+      );
+      const asked = await save('close', { reason: 'We merge' });
+      expect((await visitor.get(asked.headers.location!)).payload).toContain('Support is asked');
+      expect(await newest(1)).toEqual([`account.closing_asked ${owner.id}`]);
+      const { rows } = await database.pool.query<{ subject: string; body: string }>(
+        `select subject, body from mail_outbox where org_id = $1 and recipient = 'support@docket.example'`,
+        [org],
+      );
+      expect(rows).toEqual([
+        {
+          subject: 'Harmless Bakery asks to be closed',
+          body: expect.stringMatching(new RegExp(`${org}.*\\n\\nReason: We merge`)),
+        },
+      ]);
+      expect((await save('close', { reason: 'We merge' })).payload).toContain('asked already');
+      expect((await accounts.get(org)).state).toBe('active');
     },
   );
 });
