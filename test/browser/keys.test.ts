@@ -236,8 +236,16 @@ async function rotate(
     'update api_key set last_used_at = now() where org_id = $1 and (id = $2 or predecessor_id = $2)',
     [whose, keyId],
   );
+  const effect = page.locator('#effect', { hasText: 'Nothing uses the new key yet' });
+  await page.getByText('Revoke the old key…').click();
+  await page.getByLabel('For the audit log').fill('half a note');
+  expect(await effect.count()).toBe(1);
   await page.clock.fastForward(10_000);
   await page.locator('[aria-current=step]', { hasText: 'Confirm' }).waitFor();
+  // What the form says goes on with the rest, and what was typed stays.
+  await page.locator('#effect', { hasText: 'It is still in use' }).waitFor();
+  expect(await effect.count()).toBe(0);
+  expect(await page.getByLabel('For the audit log').inputValue()).toBe('half a note');
 
   // From the list of keys it is two clicks.
   await page.getByRole('link', { name: 'Keys' }).first().click();

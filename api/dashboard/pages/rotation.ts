@@ -161,7 +161,7 @@ function acts(
       <summary>Revoke the old key…</summary>
       <form class="form" method="post" action="${keys}/${old.id}/revoke">
         ${hidden}<input type="hidden" name="why" value="rotated" />
-        <p class="prose">
+        <p class="prose" id="effect" data-live="${LOOK_S}">
           ${early} Requests with it are refused everywhere within a second. You can restore it for
           90 days.
         </p>

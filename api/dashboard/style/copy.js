@@ -2,17 +2,20 @@
 const current = document.querySelector('.side nav [aria-current=page]');
 if (current !== null) current.closest('ul').scrollLeft = current.offsetLeft - innerWidth / 3;
 
-// What is under way is looked at again, every so many seconds as it says, and drawn in its place, until it has ended.
+// What is under way is looked at again, every so many seconds as it says, and each part of it drawn in its place, until it has
+// ended. What a visitor types stands outside of these parts.
 const look = async () => {
-  const shown = document.querySelector('[data-live]');
-  if (shown === null) return;
+  const shown = document.querySelectorAll('[data-live]');
   if (!document.hidden) {
     const reply = await fetch(location.href, { redirect: 'error' }).catch(() => null);
     if (reply?.ok) {
       const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
-      // It has ended: the whole page says what comes next.
-      if (page.querySelector('[data-live]') === null) return location.reload();
-      shown.replaceWith(document.adoptNode(page.querySelector('[data-live]')));
+      for (const part of shown) {
+        const now = page.querySelector(`#${part.id}[data-live]`);
+        // It has ended: the whole page says what comes next.
+        if (now === null) return location.reload();
+        part.replaceWith(document.adoptNode(now));
+      }
     }
   }
   wait();
