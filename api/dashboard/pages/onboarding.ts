@@ -224,7 +224,7 @@ ${(draft?.tradingNames ?? []).join('\n')}</textarea>
         return html`<div class="party" role="group" aria-label="Person ${index + 1}">
           ${field({ name: `party-${index}`, label: 'Name', value: party?.name ?? '', max: '200' })}
           <div class="field">
-            <label for="role-${index}">Is</label>
+            <label for="role-${index}">Role</label>
             <select id="role-${index}" name="role-${index}">
               ${['director', 'owner'].map(
                 (role) =>

@@ -7,6 +7,7 @@ import { HIT_SCORE, LOOK_SCORE } from '#shared/accounts/sanctions/assess.ts';
 import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
 import type { RecordedVetting, Review, Risk, Vetting } from '#shared/accounts/vetting.ts';
 import type { Page } from '#shared/kernel/page.ts';
+import { counted } from '#shared/methodology/readable.ts';
 import { actsTable } from './accounts.ts';
 import { countryName } from './countries.ts';
 import { type Frame, token } from './layout.ts';
@@ -294,11 +295,12 @@ function screenedOf({ account, declaration, vetting }: ReviewParts): Screened[] 
 
 function screenedNames(parts: ReviewParts): Html {
   const { vetting } = parts;
+  const compared = vetting?.lists.length ?? 0;
   return html`<section class="stack tight">
-    <h2>Names that were screened</h2>
+    <h2>Names of the application</h2>
     ${table(
-      'Names that were screened',
-      ['Name', 'Is', 'Found'],
+      'Names of the application',
+      ['Name', 'As', 'Found'],
       screenedOf(parts).map(({ name, as }) => {
         const scores = (vetting?.reasons ?? [])
           .filter((reason) => reason.name === name)
@@ -308,7 +310,7 @@ function screenedNames(parts: ReviewParts): Html {
           <td class="wrap">${as}</td>
           <td class="nowrap" data-head="Found">
             ${
-              vetting === null || vetting.lists.length === 0
+              compared === 0
                 ? html`<span class="soft">not compared</span>`
                 : scores.length === 0
                   ? html`<span class="soft">nothing</span>`
@@ -323,8 +325,11 @@ function screenedNames(parts: ReviewParts): Html {
       'stacked',
     )}
     <p class="help">
-      Nothing: no listed name is as similar as ${LOOK_SCORE}. Of a listed party only the most
-      similar name stands here.
+      ${
+        compared === 0
+          ? 'Not compared: no list had been imported when this was screened, so these names were compared with nothing.'
+          : `Nothing: no name of the ${counted(compared, 'list')} that ${compared === 1 ? 'was' : 'were'} compared is as similar as ${LOOK_SCORE}. Of a listed party only the most similar name stands here.`
+      }
     </p>
   </section>`;
 }
@@ -360,7 +365,11 @@ function findings({ vetting, entries, lists, review }: ReviewParts): Html {
     ${
       vetting === null || vetting.reasons.length === 0
         ? html`<p class="soft">
-            ${vetting === null ? review.reason : 'This screening found nothing.'}
+            ${
+              vetting === null
+                ? review.reason
+                : `This screening found nothing: ${counted(vetting.lists.length, 'list')} compared, and the answers of the declaration.`
+            }
           </p>`
         : vetting.reasons.map((reason) =>
             finding(

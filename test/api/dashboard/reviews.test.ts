@@ -108,6 +108,7 @@ describe('the review queue', () => {
         expect(page).toContain(text);
       }
       expect(page).not.toContain('<b>Dodo');
+      expect(page).toContain('no name of the 1 list that was compared is as similar as 0.85');
       const fields = { decision: 'approved', screening: shownScreening(page) };
       const address = `${REVIEWS}/${id}`;
       const silent = await visitors.rita.send(address, `${address}/decide`, fields);
@@ -131,6 +132,8 @@ describe('the review queue', () => {
       const unlisted = await referred({ found: { outcome: 'flagged' } });
       const { payload } = await visitors.rita.get(`${REVIEWS}/${unlisted.id}`);
       expect(payload).toContain('not compared');
+      expect(payload).toContain('these names were compared with nothing');
+      expect(payload).not.toContain('is as similar as');
       expect(payload).not.toContain('>nothing<');
       const after = (await visitors.rob.get(address)).payload;
       expect(after).toContain('Rita Reviewer');
