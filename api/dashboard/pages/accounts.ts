@@ -340,7 +340,9 @@ export function keysTable(
           <a href="/dashboard/service/keys/${key.id}"><code>${displayText(key.display)}</code></a>
         </td>
         <td>${badge(state === 'active' ? 'good' : 'bad', state)} ${leakedBadge(key)}</td>
-        <td class="clip soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
+        <td class="nowrap soft" title="${key.scopes.join(', ')}">
+          ${counted(key.scopes.length, 'scope')}
+        </td>
         <td data-head="Last used">
           ${key.lastUsedAt === null ? html`<span class="soft">never</span>` : shortMoment(key.lastUsedAt, frame.now)}
         </td>

@@ -102,7 +102,9 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
               : undefined
           }
         </td>
-        <td class="clip soft" title="${key.scopes.join(', ')}">${key.scopes.join(', ')}</td>
+        <td class="nowrap soft" title="${key.scopes.join(', ')}">
+          ${counted(key.scopes.length, 'scope')}
+        </td>
         <td data-head="Last used">
           ${
             lastUsedAt === null
@@ -122,7 +124,9 @@ function keysTable(frame: Frame, keys: readonly KeyRecord[]): Html {
           ${
             state === 'active' && may(frame.membership!, 'revoke keys')
               ? html`<a href="${base(frame)}/${key.id}?do=revoke"
-                  >Revoke…<span class="hidden-words"> ${key.name}</span></a
+                  >Revoke…<span class="hidden-words">
+                    ${key.name}, ${displayText(key.display)}</span
+                  ></a
                 >`
               : undefined
           }

@@ -12,12 +12,11 @@ export function moment(at: number, now: number): Html {
     <span class="soft small nowrap">${ago(at, now)}</span>`;
 }
 
-/** The same in a list: how long ago, and the whole time on hover. */
+/** The same in a list, where each of the two stays on one line. */
 export function shortMoment(at: number, now: number): Html {
   const iso = new Date(at).toISOString();
-  return html`<time class="nowrap" datetime="${iso}" title="${dateTime(at)}"
-    >${ago(at, now)}</time
-  >`;
+  return html`<time class="nowrap" datetime="${iso}" title="${iso}">${dateTime(at)}</time>
+    <span class="soft small nowrap">${ago(at, now)}</span>`;
 }
 
 function ago(at: number, now: number): string {

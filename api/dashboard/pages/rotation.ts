@@ -43,6 +43,7 @@ export function rotationPage(frame: Frame, parts: RotationParts): Html {
   return html`<div class="head">
       <p class="crumb"><a href="${keys}">Keys</a> / <a href="${keys}/${old.id}">${old.name}</a></p>
       <h1>Rotate ${old.name}</h1>
+      <code>${displayText(old.display)}</code>
     </div>
     ${told(parts)}
     <div class="stack" id="live" ${isWatched ? html`data-live="${LOOK_S}"` : undefined}>
@@ -97,7 +98,8 @@ function guidance(
         'good',
         html`<p>
           <strong>The rotation is complete.</strong> The old key is ${stateAt(old, frame.now)};
-          <a href="${keys}/${successor!.id}">its successor</a> is in its place.
+          <a href="${keys}/${successor!.id}">its successor</a>,
+          <code>${displayText(successor!.display)}</code>, is in its place.
         </p>`,
       ),
     ended: () =>

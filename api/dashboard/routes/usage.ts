@@ -111,7 +111,8 @@ function problemOf(first: number | undefined, last: number | undefined): string 
 const startOfDay = (at: number): number => Math.floor(at / DAY_MS) * DAY_MS;
 const dayText = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
+/** How keys are named, by their ids. After a rotation two have one name: what they begin with tells them apart. */
 async function keyNames(deps: DashboardDeps, orgId: string): Promise<ReadonlyMap<string, string>> {
   const { items } = await deps.keys.list({ orgId, limit: KEY_NAMES_MAX, order: 'desc' });
-  return new Map(items.map(({ id, name }) => [id, name]));
+  return new Map(items.map(({ id, name, display }) => [id, `${display.head}… ${name}`]));
 }
