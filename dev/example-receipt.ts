@@ -59,7 +59,7 @@ export function exampleRecord(): CountedRecord {
     upstreamModel: 'meta-llama/Llama-3.1-8B-Instruct',
     region: 'eu-west',
     tier: 'audit_plus',
-    answerId: 'chatcmpl-9f2c41d07be84e63',
+    upstreamAnswerId: 'chatcmpl-9f2c41d07be84e63',
     queuedMs: 3,
     upstreamMs: 396,
     startedAt: SIGNED_AT - 412,

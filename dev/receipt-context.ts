@@ -50,10 +50,12 @@ export function receiptContext(description: unknown): object {
 function definitionOf(id: string, field: Field): unknown {
   const type = field['x-type'];
   if (type === '@id' || type === '@vocab' || type === '@json') return { '@id': id, '@type': type };
-  // JSON-LD gives texts and whole numbers no type.
-  if (type === undefined || type === 'xsd:string' || type === 'xsd:integer') return id;
+  // JSON-LD gives texts, whole numbers and truth values no type.
+  if (type === undefined || UNTYPED.has(type)) return id;
   return { '@id': id, '@type': absolute(type) };
 }
+
+const UNTYPED: ReadonlySet<string> = new Set(['xsd:boolean', 'xsd:integer', 'xsd:string']);
 
 if (import.meta.main) {
   const text = `${JSON.stringify(receiptContext(FORMAT_2), null, 2)}\n`;

@@ -135,7 +135,6 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
     exports: options.exports,
     usage: resources.usage.usage,
     ledger: resources.receipts.ledger,
-    receiptOfAnswer: resources.receipts.receiptOfAnswer,
     recalculations: resources.recalculation.recalculations,
     methodologies: resources.lineage.methodologies,
     derivationsOf: resources.lineage.derivationsOf,

@@ -16,7 +16,6 @@ import { createExportRegistry } from '#shared/packs/postgres/exports.ts';
 import type { ProcessContext } from '#shared/process/run-process.ts';
 import type { ReceiptDocument } from '#shared/receipts/document.ts';
 import { derivationsOf } from '#shared/receipts/postgres/derivations.ts';
-import { receiptOfAnswer } from '#shared/receipts/postgres/receipt-of-answer.ts';
 import type { ReceiptIssuer } from '#shared/receipts/issuer.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { createUsageReader } from '#shared/receipts/postgres/usage.ts';
@@ -38,7 +37,6 @@ export function openResources(
     receipts: {
       ledger,
       pendingReceipts,
-      receiptOfAnswer: (orgId: string, answerId: string) => receiptOfAnswer(pool, orgId, answerId),
     },
     recalculation: {
       recalculations: createRecalculationRequests(pool, surroundings),

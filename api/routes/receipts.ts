@@ -6,6 +6,7 @@ import { exact } from '#api/docs/operation.ts';
 import { Receipt } from '#api/docs/schemas/receipt.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
 import { Fault } from '#shared/kernel/errors.ts';
+import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { isId } from '#shared/kernel/ids.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { pathId, Span, spanOf } from './fields.ts';
@@ -45,8 +46,6 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 export interface ReceiptRoutesOptions {
   ledger: LedgerReader;
   pendingReceipts: Pick<PendingReceipts, 'isPending'>;
-  /** The receipt of an answer by the answer's own id; null when the organisation has none. */
-  receiptOfAnswer: (orgId: string, answerId: string) => Promise<string | null>;
 }
 
 type Reader = (orgId: string, id: string) => Promise<string>;
@@ -117,31 +116,20 @@ const ONE = {
 };
 
 async function sendReceipt(
-  { ledger, receiptOfAnswer }: ReceiptRoutesOptions,
+  { ledger }: ReceiptRoutesOptions,
   read: Reader,
   request: Pick<FastifyRequest, 'credential'> & { params: { id: string } },
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { orgId } = request.credential;
-  const id = await receiptIdOf(request.params.id, (name) => receiptOfAnswer(orgId, name));
+  const id = receiptIdNamed(request.params.id);
+  if (id === undefined) throw new Fault('receipt_not_found');
   const bytes = await read(orgId, id);
   const successor = await ledger.successor(orgId, id);
   if (successor !== null) {
     void reply.header('link', `</v1/receipts/${successor}>; rel="successor-version"`);
   }
   return reply.type(JSON_TYPE).send(bytes);
-}
-
-/** `rcpt_…`, an address that ends in it, or the id of an answer. */
-async function receiptIdOf(
-  name: string,
-  ofAnswer: (answerId: string) => Promise<string | null>,
-): Promise<string> {
-  const last = cursorOf(name);
-  if (isId('rcpt', last)) return last;
-  const found = await ofAnswer(name);
-  if (found === null) throw new Fault('receipt_not_found');
-  return found;
 }
 
 interface Options extends ReceiptRoutesOptions {
@@ -159,7 +147,7 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, options) 
         tag: 'Receipts',
         summary: 'Read a receipt',
         description:
-          'The original receipt: exactly the bytes that were signed, logged and sent, by its id, its address, or the id of the answer that it is of. When it was recalculated, `Link` names its successor.',
+          'The original receipt: exactly the bytes that were signed, logged and sent, by its id, its address, or the id of the request or the answer that it is of. When it was recalculated, `Link` names its successor.',
         params: Names,
         response: { 200: ONE },
         errors: ['receipt_not_found', 'receipt_pending'],

@@ -30,7 +30,7 @@ const record: InferenceRecord = {
   startedAt: 1_795_167_484_123,
   endedAt: 1_795_167_485_931,
   usage: { inputTokens: 1_204, cachedInputTokens: 1_024, outputTokens: 356, source: 'upstream' },
-  answerId: 'chatcmpl-9f2c41d07be84e63',
+  upstreamAnswerId: 'chatcmpl-9f2c41d07be84e63',
   queuedMs: 3,
   upstreamMs: 1_805,
   attempts: 1,

@@ -26,11 +26,13 @@ export interface Usage {
   tokenizer?: string;
   /** With `counted`: where the true counts lie, when the vocabulary is not known to be the model's own. */
   tokenInterval?: TokenInterval;
+  /** With `counted`: a part was counted and the rest estimated; `tokenInterval` says between what. */
+  extrapolated?: true;
   /** Energy measured by the upstream, in joules, where it reports it. */
   measuredJoules?: number;
 }
 
-/** Bounds of counts that were made with another vocabulary than the model's. */
+/** Bounds of counts that were made with another vocabulary than the model's, or of a part. */
 export interface TokenInterval {
   inputLower: number;
   inputUpper: number;
@@ -71,8 +73,8 @@ export interface InferenceRecord {
   model: string;
   /** The model as its upstream named it in its answer; absent when it named none. `modelVersion` on the receipt. */
   upstreamModel?: string;
-  /** The `id` in the answer (`chatcmpl-…`, `cmpl-…`, `resp_…`) as the caller gets it; embeddings have none. */
-  answerId?: string;
+  /** The `id` that the upstream gave its answer; the caller gets one of ours. */
+  upstreamAnswerId?: string;
   region: string;
   tier: Plan;
   /** Epoch milliseconds. */

@@ -12,13 +12,13 @@ export interface Ending extends Pick<InferenceRecord, 'outcome' | 'endedAt' | 'u
 type Known = Pick<InferenceRecord, (typeof KNOWN)[number]>;
 
 const KNOWN = [
-  'answerId',
   'meteredEndpoint',
   'policy',
   'queuedMs',
   'relayedPayloads',
   'relayedTokens',
   'responseDigest',
+  'upstreamAnswerId',
   'upstreamModel',
   'upstreamMs',
 ] as const satisfies readonly (keyof InferenceRecord)[];

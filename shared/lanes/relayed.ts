@@ -10,8 +10,8 @@ export interface Relayed {
   digest?: string;
   /** The model as the upstream names it. */
   model?: string;
-  /** The id that its chunks carry. */
-  answerId?: string;
+  /** The id that the upstream gives its chunks. */
+  upstreamAnswerId?: string;
   /** Milliseconds from the request's arrival to the call that is answered. */
   queuedMs?: number;
   /** Calls made to upstreams until then. */

@@ -1,4 +1,5 @@
 import { multihashOf } from '#shared/kernel/multihash.ts';
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { Measurement } from '#shared/methodology/measurement.ts';
@@ -118,10 +119,12 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   const ran = record.outcome !== 'refused';
   const known = ran && usage.source !== 'unknown' ? usage : undefined;
   const subject: Partial<InferenceDocument> = {};
-  if (ran && record.answerId !== undefined) subject.answerId = bounded(record.answerId);
+  const answerId = ran ? answerIdOf(record.route, record.requestId) : undefined;
+  if (answerId !== undefined) subject.answerId = answerId;
   if (ran) subject.attempts = count(record.attempts, 'attempts');
   if (known) subject.cachedInputTokens = count(known.cachedInputTokens, 'cachedInputTokens');
   subject.endedAt = timeText(record.endedAt, 'endedAt');
+  if (known?.extrapolated === true) subject.extrapolated = true;
   if (input.gridZone !== undefined) subject.gridZone = input.gridZone;
   subject.id = issuer.requests + record.requestId;
   if (ran && usage.inputTokens !== undefined) {
@@ -158,6 +161,8 @@ function inferenceDocument(input: ReceiptInput): InferenceDocument {
   }
   if (ran && usage.tokenizer !== undefined) subject.tokenizer = bounded(usage.tokenizer);
   subject.type = SUBJECT_TYPE;
+  if (ran && record.upstreamAnswerId !== undefined)
+    subject.upstreamAnswerId = bounded(record.upstreamAnswerId);
   addCount(subject, 'upstreamMs', ran ? record.upstreamMs : undefined);
   if (ran && usage.source === 'unknown') subject.usageReason = usage.reason;
   if (ran) subject.usageSource = usage.source;

@@ -1,7 +1,5 @@
-import { receiptIdOf } from '#shared/kernel/ids.ts';
 import type { InferenceRecord } from '#shared/kernel/inference.ts';
 import type { DataQuality, Measurement, QuantityName } from '#shared/methodology/measurement.ts';
-import { answerKey } from './answer-key.ts';
 import type { DerivationRecord } from './derivation.ts';
 
 /** What lists and totals need of a receipt, beside its bytes. */
@@ -21,8 +19,6 @@ export interface ReceiptColumns {
   inputTokens: number | null;
   cachedInputTokens: number | null;
   outputTokens: number | null;
-  /** Under which it is found by its answer's id; null where there is none, and on revisions. */
-  answerKey: string | null;
   /** kWh, kgCO2e, L, kgSbe, MJ; null on a degraded or refused receipt. */
   energy: number | null;
   gwp: number | null;
@@ -58,10 +54,6 @@ export function receiptColumns(
     inputTokens: tokens?.inputTokens ?? null,
     cachedInputTokens: tokens?.cachedInputTokens ?? null,
     outputTokens: tokens?.outputTokens ?? null,
-    answerKey:
-      record.answerId === undefined || receiptId !== receiptIdOf(record.requestId)
-        ? null
-        : answerKey(record.orgId, record.answerId),
     energy: value('energy'),
     gwp: value('gwp'),
     water: value('water'),

@@ -12,12 +12,14 @@ export const VC_CONTEXT_DIGEST = '59955ced6697d61e03f2b2556febe5308ab16842846f5b
 
 /** Each form of the receipt has a context of its own, by which a reader tells them apart. */
 const FORMAT_1_DIGEST = 'a70134c6639f4d828b2c4d30e00a9e9a1cfbc948118a4165b3df1fbe9353824f';
-const FORMAT_2_DIGEST = '1341c221216f3fde9374ac68f1c7ca4047de3239012c50d02f698d7a5ec6067d';
+/** In the order in which they were issued; the last is cited now. Each adds terms to the one before. */
+const FORMAT_2_DIGESTS = [
+  '1341c221216f3fde9374ac68f1c7ca4047de3239012c50d02f698d7a5ec6067d',
+  'bf141ea551111669528787789bc55ac38f855a614ec1f7eaf8389b3323c3ad53',
+] as const;
 
 /** File name of the context that new receipts cite; served under `/contexts/`. Each receipt has it twice, so it is short. */
-export const RECEIPT_CONTEXT_NAME = receiptContextName(
-  encodeBytes(decodeBytes(FORMAT_2_DIGEST, 'hex'), 'base64url'),
-);
+export const RECEIPT_CONTEXT_NAME = format2ContextName(FORMAT_2_DIGESTS.at(-1)!);
 
 /**
  * SHA-256 (hex) by name, of every context that a receipt was ever issued with. A new one is added here; none is ever
@@ -25,7 +27,7 @@ export const RECEIPT_CONTEXT_NAME = receiptContextName(
  */
 export const RECEIPT_CONTEXTS: ReadonlyMap<string, string> = new Map([
   [receiptContextName(FORMAT_1_DIGEST), FORMAT_1_DIGEST],
-  [RECEIPT_CONTEXT_NAME, FORMAT_2_DIGEST],
+  ...FORMAT_2_DIGESTS.map((digest) => [format2ContextName(digest), digest] as const),
 ]);
 
 /** Whether this is the address of the context of receipts in format 1. */
@@ -33,6 +35,10 @@ export function isFormat1Context(url: unknown): boolean {
   return (
     typeof url === 'string' && url.endsWith(`/contexts/${receiptContextName(FORMAT_1_DIGEST)}`)
   );
+}
+
+function format2ContextName(digest: string): string {
+  return receiptContextName(encodeBytes(decodeBytes(digest, 'hex'), 'base64url'));
 }
 
 /** `docket-receipt-<SHA-256>.jsonld`, in hex or base64url. */

@@ -73,6 +73,14 @@ export const wholeNumber = (term: string, description: string, minimum = 0) =>
     ...meaning(term, description),
   });
 
+/** True, or absent. */
+export const flag = (term: string, description: string) =>
+  Type.Literal(true, {
+    'x-expected': 'true',
+    'x-type': 'xsd:boolean',
+    ...meaning(term, description),
+  });
+
 export const decimal = (term: string, description: string) =>
   Type.String({
     ...TEXT,

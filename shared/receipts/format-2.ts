@@ -8,6 +8,7 @@ import {
   contexts,
   decimal,
   digest,
+  flag,
   iri,
   named,
   node,
@@ -141,7 +142,7 @@ const Inference = node(
     answerId: Type.Optional(
       text(
         'docket:answerId',
-        'the `id` in the answer, by which the receipt can be fetched; embeddings and refusals have none',
+        'the `id` in the answer, with the ULID of the request, by which the receipt can be fetched; embeddings and refusals have none',
       ),
     ),
     attempts: when(
@@ -155,6 +156,12 @@ const Inference = node(
       ),
     ),
     endedAt: time('prov:endedAtTime', 'to the millisecond'),
+    extrapolated: Type.Optional(
+      flag(
+        'docket:extrapolated',
+        'true where the service counted a part of a very long text and estimated the rest: `tokenInterval` says between what',
+      ),
+    ),
     gridZone: Type.Optional(
       text('docket:gridZone', 'the electricity grid of the place where it ran'),
     ),
@@ -214,6 +221,9 @@ const Inference = node(
       Activity: 'prov:Activity',
       Inference: 'docket:Inference',
     }),
+    upstreamAnswerId: Type.Optional(
+      text('docket:upstreamAnswerId', 'the `id` that the upstream gave its answer'),
+    ),
     upstreamMs: Type.Optional(
       wholeNumber(
         'docket:upstreamMs',

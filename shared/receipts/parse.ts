@@ -107,6 +107,8 @@ function checkSubject({ credentialSubject: subject, degradation }: ReceiptDocume
       'tokenizer',
     ), 'goes with a count');
   }
+  const isBounded = more.extrapolated === undefined || more.tokenInterval !== undefined;
+  require(isBounded, path('extrapolated'), 'goes with an interval');
   if (more.tokenInterval === undefined) return;
   const { inputLower, inputUpper, outputLower, outputUpper } = more.tokenInterval;
   const holds =

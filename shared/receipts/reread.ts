@@ -94,15 +94,15 @@ export function recordOnReceipt(document: ReceiptDocument, keyId: string): Infer
 
 /** Fields that a record and a receipt have under one name and in one form. */
 const REPEATED = [
-  'answerId',
   'queuedMs',
   'relayedPayloads',
   'relayedTokens',
+  'upstreamAnswerId',
   'upstreamMs',
 ] as const satisfies readonly (keyof InferenceRecord & keyof InferenceDocument)[];
 
 function usageOn(subject: Partial<InferenceDocument>): InferenceRecord['usage'] {
-  const { measuredJoules, tokenizer, tokenInterval, usageReason } = subject;
+  const { extrapolated, measuredJoules, tokenizer, tokenInterval, usageReason } = subject;
   const source = subject.usageSource ?? missingText('usageSource');
   const joules = measuredJoules === undefined ? undefined : parseDecimal(measuredJoules);
   const more = {
@@ -120,6 +120,7 @@ function usageOn(subject: Partial<InferenceDocument>): InferenceRecord['usage'] 
     outputTokens: subject.outputTokens ?? missingText('outputTokens'),
     source,
     ...(tokenInterval === undefined ? {} : { tokenInterval }),
+    ...(extrapolated === undefined ? {} : { extrapolated }),
     ...more,
   };
 }

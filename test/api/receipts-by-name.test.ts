@@ -17,13 +17,15 @@ const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
 const edge = await openEdge(database.poolAs('docket_api', 2));
 const key = edge.keyFor('org_a');
-const answerId = 'chatcmpl-9f2c41d07be84e63/x';
+const upstreamAnswerId = 'chatcmpl-77';
 let id = '';
 let bytes = '';
+const named = (prefix: string): string => id.replace('rcpt_', prefix);
 
 beforeAll(async () => {
   [id] = (await commitReceipts(database.poolAs('docket_receipts', 1), signer, [
-    inferenceRecord({ answerId, requestId: newId('req') }),
+    inferenceRecord({ upstreamAnswerId, requestId: newId('req') }),
+    inferenceRecord({ upstreamAnswerId, requestId: newId('req') }),
   ])) as [string];
   bytes = (await edge.get(`/receipts/${id}`, key)).text;
 });
@@ -32,7 +34,10 @@ describe('GET /receipts/{id}', () => {
   it.each<[string, () => string]>([
     ['its id', () => id],
     ['its address', () => encodeURIComponent(`${issuer.receipts}${id}`)],
-    ['the id of its answer', () => encodeURIComponent(answerId)],
+    ['the id of its request', () => named('req_')],
+    ['the id of its answer, a chat', () => named('chatcmpl-')],
+    ['that of a completion', () => named('cmpl-')],
+    ['that of a response', () => named('resp_')],
   ])('takes %s', async (_name, name) => {
     const answer = await edge.get(`/receipts/${name()}`, key);
     expect([answer.status, answer.text]).toEqual([200, bytes]);
@@ -40,6 +45,7 @@ describe('GET /receipts/{id}', () => {
 
   it.each<[string, () => string]>([
     ['an answer of nobody', () => 'chatcmpl-0'],
+    ['the id that an upstream gave two answers', () => upstreamAnswerId],
     ['no receipt’s id', () => 'rcpt_0'],
   ])('has nothing under %s', async (_name, name) => {
     expect((await edge.get(`/receipts/${name()}`, key)).status).toBe(404);
@@ -47,7 +53,7 @@ describe('GET /receipts/{id}', () => {
 
   it('has nothing of another organisation, under no name', async () => {
     const other = edge.keyFor('org_b');
-    for (const name of [id, encodeURIComponent(answerId)]) {
+    for (const name of [id, named('chatcmpl-')]) {
       expect((await edge.get(`/receipts/${name}`, other)).status).toBe(404);
     }
   });

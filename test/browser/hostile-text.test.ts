@@ -164,7 +164,7 @@ beforeAll(async () => {
       ...record,
       requestId: newId('req'),
       upstreamModel: outside('upstream model'),
-      answerId: outside('answer'),
+      upstreamAnswerId: outside('answer'),
     }),
     inferenceRecord({ ...record, requestId: newId('req'), model: outside('model') }),
     inferenceRecord({

@@ -377,14 +377,20 @@ describe('a response of a server that speaks responses', () => {
       store: true,
       region: 'eu-west',
     };
-    const { output, id } = await create({ ...asks(more), model: NATIVE, extra: { kept: 1 } });
+    const { output, id, receipt } = await create({
+      ...asks(more),
+      model: NATIVE,
+      extra: { kept: 1 },
+    });
     expect(upstream.requests[0]).toMatchObject({
       path: '/v1/responses',
       body: { model: 'gpt-of-the-upstream', input, store: false, extra: { kept: 1 } },
     });
     expect(upstream.requests[0]!.body).not.toHaveProperty('region');
     expect(output[0]).toMatchObject({ type: 'reasoning', encrypted_content: 'gAAAAABsealed' });
-    expect(id).toBe('resp_of_the_upstream');
+    const { answerId, upstreamAnswerId } = receipt.credentialSubject;
+    expect([answerId, upstreamAnswerId]).toEqual([id, 'resp_of_the_upstream']);
+    expect(receipt.id).toContain(id.replace('resp_', 'rcpt_'));
   });
 
   it.each(['cut', 'failed'] as const)(

@@ -53,8 +53,9 @@ function expandedValue(field: Field, value: unknown): unknown {
   if (type === '@json') return { '@type': '@json', '@value': value };
   if (type === '@id') return { '@id': value };
   if (type === '@vocab') return { '@id': iriOf(field, value) };
-  // JSON-LD gives texts and whole numbers no type.
-  if (type === 'xsd:string' || type === 'xsd:integer') return { '@value': value };
+  // JSON-LD gives texts, whole numbers and truth values no type.
+  if (type === 'xsd:string' || type === 'xsd:integer' || type === 'xsd:boolean')
+    return { '@value': value };
   return { '@type': absolute(type), '@value': value };
 }
 

@@ -14,6 +14,8 @@ export interface Receipt {
   proof?: object;
   degradation?: { stage: string; code: string };
   credentialSubject: {
+    answerId?: string;
+    upstreamAnswerId?: string;
     outcome?: string;
     inputTokens?: number;
     outputTokens?: number;

@@ -3,7 +3,7 @@ import type { JsonObject } from './json.ts';
 /** Ids and names of servers are shorter; a longer one is left off the receipt rather than cut. */
 const NAME_MAX = 256;
 
-/** The `id` of an answer or chunk, by which its caller may fetch the receipt; embeddings have none. */
+/** The `id` that an upstream gives an answer or chunk. */
 export function answerIdIn(answer: JsonObject | undefined): string | undefined {
   return name(answer?.['id']);
 }

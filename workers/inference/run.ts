@@ -2,6 +2,7 @@ import type { Catalogue, Endpoint, Timeouts } from '#shared/catalogue/catalogue.
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
 import type { InferenceEntry } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
@@ -15,10 +16,9 @@ import type { Breakers, Caller } from './breakers.ts';
 import type { InferenceEvents } from './events.ts';
 import type { Provider, UpstreamCall, UpstreamRequest } from './providers/provider.ts';
 import { faultOf, UpstreamError, type UpstreamFailure } from './providers/upstream-failure.ts';
-import { modelNamer } from './model-name.ts';
+import { namerOf } from './our-names.ts';
 import { chatRequestOf } from './responses/chat-request.ts';
 import { asOurs, textOfResponse } from './responses/native.ts';
-import { responseIdOf } from './responses/output.ts';
 import { ResponseRelay } from './responses/relay.ts';
 import { responseOfChat } from './responses/translated.ts';
 import type { Settlement, Spent } from './settlement.ts';
@@ -118,7 +118,6 @@ export class Run {
 
   /** The answer as its client is to get it. What it was parsed to ends here: its text may be large enough. */
   async #answer(): Promise<{ text: string; isFinished: boolean; spent: Spent }> {
-    const { route } = this.#entry;
     const { value: answer, target } = await callUntilAnswered(this.#plan(), (next) =>
       callForAnswer(this.#deps.providerOf(next.endpoint), this.#request(next)),
     );
@@ -132,9 +131,7 @@ export class Run {
     await turnFor(text.length);
     this.#digest.update(text);
     await turnFor(text.length);
-    const isTranslated = route === 'responses' && target.endpoint.responses !== true;
-    const answerId = isTranslated ? responseIdOf(this.#entry.id) : answerIdIn(parsed);
-    const spent = this.#named(this.#spent(usage), answerId, modelNamedIn(parsed));
+    const spent = this.#named(this.#spent(usage), answerIdIn(parsed), modelNamedIn(parsed));
     return { text, isFinished, spent };
   }
 
@@ -145,12 +142,13 @@ export class Run {
     usage: Usage | UnknownUsage,
   ): string {
     const { route, model } = this.#entry;
+    const id = answerIdOf(route, this.#entry.id);
     if (route === 'responses') {
-      if (endpoint.responses === true) return asOurs(text, parsed, model, usage);
+      if (endpoint.responses === true) return asOurs(text, parsed, { id, model }, usage);
       return JSON.stringify(responseOfChat(this.#writing(), parsed, usage, isFinished));
     }
     const encoded = route === 'embeddings' ? withEncodingAsked(text, parsed, this.#body) : text;
-    const named = modelNamer(model)(encoded, parsed);
+    const named = namerOf({ id, model })(encoded, parsed);
     if (usage.source === 'unknown') return named;
     const told = toldUsage(usage, parsed['usage'], route);
     return told === parsed['usage'] ? named : setMember(named, 'usage', JSON.stringify(told));
@@ -163,13 +161,13 @@ export class Run {
   }
 
   #relay(): Relay {
-    const { route, includeUsage, model } = this.#entry;
+    const { id, route, includeUsage, model } = this.#entry;
     const send = (payload: string): void => this.#send(payload, relay);
     const object = route === 'completions' ? 'text_completion' : 'chat.completion.chunk';
     const relay: Relay =
       route === 'responses'
         ? new ResponseRelay({ ...this.#writing(), send })
-        : new StreamRelay({ includeUsage, model, object, send });
+        : new StreamRelay({ answerId: answerIdOf(route, id)!, includeUsage, model, object, send });
     return relay;
   }
 
@@ -208,13 +206,13 @@ export class Run {
   }
 
   #relayed(relay: Relay): Relayed {
-    const { answerId, modelNamed } = relay;
+    const { upstreamAnswerId, modelNamed } = relay;
     return {
       payloads: relay.sent,
       tokens: relay.sentTokens,
       digest: this.#digest.soFar(),
       ...(modelNamed === undefined ? {} : { model: modelNamed }),
-      ...(answerId === undefined ? {} : { answerId }),
+      ...(upstreamAnswerId === undefined ? {} : { upstreamAnswerId }),
       calls: this.#calls,
       queuedMs: this.#queuedMs,
     };
@@ -224,7 +222,7 @@ export class Run {
     const usage = await this.#usageOfStream(relay);
     const last = relay.finish(usage);
     this.#digest.update(last);
-    const spent = this.#named(this.#spent(usage), relay.answerId, relay.modelNamed);
+    const spent = this.#named(this.#spent(usage), relay.upstreamAnswerId, relay.modelNamed);
     await this.#settlement.streamed(this.#frames, last, spent);
   }
 
@@ -237,7 +235,7 @@ export class Run {
     }
     const usage = await this.#usageOfBroken(relay, isGone ? 'caller_left' : 'upstream_cut');
     const spent = {
-      ...this.#named(this.#spent(usage), relay.answerId, relay.modelNamed),
+      ...this.#named(this.#spent(usage), relay.upstreamAnswerId, relay.modelNamed),
       relayedPayloads: relay.sent,
       relayedTokens: relay.sentTokens,
     };
@@ -341,10 +339,14 @@ export class Run {
     return Math.max(0, this.#calledAt - this.#entry.startedAt);
   }
 
-  /** Adds how the answer calls itself and its model. Embeddings have no id to fetch a receipt by. */
-  #named(spent: Spent, answerId: string | undefined, upstreamModel: string | undefined): Spent {
+  /** Adds how the upstream calls its answer and its model. */
+  #named(
+    spent: Spent,
+    upstreamAnswerId: string | undefined,
+    upstreamModel: string | undefined,
+  ): Spent {
     if (upstreamModel !== undefined) spent.upstreamModel = upstreamModel;
-    if (answerId !== undefined && this.#entry.route !== 'embeddings') spent.answerId = answerId;
+    if (upstreamAnswerId !== undefined) spent.upstreamAnswerId = upstreamAnswerId;
     return spent;
   }
 

@@ -3,7 +3,7 @@ import { dropMembers, setMember } from '#shared/kernel/json-text.ts';
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import { inJoules, joulesIn } from '#shared/catalogue/stated-energy.ts';
 import { answerIdIn, modelNamedIn } from './answer-names.ts';
-import { modelNamer } from './model-name.ts';
+import { namerOf } from './our-names.ts';
 import { StreamAccount } from './stream-account.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { toldUsage } from './usage.ts';
@@ -16,8 +16,8 @@ export interface Relay {
   readonly joules: number | undefined;
   /** Everything generated so far, choice by choice, for counting when the upstream did not. */
   readonly texts: readonly string[];
-  /** The id that its client knows the answer by. */
-  readonly answerId: string | undefined;
+  /** The id that the upstream gives the answer. */
+  readonly upstreamAnswerId: string | undefined;
   /** The name that the upstream gives the model. */
   readonly modelNamed: string | undefined;
   /** Payloads sent on so far. */
@@ -43,7 +43,8 @@ export interface Relay {
 
 export interface StreamRelayOptions {
   includeUsage: boolean;
-  /** The model's id in the catalogue, which callers are told. */
+  /** The id of the answer, and that of its model in the catalogue, which callers are told. */
+  answerId: string;
   model: string;
   object: 'chat.completion.chunk' | 'text_completion';
   /** Sends one payload on to the client. */
@@ -63,8 +64,8 @@ interface HeldPayload extends Payload {
 }
 
 /**
- * Passes a stream on payload by payload, unchanged but for the name of the model, for usage, which stands in a last chunk or
- * nowhere, and for what client code would stumble over. It holds back the chunks with which choices end: servers end a
+ * Passes a stream on payload by payload, unchanged but for its id, the name of the model, usage, which stands in a last chunk or
+ * nowhere, and what client code would stumble over. It holds back the chunks with which choices end: servers end a
  * choice and then go on with it, and one of them will carry the receipt where no chunk with usage does.
  */
 export class StreamRelay implements Relay {
@@ -81,7 +82,7 @@ export class StreamRelay implements Relay {
 
   constructor(options: StreamRelayOptions) {
     this.#options = options;
-    this.#named = modelNamer(options.model);
+    this.#named = namerOf({ id: options.answerId, model: options.model });
     this.#account = new StreamAccount(options.object === 'text_completion' ? 'text' : 'delta');
   }
 
@@ -108,7 +109,7 @@ export class StreamRelay implements Relay {
     return this.#account.texts;
   }
 
-  get answerId(): string | undefined {
+  get upstreamAnswerId(): string | undefined {
     return answerIdIn(this.#account.first);
   }
 
@@ -193,14 +194,14 @@ export class StreamRelay implements Relay {
     this.#options.send(text);
   }
 
-  /** A chunk as all of this answer call themselves; some servers leave that out of what they send behind the end. */
+  /** A chunk that has what all chunks of an answer share; some servers leave it out of some. */
   #ours(given: string, chunk: JsonObject): string {
-    const { object } = this.#options;
-    const named = this.#named(given, chunk);
-    const theirs = chunk['object'];
-    return theirs === undefined || theirs === object
-      ? named
-      : setMember(named, 'object', JSON.stringify(object));
+    let ours = this.#named(given, chunk);
+    const shared = { object: this.#options.object, created: this.#account.first?.['created'] };
+    for (const [key, value] of Object.entries(shared))
+      if (chunk[key] !== undefined && value !== undefined && chunk[key] !== value)
+        ours = setMember(ours, key, JSON.stringify(value));
+    return ours;
   }
 
   /** Who asked for usage gets it once, in the last chunk: libraries add up what they find. */
@@ -212,8 +213,8 @@ export class StreamRelay implements Relay {
 
   /** A chunk of our own, in the name of the upstream's: for streams that end without one that could carry the receipt. */
   #chunk(rest: JsonObject): string {
-    const { id, created } = this.#account.first ?? {};
-    const { object, model } = this.#options;
+    const { created } = this.#account.first ?? {};
+    const { answerId: id, object, model } = this.#options;
     return JSON.stringify({ id, object, created, model, ...rest });
   }
 

@@ -136,7 +136,7 @@ export class InferenceWorker {
   async #spentOfLost(
     entry: InferenceEntry,
     body: string | null | undefined,
-    { payloads, tokens, digest, model, calls, answerId, queuedMs }: Relayed,
+    { payloads, tokens, digest, model, calls, upstreamAnswerId, queuedMs }: Relayed,
     callsAtLeast: number,
   ): Promise<Spent> {
     const prompt =
@@ -151,7 +151,7 @@ export class InferenceWorker {
       spent.relayedTokens = tokens;
     }
     if (model !== undefined) spent.upstreamModel = model;
-    if (answerId !== undefined) spent.answerId = answerId;
+    if (upstreamAnswerId !== undefined) spent.upstreamAnswerId = upstreamAnswerId;
     if (queuedMs !== undefined) spent.queuedMs = queuedMs;
     return spent;
   }

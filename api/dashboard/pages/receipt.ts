@@ -142,6 +142,12 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
       'Answer',
       text('answerId') === undefined ? undefined : copyable('answer-id', text('answerId')!),
     ],
+    [
+      'Answer, as the upstream names it',
+      text('upstreamAnswerId') === undefined
+        ? undefined
+        : html`<code>${text('upstreamAnswerId')!}</code>`,
+    ],
     ['Request', copyable('request-id', subject.id.slice(subject.id.lastIndexOf('/') + 1))],
     ['Receipt', copyable('receipt-id', id)],
     ['Attempts', text('attempts')],

@@ -3,7 +3,8 @@ import { receiptDoor } from '#api/front/receipt-door.ts';
 import { recordedFacts } from '#api/routes/lineage.ts';
 import { REASON_LENGTH_MAX } from '#shared/accounts/audit/entry.ts';
 import { Fault } from '#shared/kernel/errors.ts';
-import { isId, receiptIdOf } from '#shared/kernel/ids.ts';
+import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
+import { isId } from '#shared/kernel/ids.ts';
 import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { planCovers } from '#shared/kernel/plan.ts';
 import { LINEAGE_TYPE, lineageOf } from '#shared/lineage/of-receipt.ts';
@@ -34,7 +35,7 @@ import { type ListedReceipt, receiptsPage } from '../pages/receipts.ts';
 const SESSION = { config: { scope: 'session' } } as const;
 /** Each row is a whole receipt that is read. */
 const PAGE_LENGTH = 25;
-/** Ids of answers come from upstreams, and may be long. */
+/** Addresses may be long. */
 const NAME_LENGTH_MAX = 512;
 
 const DONE: Readonly<Record<string, string>> = {
@@ -147,9 +148,8 @@ function documentIn(body: Uint8Array): ReceiptDocument {
 
 /** The receipt of this organisation that an id leads to: its own, its request's, its answer's, or its address. */
 async function idOf(deps: DashboardDeps, orgId: string, name: string): Promise<string | null> {
-  const last = name.slice(name.lastIndexOf('/') + 1);
-  const id = isId('req', last) ? receiptIdOf(last) : last;
-  if (!isId('rcpt', id)) return deps.receiptOfAnswer(orgId, name);
+  const id = receiptIdNamed(name);
+  if (id === undefined) return null;
   return (await deps.ledger.receipt(orgId, id)) === null ? null : id;
 }
 

@@ -55,7 +55,7 @@ export function openFiller(gateway: Gateway, dataDir: string, pool: Pool) {
       route: 'chat.completions',
       model: 'bench',
       upstreamModel: 'static',
-      answerId: `chatcmpl-${requestId.slice(4)}`,
+      upstreamAnswerId: `chatcmpl-${requestId.slice(4)}`,
       region: 'eu-west',
       tier: 'audit_plus',
       startedAt: at - upstreamMs - 5,

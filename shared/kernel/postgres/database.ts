@@ -240,7 +240,6 @@ interface LedgerBodyTable {
   leaf_hash: Buffer;
   body: Buffer;
   refusal_rule: string | null;
-  answer_key: Int8 | null;
   bounds: number[] | null;
   data_quality: string | null;
 }

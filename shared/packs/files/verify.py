@@ -43,7 +43,8 @@ LINEAGE_CONTEXTS_1 = ('docket-lineage-1e1e443148ef7d959c004a379a307764d62b785375
 SHAPES = {
     'data/shapes/docket-receipt-shapes.jsonld': ['d7838d4449934b7f9712a8e01ac62a5bd9a6733bb1f537d63758a4802a5e4425'],
     'data/shapes/docket-receipt-2-shapes.jsonld': ['90591f3c70e948fd9565c72ff137e8fb021332b28128d462c5bca9a8be417c94',
-        'b4279ae68eda4d5533e5e260303db042611881c473c11ec04fd3c47c7cd588b1'],
+        'b4279ae68eda4d5533e5e260303db042611881c473c11ec04fd3c47c7cd588b1',
+        'f4d1bef0a0124bbaf5740dde1cf67ade3201038d9a5a0df09a2e0ee438d9c742'],
 }
 # Where payload files lie; whatever has another name is none of a pack's.
 PLACES = re.compile(r'data/(receipts|superseded|revisions|revision-proofs|ledger/checkpoints)/\d{12}\.ndjson'
@@ -138,17 +139,18 @@ FORMS = json.loads(r'''
 "wasRevisionOf?revision":{"digest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
 "id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","leafIndex":0}},"2":{"@context":["*",
 "^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",1,4],"credentialSubject":{"answerId?":"","attempts?ran":0,
-"cachedInputTokens?":0,"endedAt":"time","gridZone?":"","id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
-"inputTokens?":0,"measuredJoules?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","model":"","modelVersion?":"",
+"cachedInputTokens?":0,"endedAt":"time","extrapolated?":["=",true],"gridZone?":"",
+"id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inputTokens?":0,
+"measuredJoules?":"^(?:0|[1-9][0-9]*)(?:\\.([0-9]+))?$","model":"","modelVersion?":"",
 "organisation":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","outcome":["=","complete","partial","truncated",
 "refused"],"outputTokens?":0,"policy?refused":{"rule?":"","version":""},"queuedMs?":0,"region":"",
 "relayedPayloads?":0,"relayedTokens?":0,"requestDigest":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$",
 "responseDigest?":"^uEi[A-D][A-Za-z0-9_-]{42}[AQgw]$","route":["=","chat.completions","completions","embeddings",
 "responses"],"salt":"^u[A-Za-z0-9_-]{21}[AQgw]$","startedAt":"time","tokenInterval?":{"inputLower":0,"inputUpper":0,
-"outputLower":0,"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamMs?":0,
-"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=","upstream",
-"counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus","enterprise"],
-"stage":["=","model","factors","computation","input","timeout"]},"explanation?degraded":"",
+"outputLower":0,"outputUpper":0},"tokenizer?":"","type":["=",["Activity","Inference"]],"upstreamAnswerId?":"",
+"upstreamMs?":0,"usageReason?":["=","caller_left","upstream_cut","worker_lost","not_counted"],"usageSource?ran":["=",
+"upstream","counted","unknown"]},"degradation?degraded":{"code":"","requestedTier":["=","audit","audit_plus",
+"enterprise"],"stage":["=","model","factors","computation","input","timeout"]},"explanation?degraded":"",
 "id":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$","inclusionPromise?":{"log":"",
 "maximumMergeDelay":"^PT[0-9]{1,6}S$"},"issuer":"^[A-Za-z][A-Za-z0-9+.-]*:[^\\s<>\"{}|\\\\^`]+$",
 "measurement?estimated":{"dataQuality":["=","T1","T2","T3","T4","T5"],
@@ -1764,6 +1766,7 @@ class Verifier:
         check((source == 'unknown') == ('usageReason' in subject) and (source != 'unknown' or degraded), f'{place}: tokens and reason do not fit')
         check('tokenizer' not in subject or source in ('counted', 'unknown'), f'{place}: a tokenizer without a count')
         around = subject.get('tokenInterval')
+        check('extrapolated' not in subject or around is not None, f'{place}: an estimated count without an interval')
         check(around is None or source == 'counted' and around['inputLower'] <= subject['inputTokens'] <= around['inputUpper']
               and around['outputLower'] <= subject['outputTokens'] <= around['outputUpper'], f'{place}: an interval that does not hold its count')
         for each in receipt.get('measurement', {}).get('result', []):

@@ -5,24 +5,22 @@ import { HASH_BYTES } from '#shared/ledger/hashing.ts';
 import { addDerivations, KnownDerivations } from './derivations.ts';
 import { type ReceiptRow, type RevisionRow, UnstorableReceipt } from '../columns.ts';
 
-/** The rows given as parameters 1 to 22 and 25 to 27, one array per column. */
+/** The rows given as parameters 1 to 22, 25 and 26, one array per column. */
 export const GIVEN_ROWS = `
   SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
     $10::float8[], $11::bigint[], $12::bigint[], $13::bigint[],
     $14::float8[], $15::float8[], $16::float8[], $17::float8[], $18::float8[],
-    $19::int[], $20::int[], $21::int[], $22::text[], $25::bigint[],
-    $26::text[], $27::text[]
+    $19::int[], $20::int[], $21::int[], $22::text[], $25::text[], $26::text[]
   ) AS t (entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
     issued_ms, input_tokens, cached_input_tokens, output_tokens,
     energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj,
-    position, body_from, body_size, refusal_rule, answer_key,
-    bounds, data_quality)`;
+    position, body_from, body_size, refusal_rule, bounds, data_quality)`;
 
 /** The columns of `ledger_body` that `GIVEN_VALUES` fills. */
 export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
   issued_at, input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, answer_key, bounds, data_quality, leaf_hash, body`;
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, bounds, data_quality, leaf_hash, body`;
 
 /**
  * The values of a given row. All bodies travel as one binary parameter and are cut apart in the database: as an array
@@ -30,10 +28,10 @@ export const BODY_COLUMNS = `entry_id, org_id, kind, key_id, model, region, tier
  */
 export const GIVEN_VALUES = `entry_id, org_id, kind, key_id, model, region, tier, route, outcome,
   to_timestamp(issued_ms / 1000), input_tokens, cached_input_tokens, output_tokens,
-  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, answer_key, bounds::float8[], data_quality,
+  energy_kwh, gwp_kgco2e, water_l, adpe_kgsbe, adpf_mj, refusal_rule, bounds::float8[], data_quality,
   substring($23::bytea FROM position * 32 + 1 FOR 32), substring($24::bytea FROM body_from FOR body_size)`;
 
-/** Parameters 1 to 27. */
+/** Parameters 1 to 26. */
 export function bodyParameters(rows: readonly (ReceiptRow | RevisionRow)[]): unknown[] {
   const column = (key: keyof ReceiptRow & keyof RevisionRow): unknown[] =>
     rows.map((row) => row[key]);
@@ -63,7 +61,6 @@ export function bodyParameters(rows: readonly (ReceiptRow | RevisionRow)[]): unk
     column('refusalRule'),
     leafHashes,
     bodies,
-    column('answerKey'),
     column('bounds'),
     column('dataQuality'),
   ];
@@ -124,7 +121,7 @@ const commit = (name: string, more: string) =>
      INSERT INTO recalculation (receipt_id, org_id)
      SELECT b.entry_id, b.org_id FROM body b JOIN given g USING (entry_id)
      WHERE b.kind = 'degraded' AND g.input_tokens IS NOT NULL
-   ), derived AS (${addDerivations(28)}
+   ), derived AS (${addDerivations(27)}
    )${more}
    INSERT INTO receipt_pending (entry_id, org_id, kind, leaf_hash)
    SELECT entry_id, org_id, kind, leaf_hash FROM body`,
@@ -139,12 +136,12 @@ const COMMIT_METERED = commit(
   `, metered AS (
      INSERT INTO metered_request (receipt_id, org_id, endpoint, began_at, ended_at, weight)
      SELECT b.entry_id, b.org_id, m.endpoint, to_timestamp(m.began / 1000), to_timestamp(m.ended / 1000), m.weight
-     FROM body b JOIN unnest($30::text[], $31::text[], $32::float8[], $33::float8[], $34::bigint[])
+     FROM body b JOIN unnest($29::text[], $30::text[], $31::float8[], $32::float8[], $33::bigint[])
        AS m (entry_id, endpoint, began, ended, weight) USING (entry_id)
    )`,
 );
 
-/** Parameters 30 to 34. */
+/** Parameters 29 to 33. */
 function meteredParameters(rows: readonly ReceiptRow[]): unknown[] {
   const metered = rows.flatMap(({ receiptId, metered: run }) =>
     run ? [{ receiptId, ...run }] : [],

@@ -40,7 +40,7 @@ export interface FailedRecalculation {
 const COMMIT = statement(
   { entry_id: 'text' },
   `WITH given AS (
-     SELECT g.*, ($28::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
+     SELECT g.*, ($27::text[])[position + 1] AS supersedes FROM (${GIVEN_ROWS}) g
    ), first AS (
      INSERT INTO receipt_revision (original_id, revision_id, org_id)
      SELECT supersedes, entry_id, org_id FROM given ORDER BY supersedes
@@ -52,7 +52,7 @@ const COMMIT = statement(
      RETURNING entry_id, org_id, kind, supersedes, leaf_hash
    ), settled AS (
      DELETE FROM recalculation r USING given g WHERE r.receipt_id = g.supersedes
-   ), derived AS (${addDerivations(29)}
+   ), derived AS (${addDerivations(28)}
    )
    INSERT INTO receipt_pending (entry_id, org_id, kind, supersedes, leaf_hash)
    SELECT entry_id, org_id, kind, supersedes, leaf_hash FROM body

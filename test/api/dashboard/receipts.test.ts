@@ -19,7 +19,7 @@ const database = await createTestDatabase();
 const registries = createRegistries(database.pool);
 const { signer } = makeReceiptSigner();
 const { app, browser, errors } = await openDashboardEdge(database);
-const answerId = `chatcmpl-9f2c41d07be84e63/x?&"`;
+const upstreamAnswerId = `chatcmpl-9f2c41d07be84e63/x?&"`;
 const visitors = {} as Record<'member' | 'auditor' | 'stranger' | 'small', TestBrowser>;
 let orgId = '';
 let ids: string[] = [];
@@ -47,7 +47,7 @@ beforeAll(async () => {
   );
   ids = await issueReceipts(pools, signer, [
     ...records,
-    inferenceRecord({ orgId, answerId, requestId: newId('req') }),
+    inferenceRecord({ orgId, upstreamAnswerId, requestId: newId('req') }),
     inferenceRecord({ orgId, model: UNSIZED, requestId: newId('req', Date.UTC(2026, 10, 21)) }),
   ]);
   degraded = ids.at(-1)!;
@@ -73,7 +73,7 @@ describe('receipts', () => {
         id,
         `https://gateway.example/receipts/${id}`,
         id.replace('rcpt_', 'req_'),
-        answerId,
+        id.replace('rcpt_', 'chatcmpl-'),
         `  ${id} `,
       ]) {
         const reply = await visitors.auditor.get(`${list()}?find=${encodeURIComponent(name)}`);

@@ -2,12 +2,10 @@
 import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { systemSurroundings } from '#shared/kernel/system/surroundings.ts';
-import { newId } from '#shared/kernel/system/new-id.ts';
 import { UnstorableReceipt } from '#shared/receipts/columns.ts';
 import { derivationOf, parseDerivation } from '#shared/receipts/derivation.ts';
 import { parseReceipt } from '#shared/receipts/parse.ts';
 import { derivationsOf, readDerivations } from '#shared/receipts/postgres/derivations.ts';
-import { receiptOfAnswer } from '#shared/receipts/postgres/receipt-of-answer.ts';
 import { createRecalculationRequests } from '#shared/receipts/postgres/recalculation-requests.ts';
 import { createReceiptStore } from '#shared/receipts/postgres/receipt-store.ts';
 import { issueReceipt } from '#workers/receipts/issue.ts';
@@ -85,26 +83,6 @@ describe('a derivation record', () => {
     await expect(database.pool.query('delete from derivation')).rejects.toThrow();
     await expect(database.pool.query('truncate derivation')).rejects.toThrow();
     await expect(pool.query('delete from derivation')).rejects.toThrow('permission denied');
-  });
-});
-
-describe('a receipt is found by the id in its answer', () => {
-  it('within the organisation alone, and the newest where an upstream repeats its ids', async () => {
-    const store = createReceiptStore(pool);
-    const answerId = `chatcmpl-${newId('req')}`;
-    const older = issue({
-      answerId,
-      orgId: 'org_mine',
-      requestId: newId('req', 1_795_000_000_000),
-    });
-    await store.commit([older, issue({ answerId, orgId: 'org_other' })]);
-    expect(await receiptOfAnswer(api, 'org_mine', answerId)).toBe(older.receiptId);
-    const newer = issue({ answerId, orgId: 'org_mine' });
-    await store.commit([newer]);
-    const [newest] = [older.receiptId, newer.receiptId].toSorted().toReversed();
-    expect(await receiptOfAnswer(api, 'org_mine', answerId)).toBe(newest);
-    expect(await receiptOfAnswer(api, 'org_third', answerId)).toBeNull();
-    expect(await receiptOfAnswer(api, 'org_mine', 'chatcmpl-x')).toBeNull();
   });
 });
 

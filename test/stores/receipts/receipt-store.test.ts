@@ -30,7 +30,6 @@ function row(text: string, receiptId: string = newId('rcpt')): ReceiptRow {
     adpe: null,
     adpf: null,
     refusalRule: null,
-    answerKey: null,
     bounds: null,
     dataQuality: null,
     kind: 'inference',

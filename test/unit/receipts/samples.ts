@@ -44,7 +44,7 @@ export const record: CountedRecord = {
   route: 'chat.completions',
   model: 'llama-3.1-8b',
   region: 'eu-west',
-  answerId: 'chatcmpl-9f2c41d07be84e63',
+  upstreamAnswerId: 'chatcmpl-9f2c41d07be84e63',
   queuedMs: 12,
   upstreamMs: 1_870,
   tier: 'audit_plus',
@@ -164,6 +164,7 @@ export const INPUTS: Readonly<Record<string, ReceiptInput>> = {
         ...record.usage,
         source: 'counted',
         tokenizer: 'o200k_base',
+        extrapolated: true,
         tokenInterval: { inputLower: 900, inputUpper: 1_500, outputLower: 300, outputUpper: 420 },
       },
     },
@@ -251,6 +252,7 @@ const anyUsage: fc.Arbitrary<InferenceRecord['usage']> = fc.oneof(
         ? {}
         : {
             tokenizer,
+            ...(more % 2 === 0 ? {} : { extrapolated: true as const }),
             tokenInterval: {
               inputLower: Math.max(0, inputTokens - more),
               inputUpper: inputTokens,
@@ -277,7 +279,7 @@ const anyRecord = fc.record<InferenceRecord>({
   requestDigest: anyDigest,
   responseDigest: anyDigest,
   outcome: fc.constantFrom<Outcome>('complete', 'partial', 'truncated'),
-  answerId: anyText,
+  upstreamAnswerId: anyText,
   queuedMs: anyCount,
   upstreamMs: anyCount,
   relayedPayloads: anyCount,

@@ -1,7 +1,9 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { dropMembers, memberText, setMember } from '#shared/kernel/json-text.ts';
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import { answerIdIn, modelNamedIn } from '../answer-names.ts';
+import type { OurNames } from '../our-names.ts';
 import { isObject, type JsonObject, listOf } from '../json.ts';
 import { readUsage } from '../usage.ts';
 import type { ResponseStream } from './relay.ts';
@@ -36,16 +38,17 @@ export function isWholeResponse({ status }: JsonObject): boolean {
 }
 
 /**
- * What is the upstream's in a response and not its client's business: its name of the model, what it would store, and what
- * it has where our receipt stands.
+ * What is the upstream's in a response and not its client's business: its own id, its name of the model, what it would
+ * store, and what it has where our receipt stands.
  */
 export function asOurs(
   text: string,
   parsed: JsonObject,
-  model: string,
+  { id, model }: OurNames,
   usage?: Usage | UnknownUsage,
 ): string {
-  let ours = parsed['model'] === model ? text : setMember(text, 'model', JSON.stringify(model));
+  let ours = parsed['id'] === id ? text : setMember(text, 'id', JSON.stringify(id));
+  if (parsed['model'] !== model) ours = setMember(ours, 'model', JSON.stringify(model));
   if (parsed['store'] !== false) ours = setMember(ours, 'store', 'false');
   if (Object.hasOwn(parsed, 'receipt')) ours = dropMembers(ours, ['receipt']);
   if (usage?.source === 'counted')
@@ -67,7 +70,7 @@ function textOfItem({ content, summary, name, arguments: args, input }: JsonObje
 /** Passes the events of an upstream's response on as they come, and keeps the last one back. */
 export class NativeStream implements ResponseStream {
   readonly #emit: (payload: string) => void;
-  readonly #model: string;
+  readonly #names: OurNames;
   readonly #energy: Endpoint['energy'];
   #announced: string[] | null = [];
   #first: JsonObject | undefined;
@@ -76,11 +79,15 @@ export class NativeStream implements ResponseStream {
   usage: Usage | undefined;
 
   constructor(
-    { emit, model }: Pick<ResponseWriterOptions, 'model'> & { emit: (payload: string) => void },
+    {
+      emit,
+      model,
+      requestId,
+    }: Pick<ResponseWriterOptions, 'model' | 'requestId'> & { emit: (payload: string) => void },
     energy: Endpoint['energy'],
   ) {
     this.#emit = emit;
-    this.#model = model;
+    this.#names = { id: answerIdOf('responses', requestId), model };
     this.#energy = energy;
   }
 
@@ -88,7 +95,7 @@ export class NativeStream implements ResponseStream {
     return [this.#text];
   }
 
-  get answerId(): string | undefined {
+  get upstreamAnswerId(): string | undefined {
     return answerIdIn(this.#first);
   }
 
@@ -137,7 +144,7 @@ export class NativeStream implements ResponseStream {
   #ours(event: string, response: JsonObject, usage?: Usage | UnknownUsage): string {
     const text = memberText(event, 'response');
     if (text === undefined) return event;
-    const ours = asOurs(text, response, this.#model, usage);
+    const ours = asOurs(text, response, this.#names, usage);
     return ours === text ? event : setMember(event, 'response', ours);
   }
 }

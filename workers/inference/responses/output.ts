@@ -11,11 +11,6 @@ const ID_PREFIX: Record<ItemKind, string> = {
   custom_tool_call: 'ctc_',
 };
 
-/** The id of the response to a request: whoever has one can tell the other, and the receipt. */
-export function responseIdOf(requestId: string): string {
-  return requestId.replace(/^req_/, 'resp_');
-}
-
 /** The id of an item, by its place in the output. */
 export function itemIdOf(kind: ItemKind, requestId: string, index: number): string {
   return `${requestId.replace(/^req_/, ID_PREFIX[kind])}_${index}`;

@@ -11,7 +11,7 @@ import { TranslatedStream } from './translated.ts';
 export interface ResponseStream {
   readonly usage: Usage | undefined;
   readonly texts: readonly string[];
-  readonly answerId: string | undefined;
+  readonly upstreamAnswerId: string | undefined;
   readonly modelNamed: string | undefined;
   readonly isFinished: boolean;
   /** Takes a payload of the upstream; returns whether it had text. */
@@ -65,8 +65,8 @@ export class ResponseRelay implements Relay {
     return this.#stream?.texts ?? [];
   }
 
-  get answerId(): string | undefined {
-    return this.#stream?.answerId;
+  get upstreamAnswerId(): string | undefined {
+    return this.#stream?.upstreamAnswerId;
   }
 
   get modelNamed(): string | undefined {

@@ -1,3 +1,4 @@
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
 import { isObject, type JsonObject } from '../json.ts';
 import {
@@ -10,7 +11,6 @@ import {
   reasoningIn,
   reasoningPart,
   refusalPart,
-  responseIdOf,
   textIn,
   textPart,
 } from './output.ts';
@@ -251,7 +251,7 @@ export class ResponseWriter {
     const asked = (name: string, otherwise: unknown = null): unknown =>
       this.#request[name] ?? otherwise;
     return {
-      id: responseIdOf(requestId),
+      id: answerIdOf('responses', requestId),
       object: 'response',
       created_at: Math.floor(startedAt / 1_000),
       status,

@@ -1,9 +1,8 @@
 import type { Endpoint } from '#shared/catalogue/catalogue.ts';
 import type { UnknownUsage, Usage } from '#shared/kernel/inference.ts';
-import { modelNamedIn } from '../answer-names.ts';
+import { answerIdIn, modelNamedIn } from '../answer-names.ts';
 import { StreamAccount } from '../stream-account.ts';
 import { isObject, type JsonObject } from '../json.ts';
-import { responseIdOf } from './output.ts';
 import type { ResponseStream } from './relay.ts';
 import { ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
 
@@ -31,7 +30,6 @@ export function responseOfChat(
 export class TranslatedStream implements ResponseStream {
   readonly #writer: ResponseWriter;
   readonly #account = new StreamAccount('delta');
-  readonly #requestId: string;
   #hasBegun = false;
   #reasoningTokens = 0;
 
@@ -40,7 +38,6 @@ export class TranslatedStream implements ResponseStream {
     energy: Endpoint['energy'],
   ) {
     this.#writer = new ResponseWriter(options);
-    this.#requestId = options.requestId;
     this.#account.readFrom(energy);
   }
 
@@ -52,8 +49,8 @@ export class TranslatedStream implements ResponseStream {
     return this.#account.texts;
   }
 
-  get answerId(): string {
-    return responseIdOf(this.#requestId);
+  get upstreamAnswerId(): string | undefined {
+    return answerIdIn(this.#account.first);
   }
 
   get modelNamed(): string | undefined {

@@ -1,3 +1,4 @@
+import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
 import type { InferenceEntry, ReceiptEntry } from '#shared/lanes/messages.ts';
 import type { Delivery } from '#shared/lanes/redis/lane-consumer.ts';
@@ -46,6 +47,12 @@ export const streams =
 
 export const chunk = (content: string, finish: string | null = null): string =>
   JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content }, finish_reason: finish }] });
+
+/** An answer or chunk of an upstream as its caller gets it: under our id, with the catalogue's name of the model. */
+export const asTold = (text: string, { entry }: { entry: InferenceEntry }): string =>
+  text
+    .replace(/"id":"[^"]*"/, `"id":"${answerIdOf(entry.route, entry.id)}"`)
+    .replace('"model":"up/m"', '"model":"m"');
 
 /** The text of a whole chat completion. */
 export const completion = (usage?: object, finish: string | null = 'stop'): string =>

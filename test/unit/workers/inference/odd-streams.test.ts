@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Usage } from '#shared/kernel/inference.ts';
+import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
+import type { Route, Usage } from '#shared/kernel/inference.ts';
 import { runs } from '#test/support/depth.ts';
 import { COUNTED, delivery, ScriptedProvider, streams, workerWith } from './doubles.ts';
 
@@ -351,3 +352,28 @@ function outputOf(events: readonly unknown[]): string[] {
   const { response } = events.at(-1) as { response: { output: { arguments?: string }[] } };
   return response.output.flatMap(({ arguments: args }) => args ?? []);
 }
+
+describe('the id of an answer', () => {
+  it.each<[route: Route, prefix: string]>([
+    ['chat.completions', 'chatcmpl-'],
+    ['completions', 'cmpl-'],
+    ['responses', 'resp_'],
+  ])(
+    'is ours in every chunk of %s, and leads to the receipt; the upstream’s own stands there',
+    { tags: ['clients.chunks'] },
+    async (route, prefix) => {
+      const own = (id: string) => ({ id, choices: [{ index: 0, delta: {}, text: 'a' }] });
+      const chunks = [own('chatcmpl-77'), own(''), { ...own('chatcmpl-78'), usage: USAGE }];
+      const end = { choices: [{ index: 0, delta: {}, text: '', finish_reason: 'stop' }] };
+      const { got, record } = await streamed([...chunks, end], true, { route });
+      const ids = got.flatMap((one) => {
+        const { id, response } = one as { id?: string; response?: { id: string } };
+        return response?.id ?? id ?? [];
+      });
+      const ulid = record!.requestId.replace('req_', '');
+      expect(new Set(ids)).toEqual(new Set([prefix + ulid]));
+      expect(receiptIdNamed(ids[0]!)).toBe(`rcpt_${ulid}`);
+      expect(record!.upstreamAnswerId).toBe('chatcmpl-77');
+    },
+  );
+});

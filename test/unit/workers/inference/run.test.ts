@@ -18,6 +18,7 @@ import { roundsDuring } from '#test/support/rounds.ts';
 import { until } from '#test/support/until.ts';
 import {
   answers,
+  asTold,
   type Behaviour,
   chunk,
   completion,
@@ -47,9 +48,6 @@ function digestOf(salt: string, ...payloads: string[]): string {
 
 afterEach(() => void vi.useRealTimers());
 
-/** The answer as its caller gets it: the model by the catalogue's id. */
-const asTold = (answer: string): string => answer.replace('"model":"up/m"', '"model":"m"');
-
 describe('a request for a whole answer', () => {
   it('a whole answer is sent, handed to the receipts lane and acknowledged in one write', async () => {
     const { run, outbox, handed } = workerWith(new ScriptedProvider(answers(ANSWER)));
@@ -63,7 +61,7 @@ describe('a request for a whole answer', () => {
         attempt: 1,
         seq: 1,
         kind: 'answer',
-        payload: asTold(ANSWER),
+        payload: asTold(ANSWER, one),
       },
     ]);
     expect(handed()).toEqual([
@@ -78,7 +76,7 @@ describe('a request for a whole answer', () => {
             outputTokens: 4,
             source: 'upstream',
           },
-          responseDigest: digestOf(one.entry.salt, asTold(ANSWER)),
+          responseDigest: digestOf(one.entry.salt, asTold(ANSWER, one)),
         }) as unknown,
         inbox: one.entry.inbox,
         attempt: 1,
@@ -100,7 +98,7 @@ describe('a request for a whole answer', () => {
     clock.now = one.entry.startedAt + 250;
     await run(one);
     expect(handed()[0]?.record).toMatchObject({
-      answerId: 'chatcmpl-7',
+      upstreamAnswerId: 'chatcmpl-7',
       upstreamModel: 'org/m-instruct',
       queuedMs: 250,
       upstreamMs: 400,
@@ -139,7 +137,7 @@ describe('a request for a whole answer', () => {
       testSeals()
         .openBytes(redis.get(ref) as Buffer, ref)
         .toString(),
-    ).toBe(asTold(large));
+    ).toBe(asTold(large, one));
   });
 
   it('a request whose body is kept apart runs with that body, which is deleted with the entry', async () => {
@@ -337,15 +335,16 @@ describe('a request for a stream', () => {
       ['frames'],
       ['last', TO_RECEIPTS, `DEL ${begun}`, ...LEFT],
     ]);
+    const told = hello.map((payload) => asTold(payload, one));
     expect(outbox.replies.map(({ payload }) => payload)).toEqual([
-      `data: ${hello[0]}\n\n`,
-      `data: ${hello[1]}\n\n`,
-      hello[2],
+      `data: ${told[0]}\n\n`,
+      `data: ${told[1]}\n\n`,
+      told[2],
     ]);
     expect(outbox.replies.map((reply) => 'seq' in reply && reply.seq)).toEqual([1, 2, 3]);
     expect(handed()[0]!.record).toMatchObject({
       outcome: 'complete',
-      responseDigest: digestOf(one.entry.salt, ...hello),
+      responseDigest: digestOf(one.entry.salt, ...told),
     });
   });
 
@@ -397,6 +396,7 @@ describe('a request for a stream', () => {
       }
       upstream.onEnd(true);
       await over;
+      const told = sent.map((payload) => asTold(payload, one));
       const notes = outbox.queued.flatMap(({ command }) =>
         command?.[0] === 'SET' ? [command] : [],
       );
@@ -408,8 +408,8 @@ describe('a request for a stream', () => {
         [1, 4, 6].map((payloads) => ({
           payloads,
           tokens: payloads - 1,
-          digest: digestOf(one.entry.salt, ...sent.slice(0, payloads)),
-          answerId: 'c',
+          digest: digestOf(one.entry.salt, ...told.slice(0, payloads)),
+          upstreamAnswerId: 'c',
           calls: 1,
           queuedMs: 0,
         })),
@@ -437,7 +437,9 @@ describe('a request for a stream', () => {
       upstream.onPayload(hello[2]);
       upstream.onEnd(true);
       await over;
-      expect(outbox.replies.map(({ payload }) => payload)).toEqual([`data: ${hello[0]}\n\n`]);
+      expect(outbox.replies.map(({ payload }) => payload)).toEqual([
+        `data: ${asTold(hello[0], one)}\n\n`,
+      ]);
       expect(provider.aborts).toBe(1);
       expect(handed()).toEqual([]);
       expect(outbox.freed).toEqual([]);
@@ -511,7 +513,7 @@ describe('a request for a stream', () => {
       expect(handed()[0]!.record).toMatchObject({
         outcome: 'truncated',
         usage: COUNTED,
-        responseDigest: digestOf(one.entry.salt, hello[0], hello[2]),
+        responseDigest: digestOf(one.entry.salt, asTold(hello[0], one), asTold(hello[2], one)),
         relayedPayloads: 2,
       });
     },
@@ -595,7 +597,7 @@ describe('a cancelled request', () => {
     expect(outbox.replies.map(({ kind }) => kind)).toEqual(['frames']);
     expect(handed()[0]!.record).toMatchObject({
       outcome: 'partial',
-      responseDigest: digestOf(one.entry.salt, chunk('he')),
+      responseDigest: digestOf(one.entry.salt, asTold(chunk('he'), one)),
     });
     expect(outbox.queued.at(-1)).toEqual({ done: '1-0' });
   });

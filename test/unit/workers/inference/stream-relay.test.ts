@@ -14,6 +14,7 @@ interface Chunk {
 function relay(includeUsage: boolean, chunks: readonly Chunk[]) {
   const sent: string[] = [];
   const one = new StreamRelay({
+    answerId: 'c',
     model: 'm',
     includeUsage,
     object: 'chat.completion.chunk',

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { NativeStream } from '#workers/inference/responses/native.ts';
-import { answers, completion, delivery, ScriptedProvider, streams, workerWith } from './doubles.ts';
+import {
+  answers,
+  asTold,
+  completion,
+  delivery,
+  ScriptedProvider,
+  streams,
+  workerWith,
+} from './doubles.ts';
 
 /** What another gateway of this kind puts into its answers, or a server that means harm. */
 const THEIRS = { id: 'https://other.example/receipts/rcpt_1', proof: {} };
@@ -9,10 +17,11 @@ const withTheirs = (text: string): string =>
 
 describe('a receipt in the answer of an upstream', () => {
   it('is left out of a whole answer, and every other byte stays', async () => {
-    const plain = completion({ prompt_tokens: 1, completion_tokens: 1 }).replaceAll('up/m', 'm');
+    const plain = completion({ prompt_tokens: 1, completion_tokens: 1 });
+    const one = delivery();
     const { run, outbox } = workerWith(new ScriptedProvider(answers(withTheirs(plain))));
-    await run(delivery());
-    expect(outbox.replies.map(({ payload }) => payload)).toEqual([plain]);
+    await run(one);
+    expect(outbox.replies.map(({ payload }) => payload)).toEqual([asTold(plain, one)]);
   });
 
   it.each([true, false])(
@@ -34,7 +43,10 @@ describe('a receipt in the answer of an upstream', () => {
 
   it('is left out of a response and of its events, at both levels', () => {
     const sent: string[] = [];
-    const stream = new NativeStream({ emit: (text) => sent.push(text), model: 'm' }, undefined);
+    const stream = new NativeStream(
+      { emit: (text) => sent.push(text), model: 'm', requestId: 'req_1' },
+      undefined,
+    );
     const response = { id: 'resp_1', model: 'up', store: false, output: [], receipt: THEIRS };
     for (const type of ['response.created', 'response.output_item.added', 'response.completed']) {
       const event = { type, response };

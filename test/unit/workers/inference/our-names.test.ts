@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { modelNamer } from '#workers/inference/model-name.ts';
+import { namerOf } from '#workers/inference/our-names.ts';
 
 const named = (model: string, ...texts: string[]): string[] => {
-  const name = modelNamer(model);
+  const name = namerOf({ id: 'ours', model });
   return texts.map((text) => name(text, JSON.parse(text)));
 };
 
-describe('an answer names the model as the catalogue does', () => {
+describe('an answer has our id, and names the model as the catalogue does', () => {
   it('and keeps every other byte', () => {
     const [one, two] = named(
       'llama',
@@ -15,14 +15,25 @@ describe('an answer names the model as the catalogue does', () => {
       '{"id":"c", "model" : "org/M","n":12345678901234567890,"choices":[]}',
     );
     expect(one).toBe(
-      '{"id":"c", "model" : "llama","n":1.0,"choices":[{"delta":{"content":"\\"model\\":\\"org/M\\""}}]}',
+      '{"id":"ours", "model" : "llama","n":1.0,"choices":[{"delta":{"content":"\\"model\\":\\"org/M\\""}}]}',
     );
-    expect(two).toBe('{"id":"c", "model" : "llama","n":12345678901234567890,"choices":[]}');
+    expect(two).toBe('{"id":"ours", "model" : "llama","n":12345678901234567890,"choices":[]}');
   });
 
-  it('and is left as it is where it names none, or that one already', () => {
-    const texts = ['{"choices":[]}', '{"model":"llama"}'];
-    expect(named('llama', ...texts)).toEqual(texts);
+  it('and gets the id that it lacks, and no model', () => {
+    const texts = ['{"choices":[]}', '{"model":"llama","id":"ours"}', '{"id":"","model":""}'];
+    expect(named('llama', ...texts)).toEqual([
+      '{"choices":[],"id":"ours"}',
+      texts[1],
+      '{"id":"ours","model":"llama"}',
+    ]);
+  });
+
+  it('and is left without an id where answers of its route have none', () => {
+    const name = namerOf({ id: undefined, model: 'llama' });
+    expect(name('{"model":"M","data":[]}', { model: 'M', data: [] })).toBe(
+      '{"model":"llama","data":[]}',
+    );
   });
 
   it('whatever the chunks of a stream look like, in any order', () => {
@@ -42,7 +53,11 @@ describe('an answer names the model as the catalogue does', () => {
         );
         const out = named('llama', ...texts).map((text) => JSON.parse(text));
         expect(out).toEqual(
-          chunks.map(([value]) => ('model' in value ? { ...value, model: 'llama' } : value)),
+          chunks.map(([value]) => ({
+            ...value,
+            id: 'ours',
+            ...('model' in value ? { model: 'llama' } : {}),
+          })),
         );
       }),
     );
