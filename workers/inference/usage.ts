@@ -45,12 +45,13 @@ export function readUsage(
 
 /** Usage where the upstream's own words are not to be had. Counts of ours say so. */
 function usageObject(usage: Usage, route: Route): JsonObject {
-  const { inputTokens, outputTokens, source } = usage;
+  const { inputTokens, outputTokens, source, extrapolated } = usage;
   return {
     prompt_tokens: inputTokens,
     ...(route === 'embeddings' ? {} : { completion_tokens: outputTokens }),
     total_tokens: inputTokens + outputTokens,
     ...(source === 'counted' ? { source } : {}),
+    ...(extrapolated === undefined ? {} : { extrapolated }),
   };
 }
 
@@ -127,10 +128,12 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
     const prompts = promptsOf(entry.route, body);
     const written = { texts: generated.filter((one) => one !== ''), tokens: 0, messages: 0 };
     const { name: tokenizer, isOwn } = tokens.vocabularyOf(family);
+    const input = await tokens.countPrompts(prompts, family);
+    const output = await tokens.countPrompts([written], family);
     const counted: Usage = {
-      inputTokens: await tokens.countPrompts(prompts, family),
+      inputTokens: input.tokens,
       cachedInputTokens: 0,
-      outputTokens: await tokens.countPrompts([written], family),
+      outputTokens: output.tokens,
       source: 'counted',
       tokenizer,
     };
@@ -140,7 +143,16 @@ export function usageCounter(tokens: TokenCounter, catalogue: () => Catalogue): 
       isOneShare(reported.inputTokens, counted.inputTokens, prompts.map(lengthOfPrompt));
     if (!isOfOne) return reported;
     if (hasMedia(body)) return { source: 'unknown', reason: 'not_counted' };
-    if (!isOwn) counted.tokenInterval = intervalOf(counted, [...prompts, written], body);
+    const interval: TokenInterval = {
+      inputLower: input.lower,
+      inputUpper: input.upper,
+      outputLower: output.lower,
+      outputUpper: output.upper,
+    };
+    const isExtrapolated = input.lower < input.upper || output.lower < output.upper;
+    if (isExtrapolated) counted.extrapolated = true;
+    if (!isOwn) counted.tokenInterval = ofAnother(interval, [...prompts, written], body);
+    else if (isExtrapolated) counted.tokenInterval = interval;
     return counted;
   };
 }
@@ -165,9 +177,9 @@ const MORE = 4;
 const TEMPLATE_TOKENS_MAX = 64;
 const MESSAGE_TOKENS_MAX = 16;
 
-/** Where the counts of another vocabulary lie. No token is less than a byte. */
-function intervalOf(
-  { inputTokens, outputTokens }: Usage,
+/** Where the counts of another vocabulary lie, by those of ours. No token is less than a byte. */
+function ofAnother(
+  { inputLower, inputUpper, outputLower, outputUpper }: TokenInterval,
   texts: readonly Prompt[],
   { tools, functions }: JsonObject,
 ): TokenInterval {
@@ -184,10 +196,10 @@ function intervalOf(
   const upper = (tokens: number, most: number): number =>
     Math.max(tokens, Math.min(tokens * MORE, most));
   return {
-    inputLower: Math.ceil(inputTokens / FEWER),
-    inputUpper: upper(inputTokens, inputBytes) + template + described,
-    outputLower: Math.ceil(outputTokens / FEWER),
-    outputUpper: upper(outputTokens, outputBytes),
+    inputLower: Math.ceil(inputLower / FEWER),
+    inputUpper: upper(inputUpper, inputBytes) + template + described,
+    outputLower: Math.ceil(outputLower / FEWER),
+    outputUpper: upper(outputUpper, outputBytes),
   };
 }
 

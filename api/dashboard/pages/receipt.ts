@@ -146,7 +146,7 @@ function asked(frame: Frame, { document, key, id }: ReceiptParts): Html {
       'Answer, as the upstream names it',
       text('upstreamAnswerId') === undefined
         ? undefined
-        : html`<code>${text('upstreamAnswerId')!}</code>`,
+        : html`<code>${text('upstreamAnswerId')}</code>`,
     ],
     ['Request', copyable('request-id', subject.id.slice(subject.id.lastIndexOf('/') + 1))],
     ['Receipt', copyable('receipt-id', id)],

@@ -15,8 +15,10 @@ const TOKEN_BYTES_MAX = 128;
 const CHARS_PER_TOKEN_MAX = 16;
 /** Other requests get their turn after this much work, 1 ms, or 4 ms of the worst nonsense. */
 const STEPS_PER_TURN = 16_384;
-/** Of what one request brings beyond this the tokens are estimated: 0.1 s of text (2 MB), 0.2 s of the worst nonsense. */
-const COUNTING_STEPS_MAX = 2_097_152;
+/** Of what one request brings beyond this the tokens are estimated: half a second of text (10 MB), a second of the worst nonsense. */
+const COUNTING_STEPS_MAX = 10_485_760;
+/** A cut between slices, where it is through a long word, changes the count by this at most. */
+const TOKENS_PER_CUT = 2;
 /**
  * Tokens that OpenAI's chat format adds: three around each message and one for its role, three before the answer
  * (OpenAI cookbook, "How to count tokens with tiktoken"). Other templates differ by a few tokens per message.
@@ -31,32 +33,42 @@ interface ContextWindow {
   tokenizer?: string;
 }
 
+/** How many tokens, and between what the true count lies: the same, unless a part was counted and the rest estimated. */
+interface TokenCount {
+  tokens: number;
+  lower: number;
+  upper: number;
+}
+
 export type TokenCounter = ReturnType<typeof createTokenCounter>;
 
 /**
  * Counts what models read and write, by the public vocabularies of OpenAI. Each is loaded when it is first needed, which
  * takes 0.1 s once and 25 MB: most processes never need one.
+ * @param stepsMax work after which the rest of one request's texts is estimated
  */
-export function createTokenCounter() {
+export function createTokenCounter(stepsMax = COUNTING_STEPS_MAX) {
   return {
     promptFits,
     vocabularyOf,
     /**
-     * Tokens of a text, for usage that an upstream did not report. The rest of a very long one is estimated from its
-     * beginning; for an unknown family it is what `o200k_base` would make of the text. Other work has its turns meanwhile.
+     * Tokens of a text, for usage that an upstream did not report; for an unknown family what `o200k_base` would make of
+     * it. Other work has its turns meanwhile.
      */
-    countTokens: (text: string, family: string | undefined): Promise<number> =>
-      countTexts([text], family),
+    countTokens: (text: string, family: string | undefined): Promise<TokenCount> =>
+      countTexts([text], family, stepsMax),
     /** Tokens of all prompts of a request, with what a chat adds around its messages. They are counted like one text. */
-    async countPrompts(prompts: readonly Prompt[], family: string | undefined): Promise<number> {
-      let tokens = await countTexts(
-        prompts.flatMap(({ texts }) => texts),
-        family,
-      );
+    async countPrompts(
+      prompts: readonly Prompt[],
+      family: string | undefined,
+    ): Promise<TokenCount> {
+      const texts = prompts.flatMap((prompt) => prompt.texts);
+      const { tokens, lower, upper } = await countTexts(texts, family, stepsMax);
+      let more = 0;
       for (const { tokens: ids, messages } of prompts) {
-        tokens += ids + (messages === 0 ? 0 : messages * TOKENS_PER_MESSAGE + TOKENS_BEFORE_ANSWER);
+        more += ids + (messages === 0 ? 0 : messages * TOKENS_PER_MESSAGE + TOKENS_BEFORE_ANSWER);
       }
-      return tokens;
+      return { tokens: tokens + more, lower: lower + more, upper: upper + more };
     },
     /**
      * Turns token ids into text, for screening; undefined when the family is unknown. It is asked for with every
@@ -107,25 +119,48 @@ async function fitsByCount(
   return true;
 }
 
-async function countTexts(texts: readonly string[], family: string | undefined): Promise<number> {
+async function countTexts(
+  texts: readonly string[],
+  family: string | undefined,
+  stepsMax: number,
+): Promise<TokenCount> {
   // A prompt of token ids alone needs no vocabulary.
-  if (texts.length === 0) return 0;
+  if (texts.length === 0) return exactly(0);
   const count = new Count(texts, loadEncoding(isKnownFamily(family) ? family : NEAREST_FAMILY));
   const all = texts.reduce((sum, text) => sum + text.length, 0);
   let steps = 0;
-  while (!count.isWhole && steps < COUNTING_STEPS_MAX) {
+  while (!count.isWhole && steps < stepsMax) {
     // Many requests may be counted at once, when a connection with many of them breaks.
     if (all > SLICE_CHARS) await nextTurn();
     steps += count.turn(Infinity);
   }
-  if (count.isWhole) return count.tokens;
-  return Math.round((count.tokens / count.chars) * all);
+  return count.isWhole ? exactly(count.tokens) : extrapolated(count, texts, all);
+}
+
+function exactly(tokens: number): TokenCount {
+  return { tokens, lower: tokens, upper: tokens };
+}
+
+/**
+ * A count of the beginning, scaled up to `all` characters. What comes behind the beginning may be as dense as a text can be,
+ * or as thin.
+ */
+function extrapolated(count: Count, texts: readonly string[], all: number): TokenCount {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const rest = bytes - count.bytes;
+  const slack = count.slices * TOKENS_PER_CUT;
+  const lower = Math.max(0, count.tokens - slack) + Math.ceil(rest / TOKEN_BYTES_MAX);
+  const upper = count.tokens + slack + rest;
+  const scaled = Math.round((count.tokens / count.chars) * all);
+  return { tokens: Math.min(Math.max(scaled, lower), upper), lower, upper };
 }
 
 /** A count under way. */
 class Count {
   tokens = 0;
   chars = 0;
+  bytes = 0;
+  slices = 0;
   isWhole = false;
   readonly #slices: Generator<string>;
   readonly #encoding: Encoding;
@@ -147,6 +182,8 @@ class Count {
       const { tokens, steps } = this.#encoding.count(slice);
       this.tokens += tokens;
       this.chars += slice.length;
+      this.bytes += Buffer.byteLength(slice);
+      this.slices += 1;
       taken += steps;
     }
     return taken;

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SLICE_CHARS, slicesOf } from '#shared/screening/slices.ts';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import { promptsOf } from '#shared/screening/prompt.ts';
+import { runs } from '#test/support/depth.ts';
 import { anyCharacter } from '#test/support/any-character.ts';
 
 const counter = createTokenCounter();
@@ -36,42 +37,78 @@ describe('slicesOf', () => {
   });
 });
 
+/** Tokens of a text that is counted whole. */
+async function counted(text: string, family: string | undefined): Promise<number> {
+  const { tokens, lower, upper } = await counter.countTokens(text, family);
+  expect([lower, upper]).toEqual([tokens, tokens]);
+  return tokens;
+}
+
 describe('countTokens', () => {
   it('counts prose in slices exactly as in one piece', async () => {
-    expect(await counter.countTokens(book, 'o200k_base')).toBe(o200k(book));
-    expect(await counter.countTokens(book, 'cl100k_base')).toBe(cl100k(book));
+    expect(await counted(book, 'o200k_base')).toBe(o200k(book));
+    expect(await counted(book, 'cl100k_base')).toBe(cl100k(book));
   });
 
   it('counts any short text exactly', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (text) => {
-        expect(await counter.countTokens(text, 'cl100k_base')).toBe(cl100k(text, asText));
+        expect(await counted(text, 'cl100k_base')).toBe(cl100k(text, asText));
       }),
     );
   });
 
   it('reads names of special tokens and lone surrogates as text', async () => {
-    expect(await counter.countTokens('<|endoftext|>', 'o200k_base')).toBeGreaterThan(1);
-    expect(await counter.countTokens('a\ud800b', 'o200k_base')).toBeGreaterThan(0);
+    expect(await counted('<|endoftext|>', 'o200k_base')).toBeGreaterThan(1);
+    expect(await counted('a\ud800b', 'o200k_base')).toBeGreaterThan(0);
   });
 
   it('stays near the true count for words longer than a slice', async () => {
     const word = 'ab'.repeat(2_000);
-    expect(
-      Math.abs((await counter.countTokens(word, 'o200k_base')) - o200k(word)),
-    ).toBeLessThanOrEqual(8);
+    expect(Math.abs((await counted(word, 'o200k_base')) - o200k(word))).toBeLessThanOrEqual(8);
   });
 
-  it('estimates the tokens of a very long text from its beginning', async () => {
-    const exact = 100 * o200k(book);
-    const estimated = await counter.countTokens(book.repeat(100), 'o200k_base');
-    expect(estimated).not.toBe(exact);
-    expect(Math.abs(estimated / exact - 1)).toBeLessThan(0.01);
+  it('counts a text of 600,000 characters whole, however its density changes', async () => {
+    const texts = ['the lighthouse '.repeat(20_000), 'q7#'.repeat(100_000)];
+    const whole = await counted(texts.join(''), 'o200k_base');
+    const apart = texts.map((text) => o200k(text));
+    expect(Math.abs(whole - apart[0]! - apart[1]!)).toBeLessThan(whole / 100);
+  });
+
+  it('of a text beyond the bound says between what the count lies, which holds however its density changes', async () => {
+    const bounded = createTokenCounter(4_096);
+    const piece = fc.constantFrom(
+      'the lighthouse keeper wrote ',
+      ' '.repeat(128),
+      '灯台守は日誌を書いた。',
+      'жщ',
+      '😀',
+      'q7#Zx',
+      '\n',
+      '0123456789',
+    );
+    const passage = fc.tuple(piece, fc.integer({ min: 1, max: 400 }));
+    let estimated = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(passage, { minLength: 1, maxLength: 5 }), async (passages) => {
+        const text = passages.map(([one, times]) => one.repeat(times)).join('');
+        const { tokens, lower, upper } = await bounded.countTokens(text, 'o200k_base');
+        const real = o200k(text);
+        expect(lower).toBeLessThanOrEqual(tokens);
+        expect(tokens).toBeLessThanOrEqual(upper);
+        if (lower === upper) return;
+        estimated += 1;
+        expect(lower).toBeLessThanOrEqual(real);
+        expect(real).toBeLessThanOrEqual(upper);
+      }),
+      { numRuns: runs(300) },
+    );
+    expect(estimated).toBeGreaterThan(0);
   });
 
   it('approximates an unknown family by o200k_base', async () => {
-    expect(await counter.countTokens('hello world', 'spm-unknown')).toBe(2);
-    expect(await counter.countTokens('hello world', undefined)).toBe(2);
+    expect(await counted('hello world', 'spm-unknown')).toBe(2);
+    expect(await counted('hello world', undefined)).toBe(2);
   });
 });
 
@@ -80,12 +117,12 @@ describe('countPrompts', () => {
     const [chat] = promptsOf('chat.completions', {
       messages: [{ role: 'user', content: 'hello world' }],
     });
-    expect(await counter.countPrompts([chat!], 'o200k_base')).toBe(2 + 4 + 3);
+    expect((await counter.countPrompts([chat!], 'o200k_base')).tokens).toBe(2 + 4 + 3);
   });
 
   it('takes token ids as they are', async () => {
     const [ids] = promptsOf('completions', { prompt: [1, 2, 3] });
-    expect(await counter.countPrompts([ids!], 'o200k_base')).toBe(3);
+    expect((await counter.countPrompts([ids!], 'o200k_base')).tokens).toBe(3);
   });
 });
 

@@ -299,7 +299,7 @@ const INPUT_EVENTS: Record<ItemKind, string> = {
 /** Tokens as OpenAI's newer interface counts them. Counts of ours say so; what nobody knows is null. */
 export function responseUsage(usage: Usage | UnknownUsage, reasoningTokens = 0): JsonObject | null {
   if (usage.source === 'unknown') return null;
-  const { inputTokens, cachedInputTokens, outputTokens, source } = usage;
+  const { inputTokens, cachedInputTokens, outputTokens, source, extrapolated } = usage;
   return {
     input_tokens: inputTokens,
     // Clients that hold an answer against its schema want the second as well; no upstream tells us.
@@ -308,6 +308,7 @@ export function responseUsage(usage: Usage | UnknownUsage, reasoningTokens = 0):
     output_tokens_details: { reasoning_tokens: Math.min(reasoningTokens, outputTokens) },
     total_tokens: inputTokens + outputTokens,
     ...(source === 'counted' ? { source } : {}),
+    ...(extrapolated === undefined ? {} : { extrapolated }),
   };
 }
 

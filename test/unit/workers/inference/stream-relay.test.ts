@@ -136,7 +136,7 @@ describe('a stream relay', () => {
         for (const index of lasts.keys()) {
           const ofChoice = (text: string): boolean =>
             (JSON.parse(text) as Chunk).choices[0]!.index === index;
-          const wanted = chunks.map((one) => JSON.stringify(one)).filter(ofChoice);
+          const wanted = chunks.map((each) => JSON.stringify(each)).filter(ofChoice);
           expect(all.filter(ofChoice)).toEqual(wanted);
         }
         // Without a chunk to carry the receipt the relay makes one of its own.

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createTokenCounter } from '#shared/screening/files/token-counter.ts';
 import type { Usage } from '#shared/kernel/inference.ts';
-import { readUsage, usageCounter } from '#workers/inference/usage.ts';
+import { readUsage, toldUsage, usageCounter } from '#workers/inference/usage.ts';
 import { entry } from '#test/unit/api/inference/doubles.ts';
 
 const SOME = { prompt_tokens: 10, completion_tokens: 2 };
@@ -87,7 +87,8 @@ describe('tokens that the worker counts itself', () => {
   const count = usageCounter(createTokenCounter(), () => ({ models: [] }) as never);
 
   it('of 128 prompts of the costliest text are counted for one request as for one text, in turns with other work', async () => {
-    await count(entry(), JSON.stringify({ messages: [{ role: 'user', content: 'warm' }] }), [
+    const bounded = usageCounter(createTokenCounter(2_097_152), () => ({ models: [] }) as never);
+    await bounded(entry(), JSON.stringify({ messages: [{ role: 'user', content: 'warm' }] }), [
       'warm',
     ]);
     // Of this text a kibibyte takes a millisecond: all of it would take a quarter of a minute.
@@ -99,7 +100,7 @@ describe('tokens that the worker counts itself', () => {
       if (pending) setImmediate(other);
     };
     setImmediate(other);
-    const usage = await count(entry({ route: 'completions' }), JSON.stringify({ prompt }), []);
+    const usage = await bounded(entry({ route: 'completions' }), JSON.stringify({ prompt }), []);
     pending = false;
     expect(usage.inputTokens!).toBeGreaterThan(128 * 10_000);
     // A turn each KiB or so; all of it would be 15,000.
@@ -129,6 +130,23 @@ describe('tokens that the worker counts itself', () => {
     expect(usage).not.toHaveProperty('tokenInterval');
   });
 
+  it('say that they are estimated where a part was counted, with an interval also of the model’s own vocabulary', async () => {
+    const models = [{ id: entry().model, tokenizer: 'o200k_base' }];
+    const own = usageCounter(createTokenCounter(1_024), () => ({ models }) as never);
+    const text = 'the lighthouse '.repeat(1_000) + 'q7#'.repeat(4_000);
+    const usage = (await own(entry({ route: 'completions' }), JSON.stringify({ prompt: text }), [
+      'Hi',
+    ])) as Usage;
+    expect(usage).toMatchObject({ source: 'counted', extrapolated: true, outputTokens: 1 });
+    const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
+    const real = (await createTokenCounter().countTokens(text, 'o200k_base')).tokens;
+    expect(usage.inputTokens).toBeLessThan(real);
+    expect(inputLower).toBeLessThanOrEqual(usage.inputTokens);
+    expect(inputUpper).toBeGreaterThanOrEqual(real);
+    expect([outputLower, outputUpper]).toEqual([1, 1]);
+    expect(toldUsage(usage, undefined)).toMatchObject({ source: 'counted', extrapolated: true });
+  });
+
   it('have an interval that holds what other vocabularies make of the text', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (text) => {
@@ -137,7 +155,7 @@ describe('tokens that the worker counts itself', () => {
         const { inputLower, inputUpper, outputLower, outputUpper } = usage.tokenInterval!;
         expect(inputLower).toBeLessThanOrEqual(usage.inputTokens);
         expect(inputUpper).toBeGreaterThanOrEqual(usage.inputTokens);
-        const other = await createTokenCounter().countTokens(text, 'cl100k_base');
+        const { tokens: other } = await createTokenCounter().countTokens(text, 'cl100k_base');
         expect(other).toBeGreaterThanOrEqual(outputLower);
         expect(other).toBeLessThanOrEqual(outputUpper);
       }),
