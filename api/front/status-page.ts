@@ -12,9 +12,9 @@ export const REGION_WORDS: Readonly<Record<RegionWord, readonly [Tone, string, s
     'some models cannot be had here; they are tried again by themselves',
   ],
   saturated: ['warn', 'saturated', 'full: requests pinned to it are refused for the moment'],
-  unavailable: [
+  degraded: [
     'bad',
-    'unavailable',
+    'degraded',
     'requests pinned to it are refused; others go to another region that has the model',
   ],
   decommissioned: ['plain', 'decommissioned', 'closed for good'],
@@ -106,7 +106,7 @@ function summary(regions: ServiceStatus['regions'], ledger: ServiceStatus['ledge
   if (well === open.length && ledger === 'normal') {
     return note('good', html`<strong>Everything works.</strong>`);
   }
-  if (open.length > 0 && open.every(({ word }) => word === 'unavailable')) {
+  if (open.length > 0 && open.every(({ word }) => word === 'degraded')) {
     return note('bad', html`<strong>No region takes requests.</strong>`);
   }
   const ofLedger = LEDGER_SUMMARY[ledger];

@@ -7,7 +7,7 @@ import { timeOfId } from '#shared/kernel/ids.ts';
 import { MAXIMUM_MERGE_DELAY_SECONDS } from '#shared/receipts/document.ts';
 
 /** How a region is, in a word. `impaired`: some of its models cannot be had there now. */
-export type RegionWord = 'normal' | 'impaired' | 'unavailable' | 'saturated' | 'decommissioned';
+export type RegionWord = 'normal' | 'impaired' | 'degraded' | 'saturated' | 'decommissioned';
 
 /** A region as everybody may see it. */
 export interface RegionStatusLine {
@@ -75,7 +75,7 @@ function wordOf(
 ): RegionWord {
   if (state === 'decommissioned' || state === 'saturated') return state;
   if (state === 'degraded' || !of.isServed || (of.offered > 0 && of.available === 0)) {
-    return 'unavailable';
+    return 'degraded';
   }
   return of.available < of.offered ? 'impaired' : 'normal';
 }

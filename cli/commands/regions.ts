@@ -31,7 +31,10 @@ export function register(program: Command): void {
           'catalogue',
         ]),
       )
-      .option('--note <text>', 'what everybody is told at /status, until it is set again')
+      .option(
+        '--note <text>',
+        'what everybody is told at /status, until the region is normal again',
+      )
       .option('--no-note', 'take away what everybody is told'),
   ).action(set);
 }
@@ -56,18 +59,19 @@ async function set(
   if (region === undefined) throw new Fault('region_not_found');
   const actor = actorOf(options);
   const told = typeof note === 'string' ? checkRegionNote(note) : null;
+  // An incident that is over takes its note along, unless there is another one to tell.
+  const setsNote = note !== undefined || status === 'normal' || status === 'catalogue';
   const said = await withRedis(async (client) => {
     const store = createRegionStatusStore(client);
     await store.set(code, status === 'catalogue' ? null : status);
-    if (note !== undefined)
-      await store.setNote(code, told === null ? null : { text: told, at: Date.now() });
+    if (setsNote) await store.setNote(code, told === null ? null : { text: told, at: Date.now() });
     return whatIsSaid(store);
   });
   await recordServiceAct(
     {
       action: 'region.set',
       subject: code,
-      details: { status, ...(note !== undefined && { note: told }) },
+      details: { status, ...(setsNote && { note: told }) },
     },
     { ...options, actor },
     `The region ${code} is ${status === 'catalogue' ? region.status : status} now`,

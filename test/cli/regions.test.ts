@@ -60,8 +60,14 @@ describe('docket regions', () => {
       };
       const note = 'A power cut; back at 15:00 UTC.';
       expect(await rowOf('degraded', '--note', note)).toMatchObject({ status: 'degraded', note });
-      expect(await rowOf('catalogue')).toMatchObject({ status: 'normal', note });
-      expect(await rowOf('catalogue', '--no-note')).toMatchObject({ note: null });
+      // It goes with what it tells of, and stays while that lasts.
+      expect(await rowOf('degraded')).toMatchObject({ note });
+      expect(await rowOf('degraded', '--no-note')).toMatchObject({ note: null });
+      await rowOf('degraded', '--note', note);
+      expect(await rowOf('normal')).toMatchObject({ status: 'normal', note: null });
+      await rowOf('degraded', '--note', note);
+      expect(await rowOf('catalogue')).toMatchObject({ status: 'normal', note: null });
+      expect(await rowOf('catalogue', '--note', note)).toMatchObject({ status: 'normal', note });
       const long = await runDocket(
         ['regions', 'set', 'eu-north', 'degraded', '--note', 'x'.repeat(501)],
         env,

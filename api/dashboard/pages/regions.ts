@@ -125,7 +125,7 @@ function form(
           )}
         </select>
       </div>
-      ${textArea({ name: 'note', id: `note-${code}`, label: 'What everybody is told at /status (optional)', value: was?.note ?? line.note?.text ?? '', max: String(REGION_NOTE_LENGTH_MAX), required: false, help: 'What is wrong, since when, when it is expected to end. Empty takes it away.' })}
+      ${textArea({ name: 'note', id: `note-${code}`, label: 'What everybody is told at /status (optional)', value: was?.note ?? line.note?.text ?? '', max: String(REGION_NOTE_LENGTH_MAX), required: false, help: 'What is wrong, since when, when it is expected to end. Empty takes it away, and so does opening the region, unless the note is changed.' })}
       ${field({ name: 'reason', id: `reason-${code}`, label: 'Reason for the audit log', value: was?.reason ?? '', max: '500', required: true })}
       <div><button class="primary" type="submit">Set ${name}</button></div>
     </form>
@@ -136,7 +136,7 @@ function form(
 function setTable(frame: Frame, { history, names }: RegionsParts): Html {
   return table(
     'What was set',
-    ['When', 'Who', 'Region', 'Set to', 'Reason', 'Told'],
+    ['When', 'Who', 'Region', 'Set to', 'Reason', 'Note'],
     history.map(({ at, actorId, actorKind, subject, reason, details }) => {
       const { status, note } = JSON.parse(details) as { status?: string; note?: string | null };
       return html`<tr>
@@ -145,7 +145,7 @@ function setTable(frame: Frame, { history, names }: RegionsParts): Html {
         <td data-head="Region"><code>${subject ?? undefined}</code></td>
         <td data-head="Set to">${status}</td>
         <td class="wrap" data-head="Reason">${reason ?? undefined}</td>
-        <td class="clip" title="${note ?? ''}" data-head="Told">${note ?? undefined}</td>
+        <td class="clip" title="${note ?? ''}" data-head="Note">${note ?? undefined}</td>
       </tr>`;
     }),
     'stacked',

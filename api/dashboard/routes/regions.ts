@@ -48,12 +48,14 @@ export function regionRoutes(app: FastifyInstance, deps: DashboardDeps): void {
       if (status === null && asked !== 'catalogue') {
         throw invalidParam('status', 'There is no such state.');
       }
-      const text = checkRegionNote(typed.note);
       if (typed.reason === '') throw invalidParam('reason', 'A reason must be given.');
       // What closes a region cannot wait for a password; what opens one can.
       const opens = status === null || status === 'normal';
-      if (opens) await confirmedForm(deps, [request, reply]);
       const { regionStatuses } = deps.operations;
+      // The form holds the note that stands: unchanged, it is that of the incident that is over.
+      const isOver = opens && typed.note === (await regionStatuses.notes()).get(code)?.text;
+      const text = isOver ? null : checkRegionNote(typed.note);
+      if (opens) await confirmedForm(deps, [request, reply]);
       await regionStatuses.set(code, status);
       await regionStatuses.setNote(code, text === null ? null : { text, at: deps.now() });
       // After it is done, as by the command: an incident does not wait for a log.

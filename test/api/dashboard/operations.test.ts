@@ -521,7 +521,8 @@ describe('the running service', () => {
         expect((await set(over)).statusCode).toBe(status);
       }
       expect(await regionStatuses.list()).toEqual(new Map([['eu', 'degraded']]));
-      const opened = { status: 'catalogue', note: '', 'confirming-password': PASSWORD };
+      // The form brings the note back as it stands: what it tells of is over.
+      const opened = { status: 'catalogue', 'confirming-password': PASSWORD };
       expect((await set(opened)).statusCode).toBe(303);
       expect([await regionStatuses.list(), await regionStatuses.notes()]).toEqual([
         new Map(),

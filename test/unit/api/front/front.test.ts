@@ -58,14 +58,14 @@ describe('the pages for everybody', () => {
         ['south', 'decommissioned'],
       ] as const);
       expect(words({ health: { states, openCircuits: new Set() } })).toBe(
-        'north unavailable 0/1, south decommissioned 0/2',
+        'north degraded 0/1, south decommissioned 0/2',
       );
       const openCircuits = new Set([circuitName('south', 'one'), circuitName('north', 'one')]);
       expect(words({ health: { states: new Map(), openCircuits } })).toBe(
-        'north unavailable 0/1, south impaired 1/2',
+        'north degraded 0/1, south impaired 1/2',
       );
       expect(words({ isServed: (code) => code === 'south' })).toBe(
-        'north unavailable 0/1, south normal 2/2',
+        'north degraded 0/1, south normal 2/2',
       );
     },
   );
