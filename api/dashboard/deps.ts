@@ -88,8 +88,12 @@ export function openDashboard(pool: Pool, options: DashboardOptions) {
       secret,
       newPersonId: () => surroundings.newId('usr'),
       confirmEmail: (personId) => persons.confirmEmail(personId),
-      sendResetLink: (person, token) =>
-        persons.sendLetter(resetLetter(person, link('password/reset', token))),
+      sendResetLink: async (person, token) => {
+        const hasLogin = (await persons.find(person.email))?.hasLogin === true;
+        await persons.sendLetter(
+          resetLetter({ ...person, hasLogin }, link('password/reset', token)),
+        );
+      },
       sendConfirmationLink: (person, token) =>
         persons.sendLetter(confirmationLetter(person, link('e-mail/confirm', token))),
       onError,

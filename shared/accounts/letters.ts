@@ -53,7 +53,8 @@ export function waitAfterFailure(attempts: number): number | null {
   return Math.min(BACKOFF_MIN_MS * 2 ** (attempts - 1), BACKOFF_MAX_MS);
 }
 
-const SIGNATURE = '\n\nYou get this letter because you are a contact of this organisation.';
+const SIGNATURE =
+  '\n\nYou get this letter because you are a contact or an owner of this organisation.';
 
 /** Specification: how soon a key is revoked that is reported as leaked. */
 const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
@@ -61,6 +62,11 @@ const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours other
 /** What stands at the end of every letter: whom to write to, and how soon a leaked key is revoked. */
 export function supportLines(supportEmail: string): string {
   return `Support: ${supportEmail}. If a key may have leaked, write there at once: it is revoked ${RESPONSE_TARGETS}.`;
+}
+
+/** Where members find what a letter is about. Contacts need not be members, and are not asked to sign in. */
+export function membersLine(publicUrl: string, orgId: string): string {
+  return `Members of the organisation find it here: ${new URL(publicUrl).origin}/dashboard/${orgId}`;
 }
 
 /** The letter to the contacts about a step of their account; null where none is needed. */
@@ -71,9 +77,9 @@ export function draftOfAccountAct(
   const { name } = account;
   switch (action) {
     case 'account.created':
-      return draft(`You are invited to use Docket: ${name}`, [
-        `An account was opened for ${name}. You are one of its contacts.`,
-        'The next step is the use-of-service declaration; then your application is screened, and the contract signed.',
+      return draft(`${name}: an account was opened with Docket`, [
+        `${name} has an account with Docket, and you are named as one of its contacts: letters about it come to you. You need not do anything.`,
+        'Its owners make the use-of-service declaration; then the application is screened, and the contract signed.',
       ]);
     case 'account.referred':
       return draft(`${name}: your application is being reviewed`, [
@@ -196,12 +202,11 @@ export function draftOfExpiry(key: NamedKey, expiresAt: number): Draft {
 /** The letter to support by which an owner asks for an account to be closed. */
 export function draftOfClosingAsked(
   { id, name }: Pick<Account, 'id' | 'name'>,
-  who: string,
-  reason: string,
+  { who, reason, link }: { who: string; reason: string; link: string },
 ): Draft {
   return {
     subject: oneLine(`${name} asks to be closed`),
-    body: `${plain(who)}, an owner of ${plain(name)} (${id}), asks for its account to be closed.\n\nReason: ${quoted(reason)}`,
+    body: `${plain(who)}, an owner of ${plain(name)} (${id}), asks for its account to be closed.\n\nReason: ${quoted(reason)}\n\n${link}`,
   };
 }
 

@@ -3,13 +3,29 @@ import type { Person } from './roles.ts';
 
 type Addressee = Pick<Person, 'name' | 'email'>;
 
-/** Tells someone where to choose a password. Whoever reads the letter proves by it that the address is theirs. */
-export function resetLetter(person: Addressee, link: string): Letter {
+/**
+ * Tells someone where to choose a password, their first one where they have no way in yet. Whoever reads the letter proves
+ * by it that the address is theirs.
+ */
+export function resetLetter(person: Addressee & { hasLogin: boolean }, link: string): Letter {
+  const { name, hasLogin } = person;
   return letter(person, 'Choose a password for Docket', [
-    `Hello ${person.name},`,
-    'With this link you choose a new password for the dashboard. It works once, for an hour:',
+    `Hello ${name},`,
+    `With this link you choose ${hasLogin ? 'a new' : 'your'} password for the dashboard. It works once, for an hour:`,
     link,
-    'When you have chosen it, every session that was open is signed out. If you did not ask for this, do nothing: your password stays as it is.',
+    hasLogin
+      ? 'When you have chosen it, every session that was open is signed out. If you did not ask for this, do nothing: your password stays as it is.'
+      : 'It also confirms that this address is yours. If you did not ask for this, do nothing.',
+  ]);
+}
+
+/** The way in of somebody who was invited, and asks for a password without having signed up. */
+export function invitedLetter(email: string, link: string): Letter {
+  return letter({ email }, 'Sign up to Docket to answer your invitation', [
+    'Hello,',
+    'Somebody asked for a password with this e-mail address. You have an invitation, and no account yet: sign up with this address, and the invitation is there.',
+    link,
+    'If you did not ask for this, do nothing.',
   ]);
 }
 

@@ -286,7 +286,7 @@ describe('the dashboard in a browser', () => {
       await system.start('housekeeping');
       const found = await problemsOf(looking, ['/dashboard/sign-up']);
       await page.goto(await linkTo(email));
-      await page.getByLabel('New password').fill(PASSWORD);
+      await page.getByLabel('Password').fill(PASSWORD);
       await page.getByRole('button', { name: 'Set the password' }).click();
       await signInWith(page, { email });
 

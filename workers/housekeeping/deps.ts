@@ -34,7 +34,7 @@ export async function housekeepingProcess(context: ProcessContext): Promise<Proc
       monotonicNow: () => performance.now(),
     }),
     keys: createKeyDeadlines(pool, systemSurroundings),
-    outbox: createMailOutbox(pool, systemSurroundings, config.supportEmail),
+    outbox: createMailOutbox(pool, systemSurroundings, config),
     mailer,
     dropExpiredAnswers: (limit) => dropExpiredAnswers(pool, limit),
     removeExpiredSignIns: () => createPersonRegistry(pool, systemSurroundings).removeExpired(),

@@ -102,7 +102,7 @@ function credentials(frame: Frame, parts: AccountParts): Html {
       <form class="form" method="post" action="/dashboard/account/password">
         ${token(frame)}
         ${field({ name: 'current', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true })}
-        ${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, help: `At least ${parts.passwordLengthMin} characters. All other sessions end with the change.` })}
+        ${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: parts.passwordLengthMin, help: `At least ${parts.passwordLengthMin} characters. All other sessions end with the change.` })}
         <div><button type="submit">Change password</button></div>
       </form>
     </section>

@@ -89,14 +89,18 @@ export function signUpPage(step: Doorstep & { name?: string }): Html {
       ${field({ name: 'email', label: 'E-mail at work', type: 'email', value: step.email ?? '', autocomplete: 'email', required: true, max: '254', help: 'A letter with a link goes there. With it you choose a password, and then apply for your organisation.' })}
       <button class="primary" type="submit">Send the link</button>
     </form>
-    <p>Has somebody invited you? <a href="/dashboard/password/forgot">Choose a password</a></p>
+    <p>Has somebody invited you? Sign up with the address that the invitation came to.</p>
+    <p>
+      Were you let in, and have no password yet?
+      <a href="/dashboard/password/forgot">Choose a password</a>
+    </p>
     <p><a href="/dashboard/sign-in">Back to sign-in</a></p>
   </div>`;
 }
 
 export function forgotPage(step: Doorstep): Html {
   return html`<div class="stack">
-    <h1>Choose a new password</h1>
+    <h1>Choose a password</h1>
     ${told(step)}
     <form class="form" method="post" action="/dashboard/password/forgot">
       ${hidden('form', step.formToken)}
@@ -109,11 +113,11 @@ export function forgotPage(step: Doorstep): Html {
 
 export function resetPage(step: Doorstep & { token: string; lengthMin: number }): Html {
   return html`<div class="stack">
-    <h1>Your new password</h1>
+    <h1>Choose your password</h1>
     ${told(step)}
     <form class="form" method="post" action="/dashboard/password/reset">
       ${hidden('form', step.formToken)} ${hidden('token', step.token)}
-      ${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, help: `At least ${step.lengthMin} characters. Every session that is open will be signed out.` })}
+      ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: step.lengthMin, help: `At least ${step.lengthMin} characters. Sessions that are open are signed out.` })}
       <button class="primary" type="submit">Set the password</button>
     </form>
   </div>`;

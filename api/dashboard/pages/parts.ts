@@ -112,6 +112,8 @@ export interface FieldOptions {
   autocomplete?: string;
   required?: boolean;
   min?: string;
+  /** Fewer characters are told before anything is sent. */
+  minLength?: number;
   max?: string;
 }
 
@@ -141,6 +143,7 @@ export function field(options: FieldOptions): Html {
       ${value === undefined ? undefined : html`value="${value}"`}
       ${autocomplete === undefined ? undefined : html`autocomplete="${autocomplete}"`}
       ${options.min === undefined ? undefined : html`min="${options.min}"`}
+      ${options.minLength === undefined ? undefined : html`minlength="${options.minLength}"`}
       ${options.max === undefined ? undefined : html`maxlength="${options.max}"`}
       ${required === true ? html`required` : undefined}
       ${error === undefined ? undefined : html`aria-invalid="true"`}

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { checkPerson } from '#shared/persons/checks.ts';
+import { invitedLetter } from '#shared/persons/letters.ts';
 import type { Attempts } from '#shared/persons/postgres/persons.ts';
 import type { Person } from '#shared/persons/roles.ts';
 import { ASSETS } from '../../front/assets.ts';
@@ -169,6 +170,17 @@ async function welcome(deps: DashboardDeps, who: Pick<Person, 'name' | 'email'>)
   await (await deps.door()).sendReset(who.email);
 }
 
+/** A link to whoever can sign in with this address; who is invited and has not signed up is told how. */
+async function letIn(
+  { door, persons, teams, publicUrl }: DashboardDeps,
+  email: string,
+): Promise<void> {
+  if ((await persons.find(email)) !== undefined) return (await door()).sendReset(email);
+  if ((await teams.invitationsFor({ email })).length === 0) return;
+  const link = `${new URL(publicUrl).origin}/dashboard/sign-up`;
+  await persons.sendLetter(invitedLetter(email, link));
+}
+
 /** Whether one more letter may be sent to this address, by the one who asks. */
 function mayWrite(deps: DashboardDeps, { ip }: FastifyRequest, email: string): Promise<boolean> {
   return isTaken(deps, [
@@ -194,7 +206,7 @@ const DONE: Readonly<Record<string, string>> = {
 const LETTERS_DO: ReadonlySet<string> = new Set(['password', 'confirmed']);
 
 function passwords(app: FastifyInstance, deps: DashboardDeps): void {
-  const title = 'Choose a new password';
+  const title = 'Choose a password';
   app.get('/password/forgot', SESSION, (request, reply) =>
     draw(deps, [request, reply], title, forgotPage, {}),
   );
@@ -203,8 +215,8 @@ function passwords(app: FastifyInstance, deps: DashboardDeps): void {
     const email = form.text('email').toLowerCase();
     const allowed = await mayWrite(deps, request, email);
     // The answer does not wait for the letter: how long it takes would tell whether there is such a person.
-    if (allowed) (await deps.door()).sendReset(email).catch(deps.onError);
-    const done = `If you can sign in with this address, a letter with a link is on its way to it.${await lateness(deps)}`;
+    if (allowed) letIn(deps, email).catch(deps.onError);
+    const done = `If you can sign in with this address, or are invited with it, a letter with a link is on its way to it.${await lateness(deps)}`;
     return draw(deps, [request, reply], title, forgotPage, { email, done });
   });
   app.get('/password/reset', SESSION, (request, reply) => {

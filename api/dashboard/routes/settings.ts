@@ -88,7 +88,8 @@ export function settingsRoutes(app: FastifyInstance, deps: DashboardDeps): void 
       throw new Fault('invalid_account_state', { message: 'Support has been asked already.' });
     }
     const reason = form.text('reason').slice(0, 400);
-    const asked = { actor: actorOf(request), reason, to: deps.supportEmail };
+    const link = `${new URL(deps.publicUrl).origin}/dashboard/service/accounts/${orgId}`;
+    const asked = { actor: actorOf(request), reason, to: deps.supportEmail, link };
     return deps.accounts.askToClose(orgId, asked);
   });
 }

@@ -97,15 +97,15 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
     /** An owner asks support to close the account: in the audit log, and by letter. Throws `invalid_account_state` or `invalid_reason`. */
     askToClose: (
       orgId: string,
-      { actor, reason, to }: { actor: Actor; reason: string; to: string },
+      { actor, reason, to, link }: { actor: Actor; reason: string; to: string; link: string },
     ): Promise<void> =>
       hold(orgId, async ({ client, account }) => {
         checkSettingsChange(account.state, actor);
         if (reason === '') throw new Fault('invalid_reason', { message: 'Say why.' });
         const act = { orgId, action: 'account.closing_asked', actor, reason };
         await appendAudit(client, surroundings, act);
-        const draft = draftOfClosingAsked(account, actor.name ?? actor.id, reason);
-        await queueLetter(client, surroundings, { to, ...draft }, { orgId });
+        const draft = draftOfClosingAsked(account, { who: actor.name ?? actor.id, reason, link });
+        await queueLetter(client, surroundings, { to, ...draft });
       }),
 
     /** Sets the plan. Keys of the plan audit do not expire, so going there ends the expiries that lie ahead. */

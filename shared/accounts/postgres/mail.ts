@@ -12,13 +12,17 @@ import {
   describeFailure,
   type KeyOfLetter,
   LetterRefused,
+  membersLine,
   supportLines,
   waitAfterFailure,
   type Letter,
   type Mailer,
 } from '../letters.ts';
 
-/** Tells both contacts of an account, and these other addresses, what happened to it, within the transaction in which it happens. */
+/** What owners do themselves on the page of their settings; they hear of everything else. */
+const OWN_ACTS: ReadonlySet<string> = new Set(['account.renamed', 'account.contacts_set']);
+
+/** Tells both contacts of an account, its owners, and these other addresses, what happened to it, within the transaction in which it happens. */
 export async function queueAccountMail(
   client: Queryable,
   surroundings: Surroundings,
@@ -28,7 +32,17 @@ export async function queueAccountMail(
 ): Promise<void> {
   const draft = draftOfAccountAct(account, action);
   if (draft === null) return;
-  for (const to of new Set([account.billing.email, account.technical.email, ...others])) {
+  // Who has applied need not be a contact, and hears the outcome all the same.
+  const owners = await queriesOn(client)
+    .selectFrom('persons.membership as m')
+    .innerJoin('persons.person as p', 'p.id', 'm.person_id')
+    .select('p.email')
+    .where('m.org_id', '=', account.id)
+    .where('m.role', '=', 'owner')
+    .execute();
+  const told = OWN_ACTS.has(action) ? [] : owners.map(({ email }) => email);
+  const contacts = [account.billing.email, account.technical.email];
+  for (const to of new Set([...contacts, ...told, ...others])) {
     await queueLetter(client, surroundings, { to, ...draft }, { orgId: account.id });
   }
 }
@@ -114,7 +128,11 @@ export async function queueLetter(
 export type MailOutbox = ReturnType<typeof createMailOutbox>;
 
 /** The letters that wait. One may reach its reader twice (sent, then the power fails), never not at all. */
-export function createMailOutbox(pool: Pool, surroundings: Surroundings, supportEmail: string) {
+export function createMailOutbox(
+  pool: Pool,
+  surroundings: Surroundings,
+  sender: { supportEmail: string; publicUrl: string },
+) {
   return {
     /**
      * Sends what is due, at most `limit`, until the mail server is away: then each letter would wait for it as long.
@@ -127,7 +145,7 @@ export function createMailOutbox(pool: Pool, surroundings: Surroundings, support
       if (first === undefined) return result;
       while (result.sent + result.failed < limit) {
         const outcome = await inTransaction(pool, (client) =>
-          sendOne(client, surroundings, withSupport(mailer, supportEmail)),
+          sendOne(client, surroundings, mailer, sender),
         );
         if (outcome === null) break;
         result[outcome === 'sent' ? 'sent' : 'failed'] += 1;
@@ -138,12 +156,14 @@ export function createMailOutbox(pool: Pool, surroundings: Surroundings, support
   };
 }
 
-/** The address of support is a setting of the process that sends, so it is added there. */
-function withSupport(mailer: Mailer, supportEmail: string): Pick<Mailer, 'send'> {
-  return {
-    send: (letter) =>
-      mailer.send({ ...letter, body: `${letter.body}\n\n${supportLines(supportEmail)}` }),
-  };
+/** The addresses of the service and its support are settings of the process that sends, so they are added there. */
+function completed(
+  { body, org_id: orgId }: { body: string; org_id: string | null },
+  { supportEmail, publicUrl }: { supportEmail: string; publicUrl: string },
+): string {
+  const isAboutOrganisation = orgId !== null && !/https?:/.test(body);
+  const links = isAboutOrganisation ? [membersLine(publicUrl, orgId)] : [];
+  return [body, ...links, supportLines(supportEmail)].join('\n\n');
 }
 
 const dueLetters = (db: Queries, nowMs: number) =>
@@ -160,19 +180,21 @@ const dueLetters = (db: Queries, nowMs: number) =>
 async function sendOne(
   client: Queryable,
   surroundings: Surroundings,
-  mailer: Pick<Mailer, 'send'>,
+  mailer: Mailer,
+  sender: { supportEmail: string; publicUrl: string },
 ): Promise<'sent' | 'refused' | 'away' | null> {
   const now = new Date(surroundings.now());
   const db = queriesOn(client);
   const letter = await dueLetters(db, surroundings.now())
-    .select(['recipient', 'subject', 'body', 'attempts'])
+    .select(['org_id', 'recipient', 'subject', 'body', 'attempts'])
     .forUpdate()
     .skipLocked()
     .executeTakeFirst();
   if (letter === undefined) return null;
   const row = db.updateTable('mail_outbox').where('id', '=', letter.id);
   try {
-    await mailer.send({ to: letter.recipient, subject: letter.subject, body: letter.body });
+    const body = completed(letter, sender);
+    await mailer.send({ to: letter.recipient, subject: letter.subject, body });
   } catch (error) {
     const attempts = letter.attempts + 1;
     const waitMs = waitAfterFailure(attempts);

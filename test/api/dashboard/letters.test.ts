@@ -16,11 +16,10 @@ const ELSEWHERE = '127.0.0.2';
 const database = await createTestDatabase();
 const { browser, errors } = await openDashboardEdge(database);
 const clock = movableClock();
-const outbox = createMailOutbox(
-  database.poolAs('docket_housekeeping'),
-  clock,
-  'support@docket.example',
-);
+const outbox = createMailOutbox(database.poolAs('docket_housekeeping'), clock, {
+  supportEmail: 'support@docket.example',
+  publicUrl: 'https://gateway.example',
+});
 const server = await startSmtpServer({ tls: true, login: LOGIN, host: ELSEWHERE });
 const address = `smtp://${LOGIN.user}:${encodeURIComponent(LOGIN.pass)}@${ELSEWHERE}:${server.port}`;
 const mailer = createSmtpMailer(
@@ -66,8 +65,16 @@ it(
     const invitation = await linkTo(email, '/dashboard/invitations');
     const guest = browser({ address: '192.0.2.2' });
     expect((await guest.get(invitation)).headers.location).toContain('/dashboard/sign-in');
+    // Who asks for a password without having signed up is told how, and not left waiting.
+    const forgot = '/dashboard/password/forgot';
+    await guest.send(forgot, forgot, { email });
+    expect(await linkTo(email, '/dashboard/sign-up')).toBe('/dashboard/sign-up');
     await guest.send('/dashboard/sign-up', '/dashboard/sign-up', { name: 'Ines', email });
     const chosen = await linkTo(email, '/dashboard/password/reset');
+    // It is the first one: there is none that could stay as it is.
+    expect(decodeLetter(server.seen.data)).toContain('you choose your password');
+    expect(decodeLetter(server.seen.data)).not.toMatch(/new password|stays as it is/);
+    expect((await guest.get(chosen)).payload).toContain('minlength="12"');
     await guest.send(chosen, '/dashboard/password/reset', {
       token: tokenOf(chosen),
       password: PASSWORD,
@@ -155,7 +162,7 @@ it(
     server.seen.refusal = undefined;
     expect(plain.seen).toMatchObject({ logins: [], recipients: [] });
     const link = await linkTo(person.email, '/dashboard/password/reset');
-    expect((await visitor.get(link)).payload).toContain('Your new password');
+    expect((await visitor.get(link)).payload).toContain('Choose your password');
     // For a relay in one's own network, where the operator says so.
     const relay = createSmtpMailer(
       `smtp://${login}@${ELSEWHERE}:${plain.port}?requireTLS=false`,

@@ -460,11 +460,10 @@ describe('the health of the service', () => {
         });
       }
       const sent: string[] = [];
-      await createMailOutbox(
-        database.poolAs('docket_housekeeping', 1),
-        registries.clock,
-        'support@docket.example',
-      ).sendDue({ send: async ({ to }) => void sent.push(to), close: async () => {} }, 10);
+      await createMailOutbox(database.poolAs('docket_housekeeping', 1), registries.clock, {
+        supportEmail: 'support@docket.example',
+        publicUrl: 'https://gateway.example',
+      }).sendDue({ send: async ({ to }) => void sent.push(to), close: async () => {} }, 10);
       expect(sent.toSorted()).toEqual(['bob@bakery.example', 'eve@bakery.example']);
       expect(errors).toEqual([]);
     },

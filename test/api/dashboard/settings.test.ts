@@ -258,13 +258,17 @@ describe('closing', () => {
       expect((await visitor.get(asked.headers.location!)).payload).toContain('Support is asked');
       expect(await newest(1)).toEqual([`account.closing_asked ${owner.id}`]);
       const { rows } = await database.pool.query<{ subject: string; body: string }>(
-        `select subject, body from mail_outbox where org_id = $1 and recipient = 'support@docket.example'`,
+        `select subject, body from mail_outbox where recipient = 'support@docket.example' and body like '%' || $1 || '%'`,
         [org],
       );
       expect(rows).toEqual([
         {
           subject: 'Harmless Bakery asks to be closed',
-          body: expect.stringMatching(new RegExp(`${org}.*\\n\\nReason: We merge`)),
+          body: expect.stringMatching(
+            new RegExp(
+              `${org}.*\\n\\nReason: We merge\\n\\nhttps://gateway.example/dashboard/service/accounts/${org}$`,
+            ),
+          ),
         },
       ]);
       expect((await save('close', { reason: 'We merge' })).payload).toContain('asked already');

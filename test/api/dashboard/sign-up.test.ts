@@ -35,11 +35,10 @@ afterAll(async () => {
   await mailer.close();
   await server.close();
 });
-const outbox = createMailOutbox(
-  database.poolAs('docket_housekeeping'),
-  movableClock(),
-  'support@docket.example',
-);
+const outbox = createMailOutbox(database.poolAs('docket_housekeeping'), movableClock(), {
+  supportEmail: 'support@docket.example',
+  publicUrl: 'https://gateway.example',
+});
 
 /** Waits for letters to this address, has the mail server take what waits, and returns the last link in it. */
 async function linkTo(email: string, letters = 1): Promise<string> {

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createFileMailer } from '#workers/housekeeping/mail/files.ts';
 import { createSmtpMailer } from '#workers/housekeeping/mail/smtp.ts';
-import { createMailOutbox, forgetLetters, queueLetter } from '#shared/accounts/postgres/mail.ts';
+import {
+  createMailOutbox,
+  forgetLetters,
+  queueAccountMail,
+  queueLetter,
+} from '#shared/accounts/postgres/mail.ts';
 import { createUnsentLetters } from '#shared/accounts/postgres/unsent-letters.ts';
 import { type Letter, LETTER_DAYS, LetterRefused, type Mailer } from '#shared/accounts/letters.ts';
 import { expiryWarnings } from '#shared/keys/lifecycle.ts';
@@ -17,12 +22,16 @@ import {
   OPERATOR,
 } from '#test/support/accounts.ts';
 import { startSmtpServer } from '#test/support/smtp.ts';
+import { newPerson } from '#test/support/dashboard.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
 const database = await createTestDatabase();
 const clock = movableClock();
 const pool = database.poolAs('docket_housekeeping');
-const outbox = createMailOutbox(pool, clock, 'support@docket.example');
+const outbox = createMailOutbox(pool, clock, {
+  supportEmail: 'support@docket.example',
+  publicUrl: 'https://gateway.example',
+});
 const unsent = createUnsentLetters(database.poolAs('docket_api'), clock);
 const { id: orgId } = await activeAccount(createRegistries(database.pool, clock), 'audit');
 await database.pool.query('delete from mail_outbox');
@@ -147,17 +156,34 @@ describe('the outbox', () => {
   });
 });
 
-describe('the contacts of a new account', () => {
-  it('are invited, each once', async () => {
-    const { accounts } = createRegistries(database.pool, clock);
-    await accounts.create(newAccount(), OPERATOR);
-    const mailer = recording();
-    await outbox.sendDue(mailer, 100);
-    const invitations = mailer.letters.filter(({ subject }) =>
-      subject.startsWith('You are invited'),
+describe('letters about an account', () => {
+  it('tell contacts of it, each once, and ask nobody to come where they are no member; owners hear the outcome', async () => {
+    const registries = createRegistries(database.poolAs('docket_operator'), clock);
+    const account = await registries.accounts.create(newAccount(), OPERATOR);
+    const told = recording();
+    await outbox.sendDue(told, 100);
+    const opened = told.letters.filter(({ subject }) => subject.endsWith('was opened with Docket'));
+    expect(opened.map(({ to }) => to)).toEqual([account.billing.email, account.technical.email]);
+    for (const { subject, body } of opened) {
+      expect(subject + body).not.toMatch(/invited|sign in|next step/i);
+      expect(body).toContain(`https://gateway.example/dashboard/${account.id}`);
+    }
+    const owner = await newPerson(database.pool, [
+      { kind: 'organisation', orgId: account.id, role: 'owner' },
+    ]);
+    const housekeeping = createRegistries(pool, clock);
+    await queueAccountMail(
+      pool,
+      clock,
+      await housekeeping.accounts.get(account.id),
+      'account.approved',
     );
-    expect(new Set(invitations.map(({ to }) => to)).size).toBe(invitations.length);
-    expect(invitations.length).toBeGreaterThan(0);
+    const outcome = recording();
+    await outbox.sendDue(outcome, 100);
+    const approved = outcome.letters.filter(({ subject }) => subject.endsWith('is approved'));
+    expect(approved.map(({ to }) => to)).toContain(owner.email);
+    expect(approved).toHaveLength(3);
+    expect(approved[0]!.body).toContain(`https://gateway.example/dashboard/${account.id}`);
   });
 });
 
