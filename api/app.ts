@@ -151,7 +151,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 async function addRoutes(v1: FastifyInstance, options: AppOptions): Promise<void> {
   await v1.register(inferenceRoutes, options.inference);
   await v1.register(modelRoutes, options.models);
-  await v1.register(receiptRoutes, options.receipts);
+  await v1.register(receiptRoutes, { ...options.receipts, index: options.models.index });
   await v1.register(recalculationRoutes, options.recalculation);
   await v1.register(lineageRoutes, options.lineage);
   await v1.register(usageRoutes, options.usage);

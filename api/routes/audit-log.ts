@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type, type Static } from 'typebox';
 import { CHECKPOINT as LEDGER_CHECKPOINT } from '#api/docs/examples/receipts.ts';
 import { WITHOUT_CONTROLS } from '#api/plugins/demand.ts';
-import { ACTOR_KINDS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
+import { ACTOR_KINDS, AUDIT_ACTIONS, type AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { AuditLog } from '#shared/accounts/postgres/audit.ts';
 import { exact, json } from '#api/docs/operation.ts';
 import { Fault } from '#shared/kernel/errors.ts';
@@ -10,7 +10,7 @@ import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import { auditLogOf } from '#shared/ledger/origins.ts';
 import type { AnchorReader } from '#shared/ledger/postgres/anchor-reader.ts';
 import { anchorChoice, AnchorProof, AnchorQuery, PROOF } from './anchor-fields.ts';
-import { Nullable, Time } from './fields.ts';
+import { Nullable, Span, spanOf, Time } from './fields.ts';
 import { listOf, Listing, listSchema } from './lists.ts';
 
 /** As one of a ledger, with `/audit/` in the name of the log. */
@@ -39,12 +39,20 @@ const Entry = Type.Object(
 
 const Query = Type.Object({
   ...Listing.properties,
-  action: Type.Optional(Type.String({ maxLength: 100, pattern: WITHOUT_CONTROLS })),
+  ...Span.properties,
+  action: Type.Optional(Type.Enum([...AUDIT_ACTIONS])),
   actor: Type.Optional(
     Type.String({
       maxLength: 200,
       pattern: WITHOUT_CONTROLS,
       description: 'Id of a key, user or operator',
+    }),
+  ),
+  subject: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      pattern: WITHOUT_CONTROLS,
+      description: 'Id of what was acted upon: a key, an export, a person',
     }),
   ),
 });
@@ -92,12 +100,13 @@ export const auditLogRoutes: FastifyPluginAsyncTypebox<AuditLogRoutesOptions> = 
             page: listOf({ items: [ENTRY], hasMore: false }),
           }),
         },
-        errors: ['invalid_limit', 'invalid_after'],
+        errors: ['invalid_limit', 'invalid_after', 'invalid_from'],
       },
     },
     async (request) => {
       const { orgId } = request.credential;
-      const page = await audit.list({ orgId, ...request.query });
+      const { from, to, ...rest } = request.query;
+      const page = await audit.list({ orgId, ...rest, ...spanOf({ from, to }) });
       return listOf({ ...page, items: page.items.map(describeEntry) });
     },
   );

@@ -27,15 +27,19 @@ export const tilePath = (example: string) =>
     }),
   });
 
-const TimeText = Type.String({ maxLength: 40, description: 'RFC 3339, or seconds since 1970' });
+const TimeText = Type.String({
+  maxLength: 40,
+  description: 'RFC 3339, a day (its midnight, UTC), or seconds since 1970',
+});
 
-/** The part of a query that names a span of time; either end may be open. */
+/** The part of a query that names a span of time, `from` included and `to` not; either end may be open. */
 export const Span = Type.Object({
   from: Type.Optional(TimeText),
   to: Type.Optional(TimeText),
 });
 
-const SECONDS = /^\d{1,11}$/;
+/** From 1973 to 5138: a year alone would otherwise be a moment of 1970. */
+const SECONDS = /^\d{9,11}$/;
 
 interface SpanText {
   from?: string | undefined;

@@ -5,9 +5,15 @@ import { INCLUSION_PROOF, RECEIPT, RECEIPT_ID } from '#api/docs/examples/receipt
 import { exact } from '#api/docs/operation.ts';
 import { Receipt } from '#api/docs/schemas/receipt.ts';
 import type { PendingReceipts } from '#shared/lanes/redis/pending-receipts.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { receiptIdNamed } from '#shared/kernel/answer-ids.ts';
 import { isId } from '#shared/kernel/ids.ts';
+import { OUTCOMES } from '#shared/kernel/inference.ts';
+import { PLANS } from '#shared/kernel/plan.ts';
+import type { RoutingIndex } from '#shared/catalogue/route-index.ts';
+import { isOpenTo } from '#shared/catalogue/routing.ts';
+import type { Credential } from '#shared/keys/credential.ts';
+import { LEDGER_KINDS } from '#shared/ledger/entries.ts';
 import type { LedgerReader } from '#shared/ledger/postgres/reader.ts';
 import { pathId, Span, spanOf } from './fields.ts';
 import { Listing, listSchema } from './lists.ts';
@@ -17,7 +23,7 @@ const Names = Type.Object({
   id: Type.String({
     maxLength: 512,
     description:
-      'Id of the receipt (`rcpt_…`), its address URL-encoded, or the `id` of the answer that it is of (`chatcmpl-…`, `cmpl-…`, `resp_…`)',
+      'Id of the receipt (`rcpt_…`), of its request (`req_…`), its address URL-encoded, or the `id` of the answer that it is of (`chatcmpl-…`, `cmpl-…`, `resp_…`)',
     examples: [RECEIPT_ID],
   }),
 });
@@ -27,7 +33,12 @@ const Query = Type.Object({
   after: Type.Optional(Type.String({ maxLength: 512 })),
   model: Type.Optional(Type.String({ maxLength: 300 })),
   region: Type.Optional(Type.String({ maxLength: 64 })),
-  tier: Type.Optional(Type.String({ maxLength: 32 })),
+  tier: Type.Optional(Type.Enum([...PLANS, 'degraded'])),
+  key: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Id of the key that the request had' }),
+  ),
+  outcome: Type.Optional(Type.Enum([...OUTCOMES])),
+  kind: Type.Optional(Type.Enum([...LEDGER_KINDS])),
   ...Span.properties,
 });
 
@@ -48,10 +59,15 @@ export interface ReceiptRoutesOptions {
   pendingReceipts: Pick<PendingReceipts, 'isPending'>;
 }
 
+export interface ReceiptListOptions extends ReceiptRoutesOptions {
+  /** The catalogue as it is now. */
+  index: () => RoutingIndex;
+}
+
 type Reader = (orgId: string, id: string) => Promise<string>;
 
 /** Receipts as they are stored: nothing here builds or changes one. */
-export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptRoutesOptions> = async (
+export const receiptRoutes: FastifyPluginAsyncTypebox<ReceiptListOptions> = async (
   app,
   options,
 ) => {
@@ -183,7 +199,11 @@ const singleReceipts: FastifyPluginAsyncTypebox<Options> = async (app, options) 
   );
 };
 
-const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, read }) => {
+const receiptLists: FastifyPluginAsyncTypebox<Options & ReceiptListOptions> = async (
+  app,
+  options,
+) => {
+  const { ledger, read } = options;
   app.get(
     '/receipts',
     {
@@ -192,10 +212,17 @@ const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, r
         operationId: 'listReceipts',
         tag: 'Receipts',
         summary: 'List receipts',
-        description: 'Your receipts, newest first. Each is its exact bytes.',
+        description:
+          'Your receipts, newest first. Each is its exact bytes. `from` is included and `to` is not, by the time of the request.',
         querystring: Query,
         response: { 200: exact('application/json', 'A page.', ReceiptList, { page: LIST }) },
-        errors: ['invalid_limit', 'invalid_after', 'invalid_from'],
+        errors: [
+          'invalid_limit',
+          'invalid_after',
+          'invalid_from',
+          'invalid_model',
+          'invalid_region',
+        ],
       },
     },
     async (request, reply) => {
@@ -206,6 +233,7 @@ const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, r
         ...(after === undefined ? {} : { after: cursorOf(after) }),
         ...spanOf({ from, to }),
       });
+      if (page.items.length === 0) await refuseUnknown(options, request.credential, filters);
       const rows = page.items.map(({ body }) => Buffer.from(body).toString());
       const ids = page.items.map(({ id }) => id);
       return reply.type(JSON_TYPE).send(listText(rows, ids, page.hasMore));
@@ -236,6 +264,28 @@ const receiptLists: FastifyPluginAsyncTypebox<Options> = async (app, { ledger, r
     },
   );
 };
+
+/**
+ * Nothing was found: a name that neither the catalogue nor any receipt of the organisation has would otherwise be taken for
+ * one that nothing was asked of.
+ * @throws Fault `invalid_model`, `invalid_region`, `invalid_key`
+ */
+async function refuseUnknown(
+  { ledger, index }: ReceiptListOptions,
+  credential: Credential,
+  { model, region, key }: Pick<Static<typeof Query>, 'model' | 'region' | 'key'>,
+): Promise<void> {
+  const { orgId } = credential;
+  const { models, regions } = index();
+  const isOffered = (resource: Parameters<typeof isOpenTo>[0] | undefined): boolean =>
+    resource !== undefined && isOpenTo(resource, credential);
+  if (model !== undefined && !isOffered(models.get(model)?.model))
+    if (!(await ledger.hasSeen(orgId, 'model', model))) throw new Fault('invalid_model');
+  if (region !== undefined && !isOffered(regions.get(region)))
+    if (!(await ledger.hasSeen(orgId, 'region', region))) throw new Fault('invalid_region');
+  if (key !== undefined && !(await ledger.hasSeen(orgId, 'key', key)))
+    throw invalidParam('key', 'There is no such key.');
+}
 
 /** A receipt's own `id` is its address; SDKs that page by the last row's id send that. */
 function cursorOf(after: string): string {

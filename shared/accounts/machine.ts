@@ -1,4 +1,4 @@
-import type { Actor } from './audit/entry.ts';
+import type { Actor, AuditAction } from './audit/entry.ts';
 import type { AccountState } from './account.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 
@@ -35,7 +35,7 @@ interface Rule {
   /** From which state to which. */
   arrows: Partial<Record<AccountState, AccountState>>;
   by: readonly Actor['kind'][];
-  action: string;
+  action: AuditAction;
   /** Whether a reason must be given: where the customer loses or regains something. */
   reasoned: boolean;
   /** Why not, or null when the evidence suffices. */
@@ -140,7 +140,7 @@ const RULES: Readonly<Record<AccountAct, Rule>> = {
 /** Where an act leads, and how the audit log calls it. */
 export interface Transition {
   to: AccountState;
-  action: string;
+  action: AuditAction;
 }
 
 /**

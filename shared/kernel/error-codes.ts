@@ -426,9 +426,9 @@ const PATTERNED = {
     param: 'expires_at',
   }),
   invalid_key: invalid({
-    when: 'A key may not revoke itself, and an organisation has only so many active ones.',
+    when: 'A key may not revoke itself, an organisation has only so many active ones, and a filter names one that it has.',
     advice:
-      'Revoke the key with another one or in the dashboard; revoke what is not used before issuing more.',
+      'Revoke the key with another one or in the dashboard; revoke what is not used before issuing more; take the id of a filter from `GET /v1/keys`.',
     example: 'A key cannot revoke itself.',
     param: 'id',
   }),

@@ -85,6 +85,38 @@ beforeAll(async () => {
   };
 });
 
+describe('GET /audit-log', () => {
+  const list = async (query: string) => {
+    const answer = await edge.get(`/audit-log?limit=100&${query}`, key!);
+    return { status: answer.status, body: answer.json() };
+  };
+
+  it('finds entries by action, actor, subject and period, and by all together', async () => {
+    const whole = (await list('order=asc')).body.data as (Entry & { at: string })[];
+    const at = whole[7]!.at;
+    const actor = `actor=${encodeURIComponent('usr_"1"\u2028')}`;
+    const filters = ['action=key.revoked', actor, 'subject=key_7', `from=${at}`];
+    expect((await list(filters.join('&'))).body.data).toEqual([whole[7]]);
+    for (const [query, fits] of [
+      ['subject=key_7', (e: Entry) => e['subject'] === 'key_7'],
+      [`from=${at}`, (e: Entry) => String(e['at']) >= at],
+      [`to=${at}`, (e: Entry) => String(e['at']) < at],
+      ['action=key.issued', () => false],
+    ] as const) {
+      expect((await list(`order=asc&${query}`)).body.data, query).toEqual(whole.filter(fits));
+    }
+  });
+
+  it.each([
+    ['action=key.revokd', 'invalid_action'],
+    ['from=2026', 'invalid_from'],
+    ['person=x', 'invalid_person'],
+  ])('400 for %s, by which nothing can be found', async (query, code) => {
+    const { status, body } = await list(query);
+    expect([status, body.error.code]).toEqual([400, code]);
+  });
+});
+
 const judged = (over: Partial<FetchedLog> = {}) => judgeFetchedLog({ ...fetched, ...over });
 const page = (data: readonly unknown[]): string => JSON.stringify({ object: 'list', data });
 

@@ -1,4 +1,4 @@
-/** A receipt is found by every name that a caller may have of it, and by nobody else. */
+/** A receipt is found by every name that a caller may have of it, and by what it says; and by no other organisation. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { derivationDigest } from '#shared/receipts/derivation.ts';
@@ -12,6 +12,7 @@ import {
   makeReceiptSigner,
 } from '#test/support/issuing.ts';
 import { openEdge } from '#test/support/app.ts';
+import { integrateAll } from '#test/support/ledger.ts';
 
 const database = await createTestDatabase();
 const { signer } = makeReceiptSigner();
@@ -27,12 +28,14 @@ beforeAll(async () => {
     inferenceRecord({ upstreamAnswerId, requestId: newId('req') }),
     inferenceRecord({ upstreamAnswerId, requestId: newId('req') }),
   ])) as [string];
+  await integrateAll(database.poolAs('docket_ledger', 1));
   bytes = (await edge.get(`/receipts/${id}`, key)).text;
 });
 
 describe('GET /receipts/{id}', () => {
   it.each<[string, () => string]>([
     ['its id', () => id],
+    ['the id of its request', () => id.replace('rcpt_', 'req_')],
     ['its address', () => encodeURIComponent(`${issuer.receipts}${id}`)],
     ['the id of its request', () => named('req_')],
     ['the id of its answer, a chat', () => named('chatcmpl-')],
@@ -56,6 +59,57 @@ describe('GET /receipts/{id}', () => {
     for (const name of [id, named('chatcmpl-')]) {
       expect((await edge.get(`/receipts/${name}`, other)).status).toBe(404);
     }
+  });
+});
+
+describe('GET /receipts', () => {
+  const list = async (query: string, asking = key) => {
+    const answer = await edge.get(`/receipts?${query}`, asking);
+    return { status: answer.status, body: answer.json() };
+  };
+
+  it(
+    'finds receipts by each column that a list has, and by all together',
+    { tags: ['operations.receipts'] },
+    async () => {
+      const { credentialSubject, tier } = parseReceipt(bytes).document;
+      const { region, model } = credentialSubject;
+      const fits = [
+        `model=${encodeURIComponent(model)}`,
+        `region=${region}`,
+        `tier=${tier}`,
+        `key=${inferenceRecord().keyId}`,
+        'outcome=complete',
+        'kind=inference',
+      ];
+      for (const query of [...fits, fits.join('&')]) {
+        expect((await list(query)).body.first_id, query).toBe(id);
+      }
+      for (const query of ['tier=audit_plus', 'outcome=truncated', 'kind=refused']) {
+        expect((await list(`${fits[0]}&${query}`)).body.data, query).toEqual([]);
+      }
+    },
+  );
+
+  it.each([
+    ['tier=gold', 'invalid_tier', 'tier'],
+    ['outcome=good', 'invalid_outcome', 'outcome'],
+    ['kind=none', 'invalid_kind', 'kind'],
+    ['model=no-such-model', 'invalid_model', 'model'],
+    ['region=atlantis', 'invalid_region', 'region'],
+    ['key=key_none', 'invalid_key', 'key'],
+    ['modle=x', 'invalid_modle', 'modle'],
+    ['from=2026', 'invalid_from', 'from'],
+    ['to=2026', 'invalid_to', 'to'],
+  ])('400 for %s, which no receipt can have', async (query, code, param) => {
+    const { status, body } = await list(query);
+    expect([status, body.error.code, body.error.param]).toEqual([400, code, param]);
+  });
+
+  it('tells from no filter which models, regions and keys other organisations have', async () => {
+    const { model } = parseReceipt(bytes).document.credentialSubject;
+    const { body } = await list(`model=${encodeURIComponent(model)}`, edge.keyFor('org_b'));
+    expect(body.error.code).toBe('invalid_model');
   });
 });
 

@@ -23,6 +23,8 @@ export interface SubmittedReceipt {
   model?: string;
   region?: string;
   tier?: string;
+  key?: string;
+  outcome?: string;
   /** The derivation record that it names. */
   derivation?: { digest: string; text: string };
   /** The promised hash; that of the body unless a test lies about it. */
@@ -66,10 +68,10 @@ export async function submitReceipts(
   );
   await pool.query(
     `with body as (
-       insert into ledger_body (entry_id, org_id, kind, supersedes, model, region, tier, issued_at, leaf_hash, body)
-       select entry_id, org_id, kind, supersedes, model, region, tier, now(), leaf_hash, body
-       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::bytea[])
-         as t (entry_id, org_id, kind, supersedes, model, region, tier, leaf_hash, body)
+       insert into ledger_body (entry_id, org_id, kind, supersedes, model, region, tier, issued_at, leaf_hash, body, key_id, outcome)
+       select entry_id, org_id, kind, supersedes, model, region, tier, now(), leaf_hash, body, key_id, outcome
+       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::bytea[], $10::text[], $11::text[])
+         as t (entry_id, org_id, kind, supersedes, model, region, tier, leaf_hash, body, key_id, outcome)
        on conflict (entry_id) do nothing
        returning entry_id, org_id, kind, supersedes, leaf_hash)
      insert into receipt_pending (entry_id, org_id, kind, supersedes, leaf_hash) select * from body`,
@@ -83,6 +85,8 @@ export async function submitReceipts(
       column((receipt) => receipt.tier ?? null),
       column((receipt) => receipt.leafHash ?? leafOf(receipt.body)),
       column((receipt) => receipt.body),
+      column((receipt) => receipt.key ?? null),
+      column((receipt) => receipt.outcome ?? null),
     ],
   );
 }

@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/html.ts';
-import type { AuditDetails, AuditEntry } from '#shared/accounts/audit/entry.ts';
+import { AUDIT_ACTIONS, type AuditDetails, type AuditEntry } from '#shared/accounts/audit/entry.ts';
 import type { Page } from '#shared/kernel/page.ts';
 import type { Frame } from './layout.ts';
 import { count } from '#shared/methodology/readable.ts';
@@ -28,7 +28,12 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
     <form class="row end" method="get" action="${address}">
       <div class="field">
         <label for="action">Action</label>
-        <input id="action" name="action" value="${action}" placeholder="key.revoked" />
+        <select id="action" name="action">
+          <option value="">All</option>
+          ${AUDIT_ACTIONS.map(
+            (one) => html`<option ${one === action ? html`selected` : undefined}>${one}</option>`,
+          )}
+        </select>
       </div>
       <button type="submit">Show</button>
       ${action === '' ? undefined : html`<a href="${address}">Show all</a>`}
@@ -56,7 +61,7 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
                     ${names.get(entry.actorId) ?? `${entry.actorKind} ${entry.actorId}`}
                   </td>
                   <td class="nowrap"><code>${entry.action}</code></td>
-                  ${entry.subject === null ? html`<td></td>` : html`<td data-head="What">${shortId(entry.subject)}</td>`}
+                  ${whatOf(entry)}
                   <td class="clip name" title="${reasonWords(entry)}">${reasonWords(entry)}</td>
                   <td class="nowrap soft">${entry.address ?? ''}</td>
                 </tr>`,
@@ -71,6 +76,14 @@ export function auditPage(frame: Frame, parts: AuditParts): Html {
 export function reasonWords({ reason, details }: Pick<AuditEntry, 'reason' | 'details'>): string {
   const { leaked } = JSON.parse(details) as AuditDetails;
   return [leaked === true ? 'leaked' : '', reason ?? ''].filter((text) => text !== '').join(': ');
+}
+
+/** The thing acted upon; of an invitation, which has no id, whom it is for. */
+function whatOf({ subject, details }: AuditEntry): Html {
+  if (subject !== null) return html`<td data-head="What">${shortId(subject)}</td>`;
+  const { email } = JSON.parse(details) as { email?: unknown };
+  if (typeof email !== 'string') return html`<td></td>`;
+  return html`<td class="clip" data-head="What" title="${email}">${email}</td>`;
 }
 
 /** What fixes the log from outside: who keeps a signed head sees whether anything before it was changed. */

@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type AuditAction, isAuditAction } from '#shared/accounts/audit/entry.ts';
+import { invalidParam } from '#shared/kernel/errors.ts';
 import { formatAnchorProof } from '#shared/ledger/anchor-proof.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askedAfter, askedFor } from '../forms.ts';
@@ -10,8 +12,6 @@ import { auditPage } from '../pages/organisation.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
 const PAGE_LENGTH = 50;
-/** Names of actions are short; a longer text names none. */
-const ACTION_LENGTH_MAX = 100;
 /** Entries of one file, newest first: years of most organisations, and a few megabytes. */
 const CSV_ENTRIES_MAX = 10_000;
 /** Entries of a file that are read at once. */
@@ -77,5 +77,9 @@ export function organisationRoutes(app: FastifyInstance, deps: DashboardDeps): v
   });
 }
 
-const askedAction = (request: FastifyRequest): string =>
-  askedFor(request, 'action').slice(0, ACTION_LENGTH_MAX);
+/** @throws Fault `invalid_action`: an empty list would say that nothing of the kind was done */
+function askedAction(request: FastifyRequest): AuditAction | '' {
+  const action = askedFor(request, 'action');
+  if (action === '' || isAuditAction(action)) return action;
+  throw invalidParam('action', 'There is no such action. Choose one on the page of the audit log.');
+}

@@ -11,12 +11,86 @@ export interface Actor {
 
 export const ACTOR_KINDS = ['user', 'key', 'operator', 'support', 'system'] as const;
 
+/** Every act that is written down: noun and past participle. Filters by another are a mistake. */
+export const AUDIT_ACTIONS = [
+  'account.created',
+  'account.declared',
+  'account.declaration_corrected',
+  'account.screened',
+  'account.referred',
+  'account.approved',
+  'account.rejected',
+  'account.contracted',
+  'account.activated',
+  'account.suspended',
+  'account.reinstated',
+  'account.closing_asked',
+  'account.closed',
+  'account.plan_set',
+  'account.limits_set',
+  'account.contacts_set',
+  'account.allowed_set',
+  'account.renamed',
+  'account.identified',
+  'review.approved_once',
+  'review.decided',
+  'key.issued',
+  'key.rotated',
+  'key.revoked',
+  'key.leaked',
+  'key.restored',
+  'key.expired',
+  'key.expiry_ended',
+  'key.purged',
+  'member.added',
+  'member.invited',
+  'member.linked',
+  'member.removed',
+  'member.role_changed',
+  'invitation.declined',
+  'invitation.withdrawn',
+  'staff.added',
+  'staff.removed',
+  'passkey.added',
+  'passkey.removed',
+  'second_factor.reset',
+  'single_sign_on.changed',
+  'single_sign_on.required',
+  'single_sign_on.removed',
+  'sign_in_domain.claimed',
+  'sign_in_domain.confirmed',
+  'sign_in_domain.removed',
+  'export.requested',
+  'export.ready',
+  'export.failed',
+  'export.downloaded',
+  'export.cancelled',
+  'export.deleted',
+  'export.expired',
+  'receipt.recalculation_requested',
+  'receipts.recalculation_requested',
+  'receipt.requeued',
+  'ledger.resumed',
+  'region.set',
+  'sanctions.imported',
+  'factors.imported',
+  'letter.tried_again',
+  'signing_key.published',
+  'signing_key.activated',
+  'signing_key.revoked',
+  'signing_key.compromised',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+export function isAuditAction(text: string): text is AuditAction {
+  return (AUDIT_ACTIONS as readonly string[]).includes(text);
+}
+
 /** One act, as the code that performs it describes it. Place in the chain, id and hashes are added by the log. */
 export interface AuditEvent {
   /** Whose log it belongs to: an organisation's id, or `SERVICE_CHAIN`. */
   orgId: string;
-  /** Noun and past participle: `key.revoked`, `account.suspended`. */
-  action: string;
+  action: AuditAction;
   actor: Actor;
   /** The id of the thing acted upon: a key's, an export's id; absent when it is the account itself. */
   subject?: string;

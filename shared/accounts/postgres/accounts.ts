@@ -18,7 +18,7 @@ import type {
   NewAccount,
   ServiceContract,
 } from '../account.ts';
-import type { Actor, AuditDetails } from '../audit/entry.ts';
+import type { Actor, AuditAction, AuditDetails } from '../audit/entry.ts';
 import {
   checkAllowed,
   checkContact,
@@ -102,8 +102,12 @@ export function createAccountRegistry(pool: Pool, surroundings: Surroundings) {
       hold(orgId, async ({ client, account }) => {
         checkSettingsChange(account.state, actor);
         if (reason === '') throw new Fault('invalid_reason', { message: 'Say why.' });
-        const act = { orgId, action: 'account.closing_asked', actor, reason };
-        await appendAudit(client, surroundings, act);
+        await appendAudit(client, surroundings, {
+          orgId,
+          action: 'account.closing_asked',
+          actor,
+          reason,
+        });
         const draft = draftOfClosingAsked(account, { who: actor.name ?? actor.id, reason, link });
         await queueLetter(client, surroundings, { to, ...draft });
       }),
@@ -443,7 +447,7 @@ async function setNames(
   }
   if (identifier !== account.identifier) {
     const set = { identifier };
-    const change = { set, action: 'account.identified', details: set };
+    const change = { set, action: 'account.identified', details: set } as const;
     account = await changeSettings({ ...held, account }, actor, change);
   }
   return account;
@@ -476,7 +480,7 @@ async function endExpiries(
 
 interface TermsChange {
   set: Updateable<Database['account']>;
-  action: string;
+  action: AuditAction;
   details: AuditDetails;
 }
 

@@ -17,16 +17,21 @@ import {
   type AuditVerdict,
   type ChainHead,
 } from '../audit/chain.ts';
-import type { AuditEntry, AuditEvent } from '../audit/entry.ts';
+import type { AuditAction, AuditEntry, AuditEvent } from '../audit/entry.ts';
 
 /** Entries read at once while a chain is verified: about a megabyte. */
 const VERIFY_PAGE = 2_000;
 
-interface AuditPageRequest extends PageRequest {
+export interface AuditPageRequest extends PageRequest {
   orgId: string;
-  action?: string;
+  action?: AuditAction;
   /** An actor's id. */
   actor?: string;
+  /** The id of the thing acted upon. */
+  subject?: string;
+  /** Epoch milliseconds, `from` included, `to` excluded. */
+  from?: number;
+  to?: number;
 }
 
 export type AuditLog = ReturnType<typeof createAuditLog>;
@@ -115,10 +120,13 @@ async function lockHead(client: Queryable, orgId: string): Promise<ChainHead> {
 }
 
 async function listEntries(pool: Pool, request: AuditPageRequest): Promise<Page<AuditEntry>> {
-  const { orgId, action, actor } = request;
+  const { orgId, action, actor, subject, from, to } = request;
   let query = queriesOn(pool).selectFrom('audit_log').selectAll().where('org_id', '=', orgId);
   if (action !== undefined) query = query.where('action', '=', action);
   if (actor !== undefined) query = query.where('actor_id', '=', actor);
+  if (subject !== undefined) query = query.where('subject', '=', subject);
+  if (from !== undefined) query = query.where('at', '>=', new Date(from));
+  if (to !== undefined) query = query.where('at', '<', new Date(to));
   const after =
     request.after === undefined ? undefined : await sequenceOf(pool, request.after, orgId);
   return pageOf(await keyset(query, 'sequence', { ...request, after }).execute(), request, entryOf);

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { limitsOf } from '#shared/accounts/account.ts';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
+import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
 import { negotiatedLimitsOf } from '#shared/accounts/postgres/accounts.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { queueKeyMail } from '#shared/accounts/postgres/mail.ts';
@@ -274,7 +274,7 @@ async function writeState({ client }: Within, key: KeyRecord): Promise<void> {
 }
 
 export interface KeyEvent {
-  action: string;
+  action: AuditAction;
   actor: Actor;
   reason?: string | undefined;
 }

@@ -8,7 +8,12 @@ import { queryRows, statement } from '#shared/kernel/postgres/statement.ts';
 import type { LedgerEntry, LedgerKind } from '../entries.ts';
 import type { Hash } from '../hashing.ts';
 import type { TileRequest } from '../tiles.ts';
-import { listReceipts, type ReceiptPageRequest, type StoredReceipt } from './receipt-list.ts';
+import {
+  hasSeen,
+  listReceipts,
+  type ReceiptPageRequest,
+  type StoredReceipt,
+} from './receipt-list.ts';
 import { latestCheckpoint, proveConsistency, proveInclusion, readTile } from './published.ts';
 
 /** A page of entries; `after` is the receipt id of one. */
@@ -61,6 +66,9 @@ export function createLedgerReader(pool: Pool) {
     receipt: (orgId: string, receiptId: string) => readReceipt(db, orgId, receiptId),
     /** Throws `invalid_after` for a receipt that is not here. */
     listReceipts: (request: ReceiptPageRequest) => listReceipts(pool, request),
+    /** Whether the organisation has, or its receipts have had, this key, model or region. */
+    hasSeen: (orgId: string, name: 'model' | 'region' | 'key', value: string) =>
+      hasSeen(pool, orgId, name, value),
     /** Ids of the receipt's whole chain, oldest first, whichever member was asked for; empty when it is not here. */
     revisions: (orgId: string, receiptId: string) => readRevisions(pool, orgId, receiptId),
     /** The receipt that revises this one, or null. */

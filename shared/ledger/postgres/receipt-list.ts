@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
 import { Fault } from '#shared/kernel/errors.ts';
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
+import type { Outcome } from '#shared/kernel/inference.ts';
 import type { Page, PageRequest } from '#shared/kernel/page.ts';
 import { pageOf } from '#shared/kernel/postgres/page.ts';
 import { queryRow, queryRows, statement } from '#shared/kernel/postgres/statement.ts';
+import type { LedgerKind } from '../entries.ts';
 
 export interface ReceiptPageRequest extends PageRequest {
   orgId: string;
@@ -11,6 +13,10 @@ export interface ReceiptPageRequest extends PageRequest {
   region?: string;
   /** A plan, or `degraded`. */
   tier?: string;
+  /** Id of the key that the request had. */
+  key?: string;
+  outcome?: Outcome;
+  kind?: LedgerKind;
   /** Epoch milliseconds of the request (the time in its id), `from` included, `to` excluded. */
   from?: number;
   to?: number;
@@ -37,11 +43,11 @@ export async function listReceipts(
   request: ReceiptPageRequest,
   lookedAtMax: number = LOOKED_AT_MAX,
 ): Promise<Page<StoredReceipt>> {
-  const { orgId, order, after, from, to, model, region, tier } = request;
+  const { orgId, order, after, from, to } = request;
   if (after !== undefined && (await queryRow(pool, IS_THERE, [orgId, after])) === undefined) {
     throw new Fault('invalid_after');
   }
-  const filters = [model ?? null, region ?? null, tier ?? null];
+  const filters = FILTERS.map((name) => request[name] ?? null);
   const wanted = request.limit + 1;
   let low = from === undefined ? '' : firstReceiptIdAt(from);
   let high = to === undefined ? END : firstReceiptIdAt(to);
@@ -69,19 +75,23 @@ export async function listReceipts(
 
 const IS_THERE = statement({}, 'select from ledger_body where org_id = $1 and entry_id = $2');
 
-/** The parameters of filters, which are null where there is none. */
-const FITS = `($4::text is null or model = $4) and ($5::text is null or region = $5) and ($6::text is null or tier = $6)`;
+/** Filters of the list, in the order of their parameters. */
+const FILTERS = ['model', 'region', 'tier', 'key', 'outcome', 'kind'] as const;
+/** The parameters of filters, which are null where there is none; of those by which usage is summed up, and of all. */
+const SUMS_FIT = `($4::text is null or model = $4) and ($5::text is null or region = $5) and ($6::text is null or tier = $6)
+   and ($7::text is null or key_id = $7)`;
+const FITS = `${SUMS_FIT} and ($8::text is null or outcome = $8) and ($9::text is null or kind = $9)`;
 
 /** Answered by the index alone. `last` is null where nothing is left beyond what was looked at. */
 const nearest = (order: 'asc' | 'desc') =>
   statement(
     { ids: '_text', last: 'text?' },
     `with looked as materialized (
-       select entry_id, model, region, tier from ledger_body
+       select entry_id, model, region, tier, key_id, outcome, kind from ledger_body
        where org_id = $1 and entry_id >= $2 and entry_id < $3
-       order by entry_id ${order} limit $8)
-     select array(select entry_id from looked where ${FITS} order by entry_id ${order} limit $7) as ids,
-       case when (select count(*) from looked) = $8 then
+       order by entry_id ${order} limit $11)
+     select array(select entry_id from looked where ${FITS} order by entry_id ${order} limit $10) as ids,
+       case when (select count(*) from looked) = $11 then
          (select entry_id from looked order by entry_id ${order === 'asc' ? 'desc' : 'asc'} limit 1) end as last`,
   );
 
@@ -94,7 +104,7 @@ const byHour = (order: 'asc' | 'desc') =>
   statement(
     { entry_id: 'text' },
     `with known as materialized (
-       select distinct at from usage_hour where org_id = $1 and receipt_id_at(at) < $3 and ${FITS}
+       select distinct at from usage_hour where org_id = $1 and receipt_id_at(at) < $3 and ${SUMS_FIT}
      ), hour as materialized (
        select at from known
        union
@@ -114,8 +124,8 @@ const byHour = (order: 'asc' | 'desc') =>
        select entry_id from ledger_body
        where org_id = $1 and entry_id >= $2 and entry_id < $3
          and entry_id >= receipt_id_at(h.at) and entry_id < receipt_id_at(h.at + interval '1 hour') and ${FITS}
-       order by entry_id ${order} limit $7) found
-     order by h.at ${order}, found.entry_id ${order} limit $7`,
+       order by entry_id ${order} limit $10) found
+     order by h.at ${order}, found.entry_id ${order} limit $10`,
   );
 
 const bodies = (order: 'asc' | 'desc') =>
@@ -123,6 +133,26 @@ const bodies = (order: 'asc' | 'desc') =>
     { entry_id: 'text', body: 'bytea' },
     `select entry_id, body from ledger_body where entry_id = any ($1::text[]) order by entry_id ${order}`,
   );
+
+const SEEN = {
+  model: statement({}, 'select from usage_day where org_id = $1 and model = $2 limit 1'),
+  region: statement({}, 'select from usage_day where org_id = $1 and region = $2 limit 1'),
+  key: statement(
+    {},
+    `select from api_key where org_id = $1 and id = $2
+     union all (select from usage_day where org_id = $1 and key_id = $2 limit 1)`,
+  ),
+} as const;
+
+/** Whether an organisation has a key or has had receipts of this value: a filter by another is a mistake, and no empty list. */
+export async function hasSeen(
+  pool: Pool,
+  orgId: string,
+  name: keyof typeof SEEN,
+  value: string,
+): Promise<boolean> {
+  return (await queryRow(pool, SEEN[name], [orgId, value])) !== undefined;
+}
 
 const both = <S>(of: (order: 'asc' | 'desc') => S) => ({ asc: of('asc'), desc: of('desc') });
 const NEAREST = both(nearest);

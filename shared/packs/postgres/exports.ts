@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Pool } from 'pg';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
+import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { isId } from '#shared/kernel/ids.ts';
@@ -240,7 +240,7 @@ function emptyRange(byTime: boolean): Fault {
 }
 
 /** What the audit log says of an export. */
-export function eventOf(record: ExportRecord, action: string, actor: Actor) {
+export function eventOf(record: ExportRecord, action: AuditAction, actor: Actor) {
   const { id, orgId, firstIndex, lastIndex, checkpointSize: size } = record;
   return {
     orgId,

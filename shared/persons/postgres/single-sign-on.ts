@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { Actor } from '#shared/accounts/audit/entry.ts';
+import type { Actor, AuditAction } from '#shared/accounts/audit/entry.ts';
 import { appendAudit } from '#shared/accounts/postgres/audit.ts';
 import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
@@ -42,7 +42,7 @@ export function createSingleSignOns(pool: Pool, surroundings: Surroundings) {
   /** One act with its entry in the audit log. */
   const audited = (
     { orgId, actor }: Act,
-    action: string,
+    action: AuditAction,
     details: Record<string, string | boolean>,
     change: (client: PoolClient) => Promise<void>,
   ): Promise<void> =>

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { timeOfId } from '#shared/kernel/ids.ts';
+import { OUTCOMES } from '#shared/kernel/inference.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { listReceipts, type ReceiptPageRequest } from '#shared/ledger/postgres/receipt-list.ts';
 import { sumUpLagging } from '#shared/ledger/postgres/usage-lag.ts';
@@ -22,6 +23,7 @@ const HOUR = 3_600_000;
 const START = Date.UTC(2026, 10, 18, 12);
 const MODELS = ['llama', 'mistral', 'qwen'];
 const REGIONS = ['eu-west', 'eu-north'];
+const KEYS = ['key_1', 'key_2'];
 
 describe('a list of receipts', () => {
   const all: SubmittedReceipt[] = [];
@@ -38,6 +40,8 @@ describe('a list of receipts', () => {
         region: REGIONS[i % 3 === 0 ? 1 : 0]!,
         tier: isDegraded ? 'degraded' : 'audit',
         kind: isDegraded ? 'degraded' : 'inference',
+        key: KEYS[i % 7 === 0 ? 1 : 0]!,
+        outcome: OUTCOMES[i % 4 === 0 ? 2 : 0],
       });
       await submitReceipts(receipts, [first]);
       all.push(first);
@@ -83,6 +87,9 @@ describe('a list of receipts', () => {
           model: maybe([...MODELS, 'none']),
           region: maybe([...REGIONS, 'none']),
           tier: maybe(['audit', 'degraded', 'none']),
+          key: maybe([...KEYS, 'key_none']),
+          outcome: maybe(OUTCOMES),
+          kind: maybe(['inference', 'degraded', 'recalculated'] as const),
           from: hour,
           to: hour,
         }),
@@ -106,9 +113,7 @@ describe('a list of receipts', () => {
           }
           const ids = all
             .filter((receipt) =>
-              given.every(
-                ([name, value]) => receipt[name as 'model' | 'region' | 'tier'] === value,
-              ),
+              given.every(([name, value]) => receipt[name as keyof typeof filter] === value),
             )
             .map(({ id }) => id)
             .filter(
