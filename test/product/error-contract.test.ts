@@ -115,26 +115,37 @@ describe('the error contract, with the real SDK', () => {
     },
   );
 
-  it('validation errors name the parameter', { tags: ['codes.prompt_too_long'] }, async () => {
-    await expectError(chat({ model: 'nope' }), validation('invalid_model', 'model'));
-    await expectError(chat({ region: 'atlantis' }), validation('invalid_region', 'region'));
-    await expectError(chat({ tier: 'gold' }), validation('invalid_tier', 'tier'));
-    await expectError(chat({ temperature: 3 }), validation('invalid_temperature', 'temperature'));
-    await expectError(chat({ top_p: -1 }), validation('invalid_top_p', 'top_p'));
-    await expectError(chat({ messages: [] }), validation('invalid_messages', 'messages'));
-    await expectError(
-      chat({
-        model: 'mixtral-8x7b',
-        messages: [{ role: 'user', content: 'sea '.repeat(9_000) }],
-      }),
-      validation('prompt_too_long', 'messages'),
-    );
-    await expectError(chat({ sandbox_fault: 'status=400' }), validation('invalid_request', null));
-    await expectError(
-      chat({}, undefined, { 'idempotency-key': 'ü' }),
-      validation('invalid_idempotency_key', 'Idempotency-Key'),
-    );
-  });
+  it(
+    'validation errors name the parameter',
+    { tags: ['codes.prompt_too_long', 'codes.unsupported_modality'] },
+    async () => {
+      const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } };
+      const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }];
+      await expectError(
+        chat({ messages }),
+        validation('unsupported_modality', 'messages[0].content[1]'),
+      );
+      expect((await chat({ messages, model: 'sandbox-unsized' })).object).toBe('chat.completion');
+      await expectError(chat({ model: 'nope' }), validation('invalid_model', 'model'));
+      await expectError(chat({ region: 'atlantis' }), validation('invalid_region', 'region'));
+      await expectError(chat({ tier: 'gold' }), validation('invalid_tier', 'tier'));
+      await expectError(chat({ temperature: 3 }), validation('invalid_temperature', 'temperature'));
+      await expectError(chat({ top_p: -1 }), validation('invalid_top_p', 'top_p'));
+      await expectError(chat({ messages: [] }), validation('invalid_messages', 'messages'));
+      await expectError(
+        chat({
+          model: 'mixtral-8x7b',
+          messages: [{ role: 'user', content: 'sea '.repeat(9_000) }],
+        }),
+        validation('prompt_too_long', 'messages'),
+      );
+      await expectError(chat({ sandbox_fault: 'status=400' }), validation('invalid_request', null));
+      await expectError(
+        chat({}, undefined, { 'idempotency-key': 'ü' }),
+        validation('invalid_idempotency_key', 'Idempotency-Key'),
+      );
+    },
+  );
 
   it('rate-limit errors each say when to come back', { tags: ['errors.rate-limit'] }, async () => {
     const used = async (limits: object): Promise<string> => {

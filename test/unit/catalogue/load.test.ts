@@ -85,6 +85,8 @@ describe('a good catalogue', () => {
     });
     expect(warnings).toEqual([]);
     expect(catalogue.models.length).toBeGreaterThan(3);
+    // What is not declared is not refused.
+    for (const { id, modalities } of catalogue.models) expect(modalities, id).toContain('text');
     expect(catalogue.endpoints[0]?.energy).toEqual({
       header: 'x-energy-joules',
       usageField: 'energy_joules',
