@@ -15,7 +15,7 @@ import { accountRoutes, credentialRoutes } from './routes/account.ts';
 import { accountsRoutes } from './routes/accounts.ts';
 import { doorstepRoutes } from './routes/doorstep.ts';
 import { keyRoutes } from './routes/keys.ts';
-import { receiptByAddress, receiptRoutes } from './routes/receipts.ts';
+import { receiptByAddress, receiptByAnyId, receiptRoutes } from './routes/receipts.ts';
 import { rotationRoutes } from './routes/rotation.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { exportRoutes } from './routes/exports.ts';
@@ -46,6 +46,7 @@ export const dashboardRoutes: FastifyPluginAsync<DashboardDeps> = async (app, de
       guardPages(pages, deps);
       doorstepRoutes(pages, deps);
       receiptByAddress(pages, deps);
+      receiptByAnyId(pages, deps);
       issuerRoutes(pages, deps);
       await pages.register(async (ours) => {
         demandSession(ours, deps);

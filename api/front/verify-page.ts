@@ -4,10 +4,9 @@ import { html, type Html } from '#api/html.ts';
 export function verifyPage(origin: string): Html {
   return html`<div class="head"><h1>Verify</h1></div>
     <p class="prose">
-      Choose a receipt, an answer that carries one, or an evidence pack. It is checked in this
-      browser, by the code of <code>docket verify</code>; nothing of it is sent anywhere. The record
-      that a receipt of this service names is fetched from here, by its digest, so that the figures
-      are computed again.
+      Choose a receipt, an answer that carries one, an evidence pack, a checkpoint, or an audit log
+      with its checkpoint. It is checked in this browser, by the code of
+      <code>docket verify</code>; nothing of it is sent anywhere.
     </p>
     <noscript>
       <div class="note warn">
@@ -17,18 +16,27 @@ export function verifyPage(origin: string): Html {
         </p>
       </div>
     </noscript>
-    <form class="stack" id="verify" data-verifier="/verify/docket-verify.js" hidden>
+    <form
+      class="stack"
+      id="verify"
+      method="post"
+      data-verifier="/verify/docket-verify.js"
+      data-host="${new URL(origin).host}"
+      hidden
+    >
       <section class="stack tight">
         <h2>What is to be checked</h2>
         <div class="drop" id="drop">
           <label for="file"
-            >A receipt (<code>.json</code>) or a pack (<code>.zip</code>); drop it here, or</label
+            >A receipt (<code>.json</code>) or a pack (<code>.zip</code>), or files that belong
+            together; drop them here, or</label
           >
           <input
             id="file"
             name="file"
             type="file"
-            accept=".json,.zip,.txt,application/json,application/zip"
+            multiple
+            accept=".json,.ndjson,.zip,.txt,application/json,application/zip"
           />
         </div>
         <details class="act">
@@ -38,6 +46,25 @@ export function verifyPage(origin: string): Html {
             <textarea id="text" name="text" rows="8" spellcheck="false"></textarea>
           </div>
         </details>
+        <div class="field">
+          <label for="asked">Or an id or an address</label>
+          <input
+            id="asked"
+            name="asked"
+            autocomplete="off"
+            spellcheck="false"
+            placeholder="rcpt_…, chatcmpl-…, resp_…"
+            aria-describedby="asked-help"
+          />
+          <span class="help" id="asked-help"
+            >Check then sends this id to ${origin}, with your session in the dashboard or with the
+            key below, and nothing else.</span
+          >
+        </div>
+        <div class="field">
+          <label for="key">A key with the scope <code>service:read</code> (optional)</label>
+          <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" />
+        </div>
       </section>
       <div class="drop">
         <label for="request"
@@ -86,6 +113,17 @@ export function verifyPage(origin: string): Html {
         <p><strong></strong> <span></span></p>
       </div>
       <pre class="verdict-facts" id="checks" tabindex="0"></pre>
+      <div class="stack tight" id="record" hidden>
+        <p class="prose">
+          Its figures follow from a published record, <code id="record-digest"></code>. The button
+          asks ${origin} for it by this digest, and sends nothing else.
+        </p>
+        <p class="row">
+          <button type="button" id="ask-record">
+            Fetch the record and compute the figures again
+          </button>
+        </p>
+      </div>
       <details class="act" id="details">
         <summary>What it states to the last digit</summary>
         <pre class="verdict-facts" id="stated" tabindex="0"></pre>

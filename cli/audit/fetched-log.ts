@@ -1,3 +1,4 @@
+import { ed25519Verifier, encodeBytes } from '#primitives';
 import {
   type ChainFault,
   type ChainHead,
@@ -10,7 +11,6 @@ import { checkAnchorProof, parseAnchorProof } from '#shared/ledger/anchor-proof.
 import { type Checkpoint, parseCheckpoint } from '#shared/ledger/checkpoints.ts';
 import { MalformedLedgerText, type SignedNote, signerOf } from '#shared/ledger/notes.ts';
 import type { TrustedKeys } from '#shared/receipts/verify.ts';
-import { verifyEd25519 } from '#shared/receipts/signing/key-objects.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
 import type { Verdict } from '#cli/verify/judge-pack.ts';
 
@@ -95,7 +95,7 @@ function compare(hashes: readonly string[], { size, root }: Checkpoint, what: st
     size: Math.min(size, hashes.length),
     hash: hashes[Math.min(size, hashes.length) - 1] ?? EMPTY_CHAIN.hash,
   };
-  refuse(checkHead(rebuilt, { size, hash: Buffer.from(root).toString('hex') }), what);
+  refuse(checkHead(rebuilt, { size, hash: encodeBytes(root, 'hex') }), what);
 }
 
 function refuse(fault: ChainFault | null, what = 'chain'): void {
@@ -116,7 +116,9 @@ function checkSignature(note: SignedNote, keys: TrustedKeys | undefined, what: s
   if (keys === undefined) return;
   const good = [...keys.values()].filter(({ revoked }) => !revoked);
   const publicKeys = good.map(({ publicKey }) => publicKey);
-  if (signerOf(note, { publicKeys, verify: verifyEd25519 }) === null) {
+  const verify = (key: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean =>
+    ed25519Verifier(key)(data, signature);
+  if (signerOf(note, { publicKeys, verify }) === null) {
     throw new Unsound(`The ${what} is not signed by a key of the issuer.`);
   }
 }

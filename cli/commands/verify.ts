@@ -12,6 +12,7 @@ import { readAnswer, readInput } from '#cli/input.ts';
 import { utf8 } from '#cli/utf8.ts';
 import { openArchive } from '#cli/verify/archive-file.ts';
 import { CannotJudge } from '#cli/verify/cannot-judge.ts';
+import { checkpointJudgement, isNote } from '#cli/verify/checkpoint-judgement.ts';
 import { contentsIn } from '#cli/verify/compared.ts';
 import {
   checkIsAnswer,
@@ -55,10 +56,10 @@ interface VerifyOptions {
 export function register(program: Command): void {
   program
     .command('verify')
-    .description('check a receipt or an evidence pack offline: nothing is fetched')
+    .description('check a receipt, an evidence pack or a checkpoint offline: nothing is fetched')
     .argument(
       '<file>',
-      'a receipt, an API answer or stream that carries one, - for standard input, or a pack (.zip)',
+      'a receipt, an API answer or stream that carries one, a checkpoint, - for standard input, or a pack (.zip)',
     )
     .option('--trust <did.json>', 'the issuer’s did.json, fetched by you from its host')
     .option(
@@ -114,6 +115,10 @@ async function judgePackAt(file: string, options: VerifyOptions): Promise<Judgem
 async function judgeReceiptAt(file: string, options: VerifyOptions): Promise<Judgement> {
   const named = await findTrustFile(file, options);
   const source = await readAnswer(file);
+  if (isNote(source.toString())) {
+    const trust = named === undefined ? NO_KEYS : trustIn(named);
+    return checkpointJudgement(utf8(source), trust, file);
+  }
   checkIsAnswer(source, file === '-' ? 'standard input' : file);
   const trustFor = (issuer: () => string): Trust =>
     named === undefined ? (localTrust(issuer) ?? NO_KEYS) : trustIn(named);

@@ -3,6 +3,8 @@
  * anywhere. Beside this module, as the api serves it under `/verify/`, lie the worker and what the release ships.
  */
 import { canCheckSignatures, withSignatures } from '#shared/kernel/primitives/signature-checks.ts';
+import { type ChosenFile, filesJudgement } from './chosen-files.ts';
+import type { LineageMethodologies } from './figures.ts';
 import {
   type FindDerivationText,
   type Judgement,
@@ -31,10 +33,21 @@ export async function verifyReceipt(
   options: ReceiptOptions = {},
 ): Promise<Judgement> {
   if (!(await canCheckSignatures())) return unjudged(CANNOT_CHECK, options.file ?? 'receipt');
-  // With the factor sets and methodologies, which most receipts that are looked at do not need.
-  const methodologies = async () =>
-    (await (await import('./release-files.ts')).fetchRelease()).methodologies;
   return withSignatures(() => receiptJudgement(source, options, methodologies));
+}
+
+/** Judges files that belong together: a receipt, a signed head, or an audit log with its signed head and anchor. */
+export async function verifyFiles(
+  files: readonly ChosenFile[],
+  options: Omit<ReceiptOptions, 'file'> = {},
+): Promise<Judgement> {
+  if (!(await canCheckSignatures())) return unjudged(CANNOT_CHECK, files[0]?.name ?? 'receipt');
+  return withSignatures(() => filesJudgement(files, options, methodologies));
+}
+
+/** With the factor sets and methodologies, which most receipts that are looked at do not need. */
+async function methodologies(): Promise<LineageMethodologies> {
+  return (await (await import('./release-files.ts')).fetchRelease()).methodologies;
 }
 
 /**

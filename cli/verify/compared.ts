@@ -11,7 +11,7 @@ export interface Contents {
 }
 
 /** Whether a content is the one that a receipt is of, and a sentence on it. */
-export interface Compared {
+interface Compared {
   kind: 'same' | 'differs' | 'not_compared';
   words: string;
 }

@@ -4,6 +4,7 @@
 import { packScriptDigest } from '#shared/packs/files/verification-files.ts';
 import { shippedMethodologies } from '#shared/methodology/files/methodologies.ts';
 import { openArchive } from './archive-file.ts';
+import { type ChosenFile, filesJudgement } from './chosen-files.ts';
 import { inMemory, judgeInTurn } from './judge-in-turn.ts';
 import type { PackTools } from './judge-pack.ts';
 import {
@@ -16,6 +17,7 @@ import {
 import { judgeShards } from './shard-pool.ts';
 
 export type { Judgement, PackJudgementOptions, ReceiptOptions } from './judgement.ts';
+export type { ChosenFile } from './chosen-files.ts';
 export type { Said } from './said.ts';
 
 /** Judges a receipt, or an answer or stream that carries one. */
@@ -24,6 +26,14 @@ export async function verifyReceipt(
   options: ReceiptOptions = {},
 ): Promise<Judgement> {
   return receiptJudgement(source, options, shippedMethodologies);
+}
+
+/** Judges files that belong together: a receipt, a signed head, or an audit log with its signed head and anchor. */
+export async function verifyFiles(
+  files: readonly ChosenFile[],
+  options: Omit<ReceiptOptions, 'file'> = {},
+): Promise<Judgement> {
+  return filesJudgement(files, options, shippedMethodologies);
 }
 
 /** Judges a pack: a file by its path, in constant memory and on several threads, or bytes that are there already. */

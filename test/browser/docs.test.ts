@@ -131,6 +131,19 @@ describe('the console of the documentation', () => {
     },
   );
 
+  it('leads with answer and request to the verifier’s page, which takes them out of where they were left', async () => {
+    await page.goto('/docs');
+    const chat = await consoleOf('createChatCompletion');
+    await chat.trial.getByLabel('API key').fill(system.key);
+    await chat.send();
+    await chat.trial.getByText('Verified in this browser').waitFor();
+    await chat.trial.getByRole('link', { name: /verifier’s page/ }).click();
+    await page.waitForURL('**/verify');
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.getByText('The answer and the request are those that it is of.').waitFor();
+    expect(await page.evaluate('sessionStorage.length')).toBe(0);
+  });
+
   it(
     'says what is wrong: with a body before it is sent, with a request as the service says it',
     { tags: ['docs.console'] },

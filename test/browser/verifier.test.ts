@@ -14,6 +14,7 @@ import { chatBody, post } from '#test/support/calls.ts';
 import { sample } from '#test/support/depth.ts';
 import { runDocket } from '#test/support/docket-cli.ts';
 import { joinProduct } from '#test/support/product.ts';
+import { until } from '#test/support/until.ts';
 
 const [system, lab, browser] = await Promise.all([
   joinProduct(),
@@ -197,7 +198,7 @@ describe('the files of the verifier', () => {
 
 describe('/verify and the record that a receipt names', () => {
   it(
-    'gets it from its own gateway, by its digest alone, and says of the figures what the command says of the record beside it',
+    'asks its own gateway by a click, by its digest alone, and says of the figures what the command says of the record beside it',
     { tags: ['dashboard.verify'] },
     async () => {
       const receipt = await (await post(system, '/chat/completions', chatBody())).text();
@@ -216,11 +217,19 @@ describe('/verify and the record that a receipt names', () => {
         if (request.url().includes('derivations')) asked.push(request.url());
       });
       const judge = async (text: string): Promise<{ verdict: string; checks: string }> => {
+        asked.length = 0;
         await site.goto('/verify');
         await site.getByText('Or paste a receipt').click();
         await site.locator('#text').fill(text);
         await site.getByRole('button', { name: 'Check' }).click();
         await site.locator('#result').waitFor();
+        expect(asked).toEqual([]);
+        const fetching = site.getByRole('button', { name: 'Fetch the record' });
+        if (await fetching.isVisible()) {
+          await fetching.click();
+          await fetching.waitFor({ state: 'hidden' });
+          await site.locator('#progress:empty').waitFor({ state: 'attached' });
+        }
         const [verdict, checks] = await Promise.all(
           ['#verdict', '#checks'].map((part) => site.locator(part).textContent()),
         );
@@ -261,7 +270,6 @@ describe('/verify and the record that a receipt names', () => {
       expect(altered.verdict).toContain('Bad.');
 
       // A receipt of somebody else is none of this gateway's business.
-      asked.length = 0;
       const [theirs] = new ForgedPack(lab.whole)
         .text(new ForgedPack(lab.whole).shard('receipts'))
         .split('\n')
@@ -271,6 +279,99 @@ describe('/verify and the record that a receipt names', () => {
       await site.context().close();
     },
   );
+});
+
+describe('what people have, on /verify', () => {
+  const drop = (name: string, text: string) => ({
+    name,
+    mimeType: 'application/octet-stream',
+    buffer: Buffer.from(text),
+  });
+  const open = async (): Promise<Page> =>
+    (await browser.newContext({ baseURL: system.root })).newPage();
+  const verdictOf = async (site: Page): Promise<string> => {
+    await site.getByRole('button', { name: 'Check' }).click();
+    await site.locator('#progress:empty').waitFor({ state: 'attached' });
+    return (await site.locator('#verdict').textContent())!.replaceAll(/\s+/g, ' ').trim();
+  };
+
+  it('an answer and its request are compared, and one that was altered is bad', async () => {
+    const request = JSON.stringify(chatBody());
+    const answer = await (await post(system, '/chat/completions', request)).text();
+    const site = await open();
+    await site.goto('/verify');
+    await site.setInputFiles('#file', drop('answer.json', answer));
+    expect(await verdictOf(site)).toContain('the request was not compared.');
+    await site.setInputFiles('#request', drop('request.json', request));
+    expect(await verdictOf(site)).toContain('The answer and the request are those that it is of.');
+    const altered = answer.replace('"object":"chat', '"object":"xhat');
+    await site.setInputFiles('#file', drop('answer.json', altered));
+    expect(await verdictOf(site)).toMatch(/^Bad\. answer\.json: The answer is not the one/);
+    await site.context().close();
+  });
+
+  it('an id is asked for with a key, behind the # of an address as well, and without one the page says what it takes', async () => {
+    const answered = await post(system, '/chat/completions', JSON.stringify(chatBody()));
+    const id = answered.headers.get('x-receipt-id')!;
+    const { id: answerId } = (await answered.json()) as { id: string };
+    const site = await open();
+    const asked: string[] = [];
+    site.on('request', (each) => {
+      if (each.url().includes(id) && !each.isNavigationRequest()) asked.push(each.url());
+    });
+    await site.goto(`/verify#${id}`);
+    await site.getByRole('button', { name: 'Check' }).waitFor();
+    expect(asked).toEqual([]);
+    expect(await verdictOf(site)).toContain('Sign in to the dashboard');
+    await site.getByLabel(/A key with/).fill(system.key);
+    for (const name of [id, `${system.root}/receipts/${id}`, answerId]) {
+      await site.getByLabel('Or an id or an address').fill(name);
+      expect(await verdictOf(site), name).toMatch(
+        /^Good\..*Answer and request were not compared\./,
+      );
+    }
+    await site
+      .getByLabel('Or an id or an address')
+      .fill(`https://elsewhere.example/receipts/${id}`);
+    expect(await verdictOf(site)).toContain('This page asks its own site alone.');
+    expect(asked.every((url) => new URL(url).origin === system.root)).toBe(true);
+    expect(new URL(site.url()).search).toBe('');
+    await site.context().close();
+  });
+
+  it('a checkpoint, and an audit log with its checkpoint, are judged', async () => {
+    const get = async (path: string): Promise<string> => {
+      const headers = { authorization: `Bearer ${system.key}` };
+      let reply = await fetch(`${system.baseUrl}${path}`, { headers });
+      await until(async () => {
+        reply = await fetch(`${system.baseUrl}${path}`, { headers });
+        return reply.status === 200;
+      });
+      return reply.text();
+    };
+    await (await post(system, '/chat/completions', JSON.stringify(chatBody()))).text();
+    const head = await get('/ledger/checkpoint');
+    const site = await open();
+    await site.goto('/verify');
+    await site.setInputFiles('#file', drop('checkpoint.txt', head));
+    expect(await verdictOf(site)).toMatch(/^Good\. The signed head is what its issuer signed\./);
+    await site.setInputFiles('#file', drop('checkpoint.txt', head.replace(/\n\d+\n/, '\n9\n')));
+    expect(await verdictOf(site)).toMatch(/^Bad\..*No key of the issuer/);
+
+    const [signed, entries] = [
+      await get('/audit-log/checkpoint'),
+      await get('/audit-log?limit=100'),
+    ];
+    const log = drop('log.json', entries);
+    await site.setInputFiles('#file', [log, drop('head.txt', signed)]);
+    expect(await verdictOf(site)).toMatch(/^Good\. Every entry is there/);
+    await site.setInputFiles('#file', [log]);
+    expect(await verdictOf(site)).toContain('judged with its checkpoint');
+    const altered = drop('log.json', entries.replace('"action":"', '"action":"x'));
+    await site.setInputFiles('#file', [altered, drop('head.txt', signed)]);
+    expect(await verdictOf(site)).toMatch(/^Bad\..*it was altered/);
+    await site.context().close();
+  });
 });
 
 describe('/verify when the network is gone', () => {
@@ -301,7 +402,8 @@ describe('/verify when the network is gone', () => {
     // Each thing that was checked stands beside its name.
     const trusted = visited.locator('#checks .fact', { hasText: /^trusted/ });
     expect(await trusted.locator('span').nth(1).textContent()).toContain('as this browser kept it');
-    expect(await visited.textContent('#checks')).toMatch(/could not be fetched/);
+    await visited.click('#ask-record');
+    await visited.locator('#checks', { hasText: 'could not be fetched' }).waitFor();
     await context.close();
   });
 });

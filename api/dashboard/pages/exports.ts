@@ -241,6 +241,13 @@ export function exportPage(frame: Frame, record: ExportRecord): Html {
             </p>
             <pre id="verify-command" tabindex="0">
 docket verify ${packName(record.orgId, record)}.zip --trust did.json</pre>
+            <p class="row">
+              <a
+                class="button"
+                href="/verify#/dashboard/${record.orgId}/exports/${record.id}/pack.zip"
+                >Verify in this browser</a
+              >
+            </p>
           </section>`
         : undefined
     }

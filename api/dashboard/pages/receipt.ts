@@ -49,6 +49,7 @@ export function receiptPage(frame: Frame, parts: ReceiptParts): Html {
           : badge('plain', `ledger #${count(entry.index)}`)
       }
       <div class="acts">
+        <a class="button" href="/verify#${id}">Verify</a>
         <a class="button" href="${address}/${id}/receipt.json" download>Download</a>
       </div>
     </div>
@@ -284,8 +285,9 @@ function check(address: string, { id, explained }: ReceiptParts): Html {
   return html`<section class="stack tight">
     <h2>Check it yourself</h2>
     <p class="prose">
-      That the signature holds is what this server says. Download the receipt, and check it where
-      you trust the program:
+      That the signature holds is what this server says.
+      <a href="/verify#${id}">Check it in your browser</a>, or download the receipt, and check it
+      where you trust the program:
     </p>
     <pre id="verify-command" tabindex="0">docket verify ${id}.json --trust did.json</pre>
     <p class="row">

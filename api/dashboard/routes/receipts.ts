@@ -28,7 +28,7 @@ import {
   sessionForm,
   visitorOf,
 } from '../guard.ts';
-import { notFound } from '../page-error.ts';
+import { notFound, PageError } from '../page-error.ts';
 import { type Explained, receiptPage, type ReceiptParts } from '../pages/receipt.ts';
 import { type ListedReceipt, receiptsPage } from '../pages/receipts.ts';
 
@@ -96,6 +96,41 @@ export function receiptByAddress(app: FastifyInstance, deps: DashboardDeps): voi
     }
     throw notFound();
   });
+}
+
+/** The exact bytes of a receipt by any id that a person may have of it, for the verifier's page. */
+export function receiptByAnyId(app: FastifyInstance, deps: DashboardDeps): void {
+  app.get<{ Params: { id: string } }>(
+    '/receipts/:id/receipt.json',
+    SESSION,
+    async (request, reply) => {
+      const signedIn = await (await deps.door()).session(visitorOf(request));
+      if (signedIn === null) {
+        throw new PageError(
+          401,
+          'Sign in first',
+          'Receipts are for the members of an organisation.',
+        );
+      }
+      const { id: name } = request.params;
+      for (const { orgId } of await membershipsOf(deps, signedIn)) {
+        const id = await idOf(deps, orgId, name);
+        if (id !== null) return sendReceipt(deps, { orgId, id }, reply);
+      }
+      throw notFound();
+    },
+  );
+}
+
+async function sendReceipt(
+  { ledger }: DashboardDeps,
+  { orgId, id }: { orgId: string; id: string },
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const stored = await ledger.receipt(orgId, id);
+  if (stored === null) throw notFound();
+  const content = Buffer.from(stored.body);
+  return sendFile(reply, { name: `${id}.json`, type: 'application/json', content });
 }
 
 /** The list; or, where an id was typed, the receipt that has it. */
@@ -222,16 +257,9 @@ async function explain(
 
 /** Files are the exact bytes, for programs. */
 function downloads(app: FastifyInstance, deps: DashboardDeps): void {
-  app.get<OfReceipt>('/receipts/:id/receipt.json', SESSION, async (request, reply) => {
-    const { id } = request.params;
-    const stored = await deps.ledger.receipt(request.membership.orgId, id);
-    if (stored === null) throw notFound();
-    return sendFile(reply, {
-      name: `${id}.json`,
-      type: 'application/json',
-      content: Buffer.from(stored.body),
-    });
-  });
+  app.get<OfReceipt>('/receipts/:id/receipt.json', SESSION, (request, reply) =>
+    sendReceipt(deps, { orgId: request.membership.orgId, id: request.params.id }, reply),
+  );
   app.get<OfReceipt>('/receipts/:id/proof.txt', SESSION, async (request, reply) => {
     const { id } = request.params;
     const proof = await deps.ledger.proof(request.membership.orgId, id);

@@ -1,5 +1,5 @@
-// Checks what the visitor chose with the code of `docket verify`, in this browser. Nothing of it is sent: of the record that
-// a receipt of this issuer names, the digest is asked for.
+// Checks what the visitor chose with the code of `docket verify`, in this browser. Nothing of it is sent. What has to be asked
+// for, a receipt by its id or a record by its digest, is asked for by a click that says so.
 
 const at = (id) => document.getElementById(id);
 const form = at('verify');
@@ -115,43 +115,139 @@ const trustOf = async () => {
   return { didJson, source: location.host + DID + asOf, isChosen: true };
 };
 
-const ZIP = [0x50, 0x4b];
+/** Files of this site that a session may have, besides receipts. */
+const OF_SESSION = /^\/dashboard\/[\w-]+\/(?:exports\/[\w-]+\/pack\.zip|ledger\/checkpoint\.txt)$/;
+const HOW = 'Sign in to the dashboard in this browser, or give a key with the scope service:read.';
 
-const judge = async () => {
-  const verifier = await loading;
-  at('progress').textContent = 'Checking…';
-  const trust = await trustOf();
-  const [file] = form.file.files;
-  const pasted = form.text.value.trim();
-  if (file === undefined && pasted === '') throw new Error('Choose a file, or paste a receipt.');
-  const { didJson } = await published.catch(() => ({ didJson: '' }));
-  // A verifier of the release before, which browsers keep for minutes, has none.
-  const derivation = verifier.publishedDerivations?.(didJson);
-  const [beside] = form.request.files;
-  const request = beside && new Uint8Array(await beside.arrayBuffer());
-  if (file === undefined) {
-    return verifier.verifyReceipt(pasted, { file: 'receipt', trust, derivation, request });
+/** How an id or an address is asked for: with the key where one is given, else with the session of this browser. */
+const wayTo = (asked, key) => {
+  let id = asked;
+  if (/^(?:https?:\/\/|\/)/.test(asked)) {
+    const { host, pathname } = new URL(asked, location.href);
+    if (host !== location.host && host !== form.dataset.host) {
+      throw new Error(
+        `This page asks its own site alone. Fetch it from ${host}, and choose the file.`,
+      );
+    }
+    if (OF_SESSION.test(pathname)) return [pathname, { credentials: 'same-origin' }];
+    id = /\/receipts\/([^/]+)(?:\/receipt\.json)?$/.exec(pathname)?.[1];
+    if (id === undefined)
+      throw new Error('That is not the address of a receipt, a pack or a checkpoint.');
   }
-  const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
-  if (!ZIP.every((byte, i) => head[i] === byte)) {
-    const source = new Uint8Array(await file.arrayBuffer());
-    return verifier.verifyReceipt(source, { file: file.name, trust, derivation, request });
-  }
-  const onProgress = (done, total) => {
-    at('progress').textContent = `${done} of ${total}`;
-  };
-  return verifier.verifyPack(file, { file: file.name, trust, onProgress });
+  const name = encodeURIComponent(id);
+  if (key === '')
+    return [`/dashboard/receipts/${name}/receipt.json`, { credentials: 'same-origin' }];
+  const headers = { authorization: `Bearer ${key}` };
+  return [`/v1/receipts/${name}`, { headers, credentials: 'omit' }];
 };
 
-form.addEventListener('submit', async (event) => {
-  event.preventDefault();
+const fetched = async (asked) => {
+  const [path, how] = wayTo(asked, form.key.value.trim());
+  const reply = await fetch(path, { ...how, cache: 'no-store', referrerPolicy: 'no-referrer' });
+  // Without a session the dashboard leads to its sign-in.
+  if (reply.redirected || reply.status === 401 || reply.status === 403) {
+    throw new Error(`It is shown to the organisation whose it is. ${HOW}`);
+  }
+  if (reply.status === 404) {
+    throw new Error(`There is nothing of that name here that is yours. ${HOW}`);
+  }
+  if (!reply.ok) throw new Error(`This site answered ${reply.status}. Try it again.`);
+  return { name: path.split('/').at(-1), blob: await reply.blob() };
+};
+
+/** What is to be checked: chosen, pasted, or asked for by its id. */
+const given = async () => {
+  const chosen = [...form.file.files].map((file) => ({ name: file.name, blob: file }));
+  if (chosen.length > 0) return chosen;
+  const pasted = form.text.value.trim();
+  if (pasted !== '') return [{ name: 'what was pasted', blob: new Blob([`${pasted}\n`]) }];
+  const asked = form.asked.value.trim();
+  if (asked !== '') return [await fetched(asked)];
+  throw new Error('Choose a file, paste a receipt, or give an id.');
+};
+
+const bytesOf = async (blob) => new Uint8Array(await blob.arrayBuffer());
+
+/** Finds the record that a receipt of this site names, by a click alone; of other issuers the verifier asks for none. */
+const finder = (verifier, didJson, mayAsk) => {
+  const ask = verifier.publishedDerivations(didJson);
+  return async (name) => {
+    if (mayAsk || !isOwn(name.issuer, didJson)) return ask(name);
+    at('record-digest').textContent = name.digest;
+    at('record').hidden = false;
+    return { missing: `${location.host} is asked for it by the button below, and not before` };
+  };
+};
+
+const isOwn = (issuer, didJson) => {
   try {
-    show(await judge());
+    return JSON.parse(didJson).id === issuer;
+  } catch {
+    return false;
+  }
+};
+
+const ZIP = [0x50, 0x4b];
+/** What the verdict in sight is of. */
+let files = [];
+
+const judge = async (mayAsk) => {
+  const verifier = await loading;
+  at('progress').textContent = 'Checking…';
+  at('record').hidden = true;
+  const trust = await trustOf();
+  if (!mayAsk) files = await given();
+  const [{ name, blob }] = files;
+  const head = await bytesOf(blob.slice(0, 2));
+  if (files.length === 1 && ZIP.every((byte, i) => head[i] === byte)) {
+    const onProgress = (done, total) => {
+      at('progress').textContent = `${done} of ${total}`;
+    };
+    return verifier.verifyPack(blob, { file: name, trust, onProgress });
+  }
+  const { didJson } = await published.catch(() => ({ didJson: '' }));
+  const [beside] = form.request.files;
+  const request = beside && (await bytesOf(beside));
+  const chosen = await Promise.all(
+    files.map(async (file) => ({ name: file.name, content: await bytesOf(file.blob) })),
+  );
+  return verifier.verifyFiles(chosen, {
+    trust,
+    derivation: finder(verifier, didJson, mayAsk),
+    request,
+  });
+};
+
+const check = async (mayAsk) => {
+  try {
+    show(await judge(mayAsk));
   } catch (error) {
     cannot(error.message);
   }
   at('progress').textContent = '';
+};
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  void check(false);
 });
+at('ask-record').addEventListener('click', () => check(true));
+
+/** Pages of this site lead here filled in: by an address behind the #, or by an answer that the console has left. */
+const asked = decodeURIComponent(location.hash.slice(1));
+if (asked !== '') form.asked.value = asked;
+const fileWith = (text, name) => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], name));
+  return transfer.files;
+};
+const left = sessionStorage.getItem('to-verify');
+if (left !== null) {
+  sessionStorage.removeItem('to-verify');
+  const { answer, request } = JSON.parse(left);
+  form.file.files = fileWith(answer, 'answer.json');
+  if (request !== undefined) form.request.files = fileWith(request, 'request.json');
+}
 
 for (const choice of form.querySelectorAll('[name=keys]')) {
   choice.addEventListener('change', () => {

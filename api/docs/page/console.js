@@ -189,6 +189,10 @@ const inFrames = (text) =>
 /** @param text the whole answer, and `request`, the body that was sent: both are compared with the receipt's digests */
 const showReceipt = async (at, receipt, { text: answer, request }) => {
   at.receipt.hidden = false;
+  // The page that opens takes it from there, and out of there.
+  at.toVerify.addEventListener('click', () => {
+    sessionStorage.setItem('to-verify', JSON.stringify({ answer, request }));
+  });
   at.receiptId.textContent = receipt.id;
   at.receiptTier.textContent = `tier ${receipt.tier}`;
   const results = receipt.measurement?.result ?? [];

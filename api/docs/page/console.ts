@@ -134,6 +134,7 @@ export function outcomeTemplate(): Html {
         <summary>What was checked</summary>
         <pre tabindex="0" data-checks></pre>
       </details>
+      <p><a class="button" href="/verify" data-to-verify>Check it on the verifier’s page</a></p>
     </section>
     <h4>Answer</h4>
     <pre class="answer" tabindex="0" aria-label="Answer" data-answer></pre>

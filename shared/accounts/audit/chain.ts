@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { sha256Text } from '#primitives';
 import type { AuditEntry } from './entry.ts';
 
 /** The predecessor of the first entry of every chain. */
@@ -10,8 +10,7 @@ export const CHAIN_START = '0'.repeat(64);
  * how a database formats JSON.
  */
 export function hashEntry(entry: Omit<AuditEntry, 'hash'>): string {
-  return hash(
-    'sha256',
+  return sha256Text(
     JSON.stringify([
       1,
       entry.orgId,
@@ -27,6 +26,7 @@ export function hashEntry(entry: Omit<AuditEntry, 'hash'>): string {
       entry.details,
       entry.previousHash,
     ]),
+    'hex',
   );
 }
 

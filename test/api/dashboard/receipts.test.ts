@@ -110,6 +110,18 @@ describe('receipts', () => {
       expect(door.statusCode).toBe(401);
       expect(door.payload).toContain(`/dashboard/sign-in?to=${address}`);
       expect((await nobody.get("/dashboard/receipts/x'y")).statusCode).toBe(404);
+      // The page that verifies asks for it by its id, with the session and by a click.
+      expect((await visitors.member.get(`${list()}/${id}`)).payload).toContain(
+        `href="/verify#${id}"`,
+      );
+      const ofVerifier = `${address}/receipt.json`;
+      const bytes = await visitors.member.get(ofVerifier);
+      expect([bytes.statusCode, JSON.parse(bytes.payload).id.split('/').at(-1)]).toEqual([200, id]);
+      const request = id.replace('rcpt_', 'req_');
+      const byRequest = await visitors.member.get(`/dashboard/receipts/${request}/receipt.json`);
+      expect(byRequest.payload).toBe(bytes.payload);
+      expect((await visitors.stranger.get(ofVerifier)).statusCode).toBe(404);
+      expect((await nobody.get(ofVerifier)).statusCode).toBe(401);
       // Whoever has signed in comes back to it.
       const back = await visitors.member.get(`/dashboard/sign-in?to=${address}`);
       expect(back.headers.location).toBe(address);

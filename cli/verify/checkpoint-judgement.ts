@@ -1,0 +1,79 @@
+import { ed25519Verifier } from '#primitives';
+import { parseCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { encodeBase64, MalformedLedgerText, signerOf } from '#shared/ledger/notes.ts';
+import { count } from '#shared/methodology/readable.ts';
+import { CannotJudge } from './cannot-judge.ts';
+import type { Trust } from './judge-receipt.ts';
+import { type Judgement, judgementOf } from './judgement.ts';
+import { headline } from './said.ts';
+
+/** Whether a text is a signed note, as checkpoints are: an empty line, then signatures. */
+export function isNote(text: string): boolean {
+  return /\n\n— \S/.test(text);
+}
+
+/**
+ * Judges a signed head of a ledger, of the audit log or of the anchor.
+ * @param file what it is called
+ * @throws CannotJudge when it is none, or there are no keys
+ */
+export function checkpointJudgement(
+  text: string,
+  { keys, source, isChosen }: Trust,
+  file: string,
+): Judgement {
+  const { note, checkpoint } = read(text, file);
+  const { origin, size, root } = checkpoint;
+  if (keys.size === 0)
+    throw new CannotJudge(`A signed head needs the keys of its issuer: ${source}.`);
+  // A key that signs receipts signs no heads, so that one that leaks cannot vouch for both.
+  const signers = [...keys].filter(([, { mayAssert, revoked }]) => !mayAssert && !revoked);
+  const publicKeys = signers.map(([, { publicKey }]) => publicKey);
+  const verify = (key: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean =>
+    ed25519Verifier(key)(data, signature);
+  const signer = signerOf(note, { publicKeys, verify });
+  const kid = signers.find(([, { publicKey }]) => publicKey === signer)?.[0];
+  const verdict = kid === undefined ? 'bad' : isChosen ? 'good' : 'intact';
+  const message =
+    kid === undefined
+      ? 'No key of the issuer that signs heads has signed this one.'
+      : 'The signed head is what its issuer signed.';
+  const facts = {
+    ...(kid === undefined ? { reason: 'checkpoint_invalid' } : { 'signed by': kid }),
+    trusted: source,
+    log: origin,
+    entries: count(size),
+  };
+  const shows = [
+    `This shows that the log had these ${count(size)} entries when it was signed: keep it, and no entry before it can be changed unseen.`,
+    'It does not show which entries those are, nor when it was signed.',
+  ];
+  return judgementOf(
+    {
+      verdict,
+      headline: headline(verdict, message, { file }),
+      facts,
+      details: { root: encodeBase64(root) },
+      closing: kid === undefined ? [] : shows,
+    },
+    {
+      verdict,
+      code: kid === undefined ? 'checkpoint_invalid' : 'good',
+      message,
+      trusted: source,
+      kid: kid ?? null,
+      log: origin,
+      size,
+      root: encodeBase64(root),
+    },
+  );
+}
+
+function read(text: string, file: string): ReturnType<typeof parseCheckpoint> {
+  try {
+    return parseCheckpoint(text);
+  } catch (error) {
+    if (!(error instanceof MalformedLedgerText)) throw error;
+    throw new CannotJudge(`${file} is no signed head: ${error.message}`, error);
+  }
+}
