@@ -3,13 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from '#api/html.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import type { Actor } from '#shared/accounts/audit/entry.ts';
+import { withoutKeys } from '#shared/keys/format.ts';
 import { type Act, may, type Membership, type StaffRole } from '#shared/persons/roles.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { SignedIn, Visitor } from './door.ts';
 import { ASSETS } from '../front/assets.ts';
 import { pageOfEntry } from './entry-error.ts';
 import { CONFIRMING_FIELD, ConfirmationNeeded, Form, PASSKEY_FIELD } from './forms.ts';
-import { confirmationPage, errorPage } from './pages/doorstep.ts';
+import { confirmationPage, endedPage, errorPage } from './pages/doorstep.ts';
 import { type Frame, framed, type PageParts, unframed } from './pages/layout.ts';
 import { notFound, PageError } from './page-error.ts';
 
@@ -251,10 +252,7 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
   app.decorateRequest('visit', null as never);
   app.addHook('preHandler', async (request, reply) => {
     const signedIn = await (await deps.door()).session(visitorOf(request));
-    if (signedIn === null) {
-      const to = request.method === 'GET' ? `?to=${encodeURIComponent(request.url)}` : '';
-      return seeOther(reply, `/dashboard/sign-in${to}`);
-    }
+    if (signedIn === null) return sendToSignIn(request, reply);
     const { person, session } = signedIn;
     const [memberships, staff] = await Promise.all([
       membershipsOf(deps, signedIn),
@@ -263,6 +261,41 @@ export function demandSession(app: FastifyInstance, deps: DashboardDeps): void {
     request.visit = { ...signedIn, memberships, staff: session.organisation === null ? staff : [] };
     return undefined;
   });
+}
+
+/** The cookie of a session, which outlives it. */
+const SESSION_COOKIE = /docket\.session_token=/;
+
+/**
+ * Leads to sign-in and back. A form that came when its session was over is not done; what was typed is shown, so that it can
+ * be copied, save what is secret.
+ */
+function sendToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const isGet = request.method === 'GET';
+  const wasIn = SESSION_COOKIE.test(request.headers.cookie ?? '');
+  const back = isGet ? request.url : refererOf(request);
+  const asked = { ...(back && { to: back }), ...(isGet && wasIn && { done: 'ended' }) };
+  const query = new URLSearchParams(asked).toString();
+  const address = `/dashboard/sign-in${query === '' ? '' : `?${query}`}`;
+  const form = request.body;
+  if (isGet || !wasIn || !(form instanceof Form)) return seeOther(reply, address);
+  const typed = form
+    .entries()
+    .filter(([name, value]) => value !== '' && !SECRET_FIELD.test(name))
+    .map(([name, value]) => [name, withoutKeys(value)] as const);
+  const page = unframed(ASSETS.addresses, 'Your session has ended', endedPage(address, typed));
+  return sendPage(reply, page, 401);
+}
+
+/** Fields whose values are shown to nobody again. */
+const SECRET_FIELD = /^(?:form|begun|current|code|leaked|token)$|password|passkey|secret/;
+
+/** The page that a form stood on, where it is one of ours. */
+function refererOf({ headers, host }: FastifyRequest): string | undefined {
+  const referer = URL.parse(headers.referer ?? '');
+  if (referer?.host !== host) return undefined;
+  const place = referer.pathname + referer.search;
+  return placeToGo(place) === place ? place : undefined;
 }
 
 /** Demands a session that the person has opened themself: what is done with it reaches beyond one organisation. */

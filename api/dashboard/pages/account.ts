@@ -191,13 +191,25 @@ function endForm(frame: Frame): Html {
     </form>`;
 }
 
+/** What is shown once, while a second factor is set up. */
+export interface BegunSecondFactor {
+  secret: string;
+  uri: string;
+  recoveryCodes: readonly string[];
+}
+
 interface SecondFactorParts {
-  begun?: { secret: string; uri: string; recoveryCodes: readonly string[] };
+  begun?: BegunSecondFactor;
+  /** The same as the form brings it back, for when the code is wrong. */
+  sealed?: string;
   problem?: Html | string;
 }
 
 /** The secret for the app and the recovery codes, shown once, and the form for the first code. */
-export function secondFactorPage(frame: Frame, { begun, problem }: SecondFactorParts): Html {
+export function secondFactorPage(
+  frame: Frame,
+  { begun, sealed = '', problem }: SecondFactorParts,
+): Html {
   return html`<div class="head">
       <p class="crumb"><a href="/dashboard/account">Your account</a></p>
       <h1>Second factor</h1>
@@ -229,7 +241,8 @@ export function secondFactorPage(frame: Frame, { begun, problem }: SecondFactorP
     <section class="stack tight">
       <h2>Enter the code that the app shows</h2>
       <form class="form" method="post" action="/dashboard/account/second-factor/confirm">
-        ${token(frame)} ${field(CODE_FIELD)}
+        ${token(frame)}<input type="hidden" name="begun" value="${sealed}" />
+        ${field(CODE_FIELD)}
         <div><button class="primary" type="submit">Turn it on</button></div>
       </form>
     </section>`;

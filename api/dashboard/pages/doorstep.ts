@@ -201,6 +201,30 @@ export function confirmationPage(step: {
   </div>`;
 }
 
+/** A form came when its session was over. What was typed is shown to be copied. */
+export function endedPage(
+  signIn: string,
+  typed: readonly (readonly [name: string, value: string])[],
+): Html {
+  return html`<div class="stack">
+    <h1>Your session has ended</h1>
+    <p>Nothing was done. Sign in, and send the form again.</p>
+    ${
+      typed.length === 0
+        ? undefined
+        : html`<p>What you had typed, to be copied:</p>
+            <dl class="facts">
+              ${typed.map(
+                ([name, value]) =>
+                  html`<dt>${name}</dt>
+                    <dd>${value}</dd>`,
+              )}
+            </dl>`
+    }
+    <p><a class="button primary" href="${signIn}">Sign in and go back</a></p>
+  </div>`;
+}
+
 /** Something that is not there, not allowed, or has failed. */
 export function errorPage(title: string, message: string, requestId: string): Html {
   return html`<div class="stack">

@@ -6,7 +6,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { doneOf } from '../forms.ts';
 import { type Exchange, seeOther, sendFramed, sessionForm, visitorOf } from '../guard.ts';
 import { PASSWORD_LENGTH_MIN } from '../password-rule.ts';
-import { accountPage, secondFactorPage } from '../pages/account.ts';
+import { accountPage, type BegunSecondFactor, secondFactorPage } from '../pages/account.ts';
 import { passkeyRoutes } from './passkeys.ts';
 
 const SESSION = { config: { scope: 'session' } } as const;
@@ -123,6 +123,11 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
       status,
       body: (frame) => secondFactorPage(frame, parts),
     });
+  const subjectOf = ({ visit }: FastifyRequest): string => `second factor ${visit.session.id}`;
+  const shownBefore = (sealed: string, request: FastifyRequest) => {
+    const text = deps.flash.open(subjectOf(request), sealed);
+    return text === null ? {} : { begun: JSON.parse(text) as BegunSecondFactor, sealed };
+  };
   app.post('/account/second-factor/begin', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     const { person } = request.visit;
@@ -135,21 +140,26 @@ function secondFactorRoutes(app: FastifyInstance, deps: DashboardDeps, show: Sho
       const problem = 'The password is wrong, or there is a second factor already.';
       return show(request, reply, { problem }, 400);
     }
-    return draw(request, reply, { begun });
+    return draw(request, reply, {
+      begun,
+      sealed: deps.flash.seal(subjectOf(request), JSON.stringify(begun)),
+    });
   });
   app.post('/account/second-factor/confirm', SESSION, async (request, reply) => {
     const form = await sessionForm(deps, request);
     const { person, hasSecondFactor } = request.visit;
     if (hasSecondFactor) return seeOther(reply, '/dashboard/account');
+    // A slip of the keyboard takes neither the QR code nor the recovery codes away.
+    const shown = shownBefore(form.exact('begun'), request);
     if (!(await mayTryPassword(deps, person.id))) {
-      return draw(request, reply, { problem: TOO_MANY }, 429);
+      return draw(request, reply, { ...shown, problem: TOO_MANY }, 429);
     }
     const door = await deps.door();
     const on = await door.confirmSecondFactor(form.text('code'), visitorOf(request));
     if (on === null) {
       const problem = html`The code is wrong. Enter the one that the app shows now, or
         <a href="/dashboard/account">begin again</a> with another key.`;
-      return draw(request, reply, { problem }, 400);
+      return draw(request, reply, { ...shown, problem }, 400);
     }
     await deps.persons.sendLetter(secondFactorLetter(person, true));
     void reply.header('set-cookie', on.cookies);

@@ -200,6 +200,7 @@ const DONE: Readonly<Record<string, string>> = {
   password: 'Your password is set. Sign in with it.',
   confirmed: 'Your address is confirmed. Sign in.',
   out: 'You are signed out.',
+  ended: 'Your session has ended. Sign in to go on.',
 };
 
 /** What is done by the links of letters. */

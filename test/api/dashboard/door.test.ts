@@ -158,6 +158,45 @@ describe('signing in', () => {
   );
 });
 
+describe('a session that has ended', () => {
+  it(
+    'is said to have; a form that comes then is not done, and what was typed comes back, save what is secret',
+    { tags: ['dashboard.session', 'dashboard.forms'] },
+    async () => {
+      const person = await newPerson(database.pool, [
+        { kind: 'organisation', orgId, role: 'owner' },
+      ]);
+      const visitor = browser({ address: '192.0.2.70' });
+      await visitor.signIn(person);
+      await database.pool.query('delete from persons.session where person_id = $1', [person.id]);
+      const page = `/dashboard/${orgId}/keys`;
+      const sent = await visitor.get(page);
+      expect(sent.headers.location).toBe(
+        `/dashboard/sign-in?${new URLSearchParams({ to: page, done: 'ended' }).toString()}`,
+      );
+      expect((await visitor.get(sent.headers.location!)).payload).toContain(
+        'Your session has ended',
+      );
+      const { statusCode, payload } = await visitor.post(page, {
+        form: 'a token',
+        name: 'Nightly <b>batch</b>',
+        current: 'a password',
+        'client-secret': 'another',
+        note: `dkt_${'A'.repeat(38)}`,
+      });
+      expect(statusCode).toBe(401);
+      expect(payload).toContain('Nothing was done');
+      expect(payload).toContain('Nightly &#60;b&#62;batch&#60;/b&#62;');
+      expect(payload).toContain('dkt_AAAA<');
+      expect(payload).not.toMatch(/a token|a password|another|dkt_AAAAA/);
+      expect(payload).toContain('href="/dashboard/sign-in"');
+      // Who was never in is only asked to sign in.
+      const stranger = browser({ address: '192.0.2.71' });
+      expect((await stranger.get(page)).headers.location).not.toContain('ended');
+    },
+  );
+});
+
 describe('passwords', () => {
   it(
     'a link from a letter sets a password once, ends every session and confirms the address',

@@ -84,6 +84,16 @@ describe('a second factor', () => {
       expect(wrong.statusCode).toBe(400);
       const begun = await visitor.send(ACCOUNT, `${FACTOR}/begin`, { current: PASSWORD });
       expect(begun.statusCode).toBe(200);
+      // A wrong code leaves what was shown.
+      const sealed = /name="begun" value="([^"]+)"/.exec(begun.payload)![1]!;
+      const codes = /id="recovery-codes"[^>]*>([^<]+)</.exec(begun.payload)![1]!;
+      const slip = await visitor.send(ACCOUNT, `${FACTOR}/confirm`, {
+        code: '000000',
+        begun: sealed,
+      });
+      expect(slip.statusCode).toBe(400);
+      expect(slip.payload).toContain(codes);
+      expect(slip.payload).toContain('QR code of the key below');
       const second = stranger();
       await second.signIn(person);
       expect(await isIn(second), 'it asks for nothing before a first code').toBe(true);
