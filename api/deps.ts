@@ -154,7 +154,12 @@ function publicationOf(config: Config, events: ApiEvents, pool: Pool) {
     events.signingKeysUnreadable,
   );
   return {
-    description: { publicUrl, supportEmail, version: packageJson.version },
+    description: {
+      publicUrl,
+      supportEmail,
+      bodyBytesMax: config.bodyBytesMax,
+      version: packageJson.version,
+    },
     verifier: {
       files: verifierFiles(() => ({
         factorSets: shippedFactorTexts(),

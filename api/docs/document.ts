@@ -3,13 +3,10 @@ import { Components } from './components.ts';
 import type { ApiDocument } from './document-shape.ts';
 import { describeOperation, errorExample, pathOf, SECURITY_SCHEME } from './describe-operation.ts';
 import { HEADERS } from './headers.ts';
-import { introduction } from './introduction.ts';
+import { introduction, type IntroductionOptions } from './introduction.ts';
 import { type DeclaredOperation, TAGS } from './operation.ts';
 
-export interface DescriptionOptions {
-  /** Where callers reach the service. */
-  publicUrl: string;
-  supportEmail: string;
+export interface DescriptionOptions extends IntroductionOptions {
   version: string;
 }
 
@@ -30,7 +27,7 @@ export function describeApi(
       title: 'Docket',
       version: options.version,
       summary: 'Inference with a signed receipt for every answer',
-      description: introduction(options.publicUrl, options.supportEmail),
+      description: introduction(options),
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       contact: { email: options.supportEmail },
     },

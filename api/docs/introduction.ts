@@ -1,3 +1,13 @@
+import { CONTAINERS_MAX, VALUES_MAX } from '#api/openai/parse-json.ts';
+import { DEADLINE_MS } from '#api/inference/read.ts';
+import { SMALL_BODY_BYTES } from '#api/plugins/intake.ts';
+import { BYTES_OF_REFUSAL, CHANGES } from '#api/plugins/rates.ts';
+import { RESPONSE_TARGETS } from '#shared/accounts/letters.ts';
+import { EMBEDDED_VALUES_MAX } from '#shared/catalogue/routing.ts';
+import { ACTIVE_KEYS_MAX } from '#shared/keys/rules.ts';
+import { WAITERS_MAX } from '#shared/lanes/redis/admission.ts';
+import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/export-record.ts';
+import { PACK_KEPT_S } from '#shared/packs/retention.ts';
 import { SCOPES, type Scope } from '#shared/keys/credential.ts';
 import { codeRow, STABLE_CODES } from '#shared/kernel/error-codes.ts';
 import { PLAN_LIMITS, PLANS } from '#shared/kernel/plan.ts';
@@ -23,8 +33,20 @@ const LATER_CODES = STABLE_CODES.filter((code) => {
   .map((code) => `\`${code}\``)
   .join(', ');
 
+export interface IntroductionOptions {
+  /** Where callers reach the service. */
+  publicUrl: string;
+  supportEmail: string;
+  /** Of a body for a model. */
+  bodyBytesMax: number;
+}
+
 /** The text before the operations, in the Markdown that CommonMark and GitHub agree on. */
-export function introduction(publicUrl: string, supportEmail: string): string {
+export function introduction({
+  publicUrl,
+  supportEmail,
+  bodyBytesMax,
+}: IntroductionOptions): string {
   return `Docket is an OpenAI-compatible inference gateway. A standard client works when its base address and key are changed; nothing else. Every answer carries a signed receipt with an estimate of its footprint, and every receipt is in a ledger that proves that none was changed or removed.
 
 ## First request
@@ -57,15 +79,35 @@ Every failing path answers with the same envelope, always with all four fields: 
 
 The codes that follow no pattern are ${STABLE_CODES.map((code) => `\`${code}\``).join(', ')}. Each operation lists those that it can answer with; the error reference of the page \`/docs\` says of every one when it happens, what to do, and whether it helps to ask again. If you believe that a policy block is wrong, write to ${supportEmail} with the request id.
 
+## A leaked key
+
+Revoke it at once: in the dashboard, with \`POST /v1/keys/{id}/revoke\`, or by a letter to ${supportEmail}, with the first 8 and last 4 characters of the key and never the whole. Support answers ${RESPONSE_TARGETS}. Requests with a revoked key fail within seconds everywhere; whoever floods the service with it cannot hold the revocation up.
+
 ## Limits
 
-Limits are per organisation, over all its keys. A bucket allows a burst at once and refills at the rate. A 429 carries \`retry-after\` and \`retry-after-ms\`; the day ends at midnight UTC. Every inference answer tells where you stand in its \`x-ratelimit-\` headers. What is refused costs nothing.
+Limits are per organisation, over all its keys; a key may have a lower rate of its own (\`rate_limit\`). A bucket allows a burst at once and refills at the rate. A 429 carries \`retry-after\` and \`retry-after-ms\`; the day ends at midnight UTC. The \`x-ratelimit-\` headers of every counted answer, refusals included, tell where you stand with the limit that is nearer, the organisation’s or the key’s.
 
 | plan | requests per second | burst | requests per day | open streams |
 |---|---|---|---|---|
 ${PLANS.map(limitRow).join('\n')}
 
-The numbers of Enterprise are negotiated; these are where they begin.
+The numbers of Enterprise are negotiated; these are where they begin. Yours are in \`GET /v1/account\`.
+
+What a request costs:
+
+| request | rate | budget of the day | open streams |
+|---|---|---|---|
+| inference that is run, whether its upstream answers or fails | 1 | 1 | 1 while it streams |
+| repeated with its \`Idempotency-Key\` | 1 | nothing | 1 while it streams |
+| blocked by screening | 1 | nothing | nothing |
+| refused by a limit, or because no region takes it | nothing | nothing | nothing |
+| inference that is refused for what it is (400, 404, 413, 415 …) | 1 for each ${BYTES_OF_REFUSAL / 1_024} KiB of its body, of a bucket of refusals with the same rate | nothing | nothing |
+| whatever is read | 1, of a bucket of reads with the same rate | nothing | nothing |
+| keys, exports, recalculations | 1, of a bucket of ${CHANGES.requestsPerSecond} a second and ${CHANGES.burst} at once | nothing | nothing |
+| revoking a key | 1, of such a bucket that nothing else empties | nothing | nothing |
+| without a good key, or for what needs none | 1, of a bucket of your address | nothing | nothing |
+
+Other limits: a body has at most ${count(Math.floor(bodyBytesMax / 1_048_576))} MiB, ${count(SMALL_BODY_BYTES / 1_024)} KiB where it is not for a model, ${count(CONTAINERS_MAX)} objects and arrays, and ${count(VALUES_MAX)} values. A request is given up after ${count(DEADLINE_MS / 60_000)} minutes. ${count(WAITERS_MAX)} identical requests wait for one answer. An embeddings request asks for at most ${count(EMBEDDED_VALUES_MAX)} values. ${count(EXPORTS_UNDER_WAY_MAX)} exports are under way at once, and a pack is kept for ${count(PACK_KEPT_S / 86_400)} days. An organisation has at most ${count(ACTIVE_KEYS_MAX)} active keys. What is on its way at once is bounded as well, for a key, an organisation and the process: then the answer is 429 or 503 with a second to wait.
 
 ## Idempotency
 

@@ -17,7 +17,7 @@ import { claimOf } from './idempotency.ts';
 import { type Medium, mediaIn } from './modalities.ts';
 
 /** Ten minutes, as long as the SDKs wait for an answer. */
-const DEADLINE_MS = 600_000;
+export const DEADLINE_MS = 600_000;
 
 /** W3C Trace Context, version 00. */
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;

@@ -13,9 +13,9 @@ export const JSON_DEPTH_MAX = 128;
  * Objects and arrays of one body. Each costs the parser a hundred bytes and more, so 20 MiB of `{},{},…` would take most
  * of a gigabyte. A conversation of 10,000 messages with parts and calls has half as many.
  */
-const CONTAINERS_MAX = 100_000;
+export const CONTAINERS_MAX = 100_000;
 /** Values of one body, ids of tokens included: a million of those are the longest context window on offer. */
-const VALUES_MAX = 1_200_000;
+export const VALUES_MAX = 1_200_000;
 /** In a longer body the place of an error is not looked for: it takes tens of milliseconds for so many characters. */
 const LOOKED_AT_CHARS_MAX = 256 * 1024;
 

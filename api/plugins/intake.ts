@@ -4,7 +4,7 @@ import { Fault } from '#shared/kernel/errors.ts';
 import type { Credential } from '#shared/keys/credential.ts';
 
 /** Bytes of all bodies but those for models: they name things and dates, and hold no documents. */
-const SMALL_BODY_BYTES = 64 * 1024;
+export const SMALL_BODY_BYTES = 64 * 1024;
 
 /** How often the largest body fits into what a key, its organisation and all callers may have on the way at once. */
 const BODIES_OF_KEY = 2;

@@ -11,13 +11,13 @@ import { limitHeaders, rateHeaders } from './rate-headers.ts';
  * keys at once; more come one a second. Revocations have as much for themselves: who has stolen a key must not be able to
  * hold them up.
  */
-const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
+export const CHANGES: Rate = { requestsPerSecond: 1, burst: 100 };
 /** About 10 MB of addresses. */
 const ADDRESSES_MAX = 50_000;
 /** Keys that wait because of what was refused to them: far more than send such things within a minute. */
 const KEYS_MAX = 50_000;
 /** What a refused body counts as: one request for each of so many bytes, since reading it cost as much. */
-const BYTES_OF_REFUSAL = 64 * 1024;
+export const BYTES_OF_REFUSAL = 64 * 1024;
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -57,7 +57,7 @@ const SIGNATURE =
   '\n\nYou get this letter because you are a contact or an owner of this organisation.';
 
 /** Specification: how soon a key is revoked that is reported as leaked. */
-const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
+export const RESPONSE_TARGETS = 'within minutes in business hours, within 4 hours otherwise';
 
 /** What stands at the end of every letter: whom to write to, and how soon a leaked key is revoked. */
 export function supportLines(supportEmail: string): string {

@@ -40,7 +40,7 @@ export interface RouteRequest {
  * Values of all embeddings of one answer: 22 MB in base64, up to 90 MB as numbers. A small request could ask for many
  * times that, and every process on the way holds what is answered.
  */
-const EMBEDDED_VALUES_MAX = 4_194_304;
+export const EMBEDDED_VALUES_MAX = 4_194_304;
 /** Of models whose catalogue entry says nothing: as many as the largest in common use have. */
 const DIMENSIONS_ASSUMED = 4_096;
 

@@ -1,6 +1,9 @@
 import { timeText } from '#shared/kernel/time.ts';
 import { packName, type PackRange } from './layout.ts';
 
+/** Packs that one organisation may have under way: more would only wait for each other. */
+export const EXPORTS_UNDER_WAY_MAX = 10;
+
 export const EXPORT_STATUSES = ['queued', 'running', 'ready', 'failed', 'expired'] as const;
 type ExportStatus = (typeof EXPORT_STATUSES)[number];
 

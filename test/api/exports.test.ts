@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/postgres/exports.ts';
+import { EXPORTS_UNDER_WAY_MAX } from '#shared/packs/export-record.ts';
 import { ORG } from '#test/support/packs.ts';
 import { openExportEdge, STRANGER, codeOf } from '#test/support/export-edge.ts';
 

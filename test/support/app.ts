@@ -74,7 +74,12 @@ export async function buildTestApp(
       hasDashboard: parts.dashboard !== undefined,
       status: async () => ({ at: 0, regions: [], ledger: 'normal' }),
     },
-    description: { publicUrl: PUBLIC_URL, supportEmail: 'support@docket.example', version: '0' },
+    description: {
+      publicUrl: PUBLIC_URL,
+      supportEmail: 'support@docket.example',
+      bodyBytesMax: 1_048_576,
+      version: '0',
+    },
     ...parts,
   });
   atFileEnd(() => app.close());

@@ -29,7 +29,7 @@ const RECEIPTS_LANE_MAX = 500_000;
 export const LEASE_MS = 30_000;
 export const LEASE_RENEWAL_MS = 10_000;
 /** Requests that may wait for one claim: each holds a connection, and the claim's end writes to all of them in one go. */
-const WAITERS_MAX = 256;
+export const WAITERS_MAX = 256;
 /** A claim or a body outlives the request's deadline by this much, then Redis forgets it. */
 export const AFTERLIFE_S = 60;
 

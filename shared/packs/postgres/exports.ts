@@ -11,11 +11,8 @@ import { now, type Queries, queriesOn } from '#shared/kernel/postgres/queries.ts
 import { inTransaction } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { timeText } from '#shared/kernel/time.ts';
-import type { ExportRecord } from '../export-record.ts';
+import { type ExportRecord, EXPORTS_UNDER_WAY_MAX } from '../export-record.ts';
 import { PACK_ENTRIES_MAX, type PackRange } from '../layout.ts';
-
-/** Packs that one organisation may have under way: more would only wait for each other. */
-export const EXPORTS_UNDER_WAY_MAX = 10;
 
 /** What a caller asks for: by index or by time of integration, everything when neither is named. */
 export interface ExportRequest {

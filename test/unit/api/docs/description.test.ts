@@ -41,6 +41,23 @@ describe('the description of the API', () => {
     expect(STABLE_CODES.filter((code) => !named.includes(code))).toEqual(OF_NO_OPERATION);
   });
 
+  it(
+    'the text says what each kind of request costs, every limit, and where and how soon a leaked key is reported',
+    { tags: ['errors.described'] },
+    () => {
+      const text = api.document.info.description;
+      expect(text).not.toMatch(/costs nothing\.\n/);
+      const rows = text.split('\n').filter((line) => line.startsWith('| '));
+      const costs = rows.slice(rows.findIndex((line) => line.startsWith('| request |')));
+      // A kind of request that is counted has a row; one more is a row more.
+      expect(costs).toHaveLength(1 + 9);
+      expect(text).toContain('at most 1 MiB, 64 KiB where it is not for a model');
+      const leaked = text.slice(text.indexOf('## A leaked key'), text.indexOf('## Limits'));
+      expect(leaked).toContain('support@docket.example');
+      expect(leaked).toContain('within minutes in business hours, within 4 hours otherwise');
+    },
+  );
+
   it('the description has an example of every request and of every answer that is text', () => {
     for (const { operation } of api.operations) {
       const { operationId, requestBody, responses } = operation;
