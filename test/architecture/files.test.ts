@@ -77,6 +77,14 @@ describe('tests', () => {
     expect(pathsWhere(tests, ({ text }) => parked.test(text))).toEqual([]);
   });
 
+  it('hooks are told by test files, not by modules that several of them share a process with', () => {
+    const hook = /^(before|after)(All|Each)\(/m;
+    const shared = tests.filter(
+      ({ path }) => !/\.test\.ts$|support\/(set-up|each-file)/.test(path),
+    );
+    expect(pathsWhere(shared, ({ text }) => hook.test(text))).toEqual([]);
+  });
+
   it('no test sleeps', () => {
     const sleeping = /await (delay|sleep)\(|setTimeout\(\s*(resolve|r|done)\b|timers\/promises/;
     // Two files may: one looks again and again for what is awaited, one how late this machine is.

@@ -10,7 +10,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { PROVIDERS } from '#embedded/providers/table.ts';
 import { startEmbeddedPostgres } from '#embedded/stores/postgres.ts';
 import { migrateToLatest } from '#migrations/migrate.ts';
-import { gone, START_MS, startLauncher } from './start-launcher.ts';
+import { gone, START_MS, startLauncher, stopLaunchers } from './start-launcher.ts';
+
+afterEach(stopLaunchers);
 
 let dataDir: string;
 beforeEach(async () => {

@@ -4,11 +4,13 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { PROVIDERS } from '#embedded/providers/table.ts';
 import { NotingUpstream } from '#test/support/noting-upstream.ts';
 import { STAND_INS, startStandIns, type StandIns } from '#test/support/provider-stand-ins.ts';
-import { START_MS, startLauncher } from './start-launcher.ts';
+import { START_MS, startLauncher, stopLaunchers } from './start-launcher.ts';
+
+afterEach(stopLaunchers);
 
 /** Ollama's, or vLLM's, on this machine. */
 class LocalServer extends NotingUpstream {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { afterEach, vi } from 'vitest';
+import { vi } from 'vitest';
 import { type DevFile, readDevFile } from '#embedded/launcher/dev-file.ts';
 import { childEnvironment } from '#test/support/child-environment.ts';
 
@@ -20,11 +20,12 @@ export const START_MS = 120_000;
 
 const running = new Set<StartedLauncher>();
 
-afterEach(async () => {
+/** Stops all that were started; for an `afterEach` of the file. */
+export async function stopLaunchers(): Promise<void> {
   for (const launcher of running) launcher.kill('SIGTERM');
   await Promise.all([...running].map(({ exited }) => exited));
   running.clear();
-});
+}
 
 export interface StartOptions {
   /** In place of the fixture's: those of the product. */

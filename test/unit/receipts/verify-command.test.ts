@@ -9,6 +9,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { register } from '#cli/commands/verify.ts';
 import { activeKey, ensureSigningKeys, keyPath } from '#shared/receipts/signing/files/key-files.ts';
 import { createReceiptSigner } from '#shared/receipts/signing/signer.ts';
+import { formatCheckpoint } from '#shared/ledger/checkpoints.ts';
+import { formatNote, noteKeyHash } from '#shared/ledger/notes.ts';
+import { publicKeyMultibase } from '#shared/receipts/signing/identifiers.ts';
+import { makeCheckpointSigner } from '#test/support/ledger.ts';
 import { leafHash } from '#shared/ledger/hashing.ts';
 import { newId } from '#shared/kernel/system/new-id.ts';
 import { CATALOGUE_NAMES } from '#shared/receipts/agreement.ts';
@@ -288,6 +292,39 @@ describe('docket verify', () => {
     const { code, out } = await run(save('pack.zip', 'PK\u0003\u0004'));
     expect(code).toBe(1);
     expect(out).toContain('not_a_zip');
+  });
+});
+
+describe('a signed head', () => {
+  const headSigner = makeCheckpointSigner();
+  const { publicKey } = headSigner;
+  const origin = 'gateway.example/log/org_01JD0A8N5K3M7Q2T9VXB4C6DEF';
+  const head = formatCheckpoint({ origin, size: 41_207, root: new Uint8Array(32), extensions: [] });
+  const signature = headSigner.sign(Buffer.from(head));
+  const note = formatNote({
+    text: head,
+    signatures: [{ name: origin, keyHash: noteKeyHash(origin, publicKey), signature }],
+  });
+  const method = {
+    id: '#heads',
+    type: 'Multikey',
+    controller: issuer.did,
+    publicKeyMultibase: publicKeyMultibase(publicKey),
+  };
+  const published = { id: issuer.did, verificationMethod: [method] };
+
+  it('is good by a key of the issuer that signs no receipts, and bad by any other or where it was altered', async () => {
+    const file = save('checkpoint.txt', note);
+    const trust = save('trusted/did.json', JSON.stringify(published));
+    const { out, code } = await run(file, '--trust', trust);
+    expect([code, out]).toEqual([0, expect.stringMatching(/^GOOD {2}The signed head is what/)]);
+    expect(out).toMatch(/^entries +41\u202F207$/m);
+    const altered = save('altered.txt', note.replace('41207', '41206'));
+    expect((await run(altered, '--trust', trust)).code).toBe(1);
+    const both = { ...published, assertionMethod: ['#heads'] };
+    const other = save('other/did.json', JSON.stringify(both));
+    expect((await run(file, '--trust', other)).code).toBe(1);
+    expect((await run(save('alone/checkpoint.txt', note))).code).toBe(2);
   });
 });
 
