@@ -101,7 +101,9 @@ const STABLE = {
     when: 'The prompt exceeds the model’s context window.',
     advice:
       'Shorten the conversation, or choose a model with a larger `context_window` from `GET /v1/models`.',
-    message: 'The prompt is longer than the context window of {model} ({tokens} tokens).',
+    // Agents and libraries shorten a conversation when they read these words.
+    message:
+      "This model's maximum context length is {tokens} tokens, and the prompt for {model} is longer (context_length_exceeded).",
     sample: { model: 'llama-3.1-8b', tokens: '131072' },
     param: 'messages',
   }),

@@ -46,6 +46,18 @@ const WEATHER = {
 
 describe('LangChain', () => {
   it(
+    'a prompt over the window raises the error by which LangChain has a conversation shortened',
+    { tags: ['clients.error-classes'] },
+    async () => {
+      const asked = chat({ model: 'mixtral-8x7b' }).invoke('sea '.repeat(9_000));
+      await expect(asked).rejects.toMatchObject({
+        name: 'ContextOverflowError',
+        message: expect.stringMatching(/maximum context length is \d+ tokens/) as string,
+      });
+    },
+  );
+
+  it(
     'invoke gives the answer, with the receipt in the raw one',
     { tags: ['operations.client'] },
     async () => {

@@ -4,7 +4,7 @@ import { turnFor } from '#shared/kernel/turns.ts';
 import { frameOf } from '#shared/kernel/event-stream.ts';
 import { answerIdOf } from '#shared/kernel/answer-ids.ts';
 import type { Route, UnknownUsage, Usage, UsageReason } from '#shared/kernel/inference.ts';
-import type { InferenceEntry } from '#shared/lanes/messages.ts';
+import type { InferenceEntry, WireFault } from '#shared/lanes/messages.ts';
 import type { Relayed } from '#shared/lanes/relayed.ts';
 import { STORED_CHARS_MAX } from '#shared/lanes/stored-answer.ts';
 import { type SaltedDigest, startSaltedDigest } from '#shared/receipts/digest.ts';
@@ -240,7 +240,7 @@ export class Run {
       relayedTokens: relay.sentTokens,
     };
     if (isGone) await this.#settlement.left(spent);
-    else await this.#settlement.broke(faultOf(failure, this.#entry.route), spent);
+    else await this.#settlement.broke(this.#faultOf(failure), spent);
   }
 
   get #caller(): Caller {
@@ -275,7 +275,13 @@ export class Run {
     }
     const mayMove = isExpected && mayEndOtherwise(failure) && !this.#cancelled && this.#isInTime;
     if (mayMove && (await this.#settlement.movedOn(this.#body, this.#calls))) return;
-    await this.#settlement.failed(faultOf(failure, this.#entry.route));
+    await this.#settlement.failed(this.#faultOf(failure));
+  }
+
+  #faultOf(failure: UpstreamFailure): WireFault {
+    const { model, route } = this.#entry;
+    const known = this.#deps.catalogue().models.find(({ id }) => id === model);
+    return faultOf(failure, route, known?.contextWindow);
   }
 
   get #isInTime(): boolean {

@@ -54,7 +54,7 @@ export function callForAnswer(
       const read = parseObject(raw.trim());
       if (read === undefined)
         return fail({ kind: 'malformed', detail: 'the answer is not a JSON object' });
-      const { text, parsed } = withoutReceipt(read);
+      const { text, parsed } = withoutDecoys(read);
       const error = errorIn(parsed);
       if (error !== undefined) return fail(failureOfErrorBody(error));
       const member = MEMBERS[request.route];
@@ -104,17 +104,24 @@ export function callForStream(
     }
   };
   const sink: UpstreamSink = {
-    onAnswer(text) {
+    onAnswer(text, joules) {
       const parsed = parseObject(text.trim())?.parsed;
-      if (parsed !== undefined && isErrorBody(parsed)) fail(failureOfErrorBody(parsed));
-      else fail({ kind: 'malformed', detail: 'a whole answer came where a stream was asked for' });
+      if (parsed !== undefined && isErrorBody(parsed)) return fail(failureOfErrorBody(parsed));
+      const chunk = parsed === undefined ? undefined : chunkOf(parsed);
+      if (chunk === undefined)
+        return fail({
+          kind: 'malformed',
+          detail: 'what came where a stream was asked for is none',
+        });
+      this.onPayload(JSON.stringify(chunk));
+      this.onEnd(true, joules);
     },
     onPayload(text) {
       if (state === 'over') return;
       const read = parseObject(text);
       if (read === undefined)
         return fail({ kind: 'malformed', detail: 'a stream frame is not a JSON object' });
-      const { text: payload, parsed: chunk } = withoutReceipt(read);
+      const { text: payload, parsed: chunk } = withoutDecoys(read);
       const error = errorIn(chunk);
       if (error !== undefined) return fail(failureOfErrorBody(error));
       if (state === 'waiting' && begins(chunk)) {
@@ -133,6 +140,16 @@ export function callForStream(
   return { opened, call };
 }
 
+/** A whole answer of a server that does not stream, as the one chunk of a stream; undefined when it is none. */
+function chunkOf(answer: JsonObject): JsonObject | undefined {
+  const { choices } = answer;
+  if (!Array.isArray(choices) || !choices.every(isObject)) return undefined;
+  const pieces = choices.map(({ message, ...choice }) =>
+    message === undefined ? choice : { ...choice, delta: message },
+  );
+  return { ...answer, choices: pieces };
+}
+
 /** A JSON object, and the text that it was read from. */
 interface ReadObject {
   text: string;
@@ -140,12 +157,15 @@ interface ReadObject {
 }
 
 /**
- * What another gateway of this kind, or a server that means harm, says in the member that is ours: a client would find two
- * receipts, or take that one for ours.
+ * Without what clients would take for something else: a receipt of another gateway of this kind, or of a server that means
+ * harm, and an error of nothing, on which they throw.
  */
-function withoutReceipt(read: ReadObject): ReadObject {
-  if (!Object.hasOwn(read.parsed, 'receipt')) return read;
-  const { receipt: _theirs, ...parsed } = read.parsed;
+function withoutDecoys(read: ReadObject): ReadObject {
+  const { receipt, error, ...rest } = read.parsed;
+  if (isObject(error) && !isErrorBody(read.parsed))
+    return { text: dropMembers(read.text, ['receipt', 'error']), parsed: rest };
+  if (receipt === undefined) return read;
+  const parsed = Object.hasOwn(read.parsed, 'error') ? { ...rest, error } : rest;
   return { text: dropMembers(read.text, ['receipt']), parsed };
 }
 

@@ -90,16 +90,21 @@ const isObject = (value: unknown): value is Json =>
 /**
  * Whether a parsed body or stream payload tells of an error instead of answering: in OpenAI's shape (`error`), in that of
  * FastChat and its heirs (`"object": "error"`), or in that of whatever stands before the server (`detail`, `message`).
- * Some servers write `"error": null` or `""` on good answers.
+ * Some servers write `"error": null`, `""` or `{}` on good answers.
  */
 export function isErrorBody(body: Json): boolean {
-  if (Boolean(body['error']) || body['object'] === 'error' || body['type'] === 'error') return true;
+  if (saysSomething(body['error']) || body['object'] === 'error' || body['type'] === 'error')
+    return true;
   return (
     body['choices'] === undefined &&
     body['data'] === undefined &&
     body['usage'] === undefined &&
     (body['detail'] !== undefined || typeof body['message'] === 'string')
   );
+}
+
+function saysSomething(error: unknown): boolean {
+  return isObject(error) ? Object.keys(error).length > 0 : Boolean(error);
 }
 
 /** Whether these words say that a prompt does not fit. */

@@ -108,7 +108,9 @@ const upstreamError = (message: string): Fault => new Fault('upstream_error', { 
 const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
   rate_limited: new Fault('upstream_rate_limited'),
   unavailable: new Fault('upstream_error'),
-  misconfigured: upstreamError('The upstream provider refused the gateway. Try again shortly.'),
+  misconfigured: upstreamError(
+    'The upstream provider does not take requests of this gateway; its operator sees why.',
+  ),
   timeout: new Fault('upstream_timeout'),
   connection: upstreamError('The connection to the upstream provider failed. Try again shortly.'),
   malformed: upstreamError('The upstream provider sent an answer that cannot be read.'),
@@ -120,28 +122,54 @@ const BY_KIND: Record<Exclude<UpstreamFailure['kind'], 'rejected'>, Fault> = {
   aborted: upstreamError('The request was cancelled.'),
 };
 
-/** What the caller is told about an upstream's failure. A refused request keeps the upstream's reason; nothing else does. */
-export function faultOf(failure: UpstreamFailure, route: Route): WireFault {
-  if (failure.kind === 'rejected') return rejection(failure, route);
+/**
+ * What the caller is told about an upstream's failure. A refused request keeps the upstream's reason; nothing else does.
+ * @param contextWindow of the model, where it is known
+ */
+export function faultOf(failure: UpstreamFailure, route: Route, contextWindow?: number): WireFault {
+  if (failure.kind === 'rejected') return rejection(failure, route, contextWindow);
   const fault = wireFault(BY_KIND[failure.kind]);
   if (failure.retryAfterMs !== undefined) fault.retryAfterMs = failure.retryAfterMs;
   return fault;
 }
 
-function rejection({ code, message, param }: UpstreamFailure, route: Route): WireFault {
+function rejection(
+  { code, message, param, status }: UpstreamFailure,
+  route: Route,
+  contextWindow: number | undefined,
+): WireFault {
   const said = message ?? 'The upstream provider refused the request as malformed.';
   if (code === 'context_length_exceeded' || code === 'unsupported_modality') {
     const whole = PROMPT_PARAMS[route];
     return {
       code: code === 'unsupported_modality' ? code : 'prompt_too_long',
-      message: said,
+      message: code === 'unsupported_modality' ? said : inKnownWords(said, contextWindow),
       param: param?.startsWith(`${whole}[`) === true ? param : whole,
     };
   }
+  if (status === 413) return { code: 'request_too_large', message: said };
   const name = PARAM.exec(param ?? '')?.[0];
   const translated = route === 'responses' ? RESPONSE_PARAMS[name ?? ''] : undefined;
   if (translated !== undefined)
     return { code: `invalid_${translated}`, message: said, param: translated };
   if (name === undefined) return { code: 'invalid_request', message: said };
   return { code: `invalid_${name}`, message: said, param: param! };
+}
+
+/** How servers say how much their model takes. */
+const STATED_WINDOW =
+  /(?:context|model) (?:length|size|window)\D{0,20}?(\d{2,9})|n_ctx \((\d{2,9})\)/i;
+const WINDOW_CODE = 'context_length_exceeded';
+const KNOWN_WORDS = /maximum context length is \d+ tokens/i;
+
+/**
+ * An upstream's refusal of a prompt over its window, with the words by which agents and libraries know it: they shorten the
+ * conversation then, or raise an error of its own kind. The window is the one that the upstream states, where it does.
+ */
+function inKnownWords(said: string, contextWindow: number | undefined): string {
+  const stated = STATED_WINDOW.exec(said);
+  const tokens = stated?.[1] ?? stated?.[2] ?? contextWindow;
+  const isKnown = KNOWN_WORDS.test(said) || tokens === undefined;
+  const known = isKnown ? said : `This model's maximum context length is ${tokens} tokens. ${said}`;
+  return known.includes(WINDOW_CODE) ? known : `${known} (${WINDOW_CODE})`;
 }

@@ -35,11 +35,13 @@ const said = (content: string, finish: string | null = null, rest: object = {}) 
 
 /** What the client of a stream of these chunks gets, and what its receipt will say. */
 async function streamed(
-  chunks: readonly object[],
+  chunks: object[] | ScriptedProvider,
   includeUsage = false,
   over: Parameters<typeof delivery>[0] = {},
 ) {
-  const provider = new ScriptedProvider(streams(...chunks.map((chunk) => JSON.stringify(chunk))));
+  const provider = !Array.isArray(chunks)
+    ? chunks
+    : new ScriptedProvider(streams(...chunks.map((chunk) => JSON.stringify(chunk))));
   const { run, outbox, handed } = workerWith(provider);
   await run(delivery({ stream: true, includeUsage, ...over }));
   const told = outbox.replies.flatMap((reply) =>
@@ -376,4 +378,31 @@ describe('the id of an answer', () => {
       expect(record!.upstreamAnswerId).toBe('chatcmpl-77');
     },
   );
+});
+
+describe('a server that does another thing than was asked of it', () => {
+  it('is relayed as a stream where it answers whole, with its usage told once', async () => {
+    const calls = [A, B].map((text, i) => ({
+      id: `c${i}`,
+      function: { name: 'add', arguments: text },
+    }));
+    const message = { role: 'assistant', content: 'Hi', tool_calls: calls };
+    const whole = {
+      id: 'x',
+      choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+      usage: USAGE,
+    };
+    const provider = new ScriptedProvider((sink) => sink.onAnswer(JSON.stringify(whole)));
+    const { got, record } = await streamed(provider, true);
+    expect(textsOf(got)).toEqual(['Hi']);
+    expect(callsOf(got).map((call) => call.arguments)).toEqual([A, B]);
+    expect(got.at(-1)).toMatchObject({ choices: [], usage: USAGE });
+    expect(record).toMatchObject({ outcome: 'complete', usage: { outputTokens: 4 } });
+  });
+
+  it('reaches no client with an error that says nothing, on which libraries throw', async () => {
+    const { got, record } = await streamed([said('Hi', null, { error: {} }), part({}, 'stop')]);
+    expect(got.filter((one) => 'error' in one)).toEqual([]);
+    expect(record).toMatchObject({ outcome: 'complete' });
+  });
 });

@@ -42,6 +42,12 @@ function parsed(body: string): unknown {
 function retryAfter(headers: IncomingHttpHeaders): { retryAfterMs?: number } {
   const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
   if (Number.isFinite(exact) && exact >= 0) return { retryAfterMs: exact };
-  const seconds = Number(headers['retry-after'] ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: seconds * 1_000 } : {};
+  const asked = headers['retry-after'];
+  if (asked === undefined) return {};
+  const seconds = Number(asked);
+  // A moment is meant by the server's clock.
+  const ms = Number.isNaN(seconds)
+    ? Date.parse(asked) - (headers.date === undefined ? Date.now() : Date.parse(headers.date))
+    : seconds * 1_000;
+  return Number.isFinite(ms) && ms >= 0 ? { retryAfterMs: ms } : {};
 }

@@ -29,7 +29,11 @@ export interface ResponseOptions {
   hold?: AnswerHold | undefined;
 }
 
-type Mode = 'waiting' | 'stream' | 'whole' | 'error' | 'over';
+const WHITE_SPACE: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
+
+type Mode = 'waiting' | 'unknown' | 'stream' | 'whole' | 'error' | 'over';
 
 /**
  * Reads one HTTP answer of an upstream as its bytes come, and tells the sink. Frames may be cut anywhere, also inside
@@ -92,8 +96,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
         kind: 'malformed',
         detail: 'a web page answers; does base_url end in /v1?',
       });
-    else if (this.#options.stream && !type.startsWith('application/json')) this.#startStream();
-    else this.#mode = 'whole';
+    else this.#mode = this.#options.stream ? 'unknown' : 'whole';
     this.#inflate = this.#inflater(headers['content-encoding'] ?? '');
   }
 
@@ -161,6 +164,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
   }
 
   #read(chunk: Buffer): void {
+    if (this.#mode === 'unknown') this.#judge(chunk);
     if (this.#mode === 'stream') {
       this.#events!.feed(this.#decoder!.write(chunk));
       return;
@@ -177,6 +181,13 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
     this.#chunks.push(chunk);
     const { hold } = this.#options;
     if (this.#mode === 'whole' && hold?.take(chunk.length) === false) this.#waitForRoom(hold);
+  }
+
+  /** The first byte that is no white space tells JSON from a stream: some servers say one and send the other. */
+  #judge(chunk: Buffer): void {
+    const first = chunk.find((byte) => !WHITE_SPACE.has(byte));
+    if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#mode = 'whole';
+    else if (first !== undefined) this.#startStream();
   }
 
   /** Reads no further until there is room. The upstream is not to blame for that time. */
@@ -197,7 +208,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler, UpstreamCal
 
   #finish(): void {
     // A frame that the connection's end cut off is not a frame: the parser is not told to flush it.
-    if (this.#mode === 'stream') return this.#endStream(false);
+    if (this.#mode === 'stream' || this.#mode === 'unknown') return this.#endStream(false);
     if (this.#mode !== 'whole' && this.#mode !== 'error') return;
     const text = (
       this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)

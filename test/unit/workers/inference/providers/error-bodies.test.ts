@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { failureOfStatus } from '#workers/inference/providers/openai-compatible/failures.ts';
 import { recordedAnswers } from '#test/support/recorded-answers.ts';
-import { readErrorBody } from '#workers/inference/providers/error-body.ts';
+import { isErrorBody, readErrorBody } from '#workers/inference/providers/error-body.ts';
 import { failureOfErrorBody, faultOf } from '#workers/inference/providers/upstream-failure.ts';
 
 /**
@@ -411,7 +411,9 @@ describe('an upstream’s error', () => {
       ] as const) {
         expect(faultOf(failure, route)).toMatchObject({ code: 'prompt_too_long', param });
       }
-      expect(faultOf(failure, 'completions').message.length).toBeGreaterThan(10);
+      const { message } = faultOf(failure, 'completions', 8_192);
+      expect(message).toMatch(/maximum context length is \d+ tokens/);
+      expect(message).toContain('context_length_exceeded');
       // The same words within an answer that says it is good.
       expect(failureOfErrorBody(body).kind).toBe('rejected');
     },
@@ -445,6 +447,46 @@ describe('an upstream’s error', () => {
     const failure = failureOfStatus(status, {}, JSON.stringify(body));
     expect(faultOf(failure, 'chat.completions')).toMatchObject(fault);
     expect(JSON.stringify(failure)).not.toContain('secret prompt');
+  });
+
+  it('the window that a refusal names is the upstream’s own where it states one, else the catalogue’s', () => {
+    const told = (message: string): string =>
+      faultOf(failureOfStatus(400, {}, JSON.stringify({ error: { message } })), 'responses', 8_192)
+        .message;
+    expect(told('request (1214 tokens) exceeds the available context size (1024 tokens)')).toMatch(
+      /^This model's maximum context length is 1024 tokens\. request/,
+    );
+    expect(told('The prompt is too long.')).toMatch(
+      /^This model's maximum context length is 8192 tokens\. The prompt/,
+    );
+    const known = "This model's maximum context length is 2000 tokens.";
+    expect(told(known)).toBe(`${known} (context_length_exceeded)`);
+  });
+
+  it('a moment to come back at is understood by the server’s clock, and a pause in seconds', () => {
+    const date = 'Wed, 25 Nov 2026 10:00:00 GMT';
+    const asked = (after: string): number | undefined =>
+      failureOfStatus(503, { date, 'retry-after': after }, '').retryAfterMs;
+    expect(asked('Wed, 25 Nov 2026 10:00:07 GMT')).toBe(7_000);
+    expect(asked('2')).toBe(2_000);
+    expect(asked('Wed, 25 Nov 2026 09:00:00 GMT')).toBeUndefined();
+    expect(asked('soon')).toBeUndefined();
+  });
+
+  it('a request that is too large is told as that, and a prompt over the window as that', () => {
+    const told = (message: string): string =>
+      faultOf(failureOfStatus(413, {}, JSON.stringify({ error: { message } })), 'completions').code;
+    expect(told('Request Entity Too Large')).toBe('request_too_large');
+    expect(told('Prompt is too long')).toBe('prompt_too_long');
+  });
+
+  it('an upstream that refuses the gateway is not to be tried again, and the words do not say so', () => {
+    for (const status of [307, 401, 402, 403])
+      expect(faultOf(failureOfStatus(status, {}, ''), 'completions').message).not.toMatch(/again/);
+  });
+
+  it.each([{}, '', null])('an error that says nothing is none: %j', (error) => {
+    expect(isErrorBody({ error, choices: [] })).toBe(false);
   });
 
   it('a limit, a refused credential and a fault of the server stay what they are, whatever they say', () => {
@@ -499,7 +541,9 @@ describe('an upstream’s error', () => {
     };
     const fault = faultOf(failureOfStatus(500, {}, JSON.stringify(body)), 'embeddings');
     expect(fault).toMatchObject({ code: 'prompt_too_long', param: 'input' });
-    expect(fault.message).toBe('The prompt is longer than the model can take.');
+    expect(fault.message).toBe(
+      'The prompt is longer than the model can take. (context_length_exceeded)',
+    );
   });
 
   it('a body of any shape is read without a crash, and what a caller may see of it is bounded', () => {

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '#test/unit/catalogue/routed-catalogue.ts';
 import { OpenAiCompatibleProvider } from '#workers/inference/providers/openai-compatible/provider.ts';
-import { chunk, delivery, workerWith } from '../../doubles.ts';
+import { chunk, completion, delivery, workerWith } from '../../doubles.ts';
 
 const FINISHED = `data: ${chunk('Hi', 'stop')}\n\n`;
 const DONE = 'data: [DONE]\n\n';
@@ -103,4 +103,18 @@ describe('the end of a stream whose choices have finished', () => {
       expect(await outcomeOf(bytes, then)).toBe(outcome);
     },
   );
+});
+
+describe('an answer whose type is not what it says', () => {
+  const typed = (type: string, body: string): string =>
+    ['HTTP/1.1 200 OK', `content-type: ${type}`, `content-length: ${body.length}`, '', body].join(
+      '\r\n',
+    );
+  it.each<[what: string, bytes: string]>([
+    ['a stream called JSON', typed('application/json', FINISHED + DONE)],
+    ['a whole answer called a stream', typed('text/event-stream', `\n${completion()}`)],
+    ['a whole answer called JSON', typed('application/json', completion())],
+  ])('is read by its bytes: %s', async (_what, bytes) => {
+    expect(await outcomeOf(bytes, staysOpen)).toBe('complete');
+  });
 });
