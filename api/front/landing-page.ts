@@ -50,8 +50,8 @@ function ask({ origin, model = 'your-model', hasDashboard, supportEmail }: Landi
       <span class="soft"
         >${
           hasDashboard
-            ? html`Keys are created in the <a href="/dashboard">dashboard</a>; for access write to
-                ${mail(supportEmail)}.`
+            ? html`<a href="/dashboard/sign-up">Sign up</a> and apply for a key, or open the
+                <a href="/dashboard">dashboard</a>. Questions go to ${mail(supportEmail)}.`
             : html`For a key write to ${mail(supportEmail)}.`
         }</span
       >

@@ -6,6 +6,7 @@ import { ORGANISATION_ROLES, STAFF_ROLES } from '#shared/persons/roles.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
 import { type ActOptions, actorOf, asOperator, withActOptions } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
+import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
 interface PlaceOptions extends ActOptions {
   org?: string;
@@ -28,7 +29,7 @@ export function register(program: Command): void {
       const place = placeFrom(options);
       const to =
         place.kind === 'staff' ? 'the service itself' : (await accounts.get(place.orgId)).name;
-      const link = `${new URL(loadToolConfig().publicUrl).origin}/dashboard/password/forgot`;
+      const link = `${await dashboardUrl()}/password/forgot`;
       const person = await createPersonRegistry(pool, surroundings).add(
         { name: options.name, email },
         place,
@@ -81,6 +82,13 @@ export function register(program: Command): void {
         }
       }),
     );
+}
+
+/** Where people sign in: to the embedded instance whose database this is, at the port that it has. */
+async function dashboardUrl(): Promise<string> {
+  const { dataDir, publicUrl, secrets } = loadToolConfig();
+  const dev = secrets.databaseUrl === undefined ? await readDevFile(dataDir) : undefined;
+  return dev?.dashboard_url ?? `${new URL(publicUrl).origin}/dashboard`;
 }
 
 function withPlace(command: Command): Command {

@@ -81,9 +81,9 @@ export function welcome(
 
   base URL    ${info.base_url}
   API key     ${info.api_key}   (demo organisation, enterprise)
-  dashboard   ${info.dashboard_url}
+  dashboard   ${forBrowsers(info.dashboard_url)}
               ${info.owner.email}   ${info.owner.password}
-  reference   ${info.base_url.replace(/\/v1$/, '/docs')}
+  reference   ${forBrowsers(info.base_url.replace(/\/v1$/, '/docs'))}
 ${providersText(providers)}
   curl ${info.base_url}/chat/completions \\
     -H 'Authorization: Bearer ${info.api_key}' \\
@@ -91,6 +91,9 @@ ${providersText(providers)}
     -d '${body}'
 `;
 }
+
+/** An address for a browser: passkeys need a name, and take no number. */
+const forBrowsers = (address: string): string => address.replace('//127.0.0.1:', '//localhost:');
 
 /** Whose models are offered beside the sandbox's, by which key, and how far the demo key gets with them. */
 function providersText(providers: readonly ProviderInUse[]): string {

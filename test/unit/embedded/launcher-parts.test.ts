@@ -68,6 +68,15 @@ describe('the launcher’s welcome', () => {
     expect(text).toMatch(/http:\/\/h\/dashboard\n\s+owner@h\s+phrase\n/);
     expect(JSON.parse(/-d '(.*)'/.exec(text)?.[1] ?? '')).toMatchObject({ model: 'm' });
   });
+
+  it('names this machine for browsers, since passkeys take no number, and by its number for programs', () => {
+    const origin = 'http://127.0.0.1:8080';
+    const info = { base_url: `${origin}/v1`, dashboard_url: `${origin}/dashboard`, owner: {} };
+    const text = welcome({ info: info as never, chatModel: 'm', providers: [] }, 1);
+    expect(text).toContain('dashboard   http://localhost:8080/dashboard\n');
+    expect(text).toContain('reference   http://localhost:8080/docs\n');
+    expect(text).toContain('base URL    http://127.0.0.1:8080/v1\n');
+  });
 });
 
 describe('the doctor on clocks', () => {
