@@ -8,7 +8,7 @@ import { invalidParam } from '#shared/kernel/errors.ts';
 import { PLANS } from '#shared/kernel/plan.ts';
 import { parseTimeOrDay } from '#shared/kernel/time.ts';
 import { ACTOR, planFrom, printAccount, run, type Common } from './account-output.ts';
-import { asOperator, vetterOf, type OperatorDeps } from './operator.ts';
+import { asOperator, REASON, vetterOf, type OperatorDeps } from './operator.ts';
 
 interface CreateOptions extends Common {
   name: string;
@@ -49,6 +49,7 @@ export function registerOnboarding(accounts: Command): void {
     .requiredOption('--technical-name <name>', 'technical contact')
     .requiredOption('--technical-email <address>', 'technical contact')
     .requiredOption(...ACTOR)
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((options: CreateOptions) =>
       run(options, (deps, actor) => create(deps, actor, options)),
@@ -66,6 +67,7 @@ export function registerOnboarding(accounts: Command): void {
     .option('--director <name,code>', 'a director and their country (repeatable)', collect, [])
     .option('--answer <id=yes|no>', 'answer to a statement (repeatable)', collect, [])
     .requiredOption(...ACTOR)
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: DeclareOptions) =>
       run(options, (deps, actor) => declare(deps, actor, id, options)),
@@ -88,6 +90,7 @@ export function registerOnboarding(accounts: Command): void {
     .requiredOption('--signatory <name>', 'who signed for the organisation')
     .option('--signed-at <time>', 'ISO 8601; now when absent')
     .requiredOption(...ACTOR)
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: SignOptions) =>
       run(options, (deps, actor) => sign(deps, actor, id, options)),
@@ -96,6 +99,7 @@ export function registerOnboarding(accounts: Command): void {
     .command('activate <org-id>')
     .description('make an account active, so that keys can be issued')
     .requiredOption(...ACTOR)
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: Common) =>
       run(options, (deps, actor) => deps.accounts.activate(id, actor)),

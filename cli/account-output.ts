@@ -9,6 +9,7 @@ import { printFields, printJson, time, type Row } from './print.ts';
 /** Options that every act on an account takes. */
 export interface Common {
   actor: string;
+  reason?: string;
   json?: boolean;
 }
 
@@ -25,7 +26,7 @@ export async function run(
   options: Common,
   act: (deps: OperatorDeps, actor: Actor) => Promise<Account>,
 ): Promise<void> {
-  const actor = actorFrom(options.actor);
+  const actor = actorFrom(options);
   await asOperator(async (deps) => printAccount(await act(deps, actor), options.json));
 }
 

@@ -1,4 +1,4 @@
-import { userInfo } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { createAccountRegistry, type AccountRegistry } from '#shared/accounts/postgres/accounts.ts';
@@ -13,9 +13,10 @@ import {
   type Actor,
   type AuditEvent,
   parseActor,
+  REASON_LENGTH_MAX,
   SERVICE_CHAIN,
 } from '#shared/accounts/audit/entry.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
 import { Vetter } from '#shared/accounts/vetter.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
@@ -74,34 +75,42 @@ export async function databaseUrl(): Promise<string> {
   throw new Error('DATABASE_URL is not set, and no embedded instance is running here.');
 }
 
-/** Reads `--actor`; every act of an operator is in the audit log under a name. */
-export function actorFrom(text: string): Actor {
-  const actor = parseActor(text);
-  if (actor === null) {
-    throw new Fault('invalid_actor', {
-      message: 'Name who acts: --actor operator:<name> or support:<ticket>.',
-    });
-  }
-  return actor;
-}
-
-/** Options of a command that acts on the service itself: in whose name, and why. */
+/** Options of an act: in whose name, and why. */
 export interface ActOptions {
   actor?: string;
   reason?: string;
   json?: boolean;
 }
 
+export const REASON = ['--reason <text>', 'why, for the audit log'] as const;
+
+/** One line that stands in the audit log, and may stand on a page. */
+const REASON_TEXT = new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${REASON_LENGTH_MAX}}$`, 'u');
+
+/**
+ * Who acts, from where and why, for the audit log: `--actor` and `--reason`, and the user and host that the command runs
+ * as, which are all that is known of who has typed the name of another.
+ */
+export function actorFrom({ actor: text, reason }: ActOptions): Actor {
+  const place = `os:${userInfo().username}@${hostname()}`;
+  const actor = parseActor(text ?? `operator:${place}`);
+  if (actor === null) {
+    throw new Fault('invalid_actor', {
+      message: 'Name who acts: --actor operator:<name> or support:<ticket>.',
+    });
+  }
+  if (reason !== undefined && !REASON_TEXT.test(reason)) {
+    const message = `--reason must be one line of at most ${REASON_LENGTH_MAX} characters.`;
+    throw invalidParam('reason', message);
+  }
+  return { ...actor, address: place, ...(reason === undefined ? {} : { reason }) };
+}
+
 export function withActOptions(command: Command): Command {
   return command
     .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
-    .option('--reason <text>', 'why, for the audit log')
+    .option(...REASON)
     .option('--json', 'for programs');
-}
-
-/** Reads `--actor`; when it is absent, the person at this machine acts. */
-export function actorOf({ actor }: { actor?: string }): Actor {
-  return actorFrom(actor ?? `operator:${userInfo().username}`);
 }
 
 /**
@@ -111,15 +120,10 @@ export function actorOf({ actor }: { actor?: string }): Actor {
  */
 export async function recordServiceAct(
   act: Pick<AuditEvent, 'action' | 'subject' | 'details'>,
-  { actor, reason }: { actor: Actor; reason?: string },
+  actor: Actor,
   done: string,
 ): Promise<void> {
-  const event = {
-    ...act,
-    orgId: SERVICE_CHAIN,
-    actor,
-    ...(reason === undefined ? {} : { reason }),
-  };
+  const event = { ...act, orgId: SERVICE_CHAIN, actor };
   try {
     await asOperator(({ audit }) => audit.append(event));
   } catch (error) {

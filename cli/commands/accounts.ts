@@ -19,7 +19,7 @@ import {
   run,
   type Common,
 } from '#cli/account-output.ts';
-import { asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { asOperator, type OperatorDeps, REASON } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
 
 /** `docket accounts …`: the way of an organisation from application to closure. */
@@ -105,6 +105,7 @@ function registerTerms(accounts: Command): void {
     .command('set-plan <org-id> <plan>')
     .description(`set the plan: ${PLANS.join(', ')}`)
     .requiredOption(...ACTOR)
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, plan: string, options: Common) =>
       run(options, (deps, actor) => deps.accounts.setPlan(id, planFrom(plan), actor)),
@@ -115,6 +116,7 @@ function registerTerms(accounts: Command): void {
     .option('--identifier <text>', 'a LEI, a number in a register, with what it is: LEI 5299…')
     .option('--none', 'none any more')
     .requiredOption(...ACTOR)
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: Common & { identifier?: string; none?: boolean }) =>
       run(options, (deps, actor) => {
@@ -134,6 +136,7 @@ function registerTerms(accounts: Command): void {
     .option('--streams <n>', 'concurrent streams')
     .option('--none', 'back to the numbers of the plan')
     .requiredOption(...ACTOR)
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((id: string, options: Common & LimitOptions) =>
       run(options, async (deps, actor) => {

@@ -1,11 +1,19 @@
 import type { Command } from 'commander';
 import type { AuditVerdict } from '#shared/accounts/audit/chain.ts';
-import { Fault } from '#shared/kernel/errors.ts';
+import {
+  AUDIT_ACTIONS,
+  type AuditEntry,
+  isAuditAction,
+  SERVICE_CHAIN,
+} from '#shared/accounts/audit/entry.ts';
+import { Fault, invalidParam } from '#shared/kernel/errors.ts';
+import { parseTimeOrDay } from '#shared/kernel/time.ts';
+import { countFrom } from '#cli/account-output.ts';
 import { auditJudgement } from '#cli/audit/judgement.ts';
 import { faultOfSignedHeads } from '#cli/audit/signed-heads.ts';
 import { readInput } from '#cli/input.ts';
 import { asOperator } from '#cli/operator.ts';
-import { printJson, printTable } from '#cli/print.ts';
+import { printJson, printTable, type Row, time } from '#cli/print.ts';
 import { reasonOf } from '#shared/kernel/plain-text.ts';
 import { signatureCheck } from '#cli/signature-check.ts';
 import { utf8 } from '#cli/utf8.ts';
@@ -28,6 +36,18 @@ interface FileOptions {
 export function register(program: Command): void {
   const audit = program.command('audit').description('the audit log');
   audit
+    .command('list')
+    .description('list acts, newest first: of an organisation, or those that concern the service')
+    .option('--org <id>', 'an organisation; acts on the service itself when absent')
+    .option('--action <name>', 'only these: key.revoked')
+    .option('--by <id>', 'only those of this key, user, operator or ticket')
+    .option('--subject <id>', 'only those on this key, export, person …')
+    .option('--from <time>', 'at this time or later, ISO 8601')
+    .option('--to <time>', 'before this time')
+    .option('--limit <n>', 'how many at most', '100')
+    .option('--json', 'for programs')
+    .action((options: ListOptions) => listActs(options));
+  audit
     .command('verify')
     .description(
       'rebuild every hash chain and compare it with its head and with all heads that were signed',
@@ -47,6 +67,60 @@ export function register(program: Command): void {
     .option('--trust <did.json>', 'the issuer’s did.json, fetched by you from its host')
     .option('--json', 'for programs')
     .action(verifyFile);
+}
+
+interface ListOptions {
+  org?: string;
+  action?: string;
+  by?: string;
+  subject?: string;
+  from?: string;
+  to?: string;
+  limit: string;
+  json?: boolean;
+}
+
+async function listActs({ org, json, limit, ...filters }: ListOptions): Promise<void> {
+  const { action, by, subject, from, to } = filters;
+  if (action !== undefined && !isAuditAction(action)) {
+    throw invalidParam('action', `The action is one of ${AUDIT_ACTIONS.join(', ')}.`);
+  }
+  const request = {
+    orgId: org ?? SERVICE_CHAIN,
+    order: 'desc' as const,
+    ...(action === undefined ? {} : { action }),
+    ...(by === undefined ? {} : { actor: by }),
+    ...(subject === undefined ? {} : { subject }),
+    ...(from === undefined ? {} : { from: timeFrom('from', from) }),
+    ...(to === undefined ? {} : { to: timeFrom('to', to) }),
+  };
+  await asOperator(async ({ audit, accounts }) => {
+    // An organisation that is none has no acts either.
+    if (org !== undefined) await accounts.get(org);
+    const { items } = await audit.list({ ...request, limit: countFrom(limit) });
+    if (json === true) printJson(items.map(actJson));
+    else printTable(items.map(actRow), 'No such act.');
+  });
+}
+
+function timeFrom(name: string, text: string): number {
+  const time = parseTimeOrDay(text);
+  if (time !== undefined) return time;
+  throw invalidParam(name, `--${name} must be a time as in ISO 8601, or a day.`);
+}
+
+/** As `GET /v1/audit-log` has it, without the hashes, which `docket audit verify` looks at. */
+function actJson(entry: AuditEntry): object {
+  const { id, sequence, at, action, actorKind: kind, actorId, details, ...rest } = entry;
+  const { address, subject, reason } = rest;
+  const acted = { id, sequence, at: time(at), action, actor: { kind, id: actorId }, address };
+  return { ...acted, subject, reason, details: JSON.parse(details) as unknown };
+}
+
+function actRow(entry: AuditEntry): Row {
+  const { at, action, actorKind, actorId, address, subject, reason } = entry;
+  const acted = { at: time(at), action, by: `${actorKind}:${actorId}`, from: address };
+  return { ...acted, on: subject, reason };
 }
 
 async function verifyStored(options: { org?: string; json?: boolean }): Promise<void> {

@@ -10,7 +10,7 @@ import type { ExportDescription } from '#shared/packs/export-record.ts';
 import type { ExportRequest } from '#shared/packs/postgres/exports.ts';
 import { apiExports, type ExportAccess, operatorExports } from '#cli/exports/access.ts';
 import { downloadExport, waitForExport } from '#cli/exports/transfer.ts';
-import { actorOf, asOperator } from '#cli/operator.ts';
+import { actorFrom, asOperator, REASON } from '#cli/operator.ts';
 import { printFields, printJson } from '#cli/print.ts';
 import { plain } from '#shared/kernel/plain-text.ts';
 import { createProgressBar } from '#cli/progress-bar.ts';
@@ -39,6 +39,7 @@ export function register(program: Command): void {
     command
       .option('--org <id>', 'as an operator, in the database: the organisation')
       .option('--actor <who>', 'operator:<name> or support:<ticket>; you, when absent')
+      .option(...REASON)
       .option('--url <base url>', 'as a caller, through the API: its address, ending in /v1')
       .option('--key-file <path>', 'file with the API key, - for standard input')
       .option('--json', 'for programs');
@@ -103,7 +104,7 @@ function withExports(
   if (org === undefined) {
     throw new Error('Name --org (as an operator), or --url and --key-file (through the API).');
   }
-  const actor = actorOf(options);
+  const actor = actorFrom(options);
   return asOperator(({ pool, surroundings }) =>
     work(
       operatorExports({

@@ -5,7 +5,7 @@ import { MalformedData } from '#shared/kernel/malformed-data.ts';
 import { newestFactorSet } from '#shared/methodology/files/load.ts';
 import { type HourlySource, parseHourlyFactors } from '#shared/methodology/hourly-factors.ts';
 import { addGridHours } from '#shared/methodology/postgres/grid-hours.ts';
-import { type ActOptions, actorOf, asOperator, withActOptions } from '#cli/operator.ts';
+import { type ActOptions, actorFrom, asOperator, withActOptions } from '#cli/operator.ts';
 import { printFields, printJson } from '#cli/print.ts';
 
 /** Ten years of hours are a tenth of it. */
@@ -34,7 +34,7 @@ async function importFile(path: string, options: ActOptions & HourlySource): Pro
   const bytes = readFileSync(path);
   const factors = read(path, bytes, options);
   const version = multihashOfContent(bytes);
-  const actor = actorOf(options);
+  const actor = actorFrom(options);
   const { reason } = options;
   const added = await asOperator(({ pool, surroundings }) =>
     addGridHours(pool, surroundings, {

@@ -14,7 +14,7 @@ import {
 import { loadToolConfig } from '#shared/config/config.ts';
 import {
   type ActOptions,
-  actorOf,
+  actorFrom,
   asOperator,
   recordServiceAct,
   withActOptions,
@@ -72,7 +72,7 @@ async function compromised(key: string, options: CompromiseOptions): Promise<voi
   if (since !== undefined && moment === undefined) {
     throw new Error('--since must be a date, or a time as in RFC 3339.');
   }
-  const actor = actorOf(options);
+  const actor = actorFrom(options);
   const from = await asOperator(async ({ pool, surroundings }) => {
     const first = moment === undefined ? index : await anchorIndexAt(pool, moment);
     await reportCompromise(pool, surroundings, {
@@ -104,13 +104,13 @@ function list({ json }: { json?: boolean }): void {
 }
 
 async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
-  const actor = actorOf(options);
+  const actor = actorFrom(options);
   const rotation = rotateSigningKey(directory(), purpose, Date.now());
   const { step, thumbprint, retired } = rotation;
   const details = { thumbprint, ...(retired === undefined ? {} : { retired }) };
   await recordServiceAct(
     { action: `signing_key.${step}`, subject: purpose, details },
-    { ...options, actor },
+    actor,
     `The key is ${step}`,
   );
   if (options.json === true) return printJson({ purpose, ...rotation });
@@ -123,11 +123,11 @@ async function rotate(purpose: KeyPurpose, options: ActOptions): Promise<void> {
 }
 
 async function revoke(purpose: KeyPurpose, thumbprint: string, options: ActOptions): Promise<void> {
-  const actor = actorOf(options);
+  const actor = actorFrom(options);
   revokeSigningKey(directory(), purpose, thumbprint, Date.now());
   await recordServiceAct(
     { action: 'signing_key.revoked', subject: purpose, details: { thumbprint } },
-    { ...options, actor },
+    actor,
     'The key is revoked',
   );
   if (options.json === true) printJson({ purpose, thumbprint, state: 'revoked' });

@@ -6,7 +6,7 @@ import { hashOfReport } from '#shared/keys/format.ts';
 import type { KeyRecord } from '#shared/keys/record.ts';
 import type { KeyRequest } from '#shared/keys/rules.ts';
 import type { IssuedKey, KeyRegistry } from '#shared/keys/postgres/keys.ts';
-import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { actorFrom, asOperator, type OperatorDeps, REASON } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** The longest line that can hold a key or its hash; more is a file sent by mistake. */
@@ -49,6 +49,7 @@ function registerGrants(keys: Command): void {
   const grantOptions = (command: Command): Command =>
     command
       .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
+      .option(...REASON)
       .option('--name <name>', 'what the key is for')
       .option('--scopes <list>', 'scopes, separated by commas')
       .option('--expires <time>', 'expiry, ISO 8601 (plans audit_plus and enterprise)')
@@ -60,17 +61,14 @@ function registerGrants(keys: Command): void {
     .action((options: GrantOptions & { org: string }) =>
       asOperator(async ({ keys: registry }) => {
         const request = { name: options.name ?? 'Issued by support', ...requestFrom(options) };
-        printIssued(
-          await registry.issue(options.org, request, actorFrom(options.actor)),
-          options.json,
-        );
+        printIssued(await registry.issue(options.org, request, actorFrom(options)), options.json);
       }),
     );
   grantOptions(keys.command('rotate <key-id>').description('issue a successor of a key'))
     .option('--org <id>', ORG_WORDS)
     .action((keyId: string, options: GrantOptions) =>
       asOperator(async ({ keys: registry }) => {
-        const actor = actorFrom(options.actor);
+        const actor = actorFrom(options);
         const { orgId, id } = await named(registry, keyId, options);
         printIssued(await registry.rotate(orgId, id, requestFrom(options), actor), options.json);
       }),
@@ -85,7 +83,7 @@ function registerStates(keys: Command): void {
     )
     .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
-    .option('--reason <text>', 'why')
+    .option(...REASON)
     .option('--leaked', 'others have it, or may have: only support can restore it')
     .option('--json', 'for programs')
     .action((keyId: string | undefined, options: Common & { leaked?: boolean }) =>
@@ -96,11 +94,11 @@ function registerStates(keys: Command): void {
     .description('undo a revocation within 90 days, also of a key that leaked')
     .option('--org <id>', ORG_WORDS)
     .requiredOption('--actor <who>', 'operator:<name> or support:<ticket>')
-    .option('--reason <text>', 'why')
+    .option(...REASON)
     .option('--json', 'for programs')
     .action((keyId: string, options: Common) =>
       asOperator(async ({ keys: registry }) => {
-        const actor = actorFrom(options.actor);
+        const actor = actorFrom(options);
         const { orgId, id } = await named(registry, keyId, options);
         printKey(await registry.restore(orgId, id, actor, options.reason), options.json);
       }),
@@ -112,7 +110,7 @@ async function revoke(
   keyId: string | undefined,
   options: Common & { leaked?: boolean },
 ): Promise<void> {
-  const actor = actorFrom(options.actor);
+  const actor = actorFrom(options);
   const { reason, leaked } = options;
   if (keyId === undefined && leaked !== true) {
     throw new Fault('invalid_key', { message: 'Name the key, or use --leaked.' });

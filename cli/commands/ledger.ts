@@ -74,7 +74,7 @@ interface RepairOptions {
 }
 
 const repairOf = ({ actor, reason }: RepairOptions): Repair => ({
-  actor: actorFrom(actor),
+  actor: actorFrom({ actor, ...(reason === undefined ? {} : { reason }) }),
   ...(reason === undefined ? {} : { reason }),
 });
 

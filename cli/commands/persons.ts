@@ -4,7 +4,7 @@ import { invitationLetter } from '#shared/persons/letters.ts';
 import { createPersonRegistry, type Place } from '#shared/persons/postgres/persons.ts';
 import { ORGANISATION_ROLES, STAFF_ROLES } from '#shared/persons/roles.ts';
 import { loadToolConfig } from '#shared/config/config.ts';
-import { type ActOptions, actorOf, asOperator, withActOptions } from '#cli/operator.ts';
+import { type ActOptions, actorFrom, asOperator, withActOptions } from '#cli/operator.ts';
 import { printJson, printTable } from '#cli/print.ts';
 import { readDevFile } from '#embedded/launcher/dev-file.ts';
 
@@ -33,7 +33,7 @@ export function register(program: Command): void {
       const person = await createPersonRegistry(pool, surroundings).add(
         { name: options.name, email },
         place,
-        actorOf(options),
+        actorFrom(options),
         (added) => invitationLetter(added, to, link),
       );
       if (options.json === true) printJson(person);
@@ -49,7 +49,7 @@ export function register(program: Command): void {
   ).action((email: string, options: PlaceOptions) =>
     asOperator(async ({ pool, surroundings }) => {
       const place = options.org === undefined ? placeFrom(options) : orgFrom(options.org);
-      await createPersonRegistry(pool, surroundings).remove(email, place, actorOf(options));
+      await createPersonRegistry(pool, surroundings).remove(email, place, actorFrom(options));
       if (options.json === true) printJson({ removed: email });
       else process.stdout.write(`${email} is removed\n`);
     }),
@@ -62,7 +62,7 @@ export function register(program: Command): void {
       ),
   ).action((email: string, options: ActOptions) =>
     asOperator(async ({ pool, surroundings }) => {
-      await createPersonRegistry(pool, surroundings).removeSecondFactor(email, actorOf(options));
+      await createPersonRegistry(pool, surroundings).removeSecondFactor(email, actorFrom(options));
       if (options.json === true) printJson({ reset: email });
       else process.stdout.write(`${email} signs in anew, with the password alone\n`);
     }),

@@ -11,7 +11,7 @@ import { createMeteredRecords } from '#shared/metering/postgres/metered-records.
 import { firstReceiptIdAt } from '#shared/kernel/ids.ts';
 import { findRequest, type RequestFacts } from '#shared/receipts/postgres/request-look-up.ts';
 import { loadMethodologies } from '#shared/methodology/files/methodologies.ts';
-import { actorOf, asOperator, type OperatorDeps } from '#cli/operator.ts';
+import { actorFrom, asOperator, type OperatorDeps } from '#cli/operator.ts';
 import { printFields, printJson, printTable, type Row } from '#cli/print.ts';
 
 /** More than anybody reads in a terminal. */
@@ -209,7 +209,7 @@ async function recalculate(deps: OperatorDeps, options: RecalculateOptions): Pro
   const requests = createRecalculationRequests(deps.pool, deps.surroundings);
   const since = timeOf(options.since);
   if (options.methodology !== undefined) refuseUnlessCurrent(options.methodology);
-  const actor = actorOf(options);
+  const actor = actorFrom(options);
   // Refuses an organisation that is none.
   await deps.accounts.get(options.org);
   const { reason } = options;

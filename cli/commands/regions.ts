@@ -9,7 +9,7 @@ import { type Region, REGION_STATUSES, type RegionStatus } from '#shared/catalog
 import { checkRegionNote } from '#shared/catalogue/region-note.ts';
 import { Fault } from '#shared/kernel/errors.ts';
 import { readCatalogue } from '#cli/catalogue.ts';
-import { type ActOptions, actorOf, recordServiceAct, withActOptions } from '#cli/operator.ts';
+import { type ActOptions, actorFrom, recordServiceAct, withActOptions } from '#cli/operator.ts';
 import { printJson, printTable, type Row } from '#cli/print.ts';
 import { withRedis } from '#cli/redis.ts';
 
@@ -57,7 +57,7 @@ async function set(
 ): Promise<void> {
   const region = readCatalogue().catalogue.regions.find((one) => one.code === code);
   if (region === undefined) throw new Fault('region_not_found');
-  const actor = actorOf(options);
+  const actor = actorFrom(options);
   const told = typeof note === 'string' ? checkRegionNote(note) : null;
   // An incident that is over takes its note along, unless there is another one to tell.
   const setsNote = note !== undefined || status === 'normal' || status === 'catalogue';
@@ -73,7 +73,7 @@ async function set(
       subject: code,
       details: { status, ...(setsNote && { note: told }) },
     },
-    { ...options, actor },
+    actor,
     `The region ${code} is ${status === 'catalogue' ? region.status : status} now`,
   );
   print([region], said, options.json);

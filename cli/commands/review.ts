@@ -74,7 +74,7 @@ export function register(program: Command): void {
         const decision = verdictFrom(verdict);
         const found = await vettings.review(id);
         if (found.decision !== null) throw invalidParam('review', 'The review is decided already.');
-        const actor = actorFrom(options.actor);
+        const actor = actorFrom(options);
         const { reason: note, screening: vettingId } = options;
         await vettings.decide(found.orgId, { decision, vettingId, actor, note });
         const decided = await vettings.review(id);

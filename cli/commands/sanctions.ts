@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { openSanctionsFile } from '#shared/accounts/sanctions/files/read-list.ts';
 import type { ImportedList } from '#shared/accounts/sanctions/listed.ts';
-import { actorFrom, asOperator } from '#cli/operator.ts';
+import { type ActOptions, actorFrom, asOperator, REASON } from '#cli/operator.ts';
 import { printFields, printJson, printTable, time, type Row } from '#cli/print.ts';
 
 /** `docket sanctions …`: the lists that applicants are compared with. */
@@ -15,13 +15,14 @@ export function register(program: Command): void {
     )
     .option('--aliases <file>', 'OFAC alt.csv, beside sdn.csv')
     .requiredOption('--actor <who>', 'operator:<name>')
+    .option(...REASON)
     .option('--json', 'for programs')
-    .action((path: string, options: { aliases?: string; actor: string; json?: boolean }) =>
+    .action((path: string, options: ActOptions & { aliases?: string }) =>
       asOperator(async ({ sanctions: store }) => {
-        const actor = actorFrom(options.actor);
+        const actor = actorFrom(options);
         const file = await openSanctionsFile(path, options.aliases);
         const upload = { ...file, entities: file.entities(), fileName: basename(path) };
-        const { list, isNew } = await store.import(upload, actor.id);
+        const { list, isNew } = await store.import(upload, actor);
         if (options.json === true) printJson({ ...jsonOf(list), is_new: isNew });
         else printFields(rowOf(list));
         process.stderr.write(

@@ -100,7 +100,10 @@ async function importList(fileName: string): Promise<void> {
   const file = await openSanctionsFile(
     join(import.meta.dirname, '../fixtures/sanctions', fileName),
   );
-  await registries.sanctions.import({ ...file, entities: file.entities(), fileName }, 'ada');
+  await registries.sanctions.import(
+    { ...file, entities: file.entities(), fileName },
+    { kind: 'operator', id: 'ada' },
+  );
 }
 
 /** Where the link of the letter leads that has come to this address. */

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { activeAccount, createRegistries } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
@@ -39,6 +40,34 @@ describe('docket persons', () => {
       expect(await roles(org)).toEqual([`${two} owner`]);
     },
   );
+
+  it('an act by the command line says who typed it on which machine and why, and is listed by what it was', async () => {
+    const org = (await activeAccount(registries)).id;
+    const email = 'third@person.example';
+    const place = ['--org', org, '--role', 'owner', '--name', 'Third'];
+    expect((await persons('add', email, ...place, '--reason', 'asked by letter')).code).toBe(0);
+    const list = (...args: string[]) =>
+      runDocket(['audit', 'list', ...args], { DATABASE_URL: database.url });
+    const here = `os:${userInfo().username}@${hostname()}`;
+    const found = await list('--org', org, '--action', 'member.added', '--json');
+    expect(JSON.parse(found.stdout)).toMatchObject([
+      {
+        action: 'member.added',
+        actor: { kind: 'operator', id: here },
+        address: here,
+        reason: 'asked by letter',
+      },
+    ]);
+    const none = await list('--org', org, '--by', 'ada', '--to', '2020-01-01');
+    expect(none).toMatchObject({ code: 0, stdout: 'No such act.\n' });
+    expect(await list('--org', org, '--action', 'member.aded')).toMatchObject({
+      code: 1,
+      stdout: '',
+    });
+    expect((await list('--org', 'org_none')).code).toBe(1);
+    const two = 'one\nanother';
+    expect((await persons('add', email, ...place, '--reason', two)).code).toBe(1);
+  });
 
   it(
     'a second factor is reset with the sessions that were open, of this person alone',

@@ -125,7 +125,7 @@ describe('what the product promises in seconds', () => {
       );
       await createSanctionsStore(operator, clock).import(
         { ...file, entities: file.entities(), fileName: 'sdn.xml' },
-        'ada',
+        { kind: 'operator', id: 'ada' },
       );
       await system.start('housekeeping');
       const connection = connectRedis({ url: system.redis.url, name: 'test', use: 'patient' });

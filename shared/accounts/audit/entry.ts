@@ -5,8 +5,10 @@ export interface Actor {
   id: string;
   /** Of a person, for letters; the log keeps the id. */
   name?: string;
-  /** The source address, where there is one. */
+  /** The source address, where there is one; at the command line `os:<user>@<host>`. */
   address?: string;
+  /** Why, for acts that are not given a reason of their own. */
+  reason?: string;
 }
 
 export const ACTOR_KINDS = ['user', 'key', 'operator', 'support', 'system'] as const;

@@ -71,7 +71,7 @@ export async function appendAudit(
     actorId: storable(event.actor.id) ?? '',
     address: storable(event.actor.address),
     subject: storable(event.subject),
-    reason: storable(event.reason),
+    reason: storable(event.reason ?? event.actor.reason),
     details: JSON.stringify(event.details ?? {}),
     previousHash: head.hash,
   };

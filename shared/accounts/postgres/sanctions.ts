@@ -5,7 +5,7 @@ import type { Database } from '#shared/kernel/postgres/database.ts';
 import { queriesOn } from '#shared/kernel/postgres/queries.ts';
 import { inTransaction, type Queryable } from '#shared/kernel/postgres/transaction.ts';
 import type { Surroundings } from '#shared/kernel/surroundings.ts';
-import { SERVICE_CHAIN } from '../audit/entry.ts';
+import { type Actor, SERVICE_CHAIN } from '../audit/entry.ts';
 import type {
   ImportedList,
   ListedEntity,
@@ -33,7 +33,7 @@ export function createSanctionsStore(pool: Pool, surroundings: Surroundings) {
      */
     import: (
       upload: ListUpload,
-      importedBy: string,
+      importedBy: Actor,
     ): Promise<{ list: ImportedList; isNew: boolean }> =>
       inTransaction(pool, (client) => importList(client, surroundings, upload, importedBy)),
 
@@ -77,7 +77,7 @@ async function importList(
   client: Queryable,
   surroundings: Surroundings,
   upload: ListUpload,
-  importedBy: string,
+  importedBy: Actor,
 ): Promise<{ list: ImportedList; isNew: boolean }> {
   const db = queriesOn(client);
   const { source, version } = upload;
@@ -107,7 +107,7 @@ async function importList(
   await appendAudit(client, surroundings, {
     orgId: SERVICE_CHAIN,
     action: 'sanctions.imported',
-    actor: { kind: 'operator', id: importedBy },
+    actor: importedBy,
     subject: source,
     details: { version, entities: list.entities, names: list.names },
   });
@@ -119,7 +119,7 @@ async function insertList(
   client: Queryable,
   surroundings: Surroundings,
   upload: ListUpload,
-  importedBy: string,
+  importedBy: Actor,
 ): Promise<string> {
   const db = queriesOn(client);
   const { id } = await db
@@ -130,7 +130,7 @@ async function insertList(
       file_name: upload.fileName,
       entities: 0,
       names: 0,
-      imported_by: importedBy,
+      imported_by: importedBy.id,
       imported_at: new Date(surroundings.now()),
     })
     .returning('id')

@@ -18,6 +18,7 @@ import {
 } from '#test/support/accounts.ts';
 import { createTestDatabase } from '#test/support/database.ts';
 
+const ADA = { kind: 'operator', id: 'ada' } as const;
 const database = await createTestDatabase();
 const pool = database.poolAs('docket_operator');
 const registries = createRegistries(pool);
@@ -49,7 +50,7 @@ const sweep = () => jobs['screening-sweep']({}, new AbortController().signal);
 
 async function importFixture(name: string) {
   const file = await openSanctionsFile(join(FIXTURES, name));
-  return store.import({ ...file, entities: file.entities(), fileName: name }, 'ada');
+  return store.import({ ...file, entities: file.entities(), fileName: name }, ADA);
 }
 
 function upload(names: readonly string[], version: string): ListUpload {
@@ -90,13 +91,13 @@ describe('importing a list', () => {
   it('replaces the current version of its source alone, and can go back', async () => {
     const a = 'a'.repeat(64);
     const b = 'b'.repeat(64);
-    await store.import(upload(['Aname'], a), 'ada');
-    await store.import(upload(['Bname'], b), 'ada');
+    await store.import(upload(['Aname'], a), ADA);
+    await store.import(upload(['Bname'], b), ADA);
     expect(await store.currentVersions()).toContainEqual({ source: 'eu', version: b });
     expect((await store.namesOf([{ source: 'eu', version: a }])).map(({ name }) => name)).toEqual([
       'Aname',
     ]);
-    await store.import(upload(['Aname'], a), 'ada');
+    await store.import(upload(['Aname'], a), ADA);
     const lists = await store.lists();
     expect(lists.filter(({ source, current }) => source === 'eu' && current)).toHaveLength(1);
     expect(await store.currentVersions()).toContainEqual({ source: 'eu', version: a });
@@ -104,7 +105,7 @@ describe('importing a list', () => {
 
   it('is all or nothing: a list that is empty or breaks off leaves the old one', async () => {
     const before = await store.currentVersions();
-    await expect(store.import(upload([], 'c'.repeat(64)), 'ada')).rejects.toMatchObject({
+    await expect(store.import(upload([], 'c'.repeat(64)), ADA)).rejects.toMatchObject({
       code: 'invalid_file',
     });
     const broken = upload(['One'], 'd'.repeat(64));
@@ -112,7 +113,7 @@ describe('importing a list', () => {
       yield* broken.entities;
       throw new Error('cut short');
     }
-    await expect(store.import({ ...broken, entities: breaking() }, 'ada')).rejects.toThrow(
+    await expect(store.import({ ...broken, entities: breaking() }, ADA)).rejects.toThrow(
       'cut short',
     );
     expect(await store.currentVersions()).toEqual(before);
@@ -145,7 +146,7 @@ describe('vetting', () => {
     await sweep();
     expect((await accounts.get(id)).state).toBe('active');
 
-    await store.import(upload(['Fresh Listing Traders'], 'e'.repeat(64)), 'ada');
+    await store.import(upload(['Fresh Listing Traders'], 'e'.repeat(64)), ADA);
     expect(await vettings.due(100)).toContain(id);
     await Promise.all([sweep(), sweep()]);
     expect(await vettings.due(100)).toEqual([]);
@@ -174,7 +175,7 @@ describe('vetting', () => {
     });
     await decideNow(registries, id, 'approved');
     await accounts.reinstate(id, OPERATOR, 'another firm of the same name');
-    await store.import(upload(['Fresh Listing Traders', 'Somebody Else'], 'f'.repeat(64)), 'ada');
+    await store.import(upload(['Fresh Listing Traders', 'Somebody Else'], 'f'.repeat(64)), ADA);
     await sweep();
     expect((await accounts.get(id)).state).toBe('active');
   });
@@ -184,7 +185,7 @@ describe('vetting', () => {
     await accounts.declare(id, declaration(), OPERATOR);
     await sweep();
     await accounts.sign(id, contract(), OPERATOR);
-    await store.import(upload(['Late Listed Works'], '1'.repeat(64)), 'ada');
+    await store.import(upload(['Late Listed Works'], '1'.repeat(64)), ADA);
     await sweep();
     expect((await accounts.get(id)).state).toBe('in_review');
     await expect(accounts.activate(id, OPERATOR)).rejects.toMatchObject({

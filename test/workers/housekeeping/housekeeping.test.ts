@@ -44,7 +44,10 @@ describe('the housekeeping process', () => {
       join(import.meta.dirname, '../../fixtures/sanctions/ofac-sdn.xml'),
     );
     const store = createSanctionsStore(database.poolAs('docket_operator'), clock);
-    await store.import({ ...file, entities: file.entities(), fileName: 'sdn.xml' }, 'ada');
+    await store.import(
+      { ...file, entities: file.entities(), fileName: 'sdn.xml' },
+      { kind: 'operator', id: 'ada' },
+    );
     const months = `select inhrelid::regclass::text as name from pg_inherits
       where inhparent = 'ledger_body'::regclass order by 1`;
     const { rows: partitions } = await database.pool.query<{ name: string }>(months);
