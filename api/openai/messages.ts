@@ -79,6 +79,7 @@ const AssistantMessage = Type.Object(
     role: Type.Literal('assistant'),
     content: maybe(AssistantContent),
     refusal: maybe(Type.String()),
+    reasoning_content: maybe(Type.String()),
     tool_calls: maybe(Type.Array(ToolCall)),
     function_call: maybe(Type.Object({ name: Type.String(NON_EMPTY), arguments: Type.String() })),
     audio: maybe(Type.Object({ id: Type.String(NON_EMPTY) })),
@@ -86,7 +87,7 @@ const AssistantMessage = Type.Object(
   },
   {
     description:
-      '`content` may be null or missing only with `tool_calls`, `function_call`, `refusal` or `audio`.',
+      '`content` may be null or missing only with `tool_calls`, `function_call`, `reasoning_content`, `refusal` or `audio`.',
   },
 );
 

@@ -88,11 +88,15 @@ function checkStreamOptions(body: ChatRequest | CompletionRequest | ResponseRequ
   throw invalidParam('stream_options', '`stream_options` may be set only when `stream` is true.');
 }
 
-/** An assistant turn must say something: text, a call, a refusal or a recording. */
+/**
+ * An assistant turn must say something: text, a call, a refusal, a recording, or what it thought. Clients send answers back
+ * as they came, some with a list of calls that is empty.
+ */
 function checkContent(body: ChatRequest, index: number): void {
   const message = body.messages[index]!;
   if (message.role !== 'assistant' || message.content != null) return;
-  if ((message.tool_calls?.length ?? 0) > 0 || message.function_call != null) return;
+  if (message.tool_calls != null || message.function_call != null) return;
+  if (message.reasoning_content != null) return;
   if (message.refusal != null || message.audio != null) return;
   const path = `messages[${index}].content`;
   throw invalidParam(

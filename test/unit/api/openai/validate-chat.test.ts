@@ -81,12 +81,6 @@ describe('validateChat', () => {
       'messages[1].content',
     ],
     [
-      'null content with an empty list of tool calls',
-      withMessage({ role: 'assistant', content: null, tool_calls: [] }),
-      'messages',
-      'messages[0].content',
-    ],
-    [
       'a tool message without tool_call_id',
       withMessage({ role: 'tool', content: 'x' }),
       'messages',
@@ -243,6 +237,14 @@ describe('validateChat', () => {
       chat_template_kwargs: { enable_thinking: false },
       prediction: 5,
     });
+    expect(validateChat(structuredClone(body))).toEqual(body);
+  });
+
+  it.each([
+    { role: 'assistant', content: null, tool_calls: [] },
+    { role: 'assistant', reasoning_content: 'The user greets.' },
+  ])('an answer is taken back as its client got it: %j', (message) => {
+    const body = withMessage(user, message);
     expect(validateChat(structuredClone(body))).toEqual(body);
   });
 });
